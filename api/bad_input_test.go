@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// badJobs are registrations that are refused, and the fields that the answer must name.
+// badJobs are invalid registrations and the fields in their errors.
 var badJobs = []struct {
 	name   string
 	body   string
@@ -159,7 +159,7 @@ var badJobs = []struct {
 	},
 }
 
-// manyMembers are members of an object.
+// manyMembers returns n members of an object.
 func manyMembers(n int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -179,7 +179,7 @@ func TestRegister_RefusesInvalidFieldsAndStoresNothing(t *testing.T) {
 			for _, e := range p.Errors {
 				require.NotEmpty(t, e.Detail)
 			}
-			f.untouched(t)
+			f.requireUnchanged(t)
 		})
 	}
 }
@@ -194,7 +194,7 @@ func TestBatch_RefusesInvalidJobsAlone(t *testing.T) {
 			w := call(t, handlerOf(f), http.MethodPost, "/v1/batch",
 				`{"jobs": [{"id": "first"}, `+c.body+`, {"id": "last"}]}`)
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-			results, _ := answered(t, w)["results"].([]any)
+			results, _ := decodeResponse(t, w)["results"].([]any)
 			require.Len(t, results, 3)
 			require.Equal(t, map[string]any{"index": 0.0, "id": "first", "status": 201.0}, results[0])
 			require.Equal(t, map[string]any{"index": 2.0, "id": "last", "status": 201.0}, results[2])
@@ -236,7 +236,7 @@ func TestContentType_MustBeJSON(t *testing.T) {
 			w := call(t, handlerOf(f), method, path, `{}`, "Content-Type", kind)
 			problemIn(t, w)
 			require.Equal(t, http.StatusUnsupportedMediaType, w.Code, "%s %s", target, kind)
-			f.untouched(t)
+			f.requireUnchanged(t)
 		}
 	}
 	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{}`, "Content-Type", "application/x-ndjson")
@@ -260,7 +260,7 @@ func TestContentEncoding_IsRefusedByEveryRouteWithABody(t *testing.T) {
 				require.Equal(t, http.StatusUnsupportedMediaType, w.Code, "%s %s", method, path)
 				require.Equal(t, "identity", w.Header().Get("Accept-Encoding"))
 				require.Contains(t, problemIn(t, w).Detail, coding)
-				f.untouched(t)
+				f.requireUnchanged(t)
 			}
 		}
 	}
@@ -299,7 +299,7 @@ func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
 		texts = append(texts, j.text)
 	}
 	array := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(texts, ",")+`]}`)
-	results, _ := answered(t, array)["results"].([]any)
+	results, _ := decodeResponse(t, array)["results"].([]any)
 	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type", request.ContentTypeNDJSON)
 	streamed := strings.Split(strings.TrimSpace(lines.Body.String()), "\n")
 	require.Len(t, streamed, len(jobs))
@@ -337,7 +337,7 @@ func TestReadJSON_RefusesLargeRequestsWithAndWithoutALength(t *testing.T) {
 		r := newChunked(t, target, body)
 		handlerOf(f).ServeHTTP(r.w, r.r)
 		require.Equal(t, http.StatusRequestEntityTooLarge, r.w.Code)
-		f.untouched(t)
+		f.requireUnchanged(t)
 	}
 }
 
@@ -469,13 +469,13 @@ func TestPutTopic_RefusesInvalidFields(t *testing.T) {
 		p := problemIn(t, w)
 		require.Equal(t, c.status, w.Code, w.Body.String())
 		require.ElementsMatch(t, c.fields, p.fields(), w.Body.String())
-		f.untouched(t)
+		f.requireUnchanged(t)
 	}
 	for _, name := range []string{"_a", "a%20b", "a%2Fb", strings.Repeat("a", 65)} {
 		f := newFake()
 		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/"+name, "{}")
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, name)
 		require.Equal(t, []string{"/topic"}, problemIn(t, w).fields())
-		f.untouched(t)
+		f.requireUnchanged(t)
 	}
 }

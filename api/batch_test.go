@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// batchOf is a batch of n jobs with the ids 0, 1, ….
+// batchOf returns a batch of n jobs with the ids 0, 1, ….
 func batchOf(n int) string {
 	jobs := make([]string, n)
 	for i := range jobs {
@@ -25,7 +25,7 @@ func batchOf(n int) string {
 	return `{"jobs": [` + strings.Join(jobs, ", ") + `]}`
 }
 
-// statuses are those of a batch's results, and its ids.
+// statuses returns the statuses and ids of a batch's results.
 func statuses(t *testing.T, got map[string]any) (all []int, ids []string) {
 	t.Helper()
 	results, ok := got["results"].([]any)
@@ -43,7 +43,7 @@ func TestBatch_RegistersInPartsAndAnswersInOrder(t *testing.T) {
 	f := newFake()
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(2*store.MaxBatch+1))
 	require.Equal(t, http.StatusOK, w.Code)
-	all, ids := statuses(t, answered(t, w))
+	all, ids := statuses(t, decodeResponse(t, w))
 	require.Len(t, all, 2*store.MaxBatch+1)
 	for i := range all {
 		require.Equal(t, http.StatusCreated, all[i])
@@ -70,19 +70,19 @@ func TestBatch_ReportsEveryOutcome(t *testing.T) {
 	}
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch",
 		`{"jobs": [{"id": "new"}, {"id": "old"}, {"id": "other"}, {"id": "down"}, {"id": "a.b"}, 5, {"id": "new"}]}`)
-	all, _ := statuses(t, answered(t, w))
+	all, _ := statuses(t, decodeResponse(t, w))
 	require.Equal(t, []int{201, 200, 409, 503, 422, 422, 201}, all)
 }
 
 func TestBatch_DoesNotTryTheRestAfterTheStoreFailed(t *testing.T) {
 	f := newFake()
-	failing := &failsAfter{fake: f, left: 1}
+	failing := &failingAfter{fake: f, left: 1}
 	var w *httptest.ResponseRecorder
 	synctest.Test(t, func(t *testing.T) { // where no time passes
 		w = call(t, handlerOf(failing), http.MethodPost, "/v1/batch", batchOf(4*store.MaxBatch))
 	})
 	require.Equal(t, http.StatusOK, w.Code)
-	all, _ := statuses(t, answered(t, w))
+	all, _ := statuses(t, decodeResponse(t, w))
 	for i, status := range all {
 		want := http.StatusServiceUnavailable
 		if i < store.MaxBatch {
@@ -124,13 +124,13 @@ func TestBatch_RefusesInvalidRequests(t *testing.T) {
 		w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", body)
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
 		require.Equal(t, fields, problemIn(t, w).fields(), body)
-		f.untouched(t)
+		f.requireUnchanged(t)
 	}
 	f := newFake()
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(request.MaxBatchJobs+1))
 	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 	require.Equal(t, []string{"/jobs"}, problemIn(t, w).fields())
-	f.untouched(t)
+	f.requireUnchanged(t)
 	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(request.MaxBatchJobs)).Code)
 	require.JSONEq(t, `{"results": []}`, call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": []}`).Body.String())
 }

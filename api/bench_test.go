@@ -18,16 +18,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// order is a registration such as a shop sends.
+// order is a typical registration.
 const order = `{"id": "close-4711", "topic": "order.close", "url": "https://shop.example/hooks/close",
  "headers": {"X-Tenant": "42"}, "body": {"order": 4711, "lines": [{"sku": "A-1", "n": 2}, {"sku": "B-2", "n": 1}],
  "note": "leave it at the door, please, and ring twice"}, "delay": "30m", "retries": 9, "timeout": "10s",
  "labels": {"customer": "42"}}`
 
-// instantly is a service that takes no time.
-type instantly struct{ *fake }
+// fastService is a service whose calls return at once.
+type fastService struct{ *fake }
 
-func (instantly) Register(_ context.Context, jobs []job.New) []store.RoutedResult {
+func (fastService) Register(_ context.Context, jobs []job.New) []store.RoutedResult {
 	results := make([]store.RoutedResult, len(jobs))
 	for i, n := range jobs {
 		results[i] = store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Progress: job.Progress{
@@ -37,8 +37,8 @@ func (instantly) Register(_ context.Context, jobs []job.New) []store.RoutedResul
 	return results
 }
 
-// bare is the least that anyone would write: the same JSON, decoded and answered, nothing checked.
-func bare(w http.ResponseWriter, r *http.Request) {
+// minimalHandler decodes and encodes the same JSON without any checks.
+func minimalHandler(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -82,24 +82,24 @@ func perSecond(b *testing.B, h http.Handler) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
 }
 
-// BenchmarkRegister compares a registration with a handler that does nothing but decode and answer.
+// BenchmarkRegister compares a registration with minimalHandler.
 func BenchmarkRegister(b *testing.B) {
-	b.Run("ringback", func(b *testing.B) { perSecond(b, handlerOf(instantly{newFake()})) })
+	b.Run("ringback", func(b *testing.B) { perSecond(b, handlerOf(fastService{newFake()})) })
 	b.Run("token", func(b *testing.B) {
-		h := New(Options{Service: instantly{newFake()}, Token: "t", Loopback: true})
+		h := New(Options{Service: fastService{newFake()}, Token: "t", Loopback: true})
 		perSecond(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Host = "localhost:8080"
 			r.Header.Set("Authorization", "Bearer t")
 			h.ServeHTTP(w, r)
 		}))
 	})
-	b.Run("bare", func(b *testing.B) { perSecond(b, http.HandlerFunc(bare)) })
+	b.Run("bare", func(b *testing.B) { perSecond(b, http.HandlerFunc(minimalHandler)) })
 }
 
 // BenchmarkRegisterOverLoopback is the same over a connection.
 func BenchmarkRegisterOverLoopback(b *testing.B) {
 	for name, h := range map[string]http.Handler{
-		"ringback": handlerOf(instantly{newFake()}), "bare": http.HandlerFunc(bare),
+		"ringback": handlerOf(fastService{newFake()}), "bare": http.HandlerFunc(minimalHandler),
 	} {
 		b.Run(name, func(b *testing.B) {
 			server := httptest.NewServer(h)
@@ -133,7 +133,7 @@ func BenchmarkBatch(b *testing.B) {
 		{request.ContentTypeNDJSON, bytes.Join(all, []byte("\n"))},
 	} {
 		b.Run(c.kind, func(b *testing.B) {
-			server := httptest.NewServer(handlerOf(instantly{newFake()}))
+			server := httptest.NewServer(handlerOf(fastService{newFake()}))
 			defer server.Close()
 			client := server.Client()
 			b.ReportAllocs()

@@ -20,8 +20,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// budgeted is an API over a service, and the budget of its request bodies: one of the largest registrations fits.
-func budgeted(s Service) (http.Handler, *request.BodyBudget) {
+// newBudgetedAPI returns an API and its body budget, which has room for one of the largest registrations.
+func newBudgetedAPI(s Service) (http.Handler, *request.BodyBudget) {
 	o := Options{Service: s, BodyBytes: 1, Logger: quiet}
 	a, end := newAPI(o)
 	a.bodies = request.NewBodyBudget(0, request.Limit(a.maxBody)+1)
@@ -37,7 +37,7 @@ func TestNewBodyBudget_FitsTheLargestRequest(t *testing.T) {
 	require.EqualValues(t, request.DefaultBodyBytes, a.bodies.Large())
 }
 
-// An upload is a request whose body comes as the test says.
+// upload is a request whose body is sent step by step.
 type upload struct {
 	*io.PipeWriter
 	w    *httptest.ResponseRecorder
@@ -59,7 +59,7 @@ func newUpload(t *testing.T, h http.Handler, path string, length int64) *upload 
 	return u
 }
 
-// send sends so many bytes of white space; the error says that the request was refused meanwhile.
+// send sends n bytes of white space; an error means that the request was refused.
 func (u *upload) send(n int) error {
 	for ; n > 0; n -= 32 << 10 {
 		if _, err := u.Write([]byte(strings.Repeat(" ", min(n, 32<<10)))); err != nil {
@@ -69,7 +69,7 @@ func (u *upload) send(n int) error {
 	return nil
 }
 
-// finish ends the body with a text and gives the status.
+// finish ends the body with a text and returns the status.
 func (u *upload) finish(text string) int {
 	_, _ = io.WriteString(u, text)
 	_ = u.Close()
@@ -80,9 +80,9 @@ func (u *upload) finish(text string) int {
 func TestBodyBudget_BoundsUploadsInFlight(t *testing.T) {
 	for length, total := range map[int64]int{-1: 1000 << 10, 1500 << 10: 1500 << 10} {
 		const end = `{"id": "a"}`
-		h, budget := budgeted(newFake())
+		h, budget := newBudgetedAPI(newFake())
 
-		// What is announced and does not come holds nothing.
+		// Announced bytes that do not arrive are not reserved.
 		var silent []*upload
 		for range 10 {
 			silent = append(silent, newUpload(t, h, "/v1/jobs", length))
@@ -114,7 +114,7 @@ func TestBodyBudget_BoundsUploadsInFlight(t *testing.T) {
 
 func TestBodyBudget_HoldsLittleForSilentClients(t *testing.T) {
 	const silent = 10
-	h, budget := budgeted(newFake())
+	h, budget := newBudgetedAPI(newFake())
 	var uploads []*upload
 	for range silent {
 		u := newUpload(t, h, "/v1/jobs", request.SmallBody)
@@ -131,10 +131,10 @@ func TestBodyBudget_HoldsLittleForSilentClients(t *testing.T) {
 }
 
 func TestBodyBudget_RefusesBeforeItReads(t *testing.T) {
-	h, budget := budgeted(newFake())
+	h, budget := newBudgetedAPI(newFake())
 	full := budget.Meter(nil)
 	require.True(t, full.Reserve(budget.Large()))
-	r := httptest.NewRequest(http.MethodPost, "/v1/batch", unreadable{})
+	r := httptest.NewRequest(http.MethodPost, "/v1/batch", failingBody{})
 	r.ContentLength = request.SmallBody + 1
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
@@ -144,10 +144,10 @@ func TestBodyBudget_RefusesBeforeItReads(t *testing.T) {
 	require.Zero(t, budget.InUse())
 }
 
-// unreadable is a body that must not be read.
-type unreadable struct{}
+// failingBody is a body that must not be read.
+type failingBody struct{}
 
-func (unreadable) Read([]byte) (int, error) { panic("it is read") }
+func (failingBody) Read([]byte) (int, error) { panic("it is read") }
 
 func TestBodyBudget_BoundsUnreadAnswers(t *testing.T) {
 	f := newFake()
@@ -156,7 +156,7 @@ func TestBodyBudget_BoundsUnreadAnswers(t *testing.T) {
 		Spec:     job.Spec{ID: "a", BodyKind: job.BodyText, Body: []byte(body)},
 		Progress: job.Progress{State: job.Scheduled, Version: 1},
 	}
-	h, budget := budgeted(f)
+	h, budget := newBudgetedAPI(f)
 	full := budget.Meter(nil)
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/jobs/a", "").Code)
 	require.True(t, full.Reserve(budget.Large()))
@@ -169,7 +169,7 @@ func TestBodyBudget_BoundsUnreadAnswers(t *testing.T) {
 
 func TestBodyBudget_CountsStreams(t *testing.T) {
 	f := newFake()
-	h, budget := budgeted(f)
+	h, budget := newBudgetedAPI(f)
 	var most int64
 	f.register = func(n job.New) store.RoutedResult {
 		most = max(most, budget.InUse())
@@ -200,7 +200,7 @@ func TestBodyBudget_IsKeptByRequestsAtOnce(t *testing.T) {
 	var most int64
 	var mu sync.Mutex
 	f := newFake()
-	h, budget := budgeted(f)
+	h, budget := newBudgetedAPI(f)
 	f.register = func(n job.New) store.RoutedResult {
 		mu.Lock()
 		most = max(most, budget.InUse())
@@ -235,10 +235,10 @@ func TestBodyBudget_IsKeptByRequestsAtOnce(t *testing.T) {
 	require.LessOrEqual(t, most, budget.Large()+request.SmallBytes)
 }
 
-// A client that stops in the middle of a large body is not waited for, and what it held is given back.
+// An upload that stalls is ended, and its budget is released.
 func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
-	h, budget := budgeted(newFake())
-	inBubble(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+	h, budget := newBudgetedAPI(newFake())
+	serveInSynctest(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		began := time.Now()
 		_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "+
 			strconv.Itoa(1<<20)+"\r\n\r\n"+strings.Repeat(" ", 100<<10))
@@ -253,15 +253,15 @@ func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
 	})
 }
 
-// The deadlines of a large upload do not outlast it: what the store takes for it has the time of a request.
+// The read deadlines of a large upload end with it: the call to the store has the time of a request.
 func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
 	f := newFake()
 	f.register = func(n job.New) store.RoutedResult {
 		time.Sleep(request.StallTimeout + 5*time.Second) // a bubble's time
 		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
 	}
-	h, _ := budgeted(untilDone{f})
-	inBubble(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+	h, _ := newBudgetedAPI(contextService{f})
+	serveInSynctest(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		body := `{"jobs": [{}` + strings.Repeat(" ", 100<<10) + `]}`
 		_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n"+
 			"Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
@@ -272,10 +272,10 @@ func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
 	})
 }
 
-// untilDone is a service whose registrations fail when their context has ended.
-type untilDone struct{ *fake }
+// contextService fails registrations whose context has ended.
+type contextService struct{ *fake }
 
-func (s untilDone) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
+func (s contextService) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	results := s.fake.Register(ctx, jobs)
 	for i := range results {
 		if ctx.Err() != nil {

@@ -25,7 +25,7 @@ func TestCallback_IsAURLOrAnObject(t *testing.T) {
 		Retries: new(0), Timeout: 5 * time.Second, Include: []string{"body", "query"},
 	}, f.news[0].OnDead)
 	require.NotContains(t, w.Body.String(), "hunter2")
-	got := answered(t, w)
+	got := decodeResponse(t, w)
 	require.Equal(t, map[string]any{"url": "https://a.example/told", "method": "POST"}, got["on_delivered"], "answers give the object")
 	require.Equal(t, map[string]any{
 		"url": "https://b.example/told", "method": "PUT", "headers": map[string]any{"Authorization": "[redacted]", "X-A": []any{"1", "2"}},
@@ -37,7 +37,7 @@ func TestCallback_IsAURLOrAnObject(t *testing.T) {
 	require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
 	require.Nil(t, f.news[1].OnDelivered)
 	require.Equal(t, &policy.Callback{URL: "https://b.example/"}, f.news[1].OnDead)
-	require.NotContains(t, answered(t, w), "on_delivered")
+	require.NotContains(t, decodeResponse(t, w), "on_delivered")
 }
 
 func TestCallback_IsReadInBatchesAndStreams(t *testing.T) {
@@ -62,7 +62,7 @@ func TestEdit_RefusesCallbacks(t *testing.T) {
 	p := problemIn(t, w)
 	require.ElementsMatch(t, []string{"/on_dead", "/on_delivered"}, p.fields())
 	require.Contains(t, p.Errors[0].Detail, "cannot be changed")
-	f.untouched(t)
+	f.requireUnchanged(t)
 }
 
 func TestTopicCallbacks_AreKeptMergedAndRemoved(t *testing.T) {
@@ -180,6 +180,6 @@ func TestRedactCallback_HidesSecretHeaders(t *testing.T) {
 		w := call(t, handlerOf(f), http.MethodGet, "/v1/jobs/rb:a:0", "")
 		require.Contains(t, w.Body.String(), `"body":`+want+`,"attempts"`)
 		require.NotContains(t, w.Body.String(), "hunter2")
-		answered(t, w)
+		decodeResponse(t, w)
 	}
 }

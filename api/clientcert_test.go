@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// pair is a certificate and its key, in PEM.
-func pair(t testing.TB) (chain, key string) {
+// newCertificate returns a certificate and its key in PEM.
+func newCertificate(t testing.TB) (chain, key string) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
@@ -31,14 +31,14 @@ func pair(t testing.TB) (chain, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// quoted is a text in JSON.
-func quoted(text string) string {
+// jsonString returns a text as a JSON string.
+func jsonString(text string) string {
 	b, _ := json.Marshal(text)
 	return string(b)
 }
 
 func TestClientCert_IsSetKeptAndRemovedAndItsKeyNeverShown(t *testing.T) {
-	chain, key := pair(t)
+	chain, key := newCertificate(t)
 	stored := &policy.ClientCert{Chain: "stored chain", Key: "x1:sealed"}
 	for _, c := range []struct {
 		method, body string
@@ -48,10 +48,10 @@ func TestClientCert_IsSetKeptAndRemovedAndItsKeyNeverShown(t *testing.T) {
 		{"PATCH", `{}`, stored},
 		{"PUT", `{"client_cert": null}`, nil},
 		{"PATCH", `{"client_cert": null}`, nil},
-		{"PUT", `{"client_cert": {"chain": ` + quoted(chain) + `, "key": ` + quoted("Bag Attributes\n"+key) + `}}`, &policy.ClientCert{Chain: chain, Key: policy.Sealed(key)}},
-		{"PUT", `{"client_cert": {"chain": ` + quoted(chain) + `, "key": "[redacted]"}}`, &policy.ClientCert{Chain: chain, Key: stored.Key}},
-		{"PUT", `{"client_cert": {"chain": ` + quoted(chain) + `}}`, &policy.ClientCert{Chain: chain, Key: stored.Key}},
-		{"PATCH", `{"client_cert": {"key": ` + quoted(key) + `}}`, &policy.ClientCert{Chain: stored.Chain, Key: policy.Sealed(key)}},
+		{"PUT", `{"client_cert": {"chain": ` + jsonString(chain) + `, "key": ` + jsonString("Bag Attributes\n"+key) + `}}`, &policy.ClientCert{Chain: chain, Key: policy.Sealed(key)}},
+		{"PUT", `{"client_cert": {"chain": ` + jsonString(chain) + `, "key": "[redacted]"}}`, &policy.ClientCert{Chain: chain, Key: stored.Key}},
+		{"PUT", `{"client_cert": {"chain": ` + jsonString(chain) + `}}`, &policy.ClientCert{Chain: chain, Key: stored.Key}},
+		{"PATCH", `{"client_cert": {"key": ` + jsonString(key) + `}}`, &policy.ClientCert{Chain: stored.Chain, Key: policy.Sealed(key)}},
 	} {
 		f := newFake()
 		f.topics["a"] = store.Topic{Name: "a", Revision: 3, Policy: policy.Topic{ClientCert: stored}}
@@ -63,17 +63,17 @@ func TestClientCert_IsSetKeptAndRemovedAndItsKeyNeverShown(t *testing.T) {
 		require.NotContains(t, w.Body.String(), "x1:sealed")
 		require.NotContains(t, w.Body.String(), "PRIVATE KEY")
 		if c.want == nil {
-			require.Nil(t, answered(t, w)["client_cert"])
+			require.Nil(t, decodeResponse(t, w)["client_cert"])
 			continue
 		}
 		require.Equal(t, c.want.Chain, got.Chain)
 		require.Equal(t, string(c.want.Key), string(got.Key))
-		require.Equal(t, map[string]any{"chain": got.Chain, "key": "[redacted]"}, answered(t, w)["client_cert"])
+		require.Equal(t, map[string]any{"chain": got.Chain, "key": "[redacted]"}, decodeResponse(t, w)["client_cert"])
 	}
 }
 
 func TestClientCert_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
-	chain, key := pair(t)
+	chain, key := newCertificate(t)
 	encrypted := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("hunter2")}))
 	csr := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("hunter2")}))
 	for _, c := range []struct {
@@ -96,10 +96,10 @@ func TestClientCert_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 		{chain + "-----BEGIN PRIVATE KEY-----\nhunter2 cut off", key, []string{"/client_cert/chain"}},
 	} {
 		f := newFake()
-		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a", `{"client_cert": {"chain": `+quoted(c.chain)+`, "key": `+quoted(c.key)+`}}`)
+		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a", `{"client_cert": {"chain": `+jsonString(c.chain)+`, "key": `+jsonString(c.key)+`}}`)
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 		require.ElementsMatch(t, c.fields, problemIn(t, w).fields(), w.Body.String())
 		require.NotContains(t, w.Body.String(), "hunter2")
-		f.untouched(t)
+		f.requireUnchanged(t)
 	}
 }

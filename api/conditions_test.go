@@ -28,7 +28,7 @@ func TestConditions_RefusesUnsupportedOnes(t *testing.T) {
 				w := call(t, handlerOf(f), method, path, `{}`, name, tag)
 				require.Equal(t, http.StatusBadRequest, w.Code, "%s %s %s", method, path, name)
 				require.Contains(t, problemIn(t, w).Detail, name)
-				f.untouched(t)
+				f.requireUnchanged(t)
 				require.EqualValues(t, 1, f.jobs["c"].Version)
 				require.Equal(t, job.Scheduled, f.jobs["c"].State)
 			}

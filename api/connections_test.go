@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bounded serves h with at most bound requests, and gives its address and its log, which is to be read after it is closed.
-func bounded(t *testing.T, h http.Handler, bound int) (server *httptest.Server, log *bytes.Buffer) {
+// boundedServer serves h with a bound on connections. Its log may be read after it is closed.
+func boundedServer(t *testing.T, h http.Handler, bound int) (server *httptest.Server, log *bytes.Buffer) {
 	t.Helper()
 	log = new(bytes.Buffer)
 	server = httptest.NewUnstartedServer(h)
@@ -37,7 +37,7 @@ func connect(t *testing.T, server *httptest.Server) net.Conn {
 	return conn
 }
 
-// askOver makes a request over a connection and reads its answer.
+// askOver makes a request over a connection and returns the status.
 func askOver(t *testing.T, conn net.Conn) (int, error) {
 	t.Helper()
 	_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -53,7 +53,7 @@ func askOver(t *testing.T, conn net.Conn) (int, error) {
 
 func TestBoundConnections_ServesNewcomersWhileOthersIdle(t *testing.T) {
 	const bound = 16
-	server, log := bounded(t, handlerOf(newFake()), bound)
+	server, log := boundedServer(t, handlerOf(newFake()), bound)
 	used := connect(t, server) // a keep-alive connection, used all along
 	for i := range 10 * bound {
 		idle := connect(t, server)
@@ -81,7 +81,7 @@ func TestBoundConnections_ServesNewcomersWhileOthersIdle(t *testing.T) {
 func TestBoundConnections_AnswersBeyondTheBound(t *testing.T) {
 	const bound = 8
 	entered, leave := make(chan struct{}), make(chan struct{})
-	server, log := bounded(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server, log := boundedServer(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
 			return
 		}

@@ -28,7 +28,7 @@ func TestDead_ListsByAFilter(t *testing.T) {
 	w := call(t, handlerOf(f), http.MethodGet, "/v1/dead", "")
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, store.Filter{Namespace: "default", Limit: 50}, f.filter)
-	got := answered(t, w)
+	got := decodeResponse(t, w)
 	require.Equal(t, "t/abc", got["next_cursor"])
 	items, _ := got["items"].([]any)
 	item, _ := items[0].(map[string]any)
@@ -101,7 +101,7 @@ func TestDead_RevivesAndPurgesByAFilterOrIDs(t *testing.T) {
 			require.Equal(t, []store.Selection{c.which}, f.which, c.body)
 			require.Equal(t, map[string]any{
 				"dry_run": c.which.DryRun, "matched": 7.0, done: 5.0, "failed": []any{}, "more": false,
-			}, answered(t, w))
+			}, decodeResponse(t, w))
 			require.Zero(t, f.plan)
 		}
 	}
@@ -117,14 +117,14 @@ func TestReviveDead_TakesAPaceAndAURL(t *testing.T) {
 	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"ids": ["a"], "rate": "50/s", "lane_rate": "", "url": null, "delay": null}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, store.RevivePlan{Rate: policy.Rate{Starts: 50, Per: time.Second}}, f.plan)
-	require.NotContains(t, answered(t, w), "next_delay")
+	require.NotContains(t, decodeResponse(t, w), "next_delay")
 }
 
 func TestReviveDead_ContinuesThePaceAfterADelay(t *testing.T) {
 	f := newFake()
 	f.worked = store.BulkResult{Matched: 6000, Done: 6000, More: true, NextDelay: 2*time.Minute + 20*time.Microsecond}
 	h := handlerOf(f)
-	got := answered(t, call(t, h, http.MethodPost, "/v1/dead/revive", `{"topic": "t", "rate": "50/s"}`))
+	got := decodeResponse(t, call(t, h, http.MethodPost, "/v1/dead/revive", `{"topic": "t", "rate": "50/s"}`))
 	require.Equal(t, "2m1ms", got["next_delay"], "rounded so that no start is too early")
 	for body, delay := range map[string]time.Duration{
 		`{"topic": "t", "rate": "50/s", "delay": "2m0.001s"}`: 2*time.Minute + time.Millisecond,
@@ -174,7 +174,7 @@ func TestSelection_RefusesEmptyAndContradictoryOnes(t *testing.T) {
 			require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
 			p := problemIn(t, w)
 			require.ElementsMatch(t, fields, p.fields(), "%.200s", w.Body.String())
-			f.untouched(t)
+			f.requireUnchanged(t)
 		}
 	}
 	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/dead/purge", `{}`)
@@ -188,7 +188,7 @@ func TestSelection_RefusesEmptyAndContradictoryOnes(t *testing.T) {
 		f := newFake()
 		w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", body)
 		require.ElementsMatch(t, fields, problemIn(t, w).fields(), w.Body.String())
-		f.untouched(t)
+		f.requireUnchanged(t)
 	}
 	f := newFake()
 	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", `{"all": true, "rate": "5/s", "url": "https://a.example/"}`)
@@ -197,7 +197,7 @@ func TestSelection_RefusesEmptyAndContradictoryOnes(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, w.Code)
 	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", "")
 	require.Equal(t, http.StatusUnsupportedMediaType, w.Code)
-	f.untouched(t)
+	f.requireUnchanged(t)
 }
 
 func TestSelection_FitsTenThousandOfTheLongestIDs(t *testing.T) {
@@ -222,7 +222,7 @@ func TestReviveDead_ReportsFailuresWithoutInternals(t *testing.T) {
 	}}
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"ids": ["a", "b", "c", "d"], "url": "https://b.example/"}`)
 	require.Contains(t, w.Body.String(), `"errors":[{"field":"/headers/Authorization","detail":"was not for that host"}]`)
-	got := answered(t, w)
+	got := decodeResponse(t, w)
 	require.Equal(t, true, got["more"])
 	failed, _ := got["failed"].([]any)
 	require.Len(t, failed, 4)

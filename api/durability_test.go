@@ -41,7 +41,7 @@ func TestDurability_IsInAnswersToChanges(t *testing.T) {
 				return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Durability: reached}}}
 			}
 			method, path, _ := strings.Cut(c.target, " ")
-			got := answered(t, call(t, handlerOf(f), method, path, c.body))
+			got := decodeResponse(t, call(t, handlerOf(f), method, path, c.body))
 			if reached == nil {
 				require.NotContains(t, got, "durability", c.target)
 				continue

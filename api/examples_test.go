@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// examplesOf are those of a place that describes content: one, or several by name.
+// examplesOf returns the examples of a media type: one, or several by name.
 func examplesOf(n node) map[string]any {
 	all := make(map[string]any)
 	if one := n.at("example").here; one != nil {
@@ -37,7 +37,7 @@ func TestOpenAPI_RequestExamplesAreAccepted(t *testing.T) {
 				body, err := json.Marshal(example)
 				require.NoError(t, err)
 				target := strings.NewReplacer("{topic}", "order.close", "{lane}", "a", "{id}", "plain").Replace(path)
-				w := call(t, handlerOf(whole()), strings.ToUpper(method), target, string(body))
+				w := call(t, handlerOf(fullService()), strings.ToUpper(method), target, string(body))
 				require.Less(t, w.Code, 300, "%s %s %s: %s", method, path, name, w.Body)
 				schema := content.at("schema")
 				var value any

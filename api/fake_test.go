@@ -22,10 +22,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// epoch is the moment at which everything happens in the fake.
+// epoch is the constant time of the fake.
 var epoch = time.Date(2030, 1, 31, 8, 0, 0, 123_000_000, time.UTC)
 
-// fake is a Service in memory, which fails as its fields say.
+// fake is a Service in memory with injected errors.
 type fake struct {
 	mu     sync.Mutex
 	jobs   map[string]job.Job
@@ -40,7 +40,7 @@ type fake struct {
 	text   map[string]string     // what the secrets are, by id
 	which  []store.Selection
 	plan   store.RevivePlan
-	// revival is the last of one job.
+	// revival is the last revival of a job.
 	revival store.Revival
 	worked  store.BulkResult
 	filter  store.Filter
@@ -49,7 +49,7 @@ type fake struct {
 	lanes   []store.LaneStats
 	err     error // of every call
 	ready   error
-	// register, unless nil, decides what becomes of a job.
+	// register, unless nil, returns the result of a registration.
 	register func(job.New) store.RoutedResult
 }
 
@@ -143,7 +143,7 @@ func (f *fake) RunNow(_ context.Context, ref job.Ref, version int64) (job.Job, e
 	return j, err
 }
 
-// waiting finds a job that can be changed.
+// waiting returns a job that can be changed.
 func (f *fake) waiting(ref job.Ref, version int64) (job.Job, error) {
 	j, err := f.find(ref)
 	switch {
@@ -246,8 +246,8 @@ func (f *fake) LaneStats(_ context.Context, _, _, after string, limit int) ([]st
 
 func (f *fake) Ready(context.Context) error { return f.ready }
 
-// untouched asserts that nothing was stored or changed.
-func (f *fake) untouched(t *testing.T) {
+// requireUnchanged asserts that nothing was stored or changed.
+func (f *fake) requireUnchanged(t *testing.T) {
 	t.Helper()
 	require.Zero(t, f.calls, "something was registered: %v", f.news)
 	require.Empty(t, f.edits)
@@ -258,7 +258,7 @@ func (f *fake) untouched(t *testing.T) {
 	require.Empty(t, f.which)
 }
 
-// handlerOf is the API over a service, without a token.
+// handlerOf returns the API of a service, without a token.
 func handlerOf(s Service) http.Handler {
 	return New(Options{Service: s, Version: "v1.2.3", Logger: slog.New(slog.DiscardHandler)})
 }
@@ -282,18 +282,18 @@ func call(t testing.TB, h http.Handler, method, target, body string, more ...str
 	return w
 }
 
-// answered reads an answer as JSON.
-func answered(t testing.TB, w *httptest.ResponseRecorder) map[string]any {
+// decodeResponse decodes a JSON response.
+func decodeResponse(t testing.TB, w *httptest.ResponseRecorder) map[string]any {
 	t.Helper()
 	var got map[string]any
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got), w.Body.String())
 	return got
 }
 
-// listed reads a page of a list: what a member of each item says, and where the next page begins.
+// listed reads a page of a list and returns one member of each item, and the cursor.
 func listed(t testing.TB, h http.Handler, target, member string) (all []string, cursor any) {
 	t.Helper()
-	got := answered(t, call(t, h, http.MethodGet, target, ""))
+	got := decodeResponse(t, call(t, h, http.MethodGet, target, ""))
 	items, _ := got["items"].([]any)
 	for _, i := range items {
 		item, _ := i.(map[string]any)
@@ -303,7 +303,7 @@ func listed(t testing.TB, h http.Handler, target, member string) (all []string, 
 	return all, got["next_cursor"]
 }
 
-// A problemBody is a problem as a client reads it.
+// problemBody is a problem as a client reads it.
 type problemBody struct {
 	Type   string
 	Title  string
@@ -312,7 +312,7 @@ type problemBody struct {
 	Errors []struct{ Field, Detail string }
 }
 
-// problemIn reads a problem, and asserts its form.
+// problemIn decodes a problem and checks its form.
 func problemIn(t testing.TB, w *httptest.ResponseRecorder) problemBody {
 	t.Helper()
 	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"), w.Body.String())
@@ -326,7 +326,7 @@ func problemIn(t testing.TB, w *httptest.ResponseRecorder) problemBody {
 	return p
 }
 
-// fieldsOf are the fields that a problem names.
+// fieldsOf returns the fields of a problem's errors.
 func (p problemBody) fields() []string {
 	var all []string
 	for _, e := range p.Errors {
@@ -335,27 +335,27 @@ func (p problemBody) fields() []string {
 	return all
 }
 
-// A chunked is a request without a length.
-type chunked struct {
+// chunkedRequest is a request without a length.
+type chunkedRequest struct {
 	w *httptest.ResponseRecorder
 	r *http.Request
 }
 
-func newChunked(t testing.TB, target, body string) chunked {
+func newChunked(t testing.TB, target, body string) chunkedRequest {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, target, io.MultiReader(strings.NewReader(body)))
 	r.ContentLength = -1
 	r.Header.Set("Content-Type", "application/json")
-	return chunked{httptest.NewRecorder(), r}
+	return chunkedRequest{httptest.NewRecorder(), r}
 }
 
-// failsAfter is a fake whose store fails after so many registrations.
-type failsAfter struct {
+// failingAfter is a fake that fails after a number of registrations.
+type failingAfter struct {
 	*fake
 	left int
 }
 
-func (f *failsAfter) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
+func (f *failingAfter) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	if f.left--; f.left < 0 {
 		f.err = store.ErrUnavailable
 	}

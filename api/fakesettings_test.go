@@ -77,7 +77,7 @@ func (f *fake) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.
 	return l, nil
 }
 
-// AddSecret keeps what is shown and what is not apart, as a service does.
+// AddSecret stores a secret and returns only its public part, as a service does.
 func (f *fake) AddSecret(ctx context.Context, o store.SecretOwner, secret sign.Secret) (policy.Secret, error) {
 	f.text[secret.ID()] = secret.Text()
 	added := policy.Secret{ID: secret.ID(), CreatedAt: epoch, Value: policy.Sealed(secret.Text())}

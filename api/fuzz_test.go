@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// FuzzRegister sends whatever: it is taken, or refused with a 4xx and nothing stored, and a job that is taken has the
-// body that encoding/json reads too.
+// FuzzRegister sends an arbitrary registration: it is accepted, or refused with a 4xx and nothing stored, and an accepted job
+// has the body that encoding/json reads.
 func FuzzRegister(f *testing.F) {
 	f.Add(order)
 	for _, c := range badJobs {
@@ -32,7 +32,7 @@ func FuzzRegister(f *testing.F) {
 		require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
 		if w.Code != http.StatusCreated {
 			require.Contains(t, []int{400, 413, 422}, w.Code, w.Body.String())
-			service.untouched(t)
+			service.requireUnchanged(t)
 			return
 		}
 		require.True(t, json.Valid([]byte(body)))
@@ -52,7 +52,7 @@ func FuzzRegister(f *testing.F) {
 	})
 }
 
-// FuzzBatch sends whatever as a batch: it never fails as a whole once it could be read, and answers a result a job.
+// FuzzBatch sends an arbitrary batch: once parsed it never fails as a whole, and has a result per job.
 func FuzzBatch(f *testing.F) {
 	f.Add(`{"jobs": [{"id": "a"}, {"id": "a.b"}, 5, null, {"id": "c", "id": "c"}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
@@ -65,18 +65,18 @@ func FuzzBatch(f *testing.F) {
 			Jobs []json.RawMessage `json:"jobs"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(body), &sent))
-		results, _ := answered(t, w)["results"].([]any)
+		results, _ := decodeResponse(t, w)["results"].([]any)
 		require.Len(t, results, len(sent.Jobs))
 	})
 }
 
-// FuzzPolicy puts and patches whatever.
+// FuzzPolicy puts and patches arbitrary JSON.
 func FuzzPolicy(f *testing.F) {
 	f.Add(`{"ladder": ["15s"], "headers": {"X-A": null}, "keep_dead": {"max_bytes": "1GiB"}}`)
 	f.Add(`{"rate": "100/s", "lane_rate": "", "success": {"status": ["2xx"], "body_equals": "ok"}, "breaker": {"failures": 0, "open": "1s"}}`)
 	f.Add(`{"on_delivered": "http://a.example/", "on_dead": {"url": "http://a.example/", "headers": {"x-token": null, "x-a": "1"}, "include": ["body"]}}`)
 	f.Add(`{"on_backlog": {"url": "http://a.example/", "older_than": "5m", "more_than": 5}, "client_cert": {"chain": "x", "key": "[redacted]"}}`)
-	chain, _ := pair(f)
+	chain, _ := newCertificate(f)
 	f.Add(`{"on_dead": {"headers": {"authorization": "[redacted]"}}, "on_backlog": {"headers": null}, "client_cert": {"key": null}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, method := range []string{http.MethodPut, http.MethodPatch} {
@@ -98,16 +98,16 @@ func FuzzPolicy(f *testing.F) {
 			}
 			stored := service.topics["a"].Policy
 			require.Empty(t, job.ValidateTopic(stored))
-			shown := whatIsPut(t, w.Body.Bytes())
+			shown := settingsOf(t, w.Body.Bytes())
 			again := call(t, handlerOf(service), http.MethodPut, "/v1/topics/a", shown)
 			require.Equal(t, http.StatusOK, again.Code, "what is shown can be put back: %s", again.Body)
-			require.JSONEq(t, shown, whatIsPut(t, again.Body.Bytes()), "and changes nothing")
+			require.JSONEq(t, shown, settingsOf(t, again.Body.Bytes()), "and changes nothing")
 		}
 	})
 }
 
-// whatIsPut is an answer without what only answers have.
-func whatIsPut(t testing.TB, answer []byte) string {
+// settingsOf returns the settings in a response, without read-only members.
+func settingsOf(t testing.TB, answer []byte) string {
 	t.Helper()
 	var members map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(answer, &members))
@@ -119,7 +119,7 @@ func whatIsPut(t testing.TB, answer []byte) string {
 	return string(text)
 }
 
-// FuzzLane puts and patches whatever.
+// FuzzLane puts and patches arbitrary JSON.
 func FuzzLane(f *testing.F) {
 	f.Add(`{"url": "http://a.example/", "headers": {"x-a": "1", "X-Token": "[redacted]"}, "lane_concurrency": 5, "lane_rate": "5/90s", "paused": true}`)
 	f.Add(`{"headers": null, "lane_rate": null, "lane_concurrency": null}`)
@@ -138,14 +138,14 @@ func FuzzLane(f *testing.F) {
 			stored := service.own["a/b"].Settings
 			require.Empty(t, job.ValidateLane(stored))
 			require.Len(t, stored.Secrets, 1)
-			again := call(t, handlerOf(service), http.MethodPut, "/v1/topics/a/lanes/b", whatIsPut(t, w.Body.Bytes()))
+			again := call(t, handlerOf(service), http.MethodPut, "/v1/topics/a/lanes/b", settingsOf(t, w.Body.Bytes()))
 			require.Equal(t, http.StatusOK, again.Code, "what is shown can be put back: %s", again.Body)
 			require.Equal(t, stored, service.own["a/b"].Settings, "and changes nothing")
 		}
 	})
 }
 
-// FuzzSecret brings whatever as a secret: it is taken and can sign, or refused with nothing of it repeated.
+// FuzzSecret adds an arbitrary secret: it is accepted and can sign, or refused without being repeated.
 func FuzzSecret(f *testing.F) {
 	f.Add(`{"secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"}`)
 	f.Add(`{"kind": "ed25519"}`)
@@ -156,16 +156,16 @@ func FuzzSecret(f *testing.F) {
 		require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
 		if w.Code != http.StatusCreated {
 			require.Contains(t, []int{400, 413, 415, 422}, w.Code, w.Body.String())
-			service.untouched(t)
+			service.requireUnchanged(t)
 			return
 		}
-		text, _ := answered(t, w)["secret"].(string)
+		text, _ := decodeResponse(t, w)["secret"].(string)
 		_, err := sign.ParseSecret(text)
 		require.NoError(t, err)
 	})
 }
 
-// FuzzDeadLetters selects whatever: what is taken says which dead letters it means, and nothing means all of them by accident.
+// FuzzDeadLetters selects by arbitrary JSON: an accepted selection is explicit, never all dead letters by accident.
 func FuzzDeadLetters(f *testing.F) {
 	f.Add(`{"topic": "a", "lane": "b", "reason": "expired", "status": 503, "after": "2030-01-31T08:00:00Z", "rate": "5/s"}`)
 	f.Add(`{"ids": ["a", "rb:a:0"], "url": "http://a.example/", "dry_run": true}`)
@@ -177,7 +177,7 @@ func FuzzDeadLetters(f *testing.F) {
 			require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
 			if w.Code != http.StatusOK {
 				require.Contains(t, []int{400, 413, 422}, w.Code, w.Body.String())
-				service.untouched(t)
+				service.requireUnchanged(t)
 				continue
 			}
 			which := service.which[0]
@@ -196,7 +196,7 @@ func FuzzDeadLetters(f *testing.F) {
 	})
 }
 
-// FuzzRedactCallback shows whatever as the body of a job that Ringback made: the same JSON, but for the secrets of headers.
+// FuzzRedactCallback redacts an arbitrary body: the same JSON, except for secret headers.
 func FuzzRedactCallback(f *testing.F) {
 	f.Add([]byte(`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": 1.50}, "response": null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -211,7 +211,7 @@ func FuzzRedactCallback(f *testing.F) {
 	})
 }
 
-// FuzzAddress asks for whatever address, with whatever If-Match.
+// FuzzAddress requests arbitrary paths with an arbitrary If-Match.
 func FuzzAddress(f *testing.F) {
 	f.Add("/v1/jobs", "topic=a&state=dead&limit=5", `"3"`)
 	f.Add("/v1/jobs/a", "", "")
@@ -233,12 +233,12 @@ func FuzzAddress(f *testing.F) {
 	})
 }
 
-// FuzzStream sends whatever as NDJSON: each line that is not blank gets a result, and only what is taken is stored.
+// FuzzStream sends arbitrary NDJSON: each line that is not blank has a result, and only accepted jobs are stored.
 func FuzzStream(f *testing.F) {
 	f.Add("{\"id\": \"a\"}\n\n{\"id\": \"a.b\"}\n5\n{\"id\": \"c\", \"id\": \"c\"}\n{\"id\": \"d\"}", 7)
 	f.Fuzz(func(t *testing.T, body string, size int) {
 		service := newFake()
-		r := httptest.NewRequest(http.MethodPost, "/v1/batch", &pieces{body, max(size, 1), io.EOF})
+		r := httptest.NewRequest(http.MethodPost, "/v1/batch", &pieceReader{body, max(size, 1), io.EOF})
 		r.Header.Set("Content-Type", request.ContentTypeNDJSON)
 		w := httptest.NewRecorder()
 		handlerOf(service).ServeHTTP(w, r)
@@ -259,14 +259,14 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// pieces reads text as it would arrive: size bytes at a time, then err.
-type pieces struct {
+// pieceReader reads size bytes of a text at a time, then returns err.
+type pieceReader struct {
 	text string
 	size int
 	err  error
 }
 
-func (p *pieces) Read(b []byte) (int, error) {
+func (p *pieceReader) Read(b []byte) (int, error) {
 	if p.text == "" {
 		return 0, p.err
 	}

@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden answers anew")
 
-// whole is a service with everything in it that an answer can show.
-func whole() *fake {
+// fullService is a service with every field that a response can have.
+func fullService() *fake {
 	f := newFake()
 	spec := job.Spec{
 		ID: "close-4711", Queue: job.Queue{Namespace: "default", Topic: "order.close", Lane: "customer-42"},
@@ -127,7 +127,7 @@ func whole() *fake {
 	return f
 }
 
-// Secrets that are always the same.
+// Constant secrets.
 var (
 	sharedSecret = secretOf("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")
 	keySecret    = secretOf("whsk_" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
@@ -141,7 +141,7 @@ func secretOf(text string) sign.Secret {
 	return s
 }
 
-// golden are requests of whole, the file that holds the answer to each, and the schema that describes it.
+// golden has requests to fullService, with the file of the response and its schema.
 var golden = []struct {
 	file, schema   string
 	method, target string
@@ -191,7 +191,7 @@ var golden = []struct {
 func ask(t testing.TB, i int) *httptest.ResponseRecorder {
 	t.Helper()
 	g := golden[i]
-	w := call(t, handlerOf(whole()), g.method, g.target, g.body)
+	w := call(t, handlerOf(fullService()), g.method, g.target, g.body)
 	require.Equal(t, g.status, w.Code, w.Body.String())
 	return w
 }
@@ -199,13 +199,13 @@ func ask(t testing.TB, i int) *httptest.ResponseRecorder {
 func TestGolden_AnswersOnTheWire(t *testing.T) {
 	for i, g := range golden {
 		t.Run(g.file, func(t *testing.T) {
-			asWritten(t, g.file, g.method+" "+g.target, ask(t, i))
+			requireGolden(t, g.file, g.method+" "+g.target, ask(t, i))
 		})
 	}
 }
 
-// asWritten compares an answer with the one in a file.
-func asWritten(t *testing.T, name, request string, w *httptest.ResponseRecorder) {
+// requireGolden compares a response with a file.
+func requireGolden(t *testing.T, name, request string, w *httptest.ResponseRecorder) {
 	t.Helper()
 	var got bytes.Buffer
 	got.WriteString(request + "\n" + http.StatusText(w.Code) + "\n")
@@ -223,8 +223,8 @@ func asWritten(t *testing.T, name, request string, w *httptest.ResponseRecorder)
 }
 
 func TestGolden_StreamOnTheWire(t *testing.T) {
-	w := call(t, handlerOf(whole()), http.MethodPost, "/v1/batch",
+	w := call(t, handlerOf(fullService()), http.MethodPost, "/v1/batch",
 		"{\"id\": \"a\"}\n\n{\"id\": \"a\"}\n{\"id\": \n{\"id\": \"a.b\"}\n{\"id\": \"durable\"}", "Content-Type", "application/x-ndjson")
 	resultsIn(t, w.Body.Bytes())
-	asWritten(t, "stream", "POST /v1/batch", w)
+	requireGolden(t, "stream", "POST /v1/batch", w)
 }

@@ -178,7 +178,7 @@ func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 		`DELETE /v1/jobs/nothing`:                              "",
 	} {
 		var log bytes.Buffer
-		h := New(Options{Service: whole(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		h := New(Options{Service: fullService(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		parts := strings.SplitN(target, " ", 3)
 		w := call(t, h, parts[0], parts[1], strings.Join(parts[2:], ""))
 		if want == "" {
@@ -211,7 +211,7 @@ func TestGuard_RefusesRequestsOfAttempts(t *testing.T) {
 			h.ServeHTTP(w, r)
 			require.Equal(t, http.StatusForbidden, w.Code, "%s with %q", target, attempt)
 			require.Equal(t, "a job cannot call the API", problemIn(t, w).Detail)
-			f.untouched(t)
+			f.requireUnchanged(t)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestGuard_RefusesCrossOriginRequests(t *testing.T) {
 		w := call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a"}`, name, value)
 		require.Equal(t, http.StatusForbidden, w.Code, name)
 		problemIn(t, w)
-		f.untouched(t)
+		f.requireUnchanged(t)
 	}
 	require.Equal(t, http.StatusCreated, call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a"}`, "Sec-Fetch-Site", "same-origin").Code)
 }

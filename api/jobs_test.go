@@ -77,7 +77,7 @@ func TestRegister_Answers200ToARepeat(t *testing.T) {
 	w := call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a"}`)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Empty(t, w.Header().Get("Location"))
-	require.Equal(t, "a", answered(t, w)["id"])
+	require.Equal(t, "a", decodeResponse(t, w)["id"])
 }
 
 func TestRegister_Answers409ToAnIDInUse(t *testing.T) {
@@ -146,7 +146,7 @@ func TestFromError_HidesInternals(t *testing.T) {
 	}
 }
 
-// edited is a job with every field, which an edit changes.
+// edited is a job with every editable field.
 func edited(edit job.Edit) job.Spec {
 	spec := job.Spec{
 		ID: "a", Queue: job.Queue{Topic: "orders", Lane: "b"}, URL: "http://a.example/", Method: "PUT",
@@ -229,7 +229,7 @@ func TestEdit_RefusesInvalidFields(t *testing.T) {
 		w := call(t, handlerOf(f), http.MethodPatch, "/v1/jobs/a", body)
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
 		require.ElementsMatch(t, fields, problemIn(t, w).fields(), body)
-		f.untouched(t)
+		f.requireUnchanged(t)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestStateError_Is409WithAHint(t *testing.T) {
 			require.Contains(t, problemIn(t, w).Detail, "the job is "+string(c.state)+": only")
 		}
 		if c.status == http.StatusAccepted {
-			require.Equal(t, true, answered(t, w)["cancel_requested"])
+			require.Equal(t, true, decodeResponse(t, w)["cancel_requested"])
 		}
 	}
 }
@@ -318,7 +318,7 @@ func TestRequireNoBody_RefusesBodies(t *testing.T) {
 			require.GreaterOrEqual(t, w.Code, 400, target)
 			require.Less(t, w.Code, 500, target)
 			problemIn(t, w)
-			f.untouched(t)
+			f.requireUnchanged(t)
 			require.Equal(t, job.Scheduled, f.jobs["a"].State)
 		}
 	}
@@ -353,7 +353,7 @@ func TestList_FiltersAndPages(t *testing.T) {
 		Namespace: "default", Topic: "a", State: job.Dead, Lane: "b:80", Label: "k", Value: "v:w", Limit: 7, Cursor: "c",
 		After: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC),
 	}, f.filter)
-	got := answered(t, w)
+	got := decodeResponse(t, w)
 	require.Equal(t, "1.x", got["next_cursor"])
 	items, _ := got["items"].([]any)
 	require.Len(t, items, 1)
@@ -402,5 +402,5 @@ func TestGet_ShowsResponseBodiesAsTextOrBase64(t *testing.T) {
 func TestGet_ShowsInvalidBodiesAsBase64(t *testing.T) {
 	f := newFake()
 	f.jobs["a"] = job.Job{Spec: job.Spec{BodyKind: job.BodyJSON, Body: []byte("{")}}
-	require.Equal(t, "ew==", answered(t, call(t, handlerOf(f), http.MethodGet, "/v1/jobs/a", ""))["body_base64"])
+	require.Equal(t, "ew==", decodeResponse(t, call(t, handlerOf(f), http.MethodGet, "/v1/jobs/a", ""))["body_base64"])
 }

@@ -52,9 +52,9 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	}
 
 	f.own["order.close/customer-42"] = store.Lane{Revision: 1, Settings: want}
-	require.Equal(t, false, answered(t, call(t, h, http.MethodPost, path+"/resume", ""))["paused"])
+	require.Equal(t, false, decodeResponse(t, call(t, h, http.MethodPost, path+"/resume", ""))["paused"])
 	require.False(t, settings().Paused)
-	require.Equal(t, true, answered(t, call(t, h, http.MethodPost, path+"/pause", "{}"))["paused"])
+	require.Equal(t, true, decodeResponse(t, call(t, h, http.MethodPost, path+"/pause", "{}"))["paused"])
 	require.Equal(t, want, settings())
 
 	w = call(t, h, http.MethodDelete, path, "")
@@ -62,7 +62,7 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	require.Empty(t, w.Body.String())
 	require.Empty(t, f.own)
 	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodDelete, path, "").Code)
-	require.Equal(t, true, answered(t, call(t, h, http.MethodPost, path+"/pause", ""))["paused"], "a lane without settings can be paused")
+	require.Equal(t, true, decodeResponse(t, call(t, h, http.MethodPost, path+"/pause", ""))["paused"], "a lane without settings can be paused")
 }
 
 func TestPutLane_KeepsSecrets(t *testing.T) {
@@ -87,7 +87,7 @@ func TestLane_PathMayHoldHostsAndPorts(t *testing.T) {
 	for path, lane := range map[string]string{"a.example:443": "a.example:443", "[::1]:80": "[::1]:80", "%5B%3A%3A1%5D%3A81": "[::1]:81"} {
 		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a/lanes/"+path, `{"paused": true}`)
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-		require.Equal(t, lane, answered(t, w)["lane"])
+		require.Equal(t, lane, decodeResponse(t, w)["lane"])
 		require.Contains(t, f.own, "a/"+lane)
 	}
 }
@@ -105,7 +105,7 @@ func TestPutLane_RefusesInvalidFields(t *testing.T) {
 			w := call(t, handlerOf(f), method, "/v1/topics/a/lanes/b", body)
 			require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
 			require.ElementsMatch(t, fields, problemIn(t, w).fields(), w.Body.String())
-			f.untouched(t)
+			f.requireUnchanged(t)
 		}
 	}
 	f := newFake()
@@ -127,7 +127,7 @@ func TestPutLane_RefusesInvalidFields(t *testing.T) {
 	w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/_a/lanes/b%20c", "{}")
 	require.Equal(t, []string{"/topic", "/lane"}, problemIn(t, w).fields())
 	require.Equal(t, http.StatusUnprocessableEntity, call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/lanes/b/pause", `{"x": 1}`).Code)
-	f.untouched(t)
+	f.requireUnchanged(t)
 }
 
 func TestLanes_PagesThroughLanesWithSettings(t *testing.T) {
@@ -167,7 +167,7 @@ func TestTopicStats_ShowsBreakers(t *testing.T) {
 		f.counts = []store.TopicStats{{Topic: "a", Registered: 1, OpenBreakers: 1}}
 		f.lanes = []store.LaneStats{c.lane}
 		f.lanes[0].Lane = "b"
-		got := answered(t, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a/stats", ""))
+		got := decodeResponse(t, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a/stats", ""))
 		require.EqualValues(t, 1, got["lanes_open"])
 		lanes, _ := got["lanes"].([]any)
 		lane, _ := lanes[0].(map[string]any)

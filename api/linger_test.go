@@ -19,8 +19,8 @@ import (
 )
 
 func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
-	// Neither the results nor what is sent too much fits into the buffers between client and server.
-	conn := dial(t, handlerOf(instantly{newFake()}))
+	// Neither the results nor the surplus jobs fit into the buffers between client and server.
+	conn := dial(t, handlerOf(fastService{newFake()}))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(ndjson.TakeTimeout/2)))
 	s := begin(t, conn)
 	require.NoError(t, s.send(strings.Repeat(`{"id": "`+strings.Repeat("x", 64)+"\"}\n", request.MaxBatchJobs)))
@@ -35,8 +35,8 @@ func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
 	require.Equal(t, 413, results[request.MaxBatchJobs].Status)
 }
 
-// overfull begins a stream, sends one job too many and reads all results. The answer has not ended then.
-func overfull(t *testing.T, conn net.Conn) *session {
+// overfullStream starts a stream, sends one job too many and reads all results. The response has not ended then.
+func overfullStream(t *testing.T, conn net.Conn) *streamClient {
 	t.Helper()
 	s := begin(t, conn)
 	s.answer()
@@ -56,8 +56,8 @@ func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
 		"for ever":    {2 * ndjson.MaxLinger, ndjson.MaxLinger},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, handlerOf(instantly{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
-				s := overfull(t, conn)
+			serveInSynctest(t, handlerOf(fastService{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+				s := overfullStream(t, conn)
 				began := time.Now()
 				sent := make(chan struct{})
 				go func() {
@@ -83,11 +83,11 @@ func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
 func TestLinger_EndsAtShutdown(t *testing.T) {
 	for name, ended := range map[string]bool{"a stream": false, "after a stream's end": true} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, handlerOf(instantly{newFake()}), func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
-				var s *session
+			serveInSynctest(t, handlerOf(fastService{newFake()}), func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
+				var s *streamClient
 				var send func() error
 				if ended {
-					s = overfull(t, conn)
+					s = overfullStream(t, conn)
 					send = func() error { return s.send("{}\n") }
 				} else {
 					// Unlike one in chunks, a request with a length can be read on after a deadline.
@@ -95,7 +95,7 @@ func TestLinger_EndsAtShutdown(t *testing.T) {
 					_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\n"+
 						"Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n")
 					require.NoError(t, err)
-					s = &session{t: t, conn: conn, in: bufio.NewReader(conn)}
+					s = &streamClient{t: t, conn: conn, in: bufio.NewReader(conn)}
 					s.answer()
 				}
 				go func() { _, _ = io.Copy(io.Discard, s.body) }()

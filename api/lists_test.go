@@ -19,35 +19,35 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// slowLists is a service whose lists take their time.
-type slowLists struct {
+// slowListService is a service with slow lists.
+type slowListService struct {
 	*fake
 	takes   time.Duration
 	reading atomic.Int64 // lists under way
 }
 
-func (s *slowLists) read() {
+func (s *slowListService) read() {
 	s.reading.Add(1)
 	defer s.reading.Add(-1)
 	time.Sleep(s.takes) // a bubble's time
 }
 
-func (s *slowLists) List(context.Context, store.Filter) (store.Page, error) {
+func (s *slowListService) List(context.Context, store.Filter) (store.Page, error) {
 	s.read()
 	return store.Page{}, nil
 }
 
-func (s *slowLists) Dead(context.Context, store.Filter) (store.Page, error) {
+func (s *slowListService) Dead(context.Context, store.Filter) (store.Page, error) {
 	s.read()
 	return store.Page{}, nil
 }
 
-func (s *slowLists) Topics(context.Context, string, string, int) ([]store.Topic, error) {
+func (s *slowListService) Topics(context.Context, string, string, int) ([]store.Topic, error) {
 	s.read()
 	return nil, nil
 }
 
-func (s *slowLists) ListLanes(context.Context, string, string, string, int) ([]store.Lane, error) {
+func (s *slowListService) ListLanes(context.Context, string, string, string, int) ([]store.Lane, error) {
 	s.read()
 	return []store.Lane{{}}, nil
 }
@@ -55,7 +55,7 @@ func (s *slowLists) ListLanes(context.Context, string, string, string, int) ([]s
 func TestServeList_BoundsListsInFlight(t *testing.T) {
 	for _, path := range []string{"/v1/jobs?topic=a&state=ready&", "/v1/dead?", "/v1/topics?", "/v1/topics/a/lanes?"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &slowLists{fake: newFake(), takes: listWait - time.Second}
+			s := &slowListService{fake: newFake(), takes: listWait - time.Second}
 			var log bytes.Buffer
 			h := New(Options{Service: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			const most = listSlots * slotItems / request.MaxListLimit
@@ -115,7 +115,7 @@ func TestServeList_BoundsUnreadAnswers(t *testing.T) {
 	for range 500 {
 		f.page.Jobs = append(f.page.Jobs, one)
 	}
-	h, budget := budgeted(f)
+	h, budget := newBudgetedAPI(f)
 	const path = "/v1/jobs?topic=a&state=scheduled&limit=500"
 	w := call(t, h, http.MethodGet, path, "")
 	require.Equal(t, http.StatusOK, w.Code)

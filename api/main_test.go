@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain sees to it that no stream leaves a goroutine behind, whatever its client did.
+// TestMain requires that no stream leaks a goroutine.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -17,9 +17,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// weighed is a service that takes no time and measures the heap now and then.
-type weighed struct {
-	instantly
+// heapMeasuringService is a fast service that samples the heap.
+type heapMeasuringService struct {
+	fastService
 	mu    sync.Mutex
 	jobs  int
 	next  int
@@ -27,17 +27,17 @@ type weighed struct {
 	heaps []uint64
 }
 
-func (m *weighed) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
+func (m *heapMeasuringService) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.jobs += len(jobs); m.jobs >= m.next {
 		m.next += m.every
 		m.heaps = append(m.heaps, heap())
 	}
-	return m.instantly.Register(ctx, jobs)
+	return m.fastService.Register(ctx, jobs)
 }
 
-// heap is what is in use after a collection, in bytes.
+// heap returns the bytes in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -45,7 +45,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// repeated reads a text n times over.
+// repeated reads a text n times.
 type repeated struct {
 	text, rest string
 	n          int
@@ -64,27 +64,27 @@ func (r *repeated) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// counted is an answer of which only the lines are counted.
-type counted struct {
+// lineCounter is a response that counts lines.
+type lineCounter struct {
 	header http.Header
 	lines  int
 }
 
-func (c *counted) Header() http.Header { return c.header }
-func (*counted) WriteHeader(int)       {}
+func (c *lineCounter) Header() http.Header { return c.header }
+func (*lineCounter) WriteHeader(int)       {}
 
-func (c *counted) Write(b []byte) (int, error) {
+func (c *lineCounter) Write(b []byte) (int, error) {
 	c.lines += strings.Count(string(b), "\n")
 	return len(b), nil
 }
 
 func TestStream_UsesBoundedMemory(t *testing.T) {
 	const large, jobs = 100 << 10, 600 // 60 MiB
-	m := &weighed{instantly: instantly{newFake()}, every: jobs / 10}
+	m := &heapMeasuringService{fastService: fastService{newFake()}, every: jobs / 10}
 	body := &repeated{text: `{"id": "a", "body_text": "` + strings.Repeat("x", large) + "\"}\n", n: jobs}
 	r := httptest.NewRequest(http.MethodPost, "/v1/batch", body)
 	r.Header.Set("Content-Type", request.ContentTypeNDJSON)
-	w := &counted{header: make(http.Header)}
+	w := &lineCounter{header: make(http.Header)}
 	before := heap()
 	handlerOf(m).ServeHTTP(w, r)
 	require.Equal(t, jobs, w.lines)

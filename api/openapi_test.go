@@ -20,7 +20,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// document is openapi.yaml, read.
+// document is the parsed openapi.yaml.
 func document(t testing.TB) node {
 	t.Helper()
 	var doc map[string]any
@@ -28,13 +28,13 @@ func document(t testing.TB) node {
 	return node{doc, doc}
 }
 
-// A node is a place in the document.
+// node is a node of the document.
 type node struct {
 	doc  map[string]any
 	here any
 }
 
-// at follows names, and references on the way.
+// at follows names and references.
 func (n node) at(names ...string) node {
 	for _, name := range names {
 		n = n.resolved()
@@ -66,7 +66,7 @@ func (n node) keys() []string {
 
 func (n node) list() []any { l, _ := n.here.([]any); return l }
 
-// properties are those of a schema, with the ones it takes over.
+// properties returns the properties of a schema, with inherited ones.
 func (n node) properties() map[string]node {
 	all := make(map[string]node)
 	for _, part := range n.at("allOf").list() {
@@ -78,7 +78,7 @@ func (n node) properties() map[string]node {
 	return all
 }
 
-// required are the properties that must be there.
+// required returns the required properties.
 func (n node) required() []string {
 	var all []string
 	for _, part := range n.at("allOf").list() {
@@ -91,7 +91,7 @@ func (n node) required() []string {
 	return all
 }
 
-// holds asserts that a value has nothing but what the schema declares, and all that it requires, with the right types.
+// holds requires that a value has only declared properties, all required ones, and the right types.
 func (n node) holds(t testing.TB, path string, value any) {
 	t.Helper()
 	require.NotNil(t, n.here, "%s has no schema", path)
@@ -137,7 +137,7 @@ func (n node) holds(t testing.TB, path string, value any) {
 	}
 }
 
-// typed reports whether a value is of a schema's type.
+// typed reports whether a value has a schema's type.
 func typed(kind node, value any) bool {
 	names := kind.list()
 	if names == nil {
@@ -208,7 +208,7 @@ func TestOpenAPI_GoldenAnswersHaveTheSchemaOfTheirPath(t *testing.T) {
 	}
 }
 
-// matches reports whether a path is of a pattern such as /v1/jobs/{id}.
+// matches reports whether a path matches a pattern such as /v1/jobs/{id}.
 func matches(pattern, path string) bool {
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
 	return slices.EqualFunc(want, got, func(w, g string) bool { return w == g || strings.HasPrefix(w, "{") })
@@ -254,11 +254,11 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	require.Equal(t, names("SuccessChange"), names("Success"))
 	require.Equal(t, names("BreakerChange"), names("Breaker"))
 	require.Equal(t, names("ClientCertChange"), names("ClientCert"))
-	// What is answered of a topic is what can be put, its name, its revision and how durable its change was.
+	// A topic in a response has the fields of a request, its name, its revision and the durability of the change.
 	require.ElementsMatch(t, names("Topic"), append(names("Policy"), "topic", "revision", "durability"))
 }
 
-// null is an object whose one member is null.
+// null returns an object with one member that is null.
 func null(name string) []byte { return []byte(`{"` + name + `": null}`) }
 
 // requireKnown checks that a request was not refused for an unknown field.

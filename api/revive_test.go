@@ -54,7 +54,7 @@ func TestRegister_RefusesAnExpiryBeforeTheDueTime(t *testing.T) {
 			require.Contains(t, w.Body.String(), "/expires_", body)
 		}
 	}
-	// What depends on the moment is judged beyond, where ids are known.
+	// Rules that depend on the time are checked by the service, where ids are known.
 	f.register = func(n job.New) store.RoutedResult {
 		require.Equal(t, past.UnixMilli(), n.ExpiresAt.UnixMilli())
 		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Existing, Job: job.Job{Spec: n.Spec}}}

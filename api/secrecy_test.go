@@ -16,15 +16,15 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// hidden are texts that no answer and no log may hold.
-func hidden(key string) []string {
+// secretTexts must not be in any response or log.
+func secretTexts(key string) []string {
 	private := strings.Split(key, "\n")[1]
 	return []string{"hunter2", "x1:sealed", private, sharedBytes(), strings.TrimPrefix(keySecret.Text(), "whsk_")}
 }
 
-// guarded is a service full of secrets.
-func guarded(key string) *fake {
-	f := whole()
+// serviceWithSecrets is a service with secrets in every field.
+func serviceWithSecrets(key string) *fake {
+	f := fullService()
 	headers := map[string][]string{"Authorization": {"Bearer hunter2"}, "X-Api-Key": {"hunter2"}, "Cookie": {"a=hunter2"}}
 	call := &policy.Callback{URL: "https://a.example/", Headers: headers}
 	secrets := []policy.Secret{
@@ -47,8 +47,8 @@ func guarded(key string) *fake {
 }
 
 func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
-	chain, key := pair(t)
-	cert := `{"chain": ` + quoted(chain) + `, "key": ` + quoted(key) + `}`
+	chain, key := newCertificate(t)
+	cert := `{"chain": ` + jsonString(chain) + `, "key": ` + jsonString(key) + `}`
 	headers := `{"Authorization": "Bearer hunter2", "X-Token": ["hunter2"]}`
 	callback := `{"url": "https://a.example/", "headers": ` + headers + `}`
 	requests := []struct{ target, body string }{
@@ -68,7 +68,7 @@ func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
 		{"GET /v1/topics/t/stats", ""},
 		{"PUT /v1/topics/t", `{"headers": ` + headers + `, "on_dead": ` + callback + `, "client_cert": ` + cert + `}`},
 		{"PATCH /v1/topics/t", `{"on_dead": ` + callback + `, "client_cert": ` + cert + `}`},
-		{"PUT /v1/topics/t", `{"client_cert": {"chain": ` + quoted(key) + `, "key": ` + quoted("hunter2 "+key) + `}, "workers": "hunter2"}`},
+		{"PUT /v1/topics/t", `{"client_cert": {"chain": ` + jsonString(key) + `, "key": ` + jsonString("hunter2 "+key) + `}, "workers": "hunter2"}`},
 		{"GET /v1/topics/t/secrets", ""},
 		{"GET /v1/topics/t/keys", ""},
 		{"GET /v1/topics/t/lanes/l/secrets", ""},
@@ -83,11 +83,11 @@ func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
 		{"PATCH /v1/topics/t/lanes/l", `{"headers": ` + headers + `, "url": "x"}`},
 	}
 	for _, r := range requests {
-		// With a service that does what is asked, and one whose every call fails in a way that is logged.
+		// With a working service, and with one whose every call fails with a logged error.
 		for _, fails := range []bool{false, true} {
-			f := guarded(key)
+			f := serviceWithSecrets(key)
 			if fails {
-				// What an error holds is what its maker put there: values that print themselves redacted.
+				// Errors contain only values that print redacted.
 				topic := f.topics["t"].Policy
 				f.err = fmt.Errorf("put %v %+v %s: broken", topic.Secrets, *topic.ClientCert, topic.Secrets[0].Value)
 			}
@@ -96,7 +96,7 @@ func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
 			method, path, _ := strings.Cut(r.target, " ")
 			w := call(t, h, method, path, r.body)
 			require.True(t, json.Valid(w.Body.Bytes()), "%s: %s", r.target, w.Body)
-			for _, secret := range hidden(key) {
+			for _, secret := range secretTexts(key) {
 				require.NotContains(t, w.Body.String(), secret, r.target)
 				require.NotContains(t, logs.String(), secret, r.target)
 				require.NotContains(t, fmt.Sprint(w.Header()), secret, r.target)
@@ -104,9 +104,9 @@ func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
 		}
 	}
 
-	// The one answer that shows a secret, and nowhere else does it appear.
+	// The only response that contains a secret.
 	var logs bytes.Buffer
-	h := New(Options{Service: guarded(key), Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	h := New(Options{Service: serviceWithSecrets(key), Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	w := call(t, h, http.MethodPost, "/v1/topics/t/secrets", `{"secret": "`+sharedSecret.Text()+`"}`)
 	require.Equal(t, 1, strings.Count(w.Body.String(), sharedSecret.Text()))
 	require.Contains(t, logs.String(), "msg=audit")

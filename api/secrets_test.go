@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// owners are the paths of those who have secrets.
+// owners are the paths of owners of secrets.
 var owners = []string{"/v1/topics/a", "/v1/topics/a/lanes/b"}
 
 func TestAddSecret_TakesOrGeneratesOneAndShowsItOnce(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAddSecret_TakesOrGeneratesOneAndShowsItOnce(t *testing.T) {
 			w := call(t, h, http.MethodPost, owner+"/secrets", c.body)
 			require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
 			require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
-			got := answered(t, w)
+			got := decodeResponse(t, w)
 			require.Equal(t, c.kind, got["kind"])
 			text, _ := got["secret"].(string)
 			id, _ := got["id"].(string)
@@ -113,7 +113,7 @@ func TestAddSecret_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 			for _, part := range []string{"hunter2", "aHVudGVyMg", sharedBytes()} {
 				require.NotContains(t, w.Body.String(), part)
 			}
-			f.untouched(t)
+			f.requireUnchanged(t)
 		}
 	}
 	f := newFake()
@@ -131,7 +131,7 @@ func TestAddSecret_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 	require.Equal(t, http.StatusUnsupportedMediaType, w.Code)
 	w = call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", `{"secret": "`+strings.Repeat("a", request.MaxSecretBytes)+`"}`)
 	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
-	f.untouched(t)
+	f.requireUnchanged(t)
 }
 
 func sharedBytes() string { return strings.TrimPrefix(sharedSecret.Text(), "whsec_") }

@@ -28,7 +28,7 @@ func TestNotFound_NamesTheRoleToUseInAProcessThatOnlyDelivers(t *testing.T) {
 		require.Contains(t, detail, "only delivers")
 		require.Contains(t, detail, "role api")
 	}
-	f.untouched(t)
+	f.requireUnchanged(t)
 	require.Equal(t, http.StatusUnauthorized, call(t, h, http.MethodGet, "/v1/stats", "").Code, "the token still counts")
 	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, "/metrics", "").Code)
 	require.Equal(t, http.StatusMethodNotAllowed, call(t, h, http.MethodPost, "/v1/version", "{}", auth...).Code)

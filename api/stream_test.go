@@ -22,15 +22,15 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// patience is how long a test waits for what must come.
-const patience = 2 * time.Minute
+// waitLimit bounds every wait of a test.
+const waitLimit = 2 * time.Minute
 
 func TestStream_AnswersEachLineAsItArrives(t *testing.T) {
 	f := newFake()
 	server := httptest.NewServer(handlerOf(f))
 	defer server.Close()
 	r, w := io.Pipe()
-	// The answer begins before anything is sent.
+	// The response starts before anything is sent.
 	resp, err := server.Client().Post(server.URL+"/v1/batch", "application/x-ndjson; charset=utf-8", r)
 	require.NoError(t, err)
 	defer resp.Body.Close()
@@ -54,7 +54,7 @@ func TestStream_AnswersEachLineAsItArrives(t *testing.T) {
 }
 
 func TestStream_RegistersLinesThatArriveTogetherAtOnce(t *testing.T) {
-	g := &grouped{instantly: instantly{newFake()}}
+	g := &groupingService{fastService: fastService{newFake()}}
 	const n = 5 * store.MaxBatch
 	results := streamed(t, handlerOf(g), streamOf(n, ""))
 	require.Len(t, results, n)
@@ -111,7 +111,7 @@ func TestStream_WithoutJobsHasNoResults(t *testing.T) {
 	for _, body := range []string{"\n", "\n\r\n  \n"} {
 		f := newFake()
 		require.Empty(t, streamed(t, handlerOf(f), body))
-		f.untouched(t)
+		f.requireUnchanged(t)
 	}
 	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", request.ContentTypeNDJSON)
 	require.Equal(t, http.StatusOK, w.Code)
@@ -157,7 +157,7 @@ func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 		f.err = err
 	}
 	calls := 0
-	inBubble(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+	serveInSynctest(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
 		sends := func(id string, status, asked int) {
@@ -198,7 +198,7 @@ func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 
 	f = newFake()
 	conn := dial(t, handlerOf(f))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	s := begin(t, conn)
 	require.NoError(t, s.send("\n"+streamOf(request.MaxBatchJobs+100, "")))
 	s.answer()
@@ -214,8 +214,8 @@ func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 }
 
 func TestStream_AcceptsAllJobsBeforeResultsAreRead(t *testing.T) {
-	conn := dial(t, handlerOf(instantly{newFake()}))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	conn := dial(t, handlerOf(fastService{newFake()}))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	s := begin(t, conn)
 	sent := 0
 	for i := range request.MaxBatchJobs / 100 {
@@ -246,12 +246,12 @@ func TestStream_DoesNotRegisterATruncatedLine(t *testing.T) {
 			f := newFake()
 			h := watch(handlerOf(f))
 			conn := dial(t, h)
-			require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+			require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 			_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+request)
 			require.NoError(t, err)
 			half, _ := conn.(interface{ CloseWrite() error })
 			require.NoError(t, half.CloseWrite())
-			s := &session{t: t, conn: conn, in: bufio.NewReader(conn)}
+			s := &streamClient{t: t, conn: conn, in: bufio.NewReader(conn)}
 			s.answer()
 			results := s.rest()
 			require.Len(t, results, 2)
@@ -278,7 +278,7 @@ func TestStream_KeepsRegisteredJobsWhenTheClientDisconnects(t *testing.T) {
 	require.NoError(t, conn.Close())
 	select {
 	case <-h.returned:
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatal("the handler goes on without a client")
 	}
 	require.ElementsMatch(t, []string{"a", "b"}, sortedKeys(f.jobs))
@@ -286,7 +286,7 @@ func TestStream_KeepsRegisteredJobsWhenTheClientDisconnects(t *testing.T) {
 
 func TestStream_Answers100ContinueToHTTP11(t *testing.T) {
 	s := begin(t, dial(t, handlerOf(newFake())), "Expect: 100-continue")
-	require.NoError(t, s.conn.SetDeadline(time.Now().Add(patience)))
+	require.NoError(t, s.conn.SetDeadline(time.Now().Add(waitLimit)))
 	first, err := s.in.ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/1.1 100 Continue\r\n", first)
@@ -301,7 +301,7 @@ func TestStream_Answers100ContinueToHTTP11(t *testing.T) {
 func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 	conn := dial(t, handlerOf(newFake()))
 	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+
 		"Expect: 100-continue\r\nContent-Length: 11\r\n\r\n{\"id\": \"a\"}")
 	require.NoError(t, err)
@@ -312,16 +312,16 @@ func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 }
 
 func TestStream_BoundsStreamsInFlight(t *testing.T) {
-	h := &watched{handlerOf(newFake()), make(chan struct{}, 2*maxStreams)}
+	h := &observedHandler{handlerOf(newFake()), make(chan struct{}, 2*maxStreams)}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	open := func() *session {
+	open := func() *streamClient {
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
 		require.NoError(t, err)
-		require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+		require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 		return begin(t, conn)
 	}
-	streams := make([]*session, maxStreams)
+	streams := make([]*streamClient, maxStreams)
 	for i := range streams {
 		streams[i] = open()
 		streams[i].answer()

@@ -21,7 +21,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A lineResult is a result as a client reads it.
+// lineResult is a result as a client reads it.
 type lineResult struct {
 	Index      *int
 	ID         string
@@ -33,7 +33,7 @@ type lineResult struct {
 	}
 }
 
-// resultIn reads one line of an answer, and holds it against the contract.
+// resultIn decodes one line of a response and checks it against the schema.
 func resultIn(t testing.TB, text []byte) lineResult {
 	t.Helper()
 	var value any
@@ -49,10 +49,10 @@ func resultIn(t testing.TB, text []byte) lineResult {
 	return one
 }
 
-// contract is openapi.yaml, read once.
+// contract is openapi.yaml, parsed once.
 var contract = sync.OnceValue(func() node { return document(new(testing.B)) })
 
-// resultsIn reads a whole answer.
+// resultsIn decodes a whole response.
 func resultsIn(t testing.TB, answer []byte) []lineResult {
 	t.Helper()
 	require.True(t, len(answer) == 0 || bytes.HasSuffix(answer, []byte("\n")), "the last line ends too: %q", answer)
@@ -63,7 +63,7 @@ func resultsIn(t testing.TB, answer []byte) []lineResult {
 	return all
 }
 
-// streamed sends NDJSON whole and reads its results.
+// streamed sends NDJSON in one piece and reads its results.
 func streamed(t testing.TB, h http.Handler, body string) []lineResult {
 	t.Helper()
 	w := call(t, h, http.MethodPost, "/v1/batch", body, "Content-Type", request.ContentTypeNDJSON)
@@ -72,7 +72,7 @@ func streamed(t testing.TB, h http.Handler, body string) []lineResult {
 	return resultsIn(t, w.Body.Bytes())
 }
 
-// streamOf is NDJSON of n jobs with the ids 0, 1, …, and more members in each.
+// streamOf returns NDJSON of n jobs with the ids 0, 1, … and further members.
 func streamOf(n int, more string) string {
 	var b strings.Builder
 	for i := range n {
@@ -81,21 +81,21 @@ func streamOf(n int, more string) string {
 	return b.String()
 }
 
-// A watched is a handler that tells when it has returned.
-type watched struct {
+// observedHandler is a handler that reports its return.
+type observedHandler struct {
 	http.Handler
 	returned chan struct{}
 }
 
-func watch(h http.Handler) *watched { return &watched{h, make(chan struct{}, 16)} }
+func watch(h http.Handler) *observedHandler { return &observedHandler{h, make(chan struct{}, 16)} }
 
-func (h *watched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *observedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() { h.returned <- struct{}{} }()
 	h.Handler.ServeHTTP(w, r)
 }
 
-// A session is a client's end of one stream.
-type session struct {
+// streamClient is the client's end of a stream.
+type streamClient struct {
 	t    testing.TB
 	conn net.Conn
 	in   *bufio.Reader // the connection's
@@ -103,24 +103,24 @@ type session struct {
 	body *bufio.Reader
 }
 
-// begin sends a stream's header over a connection, chunked.
-func begin(t testing.TB, conn net.Conn, more ...string) *session {
+// begin sends a stream's request header over a connection.
+func begin(t testing.TB, conn net.Conn, more ...string) *streamClient {
 	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
 	_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+
 		strings.Join(append(more, ""), "\r\n")+"Transfer-Encoding: chunked\r\n\r\n")
 	require.NoError(t, err)
-	return &session{t: t, conn: conn, in: bufio.NewReader(conn)}
+	return &streamClient{t: t, conn: conn, in: bufio.NewReader(conn)}
 }
 
-// send sends text in a chunk of its own; none ends the stream.
-func (s *session) send(text string) error {
+// send sends a text as one chunk; an empty one ends the stream.
+func (s *streamClient) send(text string) error {
 	_, err := io.WriteString(s.conn, strconv.FormatInt(int64(len(text)), 16)+"\r\n"+text+"\r\n")
 	return err
 }
 
-// answer reads the answer's header.
-func (s *session) answer() {
+// answer reads the response's header.
+func (s *streamClient) answer() {
 	s.t.Helper()
 	resp, err := http.ReadResponse(s.in, &http.Request{Method: http.MethodPost})
 	require.NoError(s.t, err)
@@ -130,15 +130,15 @@ func (s *session) answer() {
 }
 
 // result reads the next result.
-func (s *session) result() lineResult {
+func (s *streamClient) result() lineResult {
 	s.t.Helper()
 	text, err := s.body.ReadBytes('\n')
 	require.NoError(s.t, err)
 	return resultIn(s.t, text)
 }
 
-// rest reads all results up to the answer's end, which must be a proper one.
-func (s *session) rest() []lineResult {
+// rest reads all results to the regular end of the response.
+func (s *streamClient) rest() []lineResult {
 	s.t.Helper()
 	text, err := io.ReadAll(s.body)
 	require.NoError(s.t, err)
@@ -165,16 +165,16 @@ func dial(t testing.TB, h http.Handler) net.Conn {
 	return conn
 }
 
-// grouped is a service that takes no time and counts what comes together.
-type grouped struct {
-	instantly
+// groupingService is a fast service that records the sizes of groups.
+type groupingService struct {
+	fastService
 	mu     sync.Mutex
 	groups []int
 }
 
-func (g *grouped) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
+func (g *groupingService) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	g.mu.Lock()
 	g.groups = append(g.groups, len(jobs))
 	g.mu.Unlock()
-	return g.instantly.Register(ctx, jobs)
+	return g.fastService.Register(ctx, jobs)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// pipes is a listener of connections without any buffer, whose deadlines keep to a synctest bubble's time.
+// pipes is a listener of unbuffered connections, whose deadlines use the time of synctest.
 type pipes struct {
 	conns chan net.Conn
 	ended chan struct{}
@@ -36,9 +36,9 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.ended); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
-// inBubble serves h with Server's limits in a bubble, and hands over a client's connection. The server is shut down at
-// the end of the test unless it was before.
-func inBubble(t *testing.T, h http.Handler, test func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{})) {
+// serveInSynctest serves h with Server's limits in synctest, and returns a client's connection. The server is shut down at the
+// end of the test.
+func serveInSynctest(t *testing.T, h http.Handler, test func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{})) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(h)
@@ -64,7 +64,7 @@ func TestStream_EndsWhenTheNextLineIsLate(t *testing.T) {
 	for name, half := range map[string]string{"nothing": "", "half a line": `{"id": "b"}`, "blank lines": "\n\n \n"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
-			inBubble(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+			serveInSynctest(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
 				s := begin(t, conn)
 				s.answer()
 				require.NoError(t, s.send("{\"id\": \"a\"}\n"))
@@ -87,7 +87,7 @@ func TestStream_EndsWhenTheNextLineIsLate(t *testing.T) {
 }
 
 func TestStream_HasItsOwnTimeout(t *testing.T) {
-	inBubble(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+	serveInSynctest(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		began := time.Now()
 		s := begin(t, conn)
 		s.answer()
@@ -106,7 +106,7 @@ func TestStream_HasItsOwnTimeout(t *testing.T) {
 
 func TestStream_CutsOffAClientThatNeverReads(t *testing.T) {
 	f := newFake()
-	inBubble(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+	serveInSynctest(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
 		require.NoError(t, s.send(streamOf(1000, "")))
@@ -123,7 +123,7 @@ func TestStream_CutsOffAClientThatNeverReads(t *testing.T) {
 func TestStream_StopsReadingWhileTheResultBufferIsFull(t *testing.T) {
 	// Each result of these is far larger than the job.
 	bad := strings.Repeat(`{"ladder": [`+strings.Repeat("0,", 99)+"0]}\n", 100)
-	inBubble(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+	serveInSynctest(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
 		sent := make(chan error, 1)
@@ -148,7 +148,7 @@ func TestStream_StopsReadingWhileTheResultBufferIsFull(t *testing.T) {
 
 func TestStream_CutsOffAClientThatLeavesTheResultBufferFull(t *testing.T) {
 	bad := strings.Repeat(`{"ladder": [`+strings.Repeat("0,", 99)+"0]}\n", 1000)
-	inBubble(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+	serveInSynctest(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
 		began := time.Now()
 		s := begin(t, conn)
 		s.answer()
@@ -168,7 +168,7 @@ func TestStream_DoesNotWaitForAClientThatDisconnects(t *testing.T) {
 	bad := strings.Repeat(`{"ladder": [`+strings.Repeat("0,", 99)+"0]}\n", 1000)
 	for name, n := range map[string]int{"a few": 1, "a full buffer": 10} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+			serveInSynctest(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
 				s := begin(t, conn)
 				s.answer()
 				began := time.Now()
@@ -190,7 +190,7 @@ func TestStream_DoesNotWaitForAClientThatDisconnects(t *testing.T) {
 }
 
 func TestStream_EndsAtShutdown(t *testing.T) {
-	inBubble(t, handlerOf(newFake()), func(t *testing.T, server *http.Server, conn net.Conn, _ <-chan struct{}) {
+	serveInSynctest(t, handlerOf(newFake()), func(t *testing.T, server *http.Server, conn net.Conn, _ <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
 		require.NoError(t, s.send("{\"id\": \"a\"}\n{\"id\": \"b\""))
@@ -199,7 +199,7 @@ func TestStream_EndsAtShutdown(t *testing.T) {
 		shut := make(chan error)
 		go func() { shut <- server.Shutdown(context.Background()) }()
 		rest := s.rest()
-		// The client has not taken its leave: it gets its results at once, and a moment to do so unless the reading had ended.
+		// The client is still connected: it gets its results at once, with some time to read them unless reading had ended.
 		require.LessOrEqual(t, time.Since(began), ndjson.LingerTimeout)
 		require.Len(t, rest, 1)
 		require.Equal(t, 503, rest[0].Status)
@@ -209,7 +209,7 @@ func TestStream_EndsAtShutdown(t *testing.T) {
 }
 
 func TestStream_HurriesASlowReaderAtShutdown(t *testing.T) {
-	inBubble(t, handlerOf(newFake()), func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
+	serveInSynctest(t, handlerOf(newFake()), func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
 		require.NoError(t, s.send("{}\n"))
@@ -231,15 +231,15 @@ func TestServer_EndsStreamsAtShutdown(t *testing.T) {
 	require.NoError(t, Server(h, quiet).Shutdown(t.Context()))
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatal("the streams go on")
 	}
 }
 
-// hangs is a service whose store does not answer.
-type hangs struct{ *fake }
+// hangingService is a service whose store does not respond.
+type hangingService struct{ *fake }
 
-func (hangs) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
+func (hangingService) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	<-ctx.Done()
 	results := make([]store.RoutedResult, len(jobs))
 	for i := range results {
@@ -249,7 +249,7 @@ func (hangs) Register(ctx context.Context, jobs []job.New) []store.RoutedResult 
 }
 
 func TestStream_GivesAGroupTheTimeoutOfARequest(t *testing.T) {
-	inBubble(t, handlerOf(hangs{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+	serveInSynctest(t, handlerOf(hangingService{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
 		began := time.Now()
@@ -263,13 +263,15 @@ func TestStream_GivesAGroupTheTimeoutOfARequest(t *testing.T) {
 	})
 }
 
-// panics is a service with a fault.
-type panics struct{ *fake }
+// panickingService is a service that panics.
+type panickingService struct{ *fake }
 
-func (panics) Register(context.Context, []job.New) []store.RoutedResult { panic(http.ErrAbortHandler) }
+func (panickingService) Register(context.Context, []job.New) []store.RoutedResult {
+	panic(http.ErrAbortHandler)
+}
 
 func TestStream_LeavesNoGoroutineWhenTheServicePanics(t *testing.T) {
-	inBubble(t, handlerOf(panics{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+	serveInSynctest(t, handlerOf(panickingService{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
 		require.NoError(t, s.send("{}\n"))

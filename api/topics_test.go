@@ -31,7 +31,7 @@ func TestPutTopic_SetsTheWholePolicy(t *testing.T) {
 	w = call(t, h, http.MethodPut, "/v1/topics/order.close", `{}`)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Equal(t, policy.Topic{Paused: true}, f.topics["order.close"].Policy, "what is left out takes its default, but a pause stays")
-	require.EqualValues(t, 2, answered(t, w)["revision"])
+	require.EqualValues(t, 2, decodeResponse(t, w)["revision"])
 }
 
 func TestPutTopic_KeepsAPause(t *testing.T) {
@@ -41,7 +41,7 @@ func TestPutTopic_KeepsAPause(t *testing.T) {
 			t.Helper()
 			w := call(t, h, method, path, body)
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-			return answered(t, w)["paused"]
+			return decodeResponse(t, w)["paused"]
 		}
 		require.Equal(t, false, paused(http.MethodPut, `{"url": "http://a.example/"}`))
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, path+"/pause", "").Code)
@@ -117,9 +117,9 @@ func TestTopic_IsPausedAndResumed(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Workers: 8}}
-	require.Equal(t, true, answered(t, call(t, h, http.MethodPost, "/v1/topics/a/pause", ""))["paused"])
+	require.Equal(t, true, decodeResponse(t, call(t, h, http.MethodPost, "/v1/topics/a/pause", ""))["paused"])
 	require.Equal(t, policy.Topic{Workers: 8, Paused: true}, f.topics["a"].Policy)
-	require.Equal(t, false, answered(t, call(t, h, http.MethodPost, "/v1/topics/a/resume", "{}"))["paused"])
+	require.Equal(t, false, decodeResponse(t, call(t, h, http.MethodPost, "/v1/topics/a/resume", "{}"))["paused"])
 	require.Equal(t, policy.Topic{Workers: 8}, f.topics["a"].Policy)
 	w := call(t, h, http.MethodPost, "/v1/topics/b/pause", "")
 	require.Equal(t, http.StatusNotFound, w.Code)
@@ -156,27 +156,27 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch},
 		{Topic: "c", Registered: 1, Delivered: 1, OpenBreakers: 1},
 	}
-	totals, _ := answered(t, call(t, h, http.MethodGet, "/v1/stats", ""))["totals"].(map[string]any)
+	totals, _ := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats", ""))["totals"].(map[string]any)
 	require.Equal(t, map[string]any{
 		"registered": 23.0, "scheduled": 2.0, "ready": 2.0, "running": 3.0, "delivered": 5.0, "dead": 5.0, "cancelled": 6.0,
 		"lanes_open": 3.0, "oldest_due": "2030-01-31T08:00:00.123Z",
 	}, totals)
 
-	page := answered(t, call(t, h, http.MethodGet, "/v1/stats?limit=2", ""))
+	page := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2", ""))
 	require.Equal(t, totals, page["totals"], "the totals are of all topics")
 	require.Len(t, page["topics"], 2)
 	require.Equal(t, "b", page["next_after"])
-	page = answered(t, call(t, h, http.MethodGet, "/v1/stats?limit=2&after=b", ""))
+	page = decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2&after=b", ""))
 	require.Len(t, page["topics"], 1)
 	require.NotContains(t, page, "next_after")
 	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodGet, "/v1/stats?after=a/b", "").Code)
 
 	f.lanes = []store.LaneStats{{Lane: "l1", Scheduled: 1}, {Lane: "l2", Ready: 2}, {Lane: "l3", Running: 3}}
-	got := answered(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2", ""))
+	got := decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2", ""))
 	require.EqualValues(t, 21, got["registered"])
 	require.Equal(t, "l2", got["next_after"])
 	require.Len(t, got["lanes"], 2)
-	got = answered(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&after=l2", ""))
+	got = decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&after=l2", ""))
 	require.Equal(t, []any{map[string]any{"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0, "breaker": "closed"}}, got["lanes"])
 	require.NotContains(t, got, "next_after")
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// good is a callback without a fault, and at every bound.
+// good returns a valid callback with every field at its limit.
 func good() *policy.Callback {
 	return &policy.Callback{
 		URL: "https://a.example/callback", Method: "PUT", Headers: map[string][]string{"authorization": {"Bearer x"}}, Retries: new(MaxRetries),
@@ -100,7 +100,7 @@ func TestValidateLane_NamesInvalidFields(t *testing.T) {
 	require.Equal(t, []string{"/lane_concurrency"}, fieldsOf(ValidateLane(policy.Lane{LaneConcurrency: -1})))
 }
 
-// round is a round of a job.
+// round returns a generation of a job.
 func round(id string, n int) Job {
 	return Job{Spec: Spec{ID: id}, Progress: Progress{Generation: n, CreatedAt: now}}
 }

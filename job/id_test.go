@@ -58,7 +58,7 @@ func TestShardOf_RejectsOtherForms(t *testing.T) {
 	}
 }
 
-// Whatever a client chooses as an id, the answer is a shard or none, without a panic.
+// Any id has a shard or none, without a panic.
 func FuzzShardOf(f *testing.F) {
 	f.Add("")
 	f.Add("order-4711")

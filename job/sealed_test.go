@@ -37,7 +37,7 @@ func TestOrigin_Normalizes(t *testing.T) {
 	}
 }
 
-// What is stored sealed passes where settings are put over it, and counts about what it holds; nobody can send it.
+// Sealed headers are valid in settings, count their plain size, and are rejected in requests.
 func TestValidate_AcceptsSealedHeadersOnlyInSettings(t *testing.T) {
 	headers := map[string][]string{"Authorization": SealedValues("x1:00000000:" + base64.RawStdEncoding.EncodeToString(make([]byte, 100)))}
 	require.Empty(t, ValidateTopic(policy.Topic{Headers: headers, OnDead: &policy.Callback{URL: "https://a.example/", Headers: headers}}))

@@ -14,7 +14,7 @@ import (
 
 var now = time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
 
-// fieldsOf are the fields that faults name.
+// fieldsOf returns the fields of errors.
 func fieldsOf(faults []FieldError) []string {
 	var fields []string
 	for _, f := range faults {
@@ -48,7 +48,7 @@ func TestValidate_AcceptsAValidRegistration(t *testing.T) {
 	}
 }
 
-// make100 is the longest ladder.
+// make100 returns the longest ladder.
 func make100() policy.Ladder {
 	return slices.Repeat(policy.Ladder{time.Second}, policy.MaxRungs)
 }

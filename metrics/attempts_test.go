@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/pool"
 )
 
-// delivered is the end of an attempt as most are.
+// delivered returns the end of a typical attempt.
 func delivered(topic string) pool.Ended {
 	return pool.Ended{
 		Namespace: "default", Topic: topic, Verdict: policy.Verdict{Kind: policy.Delivered},
@@ -61,7 +61,7 @@ func TestEnded_CountsByVerdictAndOutcome(t *testing.T) {
 	}
 }
 
-// Every class that policy names has a label of its own: a new one that is not listed here would count as "other".
+// Every class of package policy has a label. A class missing in the list would count as "other".
 func TestEnded_CountsEveryErrorClass(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../policy/result.go", nil, parser.SkipObjectResolution)
 	require.NoError(t, err)

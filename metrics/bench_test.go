@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// hundred are attempts of as many topics.
-func hundred() []pool.Ended {
+// hundredTopics returns the ends of attempts of a hundred topics.
+func hundredTopics() []pool.Ended {
 	all := make([]pool.Ended, 100)
 	for i := range all {
 		all[i] = delivered(fmt.Sprintf("order.close-%02d", i))
@@ -24,7 +24,7 @@ func hundred() []pool.Ended {
 }
 
 func BenchmarkEnded(b *testing.B) {
-	m, ends, i := metrics.New(metrics.Options{}), hundred(), 0
+	m, ends, i := metrics.New(metrics.Options{}), hundredTopics(), 0
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Ended(ends[i%len(ends)])
@@ -42,20 +42,20 @@ func BenchmarkEndedOfOneTopicByAllCores(b *testing.B) {
 	})
 }
 
-// quick is a store that does nothing, so that what is measured is the measuring.
-type quick struct {
+// nopStore is a store that does nothing, so that benchmarks measure the instrumentation.
+type nopStore struct {
 	store.Store
 	errs     []error
 	inserted []store.InsertResult
 }
 
-func (q quick) Shards() []store.Shard {
-	return []store.Shard{quickShard{quick: q}}
+func (q nopStore) Shards() []store.Shard {
+	return []store.Shard{quickShard{nopStore: q}}
 }
 
 type quickShard struct {
 	store.Shard
-	quick
+	nopStore
 }
 
 func (q quickShard) Settle(
@@ -69,7 +69,7 @@ func (q quickShard) Insert(context.Context, store.Token, []store.NewJob) ([]stor
 }
 
 func BenchmarkSettleOf128(b *testing.B) {
-	q := quick{errs: make([]error, 128)}
+	q := nopStore{errs: make([]error, 128)}
 	s := metrics.New(metrics.Options{}).Store(q)
 	items := make([]store.Settlement, len(q.errs))
 	for i := range items {
@@ -83,7 +83,7 @@ func BenchmarkSettleOf128(b *testing.B) {
 }
 
 func BenchmarkInsertOf128(b *testing.B) {
-	q := quick{inserted: make([]store.InsertResult, 128)}
+	q := nopStore{inserted: make([]store.InsertResult, 128)}
 	s := metrics.New(metrics.Options{}).Store(q)
 	entries := make([]store.NewJob, len(q.inserted))
 	for i := range entries {
@@ -96,7 +96,7 @@ func BenchmarkInsertOf128(b *testing.B) {
 	}
 }
 
-// As large as it gets at the default bound, without compression.
+// The largest response at the default limit, without compression.
 func BenchmarkScrapeOf200Topics(b *testing.B) {
 	m := metrics.New(metrics.Options{})
 	stats := make([]store.TopicStats, 201)

@@ -21,7 +21,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// source is a metrics.Source that answers as said.
+// source is a metrics.Source with given results.
 type source struct {
 	answer func(ctx context.Context) ([]store.TopicStats, error)
 	state  pool.State

@@ -16,14 +16,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A series is a line of an answer.
+// series is a line of a response.
 type series struct {
 	name   string
 	labels map[string]string
 	value  float64
 }
 
-// A scraped is an answer.
+// scraped is a response.
 type scraped struct {
 	series []series
 	types  map[string]string // by name
@@ -34,7 +34,7 @@ var (
 	label = regexp.MustCompile(`([a-z_]+)="((?:[^"\\]|\\.)*)"`)
 )
 
-// scrape asks as Prometheus does.
+// scrape makes a request as Prometheus does.
 func scrape(t *testing.T, m *metrics.Metrics) scraped {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -64,7 +64,7 @@ func scrape(t *testing.T, m *metrics.Metrics) scraped {
 	return got
 }
 
-// all are the series of that name which have these labels: name, value, name, value ….
+// all returns the series of a name with these labels: name, value, name, value ….
 func (s scraped) all(name string, labels ...string) (found []series) {
 next:
 	for _, one := range s.series {
@@ -81,7 +81,7 @@ next:
 	return found
 }
 
-// value is that of the only such series; -1 when there is none.
+// value returns the value of the only such series; -1: none.
 func (s scraped) value(t *testing.T, name string, labels ...string) float64 {
 	t.Helper()
 	found := s.all(name, labels...)
@@ -92,7 +92,7 @@ func (s scraped) value(t *testing.T, name string, labels ...string) float64 {
 	return found[0].value
 }
 
-// sum adds up all such series.
+// sum returns the sum of all such series.
 func (s scraped) sum(name string, labels ...string) (sum float64) {
 	for _, one := range s.all(name, labels...) {
 		sum += one.value

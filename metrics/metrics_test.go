@@ -27,8 +27,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// used is a Metrics of which everything was used once.
-func used(t *testing.T) *metrics.Metrics {
+// usedMetrics returns a Metrics whose every metric has a value.
+func usedMetrics(t *testing.T) *metrics.Metrics {
 	t.Helper()
 	m := metrics.New(metrics.Options{Version: "1.2.3"})
 	m.Watch(&source{answer: rows(store.TopicStats{Topic: "orders", OldestDue: time.Now()})})
@@ -41,8 +41,8 @@ func used(t *testing.T) *metrics.Metrics {
 	return m
 }
 
-// described reads a table of metrics: type and labels by name.
-func described(t *testing.T, file, row string) map[string][2]string {
+// parseTable parses a table of metrics: type and labels by name.
+func parseTable(t *testing.T, file, row string) map[string][2]string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func described(t *testing.T, file, row string) map[string][2]string {
 }
 
 func TestMetrics_AreDocumented(t *testing.T) {
-	m := used(t)
+	m := usedMetrics(t)
 	got := scrape(t, m)
 	there := make(map[string][2]string)
 	for name, kind := range got.types {
@@ -87,7 +87,7 @@ func TestMetrics_AreDocumented(t *testing.T) {
 		"doc.go":             `(?m)^//\t(ringback_\w+) +(\w+) +(\S+) `,
 		"../docs/metrics.md": "(?m)^\\| `(ringback_\\w+)` \\| (\\w+) \\| (\\S+) \\|",
 	} {
-		table := described(t, file, row)
+		table := parseTable(t, file, row)
 		for name, is := range there {
 			require.Contains(t, table, name, "%s does not tell of it", file)
 			require.Equal(t, is[0], table[name][0], "the type of %s in %s", name, file)
@@ -101,7 +101,7 @@ func TestMetrics_AreDocumented(t *testing.T) {
 }
 
 func TestMetrics_PassPrometheusLint(t *testing.T) {
-	m := used(t)
+	m := usedMetrics(t)
 	var names []string
 	for name := range scrape(t, m).types {
 		if strings.HasPrefix(name, "ringback_") {
@@ -114,7 +114,7 @@ func TestMetrics_PassPrometheusLint(t *testing.T) {
 }
 
 func TestMetrics_IncludeTheProcess(t *testing.T) {
-	m := used(t)
+	m := usedMetrics(t)
 	got := scrape(t, m)
 	require.Contains(t, got.types, "go_goroutines")
 	require.Contains(t, got.types, "process_start_time_seconds")
@@ -125,7 +125,7 @@ func TestMetrics_IncludeTheProcess(t *testing.T) {
 }
 
 func TestHandler_ServesOpenMetricsAndGzip(t *testing.T) {
-	server := httptest.NewServer(used(t).Handler())
+	server := httptest.NewServer(usedMetrics(t).Handler())
 	defer server.Close()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 	require.NoError(t, err)

@@ -16,11 +16,11 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// startTime is how long a process may take to serve, or to notice, on a machine that is busy with other tests.
+// startTime bounds the start of a process, or a change of its health, on a busy machine.
 const startTime = 30 * time.Second
 
-// composed is a service of compose.yaml, as far as tests look at it.
-type composed struct {
+// composeService has the tested fields of a service in compose.yaml.
+type composeService struct {
 	Build       struct{ Args map[string]string }
 	Command     []string
 	Environment map[string]string
@@ -30,10 +30,10 @@ type composed struct {
 	Stop        string `yaml:"stop_grace_period"`
 }
 
-func compose(t *testing.T) (redis, service composed) {
+func compose(t *testing.T) (redis, service composeService) {
 	t.Helper()
 	var c struct {
-		Services struct{ Redis, Ringback composed }
+		Services struct{ Redis, Ringback composeService }
 		Volumes  map[string]any
 	}
 	readYAML(t, "../compose.yaml", &c)
@@ -52,7 +52,7 @@ func TestCompose_FitsTheImageAndIsPublishedOnLoopbackOnly(t *testing.T) {
 	require.NotEmpty(t, s.Ports)
 	for _, port := range s.Ports {
 		require.True(t, strings.HasPrefix(port, "127.0.0.1:"), "%s is published beyond this machine", port)
-		require.True(t, strings.HasSuffix(port, ":"+the(t, "EXPOSE")), "%s is not the port of the image", port)
+		require.True(t, strings.HasSuffix(port, ":"+onlyInstruction(t, "EXPOSE")), "%s is not the port of the image", port)
 	}
 	for arg := range s.Build.Args {
 		require.Contains(t, dockerfile(t, "ARG"), arg+"=dev")
@@ -63,8 +63,8 @@ func TestCompose_FitsTheImageAndIsPublishedOnLoopbackOnly(t *testing.T) {
 	require.Greater(t, duration(t, s.Stop), duration(t, s.Environment["RINGBACK_GRACE"]))
 }
 
-// The whole composition without Docker: a redis-server with its settings, the binary with the image's environment and the
-// composition's over it, the health check with the same.
+// compose.yaml without Docker: a redis-server with its settings, the binary with the environments of the image and the
+// service, and the health check.
 func TestCompose_Starts(t *testing.T) {
 	redis, s := compose(t)
 	server := redistest.Start(t, redis.Command[1:]...)
@@ -94,7 +94,7 @@ func TestCompose_Starts(t *testing.T) {
 	listening, stopped := make(chan string, 1), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		defer func() { _ = serve.Wait() }() // the exit code is read from the process's state
+		defer func() { _ = serve.Wait() }() // onlyInstruction exit code is read from the process's state
 		for lines := bufio.NewScanner(log); lines.Scan(); {
 			var line struct{ Msg, Addr string }
 			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
@@ -131,7 +131,7 @@ func TestCompose_Starts(t *testing.T) {
 	}
 }
 
-// requireDurable fails for a Redis that may lose or drop what it took.
+// requireDurable fails for a Redis that may lose or evict data.
 func requireDurable(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	for name, want := range map[string]string{"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"} {

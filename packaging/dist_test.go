@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// released runs packaging/dist in a copy of what it packs, with a go command in its way that writes its settings instead of
-// a binary: what is tested is the packing. It gives the folder dist.
-func released(t *testing.T, license bool) string {
+// runDist runs packaging/dist in a copy of its input, with a go command that writes its settings instead of a binary. It
+// returns the folder dist.
+func runDist(t *testing.T, license bool) string {
 	t.Helper()
 	require.NoError(t, watch())
 	root, bin := t.TempDir(), t.TempDir()
@@ -47,7 +47,7 @@ func released(t *testing.T, license bool) string {
 	return filepath.Join(root, "dist")
 }
 
-// requireGNUTar skips where the release cannot be packed, but never in CI.
+// requireGNUTar skips the test without GNU tar, except in CI.
 func requireGNUTar(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"gtar", "tar"} {
@@ -61,8 +61,8 @@ func requireGNUTar(t *testing.T) {
 	t.Skip("GNU tar was not found")
 }
 
-// packed are the files of an archive by name, with what a tar says of each checked.
-func packed(t *testing.T, path string) map[string]string {
+// archiveFiles returns the files of an archive by name, and checks their tar headers.
+func archiveFiles(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := os.Open(path)
 	require.NoError(t, err)
@@ -99,9 +99,9 @@ func packed(t *testing.T, path string) map[string]string {
 func TestDist_BuildsOneArchivePerPlatformAndChecksums(t *testing.T) {
 	requireGNUTar(t)
 	for _, license := range []bool{true, false} {
-		dist := released(t, license)
+		dist := runDist(t, license)
 		sums := read(t, filepath.Join(dist, "SHA256SUMS"))
-		require.Equal(t, sums, read(t, filepath.Join(released(t, license), "SHA256SUMS")), "the same bytes wherever it is packed")
+		require.Equal(t, sums, read(t, filepath.Join(runDist(t, license), "SHA256SUMS")), "the same bytes wherever it is packed")
 		require.Equal(t, 4, strings.Count(sums, "\n"))
 		for _, platform := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"} {
 			name := "ringback-v1.2.3-" + strings.ReplaceAll(platform, "/", "-")
@@ -119,7 +119,7 @@ func TestDist_BuildsOneArchivePerPlatformAndChecksums(t *testing.T) {
 			if strings.HasPrefix(platform, "linux/") {
 				want[name+"/ringback.service"], want[name+"/ringback.env"] = "unit", "env"
 			}
-			require.Equal(t, want, packed(t, archive))
+			require.Equal(t, want, archiveFiles(t, archive))
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dockerfile gives what follows each instruction of a name, continued lines joined.
+// dockerfile returns the arguments of each instruction of a name, continued lines joined.
 func dockerfile(t *testing.T, name string) []string {
 	t.Helper()
 	return instructions(strings.ReplaceAll(read(t, "../Dockerfile"), "\\\n", " "), name)
@@ -29,22 +29,22 @@ func instructions(text, name string) []string {
 	return all
 }
 
-// image gives the same of the last stage, which is the image itself.
+// image is dockerfile for the last stage, which is the image.
 func image(t *testing.T, name string) []string {
 	t.Helper()
 	text := strings.ReplaceAll(read(t, "../Dockerfile"), "\\\n", " ")
 	return instructions(text[strings.LastIndex(text, "\nFROM "):], name)
 }
 
-// the gives the image's one instruction of a name.
-func the(t *testing.T, name string) string {
+// onlyInstruction returns the arguments of the image's only instruction of a name.
+func onlyInstruction(t *testing.T, name string) string {
 	t.Helper()
 	found := image(t, name)
 	require.Len(t, found, 1, name)
 	return found[0]
 }
 
-// words reads the exec form.
+// words parses the exec form.
 func words(t *testing.T, text string) []string {
 	t.Helper()
 	var all []string
@@ -53,10 +53,10 @@ func words(t *testing.T, text string) []string {
 	return all
 }
 
-// imageEnv is the environment of the image.
+// imageEnv returns the environment of the image.
 func imageEnv(t *testing.T) []string {
 	t.Helper()
-	return strings.Fields(the(t, "ENV"))
+	return strings.Fields(onlyInstruction(t, "ENV"))
 }
 
 func TestImage_ContainsNoSecretsAndPinsItsBase(t *testing.T) {
@@ -70,16 +70,16 @@ func TestImage_ContainsNoSecretsAndPinsItsBase(t *testing.T) {
 }
 
 func TestImage_RunsTheBinaryUnprivilegedWithoutAShell(t *testing.T) {
-	user, entry := the(t, "USER"), words(t, the(t, "ENTRYPOINT"))
+	user, entry := onlyInstruction(t, "USER"), words(t, onlyInstruction(t, "ENTRYPOINT"))
 	require.Regexp(t, `^[1-9]\d*:[1-9]\d*$`, user, "a number, which orchestrators can tell from root")
 	copied := strings.Join(image(t, "COPY"), "\n")
-	require.Regexp(t, `(?m)--chown=`+user+` \S+ `+the(t, "VOLUME")+`$`, copied, "its user owns the database's folder")
+	require.Regexp(t, `(?m)--chown=`+user+` \S+ `+onlyInstruction(t, "VOLUME")+`$`, copied, "its user owns the database's folder")
 	require.Regexp(t, `(?m)ca-certificates\.crt /etc/ssl/certs/$`, copied, "receivers are called over TLS")
 	require.Regexp(t, `(?m) `+entry[0]+`$`, copied)
-	cmd := words(t, the(t, "CMD"))
+	cmd := words(t, onlyInstruction(t, "CMD"))
 	requireFlags(t, cmd[0], cmd[1:])
 
-	options, check, ok := strings.Cut(the(t, "HEALTHCHECK"), " CMD ")
+	options, check, ok := strings.Cut(onlyInstruction(t, "HEALTHCHECK"), " CMD ")
 	require.True(t, ok)
 	args := words(t, check)
 	require.Equal(t, entry, args[:1])
@@ -99,8 +99,8 @@ func TestImage_EnvironmentHasSettingsOfServe(t *testing.T) {
 		env[name] = value
 	}
 	requireSettings(t, slices.Collect(maps.Keys(env)))
-	require.True(t, strings.HasPrefix(env["RINGBACK_STORE"], "sqlite:"+the(t, "VOLUME")+"/"))
-	require.True(t, strings.HasSuffix(env["RINGBACK_ADDR"], ":"+the(t, "EXPOSE")))
+	require.True(t, strings.HasPrefix(env["RINGBACK_STORE"], "sqlite:"+onlyInstruction(t, "VOLUME")+"/"))
+	require.True(t, strings.HasSuffix(env["RINGBACK_ADDR"], ":"+onlyInstruction(t, "EXPOSE")))
 }
 
 func TestImage_NeedsNoIgnoredFiles(t *testing.T) {
@@ -130,16 +130,16 @@ func TestImage_NeedsNoIgnoredFiles(t *testing.T) {
 	}
 	require.Greater(t, len(files), 50)
 	for _, file := range files {
-		require.False(t, ignored(t, file), file)
+		require.False(t, isIgnored(t, file), file)
 	}
 	for _, file := range []string{".env", ".git/config", "a/b.db", "ringback.db-wal", "compose.yaml", "job/job_test.go"} {
-		require.True(t, ignored(t, file), file)
+		require.True(t, isIgnored(t, file), file)
 	}
 }
 
-// ignored reports whether .dockerignore names a file or a folder above it. Of its patterns it knows those that are in use:
-// without "**/" from the root, with it at any depth, * within a name.
-func ignored(t *testing.T, file string) bool {
+// isIgnored reports whether .dockerignore names a file or a folder above it. It supports the patterns in use: without "**/"
+// from the root, with it at any depth, * within a name.
+func isIgnored(t *testing.T, file string) bool {
 	t.Helper()
 	for pattern := range strings.Lines(read(t, "../.dockerignore")) {
 		pattern = strings.TrimSpace(pattern)

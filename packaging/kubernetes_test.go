@@ -16,7 +16,7 @@ import (
 
 const manifests = "kubernetes"
 
-// A document is YAML as it stands. Names that Kubernetes does not know are left to kubectl, which refuses them.
+// document is a YAML document. Unknown names are left to kubectl, which rejects them.
 type document map[string]any
 
 func manifest(t *testing.T, name string) document {
@@ -26,7 +26,7 @@ func manifest(t *testing.T, name string) document {
 	return d
 }
 
-// at gives what stands at a path of names, and of numbers for items of lists; nil: nothing does.
+// at returns the value at a path of names and list indexes; nil: none.
 func (d document) at(path string) any {
 	var here any = d
 	for name := range strings.SplitSeq(path, "/") {
@@ -46,7 +46,7 @@ func (d document) at(path string) any {
 	return here
 }
 
-// number gives a number that must be there.
+// number returns a required number.
 func (d document) number(t *testing.T, path string) int {
 	t.Helper()
 	n, ok := d.at(path).(int)
@@ -59,10 +59,10 @@ const (
 	containerPath = podPath + "containers/0/"
 )
 
-// A variable of the container: its value, or the key of the Secret that holds it.
+// variable is a variable of the container: its value, or its key in the Secret.
 type variable struct{ value, key string }
 
-// podEnv are the container's variables by name.
+// podEnv returns the container's variables by name.
 func podEnv(t *testing.T) map[string]variable {
 	t.Helper()
 	d, all := manifest(t, "deployment.yaml"), make(map[string]variable)
@@ -152,7 +152,7 @@ func TestPod_HasNoServiceLinks(t *testing.T) {
 func TestPod_PortsAgreeAndProbesExist(t *testing.T) {
 	d := manifest(t, "deployment.yaml")
 	port, name := strconv.Itoa(d.number(t, containerPath+"ports/0/containerPort")), d.at(containerPath+"ports/0/name")
-	require.Equal(t, the(t, "EXPOSE"), port)
+	require.Equal(t, onlyInstruction(t, "EXPOSE"), port)
 	require.Equal(t, ":"+port, podEnv(t)["RINGBACK_ADDR"].value)
 	require.Equal(t, name, manifest(t, "service.yaml").at("spec/ports/0/targetPort"))
 
@@ -175,7 +175,7 @@ func TestPod_RunsServeWithKnownSettingsAsTheImagesUser(t *testing.T) {
 	require.Equal(t, []any{"serve"}, d.at(containerPath+"args"))
 	requireSettings(t, slices.Collect(maps.Keys(podEnv(t))))
 	user, group := d.number(t, podPath+"securityContext/runAsUser"), d.number(t, podPath+"securityContext/runAsGroup")
-	require.Equal(t, the(t, "USER"), fmt.Sprintf("%d:%d", user, group))
+	require.Equal(t, onlyInstruction(t, "USER"), fmt.Sprintf("%d:%d", user, group))
 }
 
 func TestPod_DoesNotStartWithPlaceholders(t *testing.T) {

@@ -19,10 +19,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// binary is ringback, built once for all tests.
+// binary is the path of ringback, built once for all tests.
 var binary string
 
-// watch walks over the sources, so that the go command, which remembers what a test has looked at, runs these again when
+// watch reads the metadata of the sources, so that the go command runs these tests again when
 // any of them has changed.
 var watch = sync.OnceValue(func() error {
 	return filepath.WalkDir("..", func(_ string, entry fs.DirEntry, err error) error {
@@ -57,7 +57,7 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// command is ringback with nothing in its environment but what is given.
+// command returns ringback with only the given environment.
 func command(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	require.NoError(t, watch())
@@ -67,11 +67,11 @@ func command(t *testing.T, env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// endTime is how long a command that ends by itself may take, on a machine that is busy with other tests.
+// endTime bounds a command that exits without a signal, on a busy machine.
 const endTime = 30 * time.Second
 
-// ringback runs a command that ends by itself, and gives its exit code and what it printed. One that does not is killed, and
-// has the code -1.
+// ringback runs a command that exits without a signal, and returns its exit code and output. It is killed after endTime; then
+// the code is -1.
 func ringback(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -80,17 +80,17 @@ func ringback(t *testing.T, env []string, args ...string) (code int, stdout, std
 	require.NoError(t, cmd.Start())
 	late := time.AfterFunc(endTime, func() { _ = cmd.Process.Kill() }) // an error means that it has ended
 	defer late.Stop()
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // onlyInstruction exit code tells
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// Settings and flags as the help of serve has them.
+// Settings and flags in the help of serve.
 var (
 	settingPattern = regexp.MustCompile(`RINGBACK_[A-Z_]+`)
 	flagPattern    = regexp.MustCompile(`--[a-z][a-z-]*`)
 )
 
-// requireSettings fails for each RINGBACK_… name that serve does not know.
+// requireSettings fails for each RINGBACK_… name unknown to serve.
 func requireSettings(t *testing.T, names []string) {
 	t.Helper()
 	code, help, _ := ringback(t, nil, "serve", "--help")
@@ -104,7 +104,7 @@ func requireSettings(t *testing.T, names []string) {
 	}
 }
 
-// requireFlags fails for each argument that is a flag, and none of the command's.
+// requireFlags fails for each unknown flag among the arguments.
 func requireFlags(t *testing.T, sub string, args []string) {
 	t.Helper()
 	code, help, stderr := ringback(t, nil, sub, "--help")
@@ -116,7 +116,7 @@ func requireFlags(t *testing.T, sub string, args []string) {
 	}
 }
 
-// read gives a file's text.
+// read returns a file's text.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -124,7 +124,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// readYAML reads the one document of a file.
+// readYAML decodes the only document of a file.
 func readYAML(t *testing.T, path string, into any) {
 	t.Helper()
 	text := read(t, path)
@@ -132,7 +132,7 @@ func readYAML(t *testing.T, path string, into any) {
 	require.NotContains(t, text, "\n---", "%s holds one document", path)
 }
 
-// duration reads a duration.
+// duration parses a duration.
 func duration(t *testing.T, text string) time.Duration {
 	t.Helper()
 	d, err := time.ParseDuration(text)

@@ -16,7 +16,7 @@ import (
 
 const unitPath = "systemd/ringback.service"
 
-// unit reads a unit: section → key → values, in order. An empty value stays one, although systemd takes it for a reset.
+// unit parses a unit: section → key → values, in order. An empty value is kept, although systemd reads it as a reset.
 func unit(t *testing.T) map[string]map[string][]string {
 	t.Helper()
 	sections := make(map[string]map[string][]string)
@@ -52,7 +52,7 @@ func TestUnit_RunsServeAndIsNotRestartedForInvalidSettings(t *testing.T) {
 	}
 }
 
-// The port is not open yet when systemctl returns: a unit of Type=exec is started by then, and no more.
+// The port may not be open when systemctl returns: a unit of Type=exec counts as started then.
 func TestUnit_InstallationWaitsForTheService(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^#   ringback health (--wait) \d+s$`).FindStringSubmatch(read(t, unitPath))
 	require.NotNil(t, line)
@@ -92,7 +92,7 @@ func TestUnit_EnvironmentFileHasValidExamples(t *testing.T) {
 	requireSettings(t, names)
 	require.NotContains(t, names, "RINGBACK_TOKEN", "it contradicts the file that the unit names")
 
-	// All values at once are taken: what stops the start is that nobody is there.
+	// All values are accepted: the start fails because no server is there.
 	i := slices.IndexFunc(env, func(pair string) bool { return strings.HasPrefix(pair, "RINGBACK_STORE=") })
 	require.GreaterOrEqual(t, i, 0)
 	env[i] = "RINGBACK_STORE=sqlite:/nowhere/ringback.db"
@@ -102,7 +102,7 @@ func TestUnit_EnvironmentFileHasValidExamples(t *testing.T) {
 	require.Contains(t, stderr, "/nowhere", stderr)
 }
 
-// systemd's own opinion, where it is installed, of the unit as it is and with everything in it that is a comment.
+// systemd-analyze checks the unit, where it is installed, as it is and with all comments enabled.
 func TestUnit_PassesSystemdAnalyze(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Statuses that count towards a breaker, and those that ask for fewer requests. The table of error classes says which of
-// them count.
+// Statuses that count towards a breaker, and those that request a lower rate. For error classes see their table.
 func TestResult_UnavailableAndThrottled(t *testing.T) {
 	away := map[int]bool{502: true, 503: true, 504: true}
 	busy := map[int]bool{429: true, 503: true}

@@ -7,7 +7,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// A job climbs a ladder of two rungs, then dies. A random number of 0 adds no jitter to the waits.
+// A job follows a ladder of two rungs, then dies. A random number of 0 adds no jitter to the waits.
 func ExampleJudge() {
 	topic := policy.Topic{Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}}
 	terms := topic.WithDefaults(policy.Builtin()).Terms(policy.Terms{})

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// terms are the built-in ones with three retries of a minute.
+// terms returns the built-in terms with three retries of a minute.
 func terms(change ...func(*policy.Terms)) policy.Terms {
 	t := policy.Builtin().WithDefaults(policy.Topic{}).Terms(policy.Terms{Ladder: policy.Ladder{time.Minute}, Retries: new(3)})
 	for _, c := range change {
@@ -88,7 +88,7 @@ func TestJudge_Waits(t *testing.T) {
 	}
 }
 
-// What a receiver asks for concerns its whole lane when its status tells of itself rather than of the request.
+// A requested wait applies to the whole lane when the status is about the receiver rather than the request.
 func TestJudge_PutsACooldownOnTheLane(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -149,7 +149,7 @@ func TestCheckBefore(t *testing.T) {
 	}
 }
 
-// A retry that could not be made any more is not waited for.
+// No retry is scheduled after the expiry.
 func TestJudge_SchedulesNoRetryAfterTheExpiry(t *testing.T) {
 	hour := terms(func(t *policy.Terms) { t.MaxAge = time.Hour; t.Jitter = 0 }) // with a rung of a minute
 	for _, c := range []struct {
@@ -204,8 +204,8 @@ func TestKind_String(t *testing.T) {
 	}
 }
 
-// Whatever comes, a verdict is one of the four, a wait is never shorter than its rung or than what the receiver asked
-// for, never longer than both allow, and in whole milliseconds where the rung is.
+// A verdict is one of four. A wait is never shorter than its rung or the requested wait, never longer than both allow, and in
+// whole milliseconds if the rung is.
 func FuzzJudge(f *testing.F) {
 	f.Add(200, "", int64(0), 1, 3, int64(60_000), 0.1, 0.5, false, "", "", int64(0), int64(0))
 	f.Add(200, "", int64(0), 1, 3, int64(60_000), 0.1, 0.5, false, "unsuccessful", "success", int64(0), int64(0))
@@ -263,7 +263,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// Our own shortages cost no retry. But time passes, and a job dies when it is over.
+// Local shortages cost no retry, but the job still expires.
 func TestJudge_LocalResources(t *testing.T) {
 	short := policy.Result{Class: policy.ClassLocalResources}
 	lives := func(left time.Duration) policy.Progress {

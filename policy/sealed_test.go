@@ -15,8 +15,8 @@ import (
 
 const secret = "whsec_topsecret"
 
-// holders are what a secret may be printed in.
-func holders() []any {
+// printedForms returns values that contain a secret.
+func printedForms() []any {
 	s := policy.Secret{ID: "s1", CreatedAt: time.Now(), Value: secret}
 	cert := &policy.ClientCert{Chain: "chain", Key: secret}
 	return []any{
@@ -30,7 +30,7 @@ func holders() []any {
 }
 
 func TestSealed_IsNotPrinted(t *testing.T) {
-	for _, v := range holders() {
+	for _, v := range printedForms() {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%10.3s"} {
 			got := fmt.Sprintf(verb, v)
 			require.NotContains(t, got, "topsecret", "%s of %T", verb, v)
@@ -44,10 +44,10 @@ func TestSealed_IsNotPrinted(t *testing.T) {
 
 func TestSealed_IsNotLogged(t *testing.T) {
 	var text, inJSON bytes.Buffer
-	for _, v := range holders() {
+	for _, v := range printedForms() {
 		slog.New(slog.NewTextHandler(&text, nil)).Info("x", "v", v)
 	}
-	// Of what holds a secret further down, a log in JSON shows the JSON form: nothing logs that.
+	// A JSON log shows nested secrets in their JSON form; nothing logs such values.
 	for _, v := range []any{policy.Sealed(secret), policy.Secret{ID: "s1", Value: secret}, policy.ClientCert{Key: secret}} {
 		slog.New(slog.NewJSONHandler(&inJSON, nil)).Info("x", "v", v)
 	}
@@ -57,7 +57,7 @@ func TestSealed_IsNotLogged(t *testing.T) {
 	require.Contains(t, inJSON.String(), `"id":"s1"`)
 }
 
-// A store keeps the text itself.
+// A store keeps the text.
 func TestSealed_RoundTripsJSON(t *testing.T) {
 	given := policy.Secret{ID: "s1", CreatedAt: time.UnixMilli(1_700_000_000_000).UTC(), Value: secret}
 	text, err := json.Marshal(given)

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Notes that say why an answer with a good status is none.
+// Notes about responses with a successful status that are not a success.
 const (
 	notEqual   = "response body does not equal success.body_equals"
 	notContain = "response body does not contain success.body_contains"

@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// What may stand in the table of verdicts.
+// Entries of the table of verdicts.
 var (
 	delivered = policy.Verdict{Kind: policy.Delivered}
 	again     = policy.Verdict{Kind: policy.Again, Wait: time.Minute}
@@ -24,66 +24,66 @@ func dead(reason policy.Reason) policy.Verdict {
 	return policy.Verdict{Kind: policy.Dead, Reason: reason}
 }
 
-// band is a run of statuses with one verdict.
-type band struct {
+// statusRange is a range of statuses with one verdict.
+type statusRange struct {
 	from, to int
 	verdict  policy.Verdict
 }
 
-// verdicts is the whole table for statuses: what each policy makes of each, all of 100 to 999. A status in no band is
-// tried again.
+// verdicts is the table of statuses: the verdict of each policy on each status from 100 to 999. A status in no range is
+// retried.
 var verdicts = []struct {
 	name   string
 	change func(*policy.Terms)
 	result policy.Result // the status is filled in
 	tries  int
-	bands  []band
+	bands  []statusRange
 }{
 	{
 		name:  "built-in",
-		bands: []band{{200, 299, delivered}, {410, 410, dead(policy.ReasonGaveUp)}},
+		bands: []statusRange{{200, 299, delivered}, {410, 410, dead(policy.ReasonGaveUp)}},
 	},
 	{
 		name:   "gives up on nothing",
 		change: giveUpOn(),
-		bands:  []band{{200, 299, delivered}},
+		bands:  []statusRange{{200, 299, delivered}},
 	},
 	{
 		name:   "gives up on classes",
 		change: giveUpOn("4xx", "501"),
-		bands:  []band{{200, 299, delivered}, {400, 499, dead(policy.ReasonGaveUp)}, {501, 501, dead(policy.ReasonGaveUp)}},
+		bands:  []statusRange{{200, 299, delivered}, {400, 499, dead(policy.ReasonGaveUp)}, {501, 501, dead(policy.ReasonGaveUp)}},
 	},
 	{
 		name:   "a success comes before giving up",
 		change: giveUpOn("2xx", "3xx"),
-		bands:  []band{{200, 299, delivered}, {300, 399, dead(policy.ReasonGaveUp)}},
+		bands:  []statusRange{{200, 299, delivered}, {300, 399, dead(policy.ReasonGaveUp)}},
 	},
 	{
 		name:   "one status alone is a success",
 		change: func(t *policy.Terms) { t.Success.Status = []string{"200"} },
-		bands:  []band{{200, 200, delivered}, {410, 410, dead(policy.ReasonGaveUp)}},
+		bands:  []statusRange{{200, 200, delivered}, {410, 410, dead(policy.ReasonGaveUp)}},
 	},
 	{
 		name:   "redirects and conflicts are successes too",
 		change: func(t *policy.Terms) { t.Success.Status = []string{"2xx", "3xx", "409", "410"} },
-		bands:  []band{{200, 399, delivered}, {409, 410, delivered}},
+		bands:  []statusRange{{200, 399, delivered}, {409, 410, delivered}},
 	},
 	{
 		name:   "an empty list of statuses is none",
 		change: func(t *policy.Terms) { t.Success.Status = []string{} },
-		bands:  []band{{200, 299, delivered}, {410, 410, dead(policy.ReasonGaveUp)}},
+		bands:  []statusRange{{200, 299, delivered}, {410, 410, dead(policy.ReasonGaveUp)}},
 	},
 	{
 		name:   "the body says yes",
 		change: func(t *policy.Terms) { t.Success.BodyEquals = "success" },
 		result: policy.Result{Body: []byte("success\n")},
-		bands:  []band{{200, 299, delivered}, {410, 410, dead(policy.ReasonGaveUp)}},
+		bands:  []statusRange{{200, 299, delivered}, {410, 410, dead(policy.ReasonGaveUp)}},
 	},
 	{
 		name:   "the body says no",
 		change: func(t *policy.Terms) { t.Success.BodyEquals = "success" },
 		result: policy.Result{Body: []byte("fail")},
-		bands: []band{
+		bands: []statusRange{
 			{200, 299, policy.Verdict{
 				Kind: policy.Again, Wait: time.Minute,
 				Note: "response body does not equal success.body_equals",
@@ -94,7 +94,7 @@ var verdicts = []struct {
 	{
 		name:   "the receiver says never again",
 		result: policy.Result{NonRetryable: true},
-		bands: []band{
+		bands: []statusRange{
 			{200, 299, delivered},
 			{400, 409, dead(policy.ReasonNonRetryable)},
 			{410, 410, dead(policy.ReasonGaveUp)},
@@ -104,7 +104,7 @@ var verdicts = []struct {
 	{
 		name:  "the last retry",
 		tries: 4,
-		bands: []band{
+		bands: []statusRange{
 			{100, 199, dead(policy.ReasonExhausted)},
 			{200, 299, delivered},
 			{300, 409, dead(policy.ReasonExhausted)},
@@ -116,7 +116,7 @@ var verdicts = []struct {
 		name:   "the last retry, and never again",
 		tries:  4,
 		result: policy.Result{NonRetryable: true},
-		bands: []band{
+		bands: []statusRange{
 			{100, 199, dead(policy.ReasonExhausted)},
 			{200, 299, delivered},
 			{300, 399, dead(policy.ReasonExhausted)},
@@ -129,7 +129,7 @@ var verdicts = []struct {
 	{
 		name:   "asked to wait",
 		result: policy.Result{RetryAfter: 2 * time.Minute},
-		bands: []band{
+		bands: []statusRange{
 			{100, 199, waiting(0)},
 			{200, 299, delivered},
 			{300, 407, waiting(0)},
@@ -147,7 +147,7 @@ var verdicts = []struct {
 	},
 }
 
-// waiting is again after the two minutes that were asked for, of which the lane waits some.
+// waiting is a retry after the requested two minutes, with a cooldown of the lane.
 func waiting(lane time.Duration) policy.Verdict {
 	return policy.Verdict{Kind: policy.Again, Wait: 2 * time.Minute, LaneWait: lane}
 }
@@ -171,7 +171,7 @@ func TestJudge_EveryStatusUnderEveryPolicy(t *testing.T) {
 	}
 }
 
-// A number that is no status is never a success, and nothing gives up on it.
+// An invalid status is never a success, and never gives up.
 func TestJudge_RetriesInvalidStatuses(t *testing.T) {
 	given := terms(giveUpOn("2xx", "-xx", "0xx", "1xx"))
 	for _, status := range []int{-220, -22, -1, 0, 2, 20, 99, 1000, 2000, 1 << 40} {
@@ -179,7 +179,7 @@ func TestJudge_RetriesInvalidStatuses(t *testing.T) {
 	}
 }
 
-// classes is the whole table for attempts without a complete answer, whatever status had come before they failed.
+// classes is the table of verdicts for attempts without a complete response, with any status.
 var classes = map[policy.ErrorClass]struct {
 	verdict policy.Verdict
 	timeout bool
@@ -243,7 +243,7 @@ func TestReasons_ListsEveryReasonOnce(t *testing.T) {
 	require.ElementsMatch(t, constants(t, "Reason"), listed)
 }
 
-// constants reads the values of a type's constants out of the source, so that a new one without a row is noticed.
+// constants returns the values of a type's constants from the source, so that a new one without a row fails the test.
 func constants(t *testing.T, ofType string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "result.go", nil, 0)

@@ -166,7 +166,7 @@ func TestBuiltin_IsComplete(t *testing.T) {
 	require.InDelta(t, 0.1, *policy.Builtin().Jitter, 0, "a caller's change reached the built-in policy")
 }
 
-// What a store writes is what it reads: nil and empty, nil and zero stay apart where they differ.
+// A stored policy round-trips: nil and empty, nil and zero stay distinct where they differ.
 func TestTopic_RoundTripsJSON(t *testing.T) {
 	for name, topic := range map[string]policy.Topic{
 		"unset":            {},

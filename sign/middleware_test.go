@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A listener notes what a handler behind the middleware got.
-type listener struct {
+// recordingHandler records the requests behind the middleware.
+type recordingHandler struct {
 	calls  int
 	body   string
 	length int64
 	id     string
 }
 
-func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *recordingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.calls++
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -36,7 +36,7 @@ var noon = time.Unix(1_700_000_000, 0)
 
 func clock() time.Time { return noon }
 
-// signed is a request to a receiver, signed with s.
+// signed returns a request signed with s.
 func signed(t testing.TB, s Secret, body string) *http.Request {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/hooks", strings.NewReader(body))
@@ -47,19 +47,19 @@ func signed(t testing.TB, s Secret, body string) *http.Request {
 func TestMiddleware_PassesTheVerifiedBody(t *testing.T) {
 	s := NewSecret()
 	for _, body := range []string{"", "{}", "\xff\x00\xfe", strings.Repeat("a", 100_000)} {
-		var l listener
+		var l recordingHandler
 		h := Middleware(newVerifier(t, s.Text()), MiddlewareOptions{Now: clock})(&l)
 		w := httptest.NewRecorder()
 		r := signed(t, s, body)
 		h.ServeHTTP(w, r)
 		require.Equal(t, http.StatusNoContent, w.Code, w.Body)
-		require.Equal(t, listener{calls: 1, body: body, length: int64(len(body)), id: "msg_1"}, l)
+		require.Equal(t, recordingHandler{calls: 1, body: body, length: int64(len(body)), id: "msg_1"}, l)
 	}
 }
 
 func TestMiddleware_VerifiesOverHTTP(t *testing.T) {
 	s := NewKey()
-	var l listener
+	var l recordingHandler
 	server := httptest.NewServer(Middleware(newVerifier(t, s.PublicKey()), MiddlewareOptions{})(&l))
 	defer server.Close()
 	body, at := `{"order":4711}`, time.Now()
@@ -101,12 +101,12 @@ func TestMiddleware_RejectsUnverifiedRequests(t *testing.T) {
 		"too large":              {maxBody: 1, status: 413, says: "too large"},
 		"too large, not said so": {maxBody: 1, change: func(r *http.Request) { r.ContentLength = -1 }, status: 413, says: "too large"},
 		"a body that breaks off": {change: func(r *http.Request) {
-			r.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), broken{}))
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), brokenReader{}))
 		}, status: 400, says: "could not be read"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			var l listener
+			var l recordingHandler
 			if c.now == nil {
 				c.now = clock
 			}
@@ -128,10 +128,10 @@ func TestMiddleware_RejectsUnverifiedRequests(t *testing.T) {
 	}
 }
 
-// broken is a connection that ends.
-type broken struct{}
+// brokenReader is a body that fails.
+type brokenReader struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, errors.New("secret of the connection") }
+func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("secret of the connection") }
 
 func TestMiddleware_ReadsNoBodyAfterInvalidHeaders(t *testing.T) {
 	s := NewSecret()
@@ -147,7 +147,7 @@ func TestMiddleware_ReadsNoBodyAfterInvalidHeaders(t *testing.T) {
 			r.Body = io.NopCloser(body)
 			change(r)
 			w := httptest.NewRecorder()
-			Middleware(newVerifier(t, s.Text()), MiddlewareOptions{Now: clock})(&listener{}).ServeHTTP(w, r)
+			Middleware(newVerifier(t, s.Text()), MiddlewareOptions{Now: clock})(&recordingHandler{}).ServeHTTP(w, r)
 			require.GreaterOrEqual(t, w.Code, 400)
 			require.Equal(t, 2, body.Len())
 		})
@@ -169,7 +169,7 @@ func TestMiddleware_BoundsTheBody(t *testing.T) {
 		{1<<20 + 1, 2 << 20, 204},
 	} {
 		for _, length := range []int64{-1, int64(c.size)} {
-			var l listener
+			var l recordingHandler
 			r := signed(t, s, strings.Repeat("a", c.size))
 			r.ContentLength = length
 			w := httptest.NewRecorder()

@@ -21,7 +21,7 @@ func parsed(t testing.TB, text string) Secret {
 	return s
 }
 
-// shared is a whsec_ text of n bytes.
+// shared returns a whsec_ text of n bytes.
 func shared(n int) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0xfb}, n))
 }
@@ -79,7 +79,7 @@ func TestParseSecret_RejectsWithoutRepeatingTheText(t *testing.T) {
 		"another prefix":              {"hwsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "must begin with"},
 		"the prefix in capitals":      {"WHSEC_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "must begin with"},
 		"the prefix alone":            {"whsec_", "24 to 64 bytes"},
-		"18 bytes":                    {short, "this one has 18"},
+		"18 bytes":                    {shortSecret, "this one has 18"},
 		"23 bytes":                    {shared(23), "this one has 23"},
 		"65 bytes":                    {shared(65), "this one has 65"},
 		"a great many bytes":          {shared(9000), "at most 128 characters"},
@@ -108,7 +108,7 @@ func TestParseSecret_RejectsWithoutRepeatingTheText(t *testing.T) {
 	}
 }
 
-// requireNothingOf fails when shown holds eight characters in a row of the secret part of text.
+// requireNothingOf fails when shown contains eight consecutive characters of the secret part of text.
 func requireNothingOf(t testing.TB, text, shown string) {
 	t.Helper()
 	_, after, ok := strings.Cut(text, "_")

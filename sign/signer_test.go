@@ -21,7 +21,7 @@ func TestSign_MatchesPublishedVectors(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			s := newSigner(t, parsed(t, v.secret))
 			require.Equal(t, v.signature, s.Sign(v.id, v.at(), []byte(v.body)))
-			// What is used again gives what a new one gives, and a part of a second changes nothing.
+			// A reused signer returns the same, and a fraction of a second changes nothing.
 			later := v.at().Add(time.Hour)
 			fresh := newSigner(t, parsed(t, v.secret)).Sign("msg_2", later, []byte("another"))
 			require.Equal(t, fresh, s.Sign("msg_2", later, []byte("another")))
@@ -112,7 +112,7 @@ func TestSigner_IsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// The bench is asked, not the Signer, since the race detector makes a pool forget at random.
+// The state is tested instead of the Signer, because the race detector makes a sync.Pool drop items at random.
 func TestSigner_AllocatesOnlyTheResult(t *testing.T) {
 	body := make([]byte, 1024)
 	for _, n := range []int{1, 3} {

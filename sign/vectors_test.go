@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A vector is a known answer.
+// vector is a known answer.
 type vector struct {
 	name      string
 	secret    string
@@ -17,7 +17,7 @@ type vector struct {
 	signature string
 }
 
-// The known answers, from the tests and documents of others.
+// Known answers from other implementations' tests and documents.
 var vectors = []vector{
 	{
 		name:      "standard-webhooks, libraries/go/webhook_test.go and libraries/javascript: symmetric",
@@ -54,8 +54,8 @@ var vectors = []vector{
 	},
 }
 
-// short is a secret of svix's documents, of 18 bytes: the specification asks for 24.
-const short = "whsec_plJ3nmyCDGBKInavdOK15jsl"
+// shortSecret is a secret of svix's documents, of 18 bytes: the specification asks for 24.
+const shortSecret = "whsec_plJ3nmyCDGBKInavdOK15jsl"
 
 func (v vector) header() http.Header {
 	return headers(v.id, v.timestamp, v.signature)

@@ -42,7 +42,7 @@ func TestNewVerifier_RejectsWithoutRepeatingTheKey(t *testing.T) {
 	}{
 		"no keys":                {nil, "requires at least one"},
 		"an empty key":           {[]string{good, ""}, "key 2 of 2: the secret is empty"},
-		"too short":              {[]string{short}, "key 1 of 1: a whsec_ secret must have 24 to 64 bytes"},
+		"too short":              {[]string{shortSecret}, "key 1 of 1: a whsec_ secret must have 24 to 64 bytes"},
 		"a public key too short": {[]string{"whpk_" + strings.Repeat("A", 40)}, "a whpk_ key must have 32 bytes"},
 		"too many":               {strings.Split(strings.Repeat(good+" ", MaxSignatures)+good, " "), "at most 16 keys"},
 	}
@@ -122,7 +122,7 @@ func TestVerify_AppliesTheToleranceToTheSecond(t *testing.T) {
 				at = time.Unix(now.Unix()+c.ahead, 0)
 			}
 			header := headers("msg_1", at.Unix(), signer.Sign("msg_1", at, nil))
-			// The receiver's clock is read in seconds: a part of one neither saves nor spoils a request.
+			// The receiver's clock is read in seconds: a fraction of a second does not matter.
 			for _, part := range []time.Duration{0, time.Second - 1} {
 				err := v.Verify(header, nil, now.Add(part))
 				require.ErrorIs(t, err, c.want)
@@ -169,7 +169,7 @@ func TestVerify_RejectsAnIDWithAFullStop(t *testing.T) {
 	s := NewSecret()
 	v := newVerifier(t, s.Text())
 	at := time.Unix(1_700_000_000, 0)
-	// Whoever chooses the body could choose another time and body, were ids with a full stop taken.
+	// With a full stop in an id, the author of a body could choose another time and body.
 	signature := newSigner(t, s).Sign("msg_1", at, []byte("1700000001.{}"))
 	require.NoError(t, v.Verify(headers("msg_1", 1_700_000_000, signature), []byte("1700000001.{}"), at))
 	header := headers("msg_1.1700000000", 1_700_000_001, signature)

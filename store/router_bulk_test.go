@@ -142,7 +142,7 @@ func TestRouterFind_ReturnsTheShardOfAnyNumberOfJobs(t *testing.T) {
 	})
 }
 
-// Two registrations of one id at the same moment may both succeed, on two shards.
+// Two concurrent registrations of one id may both succeed, on two shards.
 func TestRouterFind_IsStableForAnIdOnTwoShards(t *testing.T) {
 	r, _ := newUnavailable(t, shards)
 	lanes := make(map[int]string) // one for each shard
@@ -337,7 +337,7 @@ func TestShardOfTopic_NeverChanges(t *testing.T) {
 		seen[shard] = true
 	}
 	require.Len(t, seen, shards, "topics spread")
-	// What is counted for a topic is kept where this says: a change of the hash would forget it.
+	// The counts of a topic are on this shard: a change of the hash would lose them.
 	require.Equal(t, map[string]int{"orders": 6, "mails": 5}, map[string]int{
 		"orders": r.ShardOfTopic("default", "orders"), "mails": r.ShardOfTopic("default", "mails"),
 	})

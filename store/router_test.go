@@ -232,7 +232,7 @@ func TestRouterInsert_CreatesOneJobForConcurrentRegistrationsOfOneID(t *testing.
 	require.Equal(t, map[store.Outcome]int{store.Created: 1, store.Existing: 49}, outcomes)
 }
 
-// hung is a store that never answers an Insert.
+// hung is a store whose Insert never returns.
 type hung struct{ store.Store }
 
 func (h hung) Shards() []store.Shard {

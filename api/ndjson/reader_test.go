@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inPieces reads text as it would arrive: size bytes at a time, then err.
-type inPieces struct {
+// pieceReader reads size bytes of a text at a time, then returns err.
+type pieceReader struct {
 	text string
 	size int
 	err  error
 }
 
-func (p *inPieces) Read(b []byte) (int, error) {
+func (p *pieceReader) Read(b []byte) (int, error) {
 	if p.text == "" {
 		return 0, p.err
 	}
@@ -27,7 +27,7 @@ func (p *inPieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// allLines are those of a stream, and how it ended.
+// allLines returns the lines of a stream, and its error.
 func allLines(l *Reader, most int) (all []Line, err error) {
 	for {
 		group, err := l.Next(most)
@@ -49,7 +49,7 @@ func TestReader_SplitsLinesHoweverTheyArrive(t *testing.T) {
 		{N: 8, Text: []byte("c")},
 	}
 	for size := 1; size <= len(text); size++ {
-		l := Reader{r: &inPieces{text, size, io.EOF}, maxLine: 10}
+		l := Reader{r: &pieceReader{text, size, io.EOF}, maxLine: 10}
 		all, err := allLines(&l, 1+size%3)
 		require.Equal(t, io.EOF, err)
 		require.Equal(t, want, all, "%d B at a time", size)
@@ -73,7 +73,7 @@ func TestReader_SkipsAByteOrderMarkAtTheBeginningOnly(t *testing.T) {
 		byteOrderMark[:2]:             {{N: 1, Text: []byte(byteOrderMark[:2])}},
 	} {
 		for size := 1; size <= len(text); size++ {
-			l := Reader{r: &inPieces{text, size, io.EOF}, maxLine: 10}
+			l := Reader{r: &pieceReader{text, size, io.EOF}, maxLine: 10}
 			all, err := allLines(&l, 100)
 			require.Equal(t, io.EOF, err)
 			require.Equal(t, want, all, "%q, %d B at a time", text, size)
@@ -94,7 +94,7 @@ func TestReader_DropsATruncatedLine(t *testing.T) {
 		"12345678901":  {1, 1, true},
 		"a\n1234567\n": {2, 3, false},
 	} {
-		l := Reader{r: &inPieces{text, 100, reset}, maxLine: 10}
+		l := Reader{r: &pieceReader{text, 100, reset}, maxLine: 10}
 		all, err := allLines(&l, 100)
 		require.Equal(t, reset, err)
 		require.Len(t, all, c.given, "%q", text)
@@ -121,7 +121,7 @@ func TestReader_DoesNotOverwriteReturnedLines(t *testing.T) {
 		want = append(want, one...)
 		text = append(append(text, one...), '\n')
 	}
-	l := Reader{r: &inPieces{string(text), 1000, io.EOF}, maxLine: 100}
+	l := Reader{r: &pieceReader{string(text), 1000, io.EOF}, maxLine: 100}
 	all, err := allLines(&l, 7)
 	require.Equal(t, io.EOF, err)
 	var got []byte
@@ -142,7 +142,7 @@ func TestReader_DoesNotKeepTheRestOfALongLine(t *testing.T) {
 	require.Less(t, cap(l.buf), 4<<20)
 }
 
-// zeros is an endless run of the digit 0.
+// zeros is an endless sequence of the digit 0.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) {
@@ -152,7 +152,7 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// FuzzReader compares the reader of lines with one that has everything at once.
+// FuzzReader compares the reader with one that has the whole text.
 func FuzzReader(f *testing.F) {
 	f.Add("a\n\n b\r\n0123456789\n01234567890\nc", 3, 2, true)
 	f.Add("a\nb", 1, 1, false)
@@ -175,7 +175,7 @@ func FuzzReader(f *testing.F) {
 		if !whole {
 			end = io.ErrUnexpectedEOF
 		}
-		l := Reader{r: &inPieces{text, max(size, 1), end}, maxLine: longest}
+		l := Reader{r: &pieceReader{text, max(size, 1), end}, maxLine: longest}
 		got, err := allLines(&l, max(most, 1))
 		require.Equal(t, end, err)
 		require.Equal(t, want, got)

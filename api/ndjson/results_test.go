@@ -25,7 +25,7 @@ func (s *blockedResponse) Write(b []byte) (int, error) {
 	return s.ResponseRecorder.Write(b)
 }
 
-// newBlockedBuffer makes a buffer whose response blocks; broken is closed when its writer fails.
+// newBlockedBuffer returns a buffer whose response blocks. broken is closed when its writer fails.
 func newBlockedBuffer(err error) (t *ResultBuffer, w *blockedResponse, broken chan struct{}) {
 	w = &blockedResponse{httptest.NewRecorder(), make(chan struct{}), err}
 	broken = make(chan struct{})

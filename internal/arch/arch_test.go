@@ -25,7 +25,7 @@ type listed struct {
 	Imports    []string
 }
 
-// watch walks over the sources, so that the go command, which remembers what a test has looked at, runs this one again
+// watch reads the metadata of the sources, so that the go command runs this test again
 // when any of them has changed.
 var watch = sync.OnceValue(func() error {
 	return filepath.WalkDir("../..", func(_ string, entry fs.DirEntry, err error) error {

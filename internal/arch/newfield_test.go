@@ -15,7 +15,7 @@ import (
 // An insertion is text that is added to a file after a line.
 type insertion struct{ file, after, text string }
 
-// newField is what must be written to give jobs an editable field, a note of at most ten bytes.
+// newField has the changes that add an editable field to jobs, a note of at most ten bytes.
 var newField = []insertion{
 	{"job/spec.go", "	Labels      map[string]string\n", "	Note        string\n"},
 	{

@@ -207,7 +207,7 @@ var plan = []row{
 	},
 }
 
-// unshipped are modules and packages that serve tests alone: the binary must not hold them.
+// unshipped are modules and packages for tests only, which the binary must not contain.
 var unshipped = []string{
 	module + "/internal/arch",
 	module + "/internal/badreceiver",
