@@ -18,21 +18,21 @@ FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 GO    := go
-# The packages whose tests take longest start first, so that the others fill the rest of their time.
+# The packages with the longest tests start first, so that the others fill the remaining time.
 LONG  := ./e2e ./store/redis
 # The same for make unit.
 SLOW  := ./notify ./store/storetest ./store/sqlite ./store/redis
-# Four tests of a package run side by side, on machines with fewer processors too: those that may mostly wait.
+# Four tests of a package run in parallel, also on machines with fewer processors: parallel tests mostly wait.
 SIDE  := -parallel=4
-# The race detector looks at everything but SQLite itself, which is C made into Go, and the Lua of miniredis: it makes them up
-# to six times slower, and what they hold is nobody else's. The driver and miniredis's server, which we call, it watches.
+# The race detector instruments everything except SQLite (C translated to Go) and the Lua of miniredis: they share no memory
+# with other goroutines, and would be up to six times slower. The SQLite driver and miniredis's server are instrumented.
 CALM  := modernc.org/sqlite/lib modernc.org/libc/... github.com/yuin/gopher-lua/...
 TESTS := $(GO) test -race $(patsubst %,'-gcflags=%=-race=false',$(CALM)) -shuffle=on -timeout=8m $(SIDE)
 
-# The tools are built from a go.mod of their own, so that the product's stays free of what they import.
+# The tools have a separate go.mod, so that the product's does not list their dependencies.
 TOOLS     := bin/golangci-lint bin/gofumpt
 TOOLS_MOD := tools/go.mod tools/go.sum
-# Not one of the tools that every check needs: it is run by hand.
+# Not needed by make check: run by hand.
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 .PHONY: help
@@ -61,11 +61,11 @@ unit: ## run the tests that need neither servers nor a build of the binary, with
 	$(GO) test -short -shuffle=on -timeout=3m -p=4 $(SIDE) -run '$(RUN)' $(if $(filter $(LONG) ./...,$(PKG)),$(SLOW) ./...,$(PKG))
 
 .PHONY: e2e
-e2e: deps ## run the real binary through its life: jobs, crashes, stops
+e2e: deps ## test the real binary: jobs, crashes, stops
 	$(GO) test -shuffle=on -timeout=5m -count=1 -v $(SIDE) -run '$(RUN)' ./e2e
 
 .PHONY: race
-race: deps ## run tests COUNT times over, for races and flakes that hide
+race: deps ## run tests COUNT times, to find races and flaky tests
 	$(TESTS) -timeout=60m -count=$(COUNT) -run '$(RUN)' $(PKG)
 
 .PHONY: fuzz
@@ -78,11 +78,11 @@ fuzz: ## run every fuzz target for FUZZTIME
 	done
 
 .PHONY: bench
-bench: deps ## Ringback beside its peers and the machine's limit, about half an hour; writes docs/benchmarks.md
+bench: deps ## compare Ringback with its peers and the machine's limit, about half an hour; writes docs/benchmarks.md
 	@$(GO) -C bench run . -docs ../docs
 
 .PHONY: bench-quick
-bench-quick: deps ## the same in a minute or two, with too few jobs to compare anything by; writes nothing
+bench-quick: deps ## the same in a minute or two, with too few jobs for a comparison; writes nothing
 	@$(GO) -C bench run . -quick
 
 .PHONY: microbench
@@ -90,12 +90,12 @@ microbench: deps ## run every Go benchmark
 	$(GO) test -run '^$$' -bench . -benchmem $(PKG)
 
 .PHONY: bench-check
-bench-check: ## vet and test the module bench, whose peers take a while to compile
+bench-check: ## vet and test the module bench, which takes a while to compile
 	@$(GO) -C bench vet ./...
 	@$(GO) -C bench test ./...
 
 .PHONY: check
-check: format lint fix tidy ## everything that needs no test run: format, lint (vet is one of the linters), fix, tidy
+check: format lint fix tidy ## all checks without tests: format, lint (with vet), fix, tidy
 
 .PHONY: format
 format: bin/gofumpt
@@ -112,8 +112,8 @@ fix:
 	if [ -n "$$diff" ]; then printf 'go fix would change this; run go fix ./...\n%s\n' "$$diff"; exit 1; fi; \
 	exit $$status
 
-# Of go.mod alone, and with -e: tests of dependencies import modules that not every proxy serves. It fails with a diff when
-# there is one, so without a diff it is the command that failed: it is run again to say why.
+# Only go.mod, and with -e: tests of dependencies import modules that some proxies do not serve. A failure without a diff is
+# an error of the command: it is run again to print it.
 .PHONY: tidy
 tidy:
 	@status=0; all=$$($(GO) mod tidy -e -diff 2>/dev/null) || status=$$?; \

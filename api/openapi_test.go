@@ -248,8 +248,8 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 		requireKnown(t, name, p)
 	}
 	require.Equal(t, names("CallbackChange"), names("Callback"))
-	require.Equal(t, names("CallbackChange"), names("Told"))
-	require.Equal(t, names("BacklogChange"), names("ToldOfBacklog"))
+	require.Equal(t, names("CallbackChange"), names("StoredCallback"))
+	require.Equal(t, names("BacklogChange"), names("StoredBacklog"))
 	require.ElementsMatch(t, names("BacklogChange"), append(names("CallbackChange"), "older_than", "more_than"))
 	require.Equal(t, names("SuccessChange"), names("Success"))
 	require.Equal(t, names("BreakerChange"), names("Breaker"))
@@ -295,7 +295,7 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 	}
 	for _, schema := range []string{
 		"Job", "Attempt", "JobPage", "BatchResults", "BatchResult", "Durability", "Topic", "Kept", "TopicPage", "TopicStats", "Stats", "Problem",
-		"Told", "ToldOfBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "Secrets", "Keys", "Revived", "Purged", "Failed",
+		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "Secrets", "Keys", "Revived", "Purged", "Failed",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {
 			require.True(t, shown[name], "no answer shows %s of %s", name, schema)

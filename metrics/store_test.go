@@ -161,7 +161,7 @@ func TestStore_TimesLeadership(t *testing.T) {
 	}
 }
 
-// stub is a store whose calls end as said.
+// stub is a store with given results.
 type stub struct {
 	store.Store
 	err      error

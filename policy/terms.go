@@ -89,8 +89,9 @@ type ClientCert struct {
 	Key   Sealed `json:"key"`   // PEM, in its stored form
 }
 
-// Builtin returns the default policy. Unset are the fields that are empty by default (URL, Headers, rates, callbacks,
-// secrets) and those derived from the ladder (MaxAge, Retries).
+// Builtin returns the default policy, as an argument of WithDefaults. It is not complete: fields that are empty by default
+// (URL, Headers, rates, callbacks, secrets) and those derived from the ladder (MaxAge, Retries) are unset. So
+// Builtin().Terms panics; Topic{}.WithDefaults(Builtin()) is the complete default policy.
 func Builtin() Topic {
 	return Topic{
 		Ladder:          DefaultLadder(),
@@ -182,7 +183,7 @@ func (k Retention) withDefaults(base Retention) Retention {
 // maxAgeMargin is added to the ladder's span for the default MaxAge.
 const maxAgeMargin = 24 * time.Hour
 
-// Terms resolves a job's terms against the policy t, which must be complete (see WithDefaults).
+// Terms resolves a job's terms against the policy t. It panics unless t is complete: the result of WithDefaults.
 func (t Topic) Terms(own Terms) Terms {
 	terms := own
 	if terms.Retries == nil {
