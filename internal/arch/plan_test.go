@@ -66,9 +66,14 @@ var plan = []row{
 		ours:   []string{"job", "job/codec", "policy", "store/sqlite/clock", "store/sqlite/db"},
 	},
 	{
+		pkg:    "store/sqlite/throttle",
+		reason: "cooldowns, breakers and windows of starts as immutable values; knows no queues",
+		ours:   []string{"policy", "store", "store/sqlite/clock", "store/sqlite/db"},
+	},
+	{
 		pkg:    "store/sqlite",
 		reason: "an engine: what is above reaches it through the contract alone, so it knows nothing but that",
-		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table"},
+		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table", "store/sqlite/throttle"},
 	},
 	{
 		pkg:    "store/redis/connect",

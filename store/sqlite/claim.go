@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
 // claimReply is the result of a claim, as the reply cache keeps it.
@@ -204,7 +205,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		}
 	}
 	if starts > 0 {
-		tx.setThrottle(q, func(g *throttle) { g.starts = g.starts.add(rate, starts, c.request.Slack, tx.now) })
+		tx.setThrottle(q, func(g *throttle.Throttle) { g.Starts = g.Starts.Add(rate, starts, c.request.Slack, tx.now) })
 	}
 	tx.touch(q)
 	tx.mayBeNewHead = true // the next job may be due before the next wake-up

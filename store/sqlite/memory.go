@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
 // A queue is one lane in memory. Only the writer touches it.
@@ -40,8 +41,8 @@ type queueNumbers struct {
 	// head is the first waiting job, where headKnown.
 	head       table.Key
 	headKnown  bool
-	notifiedAt int64     // when it last rang, monotonic; past: never
-	throttle   *throttle // nil: nothing keeps it back
+	notifiedAt int64              // when it last rang, monotonic; past: never
+	throttle   *throttle.Throttle // nil: nothing keeps it back
 }
 
 type topicName struct{ namespace, name string }
@@ -77,7 +78,7 @@ type topicNumbers struct {
 	keptDone, keptDead                     retained
 	ids                                    int64
 	oldestID                               int64 // not later than the oldest remembered end
-	grants                                 *grants
+	grants                                 *throttle.Grants
 	alarm                                  bool
 }
 
@@ -224,7 +225,7 @@ func (m *memory) add(q *queue) {
 // index puts a queue among those that it belongs to, or takes it out.
 func (m *memory) index(q *queue) {
 	setMember(m.throttled, q, q.throttle != nil)
-	open := q.throttle != nil && q.throttle.open
+	open := q.throttle != nil && q.throttle.Open
 	if open && q.topic.open == nil {
 		q.topic.open = make(map[*queue]struct{})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
 // load fills memory from the database, and ends the attempts that the last process left behind. It reads a row per
@@ -58,7 +59,7 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	t.ids = c.Int()
 	t.alarm = c.Int() != 0
 	var err error
-	if t.grants, err = parseGrants(c.Next(), s.clock()); err != nil {
+	if t.grants, err = throttle.ParseGrants(c.Next(), s.clock()); err != nil {
 		s.log.Error("topic permits unreadable, dropping them", "topic", t.name.name, "err", err)
 	}
 	s.mem.ids += t.ids
@@ -87,8 +88,8 @@ func (s *Store) loadQueue(v []driver.Value) error {
 }
 
 // throttle reads a queue's stored throttle. An unreadable one is logged and dropped.
-func (s *Store) parseThrottle(name job.Queue, column driver.Value, now clock.Instant) *throttle {
-	g, err := decodeThrottle(column, now)
+func (s *Store) parseThrottle(name job.Queue, column driver.Value, now clock.Instant) *throttle.Throttle {
+	g, err := throttle.Parse(column, now)
 	if err != nil {
 		s.log.Error("lane throttle unreadable, dropping its cooldown and rate", "topic", name.Topic, "lane", name.Lane, "err", err)
 	}

@@ -5,17 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/throttle"
 )
-
-// Grants are what a topic's rate remembers. Like a window they are never changed, only replaced.
-type grants struct {
-	starts window
-	per    time.Duration // of the rate that was asked for last: they are forgotten by it
-}
 
 // Permit implements store.Shard. Like a claim's, its counts survive the process, and a power cut may take the last of
 // them back.
@@ -57,17 +51,17 @@ func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 	if err != nil {
 		return p, err
 	}
-	var before, w window
+	var before, w throttle.Window
 	if t.grants != nil {
-		before = t.grants.starts
-		w = before.counting(ask.Rate, tx.now)
+		before = t.grants.Starts
+		w = before.Counting(ask.Rate, tx.now)
 	}
-	granted := max(0, min(int64(ask.Starts), w.room(ask.Rate, tx.now)))
+	granted := max(0, min(int64(ask.Starts), w.Room(ask.Rate, tx.now)))
 	if granted > 0 {
-		w = w.add(ask.Rate, granted, ask.Slack, tx.now)
+		w = w.Add(ask.Rate, granted, ask.Slack, tx.now)
 	}
 	if p.Starts = int(granted); p.Starts < ask.Starts {
-		p.Next = time.Duration(w[0].leave(ask.Rate) - tx.now.Mono)
+		p.Next = time.Duration(w[0].Leave(ask.Rate) - tx.now.Mono)
 	}
 	if granted == 0 && len(w) == len(before) {
 		return p, nil
@@ -75,14 +69,9 @@ func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 	tx.touchTopic(t)
 	t.grants = nil
 	if len(w) > 0 {
-		t.grants = &grants{starts: w, per: ask.Rate.Per}
+		t.grants = &throttle.Grants{Starts: w, Per: ask.Rate.Per}
 	}
 	return p, nil
-}
-
-// over reports whether no grant counts any more.
-func (g *grants) over(now clock.Instant) bool {
-	return len(g.starts.counting(policy.Rate{Starts: 1, Per: g.per}, now)) == 0
 }
 
 // Alarm implements store.Shard.

@@ -43,7 +43,7 @@ func (s *Store) Sweep(ctx context.Context, token store.Token, limit int) (store.
 func (tx *tx) sweep(limit int) (store.SweepResult, error) {
 	var swept store.SweepResult
 	for _, t := range tx.mem.topics {
-		if t.grants != nil && t.grants.over(tx.now) {
+		if t.grants != nil && t.grants.Expired(tx.now) {
 			tx.touchTopic(t)
 			t.grants = nil
 		}

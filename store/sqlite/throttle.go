@@ -6,18 +6,8 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
+	"github.com/ringback/ringback/store/sqlite/throttle"
 )
-
-// A throttle is what keeps a whole lane back for a while: its cooldown, its breaker, and the starts that its rate counts. Most
-// lanes have none. Like a window it is never changed, only replaced.
-type throttle struct {
-	until  int64 // of the cooldown, monotonic; past: there was none
-	open   bool  // the breaker
-	starts window
-}
-
-// noThrottle is what a queue without one begins with.
-var noThrottle = throttle{until: clock.Past}
 
 // limits are what the policies of a queue's topic and lane say.
 func (q *queue) limits() *policy.Limits {
@@ -40,13 +30,13 @@ func (q *queue) room(now clock.Instant, ahead int64) int64 {
 		}
 		return room
 	}
-	if q.throttle.until > now.Mono {
+	if q.throttle.Until > now.Mono {
 		return 0
 	}
 	if q.open(now) {
 		room = min(room, max(0, 1-q.running))
 	}
-	return min(room, q.throttle.starts.room(limits.Rate, now))
+	return min(room, q.throttle.Starts.Room(limits.Rate, now))
 }
 
 func (q *queue) blocked(now clock.Instant) bool { return q.room(now, 0) == 0 }
@@ -60,32 +50,32 @@ func (q *queue) free(now clock.Instant) (at int64, ever bool) {
 	if q.throttle == nil {
 		return clock.Past, true
 	}
-	return max(q.throttle.until, q.throttle.starts.free(limits.Rate, now)), !q.open(now) || q.running == 0
+	return max(q.throttle.Until, q.throttle.Starts.Free(limits.Rate, now)), !q.open(now) || q.running == 0
 }
 
 // open reports whether the lane's breaker is open, or waits for its probe. It is forgotten store.BreakerRetention after its cooldown, unless
 // a job is running.
 func (q *queue) open(now clock.Instant) bool {
 	g := q.throttle
-	return g != nil && g.open && (q.running > 0 || now.Mono <= g.until+int64(store.BreakerRetention))
+	return g != nil && g.Open && (q.running > 0 || now.Mono <= g.Until+int64(store.BreakerRetention))
 }
 
 // throttleExpired reports whether nothing of a queue's throttle applies any more.
 func (q *queue) throttleExpired(now clock.Instant) bool {
 	rate := q.limits().Rate
-	return q.throttle.until <= now.Mono && !q.open(now) && (!rate.Limited() || len(q.throttle.starts.counting(rate, now)) == 0)
+	return q.throttle.Until <= now.Mono && !q.open(now) && (!rate.Limited() || len(q.throttle.Starts.Counting(rate, now)) == 0)
 }
 
 // setThrottle replaces a queue's throttle by a copy that do has changed.
-func (tx *tx) setThrottle(q *queue, do func(*throttle)) {
+func (tx *tx) setThrottle(q *queue, do func(*throttle.Throttle)) {
 	tx.touch(q)
-	g := noThrottle
+	g := throttle.None
 	if q.throttle != nil {
 		g = *q.throttle
 	}
 	do(&g)
 	q.throttle = &g
-	if q.throttleExpired(tx.now) && len(g.starts) == 0 {
+	if q.throttleExpired(tx.now) && len(g.Starts) == 0 {
 		q.throttle = nil
 	}
 }
@@ -97,12 +87,12 @@ func (tx *tx) pruneThrottle(q *queue) {
 	if g == nil {
 		return
 	}
-	open, starts := q.open(tx.now), g.starts
+	open, starts := q.open(tx.now), g.Starts
 	if rate := q.limits().Rate; rate.Limited() {
-		starts = starts.counting(rate, tx.now)
+		starts = starts.Counting(rate, tx.now)
 	}
-	if open != g.open || len(starts) != len(g.starts) {
-		tx.setThrottle(q, func(g *throttle) { g.open, g.starts = open, starts })
+	if open != g.Open || len(starts) != len(g.Starts) {
+		tx.setThrottle(q, func(g *throttle.Throttle) { g.Open, g.Starts = open, starts })
 	}
 }
 
@@ -122,20 +112,20 @@ func (tx *tx) applyLaneChange(q *queue, change store.LaneChange) {
 		open = false
 	case store.KeepBreaker:
 	}
-	tx.setThrottle(q, func(g *throttle) {
+	tx.setThrottle(q, func(g *throttle.Throttle) {
 		if change.Cooldown > 0 {
-			g.until = max(g.until, tx.now.Later(change.Cooldown))
+			g.Until = max(g.Until, tx.now.Later(change.Cooldown))
 		}
-		if g.open = open; change.Breaker == store.OpenBreaker {
-			g.until = max(g.until, tx.now.Mono-tx.now.Sub) // its memory begins now
+		if g.Open = open; change.Breaker == store.OpenBreaker {
+			g.Until = max(g.Until, tx.now.Mono-tx.now.Sub) // its memory begins now
 		}
 	})
 }
 
 // cooldownUntil is the end of a queue's cooldown by the wall clock; zero when there is none.
 func (q *queue) cooldownUntil(now clock.Instant) time.Time {
-	if q.throttle == nil || q.throttle.until <= now.Mono {
+	if q.throttle == nil || q.throttle.Until <= now.Mono {
 		return time.Time{}
 	}
-	return clock.Time(now.WallAt(q.throttle.until))
+	return clock.Time(now.WallAt(q.throttle.Until))
 }

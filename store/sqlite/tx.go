@@ -93,7 +93,7 @@ func (tx *tx) Flush() error {
 		}
 		tx.notifyWhenFree(q)
 		if q.throttle != q.saved.throttle {
-			if err := tx.Exec(table.UpdateThrottle, q.throttle.stored(tx.now), q.id); err != nil {
+			if err := tx.Exec(table.UpdateThrottle, q.throttle.Column(tx.now), q.id); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func (tx *tx) Flush() error {
 		before.waiting, before.ready, before.running = t.waiting, t.ready, t.running
 		before.oldestID, before.keptDone.oldest, before.keptDead.oldest = t.oldestID, t.keptDone.oldest, t.keptDead.oldest
 		if before.grants != t.grants || before.alarm != t.alarm {
-			if err := tx.Exec(table.UpdateGrants, t.grants.stored(tx.now), t.alarm, t.id); err != nil {
+			if err := tx.Exec(table.UpdateGrants, t.grants.Column(tx.now), t.alarm, t.id); err != nil {
 				return err
 			}
 			before.grants, before.alarm = t.grants, t.alarm

@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -161,7 +162,7 @@ func number(yes bool) int64 {
 
 // gateFaults compares what keeps a lane back, and the settings that it goes by.
 func (tx *tx) gateFaults(q *queue, ask func(string, ...any) int64) (faults []string) {
-	g := noThrottle
+	g := throttle.None
 	if q.throttle != nil {
 		g = *q.throttle
 	}
@@ -177,9 +178,9 @@ func (tx *tx) gateFaults(q *queue, ask func(string, ...any) int64) (faults []str
 	}{
 		{"gated", number(q.throttle != nil), number(gated)},
 		{"stored gate", number(q.throttle != nil), ask("SELECT throttle IS NOT NULL FROM queues WHERE q = %d", q.id)},
-		{"open", number(g.open), number(open)},
-		{"stored open", number(g.open), ask("SELECT coalesce(throttle ->> 'open', 0) FROM queues WHERE q = %d", q.id)},
-		{"stored starts", int64(len(g.starts)), ask(
+		{"open", number(g.Open), number(open)},
+		{"stored open", number(g.Open), ask("SELECT coalesce(throttle ->> 'open', 0) FROM queues WHERE q = %d", q.id)},
+		{"stored starts", int64(len(g.Starts)), ask(
 			"SELECT coalesce(json_array_length(throttle, '$.starts'), 0) FROM queues WHERE q = %d", q.id)},
 		{"revision", revision, ask("SELECT coalesce(max(revision), 0) FROM settings WHERE kind = 'lane' AND namespace = '%s' AND name = '%s' AND lane = '%s'",
 			q.name.Namespace, q.name.Topic, q.name.Lane)},

@@ -1,4 +1,4 @@
-package sqlite
+package throttle
 
 import (
 	"math"
@@ -10,9 +10,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
-// A window has the starts that a rate may still count, the first to leave first. It is immutable: a change makes another, so that
-// an undo restores the old one.
-type window []starts
+// A Window holds the starts that a rate may still count, in the order in which they leave it. It is immutable.
+type Window []starts
 
 // Starts of a window leave it together.
 type starts struct {
@@ -27,39 +26,39 @@ type starts struct {
 // ones, and count longer than they need.
 const mostStarts = 256
 
-// leave is when starts count no more under a rate, monotonic.
-func (s starts) leave(rate policy.Rate) int64 {
+// Leave is when starts count no more under a rate, monotonic.
+func (s starts) Leave(rate policy.Rate) int64 {
 	return s.latest + clock.CeilMillis(rate.Per)*int64(time.Millisecond)
 }
 
-// counting leaves out what a rate does not count any more.
-func (w window) counting(rate policy.Rate, now clock.Instant) window {
+// Counting returns the part that a rate still counts.
+func (w Window) Counting(rate policy.Rate, now clock.Instant) Window {
 	for i, s := range w {
-		if s.leave(rate) > now.Mono {
+		if s.Leave(rate) > now.Mono {
 			return w[i:]
 		}
 	}
 	return nil
 }
 
-// room is how many more starts a rate allows now.
-func (w window) room(rate policy.Rate, now clock.Instant) int64 {
+// Room returns how many more starts a rate allows now.
+func (w Window) Room(rate policy.Rate, now clock.Instant) int64 {
 	if !rate.Limited() {
 		return math.MaxInt64
 	}
 	left := int64(rate.Starts)
-	for _, s := range w.counting(rate, now) {
+	for _, s := range w.Counting(rate, now) {
 		left -= s.n
 	}
 	return max(0, left)
 }
 
-// free is when a rate allows another start, monotonic; past when it does now.
-func (w window) free(rate policy.Rate, now clock.Instant) int64 {
+// Free returns when a rate allows another start, monotonic; clock.Past if it does now.
+func (w Window) Free(rate policy.Rate, now clock.Instant) int64 {
 	if !rate.Limited() || len(w) == 0 {
 		return clock.Past
 	}
-	w = w.counting(rate, now)
+	w = w.Counting(rate, now)
 	left := int64(rate.Starts)
 	for _, s := range w {
 		left -= s.n
@@ -69,17 +68,17 @@ func (w window) free(rate policy.Rate, now clock.Instant) int64 {
 			break
 		}
 		if left += s.n; left > 0 {
-			return s.leave(rate)
+			return s.Leave(rate)
 		}
 	}
 	return clock.Past
 }
 
-// add counts n starts that begin within slack, and drops what counts no more. Starts of large rates join the last ones
-// as long as these span no more than a 64th of the rate's length.
-func (w window) add(rate policy.Rate, n int64, slack time.Duration, now clock.Instant) window {
+// Add returns a window with n more starts that begin within slack, without those that no longer count. Starts of large rates
+// join the last ones while these span at most a 64th of the rate's period.
+func (w Window) Add(rate policy.Rate, n int64, slack time.Duration, now clock.Instant) Window {
 	s := starts{from: now.Millis, to: now.Millis, n: n, latest: now.Later(slack)}
-	kept := w.counting(rate, now)
+	kept := w.Counting(rate, now)
 	if last := len(kept) - 1; last >= 0 && kept[last].take(s, rate, len(kept)) {
 		kept = slices.Clone(kept)
 		kept[last].to = max(kept[last].to, s.to)
@@ -91,7 +90,7 @@ func (w window) add(rate policy.Rate, n int64, slack time.Duration, now clock.In
 	for at > 0 && kept[at-1].latest > s.latest {
 		at--
 	}
-	grown := make(window, 0, len(kept)+1)
+	grown := make(Window, 0, len(kept)+1)
 	grown = append(grown, kept[:at]...)
 	grown = append(grown, s)
 	return append(grown, kept[at:]...)

@@ -1,4 +1,4 @@
-package sqlite
+package throttle
 
 import (
 	"math/rand/v2"
@@ -36,21 +36,21 @@ func most(all []begun, per int64) int {
 // busy claims from a window as much as it allows, at random moments, and answers what began.
 func busy(random *rand.Rand, rate policy.Rate, slack time.Duration, steps int) (all []begun, largest int) {
 	now := clock.Instant{Millis: 1_000_000}
-	var w window
+	var w Window
 	for range steps {
 		passed := time.Duration(random.Int64N(int64(rate.Per) / 7))
 		now.Mono += int64(passed)
 		now.Sub += int64(passed)
 		now.Millis, now.Sub = now.Millis+now.Sub/1e6, now.Sub%1e6
-		n := min(w.room(rate, now), 1+random.Int64N(int64(rate.Starts)))
-		if free := w.free(rate, now); (n == 0) != (free > now.Mono) {
+		n := min(w.Room(rate, now), 1+random.Int64N(int64(rate.Starts)))
+		if free := w.Free(rate, now); (n == 0) != (free > now.Mono) {
 			panic("room and free disagree")
 		}
 		if n == 0 {
 			continue
 		}
 		wait := time.Duration(random.Int64N(int64(slack) + 1))
-		w = w.add(rate, n, wait, now)
+		w = w.Add(rate, n, wait, now)
 		largest = max(largest, len(w))
 		all = append(all, begun{now.Mono, now.Mono + int64(wait), int(n)})
 	}
@@ -80,13 +80,13 @@ func TestWindow_HasNoMoreStartsThanTheRateAllows(t *testing.T) {
 func TestWindow_ReachesItsRate(t *testing.T) {
 	now := clock.Instant{Millis: 1_000_000}
 	for _, rate := range []policy.Rate{{Starts: 10, Per: time.Second}, {Starts: 1000, Per: time.Second}} {
-		var w window
+		var w Window
 		claimed := int64(0)
 		const seconds = 20
 		for range seconds * 1000 {
-			n := min(w.room(rate, now), 3)
+			n := min(w.Room(rate, now), 3)
 			if n > 0 {
-				w = w.add(rate, n, 0, now)
+				w = w.Add(rate, n, 0, now)
 			}
 			claimed += n
 			now.Millis++
@@ -99,41 +99,41 @@ func TestWindow_ReachesItsRate(t *testing.T) {
 func TestWindow_CountsStartsOfASmallRateOneByOne(t *testing.T) {
 	rate := policy.Rate{Starts: 3, Per: 1500*time.Microsecond + 100*time.Millisecond}
 	now := clock.Instant{Millis: 5000, Mono: 1_300_000, Sub: 700_000}
-	var w window
-	w = w.add(rate, 2, 0, now)
-	require.EqualValues(t, 1, w.room(rate, now))
-	w = w.add(rate, 1, 0, clock.Instant{Millis: 5050, Mono: 51_300_000, Sub: 700_000})
+	var w Window
+	w = w.Add(rate, 2, 0, now)
+	require.EqualValues(t, 1, w.Room(rate, now))
+	w = w.Add(rate, 1, 0, clock.Instant{Millis: 5050, Mono: 51_300_000, Sub: 700_000})
 	later := func(ms int64) clock.Instant { return clock.Instant{Millis: 5000 + ms, Mono: ms*1e6 + 600_000} }
-	require.Zero(t, w.room(rate, later(102)), "the wall's next whole millisecond, and the length in whole ones")
-	require.EqualValues(t, 2, w.room(rate, later(103)))
-	require.EqualValues(t, 2, w.room(rate, later(152)))
-	require.EqualValues(t, 3, w.room(rate, later(153)))
-	require.Equal(t, later(103).Mono, w.free(rate, later(60)))
-	require.EqualValues(t, clock.Past, w.free(rate, later(103)))
+	require.Zero(t, w.Room(rate, later(102)), "the wall's next whole millisecond, and the length in whole ones")
+	require.EqualValues(t, 2, w.Room(rate, later(103)))
+	require.EqualValues(t, 2, w.Room(rate, later(152)))
+	require.EqualValues(t, 3, w.Room(rate, later(153)))
+	require.Equal(t, later(103).Mono, w.Free(rate, later(60)))
+	require.EqualValues(t, clock.Past, w.Free(rate, later(103)))
 }
 
 func TestWindow_IsFreeAfterALoweredRateWhenEnoughStartsHaveLeft(t *testing.T) {
 	now := clock.Instant{Millis: 1000}
 	at := func(ms int64) clock.Instant { return clock.Instant{Millis: 1000 + ms, Mono: ms * 1e6} }
 	rate := policy.Rate{Starts: 10, Per: time.Second}
-	var w window
+	var w Window
 	for i := range int64(10) {
-		w = w.add(rate, 1, 0, at(i*10))
+		w = w.Add(rate, 1, 0, at(i*10))
 	}
 	lower := policy.Rate{Starts: 3, Per: time.Second}
-	require.Zero(t, w.room(lower, at(100)))
-	require.Equal(t, at(1070).Mono, w.free(lower, at(100)), "eight have left")
-	require.EqualValues(t, 1, w.room(lower, at(1070)))
+	require.Zero(t, w.Room(lower, at(100)))
+	require.Equal(t, at(1070).Mono, w.Free(lower, at(100)), "eight have left")
+	require.EqualValues(t, 1, w.Room(lower, at(1070)))
 	shorter := policy.Rate{Starts: 3, Per: 100 * time.Millisecond}
-	require.EqualValues(t, 3, w.room(shorter, at(190)))
-	require.EqualValues(t, 3, window(nil).room(lower, now))
+	require.EqualValues(t, 3, w.Room(shorter, at(190)))
+	require.EqualValues(t, 3, Window(nil).Room(lower, now))
 }
 
 func TestWindow_JoinsStartsOfALargeRate(t *testing.T) {
 	large := policy.Rate{Starts: 1000, Per: time.Second}
 	at := func(ms int64) clock.Instant { return clock.Instant{Millis: 1000 + ms, Mono: ms * 1e6} }
-	w := window(nil).add(large, 6, 0, at(0)).add(large, 4, 0, at(15))
+	w := Window(nil).Add(large, 6, 0, at(0)).Add(large, 4, 0, at(15))
 	require.Len(t, w, 1)
-	require.EqualValues(t, 990, w.room(large, at(20)))
-	require.Len(t, w.add(large, 1, 0, at(16)), 2, "a group spans no more than a 64th")
+	require.EqualValues(t, 990, w.Room(large, at(20)))
+	require.Len(t, w.Add(large, 1, 0, at(16)), 2, "a group spans no more than a 64th")
 }
