@@ -4,8 +4,8 @@
 // One carrier a shard works at a time, under the store's lock; another process takes over when it ends or stalls. The
 // lock only saves work: every move is one atomic step of the store, and two carriers at once do no harm.
 //
-// Between moves a carrier sleeps until the next entry of the store's agenda is due, at most a second. Wake ends the sleep
-// when an earlier entry was added. Calls to the store that fail are retried without limit, with jittered backoff.
+// Between moves a carrier sleeps until the next entry of the store's agenda is due, at most a second. It wakes when
+// the store reports an earlier entry. Calls to the store that fail are retried without limit, with jittered backoff.
 package carrier
 
 import (
@@ -27,8 +27,6 @@ type Options struct {
 	// Margin is how long no lease is expired after contact with the store was interrupted, so that settlements delayed by
 	// the fault arrive first. Zero: 5 s.
 	Margin time.Duration
-	// OnLead, if set, is called when this process becomes the carrier of a shard. It must not block.
-	OnLead func(shard int)
 	Logger *slog.Logger // nil: slog.Default
 }
 
@@ -36,7 +34,6 @@ type Options struct {
 type Carrier struct {
 	store  *store.Router
 	margin time.Duration
-	onLead func(int)
 	log    *slog.Logger
 	shards []*shard
 }
@@ -56,11 +53,8 @@ func New(opts Options) *Carrier {
 		panic("carrier: a store is needed")
 	}
 	c := &Carrier{
-		store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second), onLead: opts.OnLead,
+		store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second),
 		log: cmp.Or(opts.Logger, slog.Default()),
-	}
-	if c.onLead == nil {
-		c.onLead = func(int) {}
 	}
 	for n, keeper := range opts.Store.Shards() {
 		c.shards = append(c.shards, &shard{Carrier: c, n: n, keeper: keeper, wake: make(chan struct{}, 1)})
@@ -71,10 +65,10 @@ func New(opts Options) *Carrier {
 // Leading reports whether this process is the carrier of the shard.
 func (c *Carrier) Leading(shard int) bool { return c.shards[shard].leading.Load() }
 
-// Wake makes the shard's carrier check the agenda now.
-func (c *Carrier) Wake(shard int) {
+// wakeUp makes the carrier check the agenda now.
+func (s *shard) wakeUp() {
 	select {
-	case c.shards[shard].wake <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }
@@ -111,7 +105,6 @@ func (s *shard) run(ctx context.Context) {
 		switch {
 		case err == nil:
 			s.leading.Store(true)
-			s.onLead(s.n)
 			err = s.lead(ctx, lead, &hold, again.Reset)
 			s.leading.Store(false)
 			s.release(ctx, lead)
@@ -153,6 +146,7 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpi
 	defer checks.Wait()
 	defer cancel()
 	checks.Go(func() { s.repair(ctx) })
+	checks.Go(func() { s.watchAgenda(ctx) })
 	for ctx.Err() == nil {
 		if time.Since(extended) >= extendEvery {
 			extended = time.Now()

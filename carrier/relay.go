@@ -134,7 +134,7 @@ func (h *outboxRelay) startInsert(ctx context.Context, n int, entries []store.Ne
 		defer cancel()
 		h.done <- h.insert(ctx, n, entries)
 		if time.Since(began) >= awaited {
-			h.Wake(h.n)
+			h.wakeUp()
 		}
 	})
 }

@@ -149,19 +149,17 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 				m := model(4)
 				s := &partialOutage{Store: m, shard: 3, silent: silent}
 				router := store.NewRouter(m)
-				c, _ := run(t, s)
+				run(t, s)
 				time.Sleep(time.Second)
 				far, near := laneOn(router, 3), laneOn(router, 1)
 				// More entries than a round returns are before those that can be inserted.
 				lost := callbackJobs("lost", far, 2*store.MaxBatch)
 				fillOutbox(t, m, lost...)
-				c.Wake(0)
 				for i := range 5 {
 					some := callbackJobs(fmt.Sprint("near", i), near, 3)
 					fillOutbox(t, m, append(callbackJobs(fmt.Sprint("far", i), far, 2), some...)...)
 					began := time.Now()
 					for countInserted(t, m, 1, some) < 3 {
-						c.Wake(0) // as a new outbox entry does
 						time.Sleep(time.Millisecond)
 						require.Less(t, time.Since(began), time.Second)
 					}
@@ -192,14 +190,13 @@ func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 		m := model(4)
 		s := &partialOutage{Store: m, shard: 3, silent: true}
 		router := store.NewRouter(m)
-		c, _ := run(t, s)
+		run(t, s)
 		time.Sleep(time.Second)
 		fillOutbox(t, m, callbackJobs("lost", laneOn(router, 3), 5)...)
 		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's ring
 		require.NoError(t, err)
 		for i := range 100 {
 			insert(t, m, fmt.Sprint("due-", i), 300*time.Millisecond)
-			c.Wake(0) // as the store's insertion does
 			began := time.Now()
 			wakeup, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
 			require.NoError(t, err)

@@ -53,7 +53,7 @@ func TestRepair_IsCalledWhenDueAndRetriedAfterAFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := func() (store.RepairResult, error) { return store.RepairResult{}, errors.New("broken") }
 		s := &repairStore{Store: model(1), answers: []func() (store.RepairResult, error){repairIn(3 * time.Second), fails, repairIn(-1)}}
-		_, _ = run(t, s)
+		run(t, s)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		calls := s.repairTimes()
@@ -69,10 +69,10 @@ func TestRepair_IsCalledByTheLeaderOnly(t *testing.T) {
 		shared := model(1)
 		first := &repairStore{Store: shared, answers: []func() (store.RepairResult, error){repairIn(time.Second)}}
 		second := &repairStore{Store: shared, answers: []func() (store.RepairResult, error){repairIn(time.Second)}}
-		_, stop := run(t, first)
+		stop := run(t, first)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		_, _ = run(t, second)
+		run(t, second)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.InDelta(t, 20, len(first.repairTimes()), 1)

@@ -95,12 +95,12 @@ func New(opts Options) (*Dispatcher, error) {
 		return d, nil
 	}
 	d.carrier = carrier.New(carrier.Options{
-		Store: d.store, Margin: opts.Margin, Logger: d.log, OnLead: func(shard int) { d.pool.LeadershipChanged(shard) },
+		Store: d.store, Margin: opts.Margin, Logger: d.log,
 	})
 	d.pool = pool.New(pool.Options{
 		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
 		Margin: opts.Margin, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
-		Callbacks: d.notifyEnd, Observer: opts.Observer, IsLeader: d.carrier.Leading, OnAgendaMoved: d.carrier.Wake,
+		Callbacks: d.notifyEnd, Observer: opts.Observer,
 	})
 	return d, nil
 }

@@ -83,6 +83,15 @@ func (s instrumentedShard) Wait(ctx context.Context, watch store.WaitOptions) (s
 	return wakeup, err
 }
 
+// WaitAgenda is not timed, either.
+func (s instrumentedShard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {
+	moved, err := s.next.WaitAgenda(ctx, timeout)
+	if err != nil {
+		s.m.countWaitFailure(ctx, err)
+	}
+	return moved, err
+}
+
 func (s instrumentedShard) Notify(ctx context.Context, queues []job.Queue) error {
 	began := time.Now()
 	err := s.next.Notify(ctx, queues)

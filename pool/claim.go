@@ -79,7 +79,7 @@ func (s *shardLoop) changedSettings(queues []store.QueueStatus) []*sched.LaneSet
 // markRunnable marks queues as having claimable jobs.
 func (s *shardLoop) markRunnable(queues []job.Queue) {
 	s.p.mu.Lock()
-	s.sched.MarkRunnable(queues)
+	s.newWaiting = s.sched.MarkRunnable(queues) || s.newWaiting
 	s.p.mu.Unlock()
 	s.wake()
 }

@@ -14,7 +14,8 @@
 //
 // A wake-up names a queue, not a job. A queue stays runnable as long as a claim says that it has more jobs. A runnable queue
 // that cannot be served, because its topic or the process is full, is notified for other processes after 10 ms, doubling to
-// 250 ms. The listener keeps listening: a queue that comes due later may belong to a topic with room.
+// 250 ms until another queue joins it. The listener keeps listening: a queue that comes due later may belong to a topic with
+// room.
 //
 // While workers have prefetched jobs, an exchange waits until half as many settlements have gathered, for 2 ms at most,
 // unless a topic without prefetched jobs is queued: an exchange costs the store much the same whatever it carries. Jobs that

@@ -63,10 +63,6 @@ type Options struct {
 	Callbacks func(end End) []store.NewJob
 	// Observer is notified of each claimed job; may be nil.
 	Observer Observer
-	// IsLeader reports whether this process carries the shard. If it does, OnWake is called when the head of the agenda
-	// moves. Both may be nil.
-	IsLeader      func(shard int) bool
-	OnAgendaMoved func(shard int)
 	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default
@@ -118,17 +114,11 @@ func New(opts Options) *Pool {
 	if opts.Random == nil {
 		opts.Random = rand.Float64
 	}
-	if opts.IsLeader == nil {
-		opts.IsLeader = func(int) bool { return false }
-	}
 	if opts.Callbacks == nil {
 		opts.Callbacks = func(End) []store.NewJob { return nil }
 	}
 	if opts.Observer == nil {
 		opts.Observer = nopObserver{}
-	}
-	if opts.OnAgendaMoved == nil {
-		opts.OnAgendaMoved = func(int) {}
 	}
 	p := &Pool{
 		opts: opts,

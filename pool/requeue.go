@@ -9,12 +9,13 @@ import (
 )
 
 // requeuer notifies other processes of queues that are runnable and cannot be served here: 10 ms after an exchange found
-// no room for them, then at intervals that double to 250 ms, a bounded number each time.
+// no room for them, then at intervals that double to 250 ms until another queue joins them, a bounded number each time.
 type requeuer struct {
 	*debounceTimer
 
 	shard       *shardLoop
 	interval    time.Duration
+	firesAt     time.Time
 	backoff     store.Backoff // while the store rejects notifications
 	pausedUntil time.Time
 }
@@ -32,15 +33,22 @@ func newRequeuer(s *shardLoop) *requeuer {
 // update arms the timer while queues wait, and disarms it otherwise.
 func (b *requeuer) update() {
 	b.shard.p.mu.Lock()
-	waiting := b.shard.sched.HasWaiting() && !b.shard.p.stopping
+	waiting, added := b.shard.sched.HasWaiting() && !b.shard.p.stopping, b.shard.newWaiting
+	b.shard.newWaiting = false
 	b.shard.p.mu.Unlock()
 	switch {
 	case !waiting:
 		b.interval = 0
 		b.arm(false, 0)
-	case !b.armed:
+	case !b.armed || added && time.Until(b.firesAt) > requeueFirst:
+		if added {
+			b.interval = 0
+		}
 		b.interval = min(max(2*b.interval, requeueFirst), requeueMax)
-		b.arm(true, max(b.interval, time.Until(b.pausedUntil)))
+		wait := max(b.interval, time.Until(b.pausedUntil))
+		b.firesAt = time.Now().Add(wait)
+		b.arm(false, 0)
+		b.arm(true, wait)
 	}
 }
 

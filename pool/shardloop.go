@@ -24,9 +24,9 @@ type shardLoop struct {
 	quit   chan struct{} // closed when no more attempts may start
 
 	sched         *sched.Shard
-	interruptWait context.CancelFunc // ends the current Wait; nil: none
 	ended         []settlement
 	working       int           // attempts of this shard in flight
+	newWaiting    bool          // a queue became runnable since the requeuer looked
 	batchTimedOut bool          // maxBatchWait is over
 	permitBackoff store.Backoff // of calls for starts of the shard's topics
 }

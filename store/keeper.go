@@ -19,6 +19,10 @@ type Keeper interface {
 	// schedules each queue's next moment. The result says what remains to be done.
 	Carry(ctx context.Context, token Token, options CarryOptions) (CarryResult, error)
 
+	// WaitAgenda blocks until a moment was scheduled before the head of the agenda, and reports whether one was: false and no
+	// error after timeout. It returns soon after ctx ends. A process makes at most one WaitAgenda per shard at a time.
+	WaitAgenda(ctx context.Context, timeout time.Duration) (moved bool, err error)
+
 	// Sweep removes up to limit ended jobs and as many remembered ids that are beyond their retention. From time to time it
 	// also removes unused topics and lanes: those without jobs, policy, settings, cooldown, breaker, counted starts and
 	// alarm. It does so only while no repair is due. Totals keeps the counts of removed topics.

@@ -11,8 +11,8 @@ import (
 type Queue interface {
 	// Claim leases ready and due jobs of the requested queues to the caller under token, in due order within a queue. A
 	// lease lasts the job's own timeout, else that of its QueueClaim, plus Margin. A repeat with the same token returns the
-	// jobs that are still leased under it. When the rest of a queue comes before the head of the agenda, Wait with Agenda
-	// returns.
+	// jobs that are still leased under it. When the rest of a queue comes before the head of the agenda,
+	// WaitAgenda returns.
 	//
 	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate.
 	//
@@ -42,10 +42,9 @@ type Queue interface {
 	// settlement that was sent is recorded even if ctx ends.
 	Settle(ctx context.Context, token Token, items []Settlement, next *ClaimRequest) ([]error, ClaimResult, error)
 
-	// Wait blocks until queues of the group are notified, or, with Agenda, until a moment was scheduled before the head of
-	// the agenda. It returns an empty Wakeup and no error after Timeout, and soon after ctx ends. When a process dies with a
-	// wake-up, Carry sends it again within a second. A process makes at most one Wait per shard at a time. Waits of several
-	// processes are served in the order in which they began.
+	// Wait blocks until queues of the group are notified. It returns an empty Wakeup and no error after Timeout, and soon
+	// after ctx ends. When a process dies with a wake-up, Carry sends it again within a second. A process makes at most one
+	// Wait per shard at a time. Waits of several processes are served in the order in which they began.
 	Wait(ctx context.Context, options WaitOptions) (Wakeup, error)
 
 	// Notify wakes a waiting pool for up to MaxBatch queues. Queues without claimable jobs may be ignored.
@@ -53,21 +52,19 @@ type Queue interface {
 
 	// Permit grants starts to up to MaxBatch topics with a rate, on the shard that ShardOfTopic names for each, and returns
 	// one grant for each request, in order. In no window of the rate's length are more starts granted than the rate allows,
-	// over all callers, counted as in Claim. The caller must claim no more jobs than were
-	// granted and begin no attempt after Slack.
+	// over all callers, counted as in Claim. The caller must claim no more jobs than were granted and begin no attempt after
+	// Slack.
 	Permit(ctx context.Context, token Token, requests []PermitRequest) ([]Permit, error)
 }
 
-// WaitOptions selects the events that end a Wait.
+// WaitOptions bounds a Wait.
 type WaitOptions struct {
 	Group   string        // the pools to wake: GroupPush
-	Agenda  bool          // also return when a moment was scheduled before the head of the agenda
 	Max     int           // queues to return at most; zero: MaxBatch
 	Timeout time.Duration // zero: 5 s
 }
 
 // Wakeup is the result of a Wait. A queue may be listed although it has no claimable jobs.
 type Wakeup struct {
-	Queues      []job.Queue
-	AgendaMoved bool
+	Queues []job.Queue
 }

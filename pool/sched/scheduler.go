@@ -136,8 +136,8 @@ func (sh *Shard) othersWaiting() bool {
 	return false
 }
 
-// MarkRunnable notes that queues have claimable jobs.
-func (sh *Shard) MarkRunnable(queues []job.Queue) {
+// MarkRunnable notes that queues have claimable jobs, and reports whether one of them is newly queued.
+func (sh *Shard) MarkRunnable(queues []job.Queue) (added bool) {
 	for _, q := range queues {
 		l := sh.useLane(q)
 		switch {
@@ -148,8 +148,10 @@ func (sh *Shard) MarkRunnable(queues []job.Queue) {
 		case !l.queued:
 			l.runnable, l.likely = true, 1
 			sh.runnable.push(l)
+			added = true
 		}
 	}
+	return added
 }
 
 // HasWaiting reports whether lanes are queued that another process could serve. A topic without starts has none.

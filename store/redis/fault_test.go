@@ -165,13 +165,13 @@ func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Minute})
+			_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
 			ended <- err
 		}()
 		require.Eventually(t, func() bool {
-			s.shards[0].listener.mu.Lock()
-			defer s.shards[0].listener.mu.Unlock()
-			return s.shards[0].listener.client != nil
+			s.shards[0].wakeups.mu.Lock()
+			defer s.shards[0].wakeups.mu.Unlock()
+			return s.shards[0].wakeups.client != nil
 		}, 5*time.Second, time.Millisecond)
 		cancel()
 		select {

@@ -47,13 +47,14 @@ type shard struct {
 
 	unreadable map[string]bool // outbox entries that were complained of
 
-	sweepAfter string            // the topic that the last Sweep came to
-	sweepTurns int               // over all topics, under mu
-	idleAfter  map[string]string // the lane that the last look for unused ones came to, of topics with many
-	listener   listener
-	repairs    repairs
-	lock       lockWatch // under mu
-	watch      clockWatch
+	sweepAfter  string            // the topic that the last Sweep came to
+	sweepTurns  int               // over all topics, under mu
+	idleAfter   map[string]string // the lane that the last look for unused ones came to, of topics with many
+	wakeups     listener
+	agendaMoves listener
+	repairs     repairs
+	lock        lockWatch // under mu
+	watch       clockWatch
 }
 
 func newShard(s *Store, k layout.Keys, index int) *shard {

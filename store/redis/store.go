@@ -77,7 +77,8 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		for _, sh := range s.shards {
-			sh.listener.close()
+			sh.wakeups.close()
+			sh.agendaMoves.close()
 		}
 		if err := s.client.Close(); err != nil {
 			s.closed = fmt.Errorf("close redis: %w", err)

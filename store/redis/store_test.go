@@ -119,7 +119,7 @@ func TestAJobGoesItsWay(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, in[0].Job, got)
 
-		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
+		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, rung.Queues)
 

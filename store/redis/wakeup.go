@@ -69,103 +69,91 @@ func (l *listener) close() {
 	}
 }
 
-// Wait blocks on the shard's own connection.
+// Wait blocks on a connection for the shard's wake-ups.
 func (sh *shard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
-	s := sh.store
-	if err := ctx.Err(); err != nil {
-		return store.Wakeup{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
+	most := min(cmp.Or(max(watch.Max, 0), store.MaxBatch), store.MaxBatch)
+	numbers, err := sh.wakeups.pop(ctx, sh, sh.keys.Bell(watch.Group), most, watch.Timeout)
+	if err != nil || len(numbers) == 0 {
+		return store.Wakeup{}, err
 	}
-	if watch.Timeout <= 0 {
-		watch.Timeout = awaitDefault
+	found, err := sh.named(ctx, sh.store.client, numbers)
+	if err != nil {
+		return store.Wakeup{}, fmt.Errorf("wait for wake-ups: %w", err)
 	}
-	watch.Max = min(cmp.Or(max(watch.Max, 0), store.MaxBatch), store.MaxBatch)
-	end := time.Now().Add(watch.Timeout)
+	var wakeup store.Wakeup
+	for _, q := range distinct(found) {
+		wakeup.Queues = append(wakeup.Queues, q.Queue)
+	}
+	return wakeup, nil
+}
+
+// WaitAgenda blocks on a connection for the shard's agenda.
+func (sh *shard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {
+	moved, err := sh.agendaMoves.pop(ctx, sh, sh.keys.Wake, 1, timeout)
+	return len(moved) > 0, err
+}
+
+// pop takes up to most elements of a list, and waits for the first.
+func (l *listener) pop(ctx context.Context, sh *shard, key string, most int, timeout time.Duration) (popped []string, err error) {
+	if timeout <= 0 {
+		timeout = awaitDefault
+	}
+	end := time.Now().Add(timeout)
 	for {
-		rung, err := s.await(ctx, sh, &watch, min(time.Until(end), awaitDefault))
-		if err != nil {
-			return store.Wakeup{}, fmt.Errorf("await the bell: %w", err)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("wait for wake-ups: %w", context.Cause(ctx))
 		}
-		if len(rung.Queues) > 0 || rung.AgendaMoved || time.Until(end) <= 0 {
-			return rung, nil
+		popped, err = l.popOnce(ctx, sh.store, key, most, min(time.Until(end), awaitDefault))
+		if err != nil {
+			return nil, fmt.Errorf("wait for wake-ups: %w", err)
+		}
+		if len(popped) > 0 || time.Until(end) <= 0 {
+			return popped, nil
 		}
 	}
 }
 
-// await blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
-func (s *Store) await(ctx context.Context, sh *shard, watch *store.WaitOptions, block time.Duration) (store.Wakeup, error) {
-	client, err := sh.listener.get(ctx, s, sh.keys.Wake)
+// popOnce blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
+func (l *listener) popOnce(ctx context.Context, s *Store, key string, most int, block time.Duration) ([]string, error) {
+	client, err := l.get(ctx, s, key)
 	if err != nil {
-		return store.Wakeup{}, connect.MapError(ctx, err)
+		return nil, connect.MapError(ctx, err)
 	}
-	stop := context.AfterFunc(ctx, func() { sh.listener.drop(client) })
-	numbers, wake, err := listen(context.WithoutCancel(ctx), client, sh, watch, block)
+	stop := context.AfterFunc(ctx, func() { l.drop(client) })
+	popped, err := blockingPop(context.WithoutCancel(ctx), client, key, most, block)
 	if !stop() {
-		return store.Wakeup{}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	if err != nil {
 		if s.client.IsCluster() {
-			sh.listener.drop(client) // another server may have the shard now
+			l.drop(client) // another server may have the shard now
 		}
-		return store.Wakeup{}, connect.MapError(ctx, err)
+		return nil, connect.MapError(ctx, err)
 	}
-	found, err := sh.named(ctx, s.client, numbers)
-	if err != nil {
-		return store.Wakeup{}, err
-	}
-	rung := store.Wakeup{AgendaMoved: wake}
-	seen := make(map[*layout.Queue]bool, len(found))
-	for _, q := range found {
-		if !seen[q] {
-			seen[q] = true
-			rung.Queues = append(rung.Queues, q.Queue)
-		}
-	}
-	return rung, nil
+	return popped, nil
 }
 
-// listen takes one token, waiting for it, and then those that are there.
-func listen(ctx context.Context, client redis.UniversalClient, sh *shard, watch *store.WaitOptions, block time.Duration) ([]string, bool, error) {
-	bell := sh.keys.Bell(watch.Group)
+// blockingPop takes one element, waiting for it, and then those that are there.
+func blockingPop(ctx context.Context, client redis.UniversalClient, key string, most int, block time.Duration) ([]string, error) {
 	seconds := strconv.FormatFloat(max(block, 10*time.Millisecond).Seconds(), 'f', 3, 64)
-	args := []any{"blpop", bell, seconds}
-	if watch.Agenda {
-		args = []any{"blpop", sh.keys.Wake, bell, seconds}
+	cmd := redis.NewStringSliceCmd(ctx, "blpop", key, seconds)
+	_ = client.Process(ctx, cmd) // cmd has the error
+	first, err := cmd.Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil, nil
+	case err != nil:
+		return nil, err //nolint:wrapcheck // MapError reads it
+	case len(first) != 2:
+		return nil, errors.New("redis: unknown reply to BLPOP")
+	case most == 1:
+		return first[1:], nil
 	}
-	first := redis.NewStringSliceCmd(ctx, args...)
-	if err := client.Process(ctx, first); err != nil {
-		if errors.Is(err, redis.Nil) {
-			return nil, false, nil
-		}
-		return nil, false, err
+	rest, err := client.LPopCount(ctx, key, most-1).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err //nolint:wrapcheck // MapError reads it
 	}
-	popped := first.Val()
-	if len(popped) != 2 {
-		return nil, false, errors.New("redis: unknown reply to BLPOP")
-	}
-	numbers, wake := []string(nil), popped[0] == sh.keys.Wake
-	if !wake {
-		numbers = append(numbers, popped[1])
-	}
-	left := watch.Max - len(numbers)
-	if left == 0 && !watch.Agenda {
-		return numbers, wake, nil
-	}
-	pipe := client.Pipeline()
-	var rest *redis.StringSliceCmd
-	if left > 0 {
-		rest = pipe.LPopCount(ctx, bell, left)
-	}
-	var woken *redis.StringCmd
-	if watch.Agenda {
-		woken = pipe.LPop(ctx, sh.keys.Wake)
-	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, false, err
-	}
-	if rest != nil {
-		numbers = append(numbers, rest.Val()...)
-	}
-	return numbers, wake || (woken != nil && woken.Val() != ""), nil
+	return append(first[1:], rest...), nil
 }
 
 // Notify puts queues on the bell that have something to claim.

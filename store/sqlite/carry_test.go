@@ -20,7 +20,7 @@ func clocked(t *testing.T, o Options) (*Store, *twoClocks) {
 // heard is what the bell has to say now.
 func heard(t *testing.T, s *Store) store.Wakeup {
 	t.Helper()
-	rung, err := s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Nanosecond})
+	rung, err := s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Nanosecond})
 	require.NoError(t, err)
 	return rung
 }
@@ -39,8 +39,12 @@ func TestAgenda_MovesForTheNextJobOfAFreedLane(t *testing.T) {
 	insert(t, s, entry("a", 0), entry("b", 300*time.Millisecond))
 	h := claimUp(t, s, 1)[0]
 	heard(t, s)
+	_, err := s.WaitAgenda(t.Context(), time.Nanosecond)
+	require.NoError(t, err)
 	settle(t, s, settled(h, policy.Verdict{Kind: policy.Delivered}))
-	require.True(t, heard(t, s).AgendaMoved)
+	moved, err := s.WaitAgenda(t.Context(), time.Nanosecond)
+	require.NoError(t, err)
+	require.True(t, moved)
 	require.Equal(t, 300*time.Millisecond, carry(t, s).Next)
 }
 

@@ -47,22 +47,27 @@ func (b *wakeups) signal() {
 }
 
 // take removes the first most queues.
-func (b *wakeups) take(most int, wake bool) (rung store.Wakeup, changed <-chan struct{}, closed bool) {
+func (b *wakeups) take(most int) (queues []job.Queue, changed <-chan struct{}, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := min(most, len(b.queues)); n > 0 {
-		rung.Queues = make([]job.Queue, n)
+		queues = make([]job.Queue, n)
 		for i, q := range b.queues[:n] {
-			rung.Queues[i] = q.name
+			queues[i] = q.name
 			q.notified = false
 		}
 		b.queues = append(b.queues[:0], b.queues[n:]...)
 		clear(b.queues[len(b.queues):cap(b.queues)])
 	}
-	if wake {
-		rung.AgendaMoved, b.wake = b.wake, false
-	}
-	return rung, b.changed, b.closed
+	return queues, b.changed, b.closed
+}
+
+// takeAgenda reports whether the agenda has had a new head since the last call.
+func (b *wakeups) takeAgenda() (moved bool, changed <-chan struct{}, closed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	moved, b.wake = b.wake, false
+	return moved, b.changed, b.closed
 }
 
 func (b *wakeups) close() {
@@ -87,23 +92,42 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup
 	if watch.Group != store.GroupPush {
 		most = 0
 	}
-	timer := time.NewTimer(wait)
+	var queues []job.Queue
+	err := s.await(ctx, wait, func() (done bool, changed <-chan struct{}, closed bool) {
+		queues, changed, closed = s.wakeups.take(most)
+		return len(queues) > 0, changed, closed
+	})
+	return store.Wakeup{Queues: queues}, err
+}
+
+// WaitAgenda implements store.Shard.
+func (s *Store) WaitAgenda(ctx context.Context, timeout time.Duration) (moved bool, err error) {
+	err = s.await(ctx, timeout, func() (done bool, changed <-chan struct{}, closed bool) {
+		moved, changed, closed = s.wakeups.takeAgenda()
+		return moved, changed, closed
+	})
+	return moved, err
+}
+
+// await calls take until it is done, each time that something has changed, or until the timeout.
+func (s *Store) await(ctx context.Context, timeout time.Duration, take func() (done bool, changed <-chan struct{}, closed bool)) error {
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
 		if err := db.ContextError(ctx); err != nil {
-			return store.Wakeup{}, fmt.Errorf("wait for queues: %w", err)
+			return fmt.Errorf("wait for wake-ups: %w", err)
 		}
-		rung, changed, closed := s.wakeups.take(most, watch.Agenda)
-		if closed {
-			return store.Wakeup{}, db.ErrClosed
-		}
-		if len(rung.Queues) > 0 || rung.AgendaMoved {
-			return rung, nil
+		done, changed, closed := take()
+		switch {
+		case closed:
+			return db.ErrClosed
+		case done:
+			return nil
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
-			return store.Wakeup{}, nil
+			return nil
 		case <-ctx.Done():
 		}
 	}

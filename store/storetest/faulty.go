@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -107,6 +108,10 @@ func (f faultyShard) Carry(ctx context.Context, token store.Token, round store.C
 
 func (f faultyShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
 	return intercept(f.decide, "Wait", func() (store.Wakeup, error) { return f.Shard.Wait(ctx, watch) })
+}
+
+func (f faultyShard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {
+	return intercept(f.decide, "WaitAgenda", func() (bool, error) { return f.Shard.WaitAgenda(ctx, timeout) })
 }
 
 func (f faultyShard) Notify(ctx context.Context, queues []job.Queue) error {

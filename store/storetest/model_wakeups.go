@@ -92,12 +92,9 @@ func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) (store.W
 		if b.waiting[0] == &watch {
 			wakeup.Queues = b.next(watch.Max)
 		}
-		if watch.Agenda {
-			wakeup.AgendaMoved, s.agendaMoved = s.agendaMoved, false
-		}
 		changed := s.changed
 		m.mu.Unlock()
-		if len(wakeup.Queues) > 0 || wakeup.AgendaMoved {
+		if len(wakeup.Queues) > 0 {
 			return wakeup, nil
 		}
 		select {
@@ -106,6 +103,30 @@ func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) (store.W
 			return store.Wakeup{}, nil
 		case <-ctx.Done():
 			return store.Wakeup{}, fmt.Errorf("wait for wake-ups: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// WaitAgenda blocks on a channel and a timer only.
+func (s *modelShard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	for {
+		if _, err := s.model.open(ctx); err != nil {
+			return false, err
+		}
+		moved, changed := s.agendaMoved, s.changed
+		s.agendaMoved = false
+		s.model.mu.Unlock()
+		if moved {
+			return true, nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, fmt.Errorf("wait for the agenda: %w", context.Cause(ctx))
 		}
 	}
 }

@@ -113,9 +113,7 @@ func (s *suite) waitNotified(q job.Queue) {
 func (s *suite) drainWakeups() {
 	s.Helper()
 	s.eventually("no more wake-ups", func() bool {
-		wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
-		require.NoError(s, err)
-		return len(wakeup.Queues) == 0 && !wakeup.AgendaMoved
+		return !s.waitAgenda(time.Millisecond) && len(s.wait(time.Millisecond).Queues) == 0
 	})
 }
 

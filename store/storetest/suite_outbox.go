@@ -185,17 +185,9 @@ var alarmCases = []testCase{
 		e := s.entry("callback", delayed(long))
 		e.Spec = fullSpec("callback", s.laneQueue(1))
 		e.Fingerprint = codec.Fingerprint(&e.New)
-		s.eventually("no more wake-ups", func() bool {
-			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
-			require.NoError(s, err)
-			return !wakeup.AgendaMoved
-		})
+		s.eventually("no more wake-ups", func() bool { return !s.waitAgendaOf(s.Store.Shards()[shard], time.Millisecond) })
 		require.True(s, s.alarm(store.NewToken(), true, e))
-		s.eventually("a moved agenda", func() bool {
-			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
-			require.NoError(s, err)
-			return wakeup.AgendaMoved
-		})
+		s.eventually("a moved agenda", func() bool { return s.waitAgendaOf(s.Store.Shards()[shard], time.Second) })
 		c, err := s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(s, err)
 		require.Len(s, c.Outbox, 1)

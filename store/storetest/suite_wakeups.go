@@ -39,14 +39,20 @@ func (s *suite) receive(answer <-chan wakeupOrErr) wakeupOrErr {
 	}
 }
 
+// waitAgenda reports whether the agenda has a new head, or has one within a duration.
+func (s *suite) waitAgenda(wait time.Duration) bool { return s.waitAgendaOf(s.shard(), wait) }
+
+func (s *suite) waitAgendaOf(shard store.Keeper, wait time.Duration) bool {
+	s.Helper()
+	moved, err := shard.WaitAgenda(s.Context(), wait)
+	require.NoError(s, err)
+	return moved
+}
+
 // requireAgendaMoved waits until an earlier head of the agenda is reported.
 func (s *suite) requireAgendaMoved(what string) {
 	s.Helper()
-	s.eventually("a moved agenda: "+what, func() bool {
-		wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
-		require.NoError(s, err)
-		return wakeup.AgendaMoved
-	})
+	s.eventually("a moved agenda: "+what, func() bool { return s.waitAgenda(time.Second) })
 }
 
 var wakeupCases = []testCase{
@@ -54,7 +60,6 @@ var wakeupCases = []testCase{
 		start := time.Now()
 		wakeup := s.wait(shortWait)
 		require.Empty(s, wakeup.Queues)
-		require.False(s, wakeup.AgendaMoved)
 		require.GreaterOrEqual(s, time.Since(start), shortWait/2)
 		require.Less(s, time.Since(start), timeLimit)
 	}},
@@ -133,14 +138,11 @@ var wakeupCases = []testCase{
 		s.carry(store.CarryOptions{})
 		s.drainWakeups()
 		s.insertNew(s.entry("latest", in(s.laneQueue(1)), delayed(3*long)))
-		wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: shortWait})
-		require.NoError(s, err)
-		require.False(s, wakeup.AgendaMoved)
-		answer := s.listen(s.Context(), store.WaitOptions{Agenda: true, Timeout: timeLimit})
+		require.False(s, s.waitAgenda(shortWait))
+		moved := make(chan bool, 1)
+		go func() { moved <- s.waitAgenda(timeLimit) }()
 		s.insertNew(s.entry("earlier", in(s.laneQueue(2)), delayed(long)))
-		got := s.receive(answer)
-		require.NoError(s, got.err)
-		require.True(s, got.AgendaMoved)
+		require.True(s, <-moved)
 	}},
 	{"the first due time moves the agenda", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
@@ -158,11 +160,21 @@ var wakeupCases = []testCase{
 		s.settleOne(h, retry(long))
 		s.requireAgendaMoved("a settlement")
 	}},
-	{"Wait without Agenda ignores the agenda", func(s *suite) {
+	{"WaitAgenda takes no wake-up of a queue, and Wait none of the agenda", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
-		wakeup := s.wait(shortWait)
-		require.False(s, wakeup.AgendaMoved)
+		s.insertNew(s.entry("b", in(s.laneQueue(1))))
+		require.Equal(s, []job.Queue{s.laneQueue(1)}, s.wait(timeLimit).Queues)
+		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.laneQueue(1)}))
 		s.requireAgendaMoved("the first job")
+		require.Equal(s, []job.Queue{s.laneQueue(1)}, s.wait(timeLimit).Queues)
+		ctx, cancel := context.WithCancel(s.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.shard().WaitAgenda(ctx, timeLimit)
+			ended <- err
+		}()
+		cancel()
+		require.ErrorIs(s, <-ended, context.Canceled)
 	}},
 	{"Lead has one holder", func(s *suite) {
 		first, err := s.shard().Lead(s.Context())
