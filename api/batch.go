@@ -142,8 +142,7 @@ func (b *batch) end(p *response.Problem) {
 func (b *batch) write(r itemResult) {
 	b.out.Number("status", int64(r.status))
 	if r.problem != nil {
-		b.out.Key("error")
-		r.problem.AppendTo(b.out)
+		b.out.Problem("error", r.problem)
 	} else {
 		b.out.Durability(r.reached)
 	}

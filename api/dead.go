@@ -20,13 +20,7 @@ func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.serveList(w, r, filter.Limit, func(o *response.Buffer) error {
-		page, err := a.service.Dead(r.Context(), filter)
-		if err == nil {
-			o.JobPage(page)
-		}
-		return err
-	})
+	return a.serveJobs(w, r, filter, a.service.Dead)
 }
 
 // reviveDead revives dead letters.
@@ -82,29 +76,21 @@ func (a *api) auditDead(r *http.Request, action string, f request.DeadLetterRequ
 
 // answerBulk answers with the result of a revival or a purge. done is the name of the count.
 func (a *api) answerBulk(w http.ResponseWriter, done string, dry bool, worked store.BulkResult) {
-	o := response.NewBuffer()
-	defer o.Free()
-	o.Open()
-	o.Bool("dry_run", dry)
-	o.Number("matched", worked.Matched)
-	o.Number(done, worked.Done)
-	o.Array("failed")
-	for _, f := range worked.Failed {
-		p := response.FromError(response.WithHint(f.Err, onlyDead))
-		if p.Status == http.StatusInternalServerError {
-			a.log.Error("change of a dead letter failed", "job", f.ID, "err", f.Err)
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.Bool("dry_run", dry)
+		o.Number("matched", worked.Matched)
+		o.Number(done, worked.Done)
+		response.Objects(o, "failed", worked.Failed, func(f *store.BulkFailure) {
+			p := response.FromError(response.WithHint(f.Err, onlyDead))
+			if p.Status == http.StatusInternalServerError {
+				a.log.Error("change of a dead letter failed", "job", f.ID, "err", f.Err)
+			}
+			o.Text("id", f.ID)
+			o.Problem("error", p)
+		})
+		o.Bool("more", worked.More)
+		if worked.NextDelay > 0 {
+			o.Duration("next_delay", worked.NextDelay+time.Millisecond-1) // rounded up, so that no attempt starts too early
 		}
-		o.Open()
-		o.Text("id", f.ID)
-		o.Key("error")
-		p.AppendTo(o)
-		o.Close()
-	}
-	o.CloseArray()
-	o.Bool("more", worked.More)
-	if worked.NextDelay > 0 {
-		o.Duration("next_delay", worked.NextDelay+time.Millisecond-1) // rounded up, so that no attempt starts too early
-	}
-	o.Close()
-	o.Send(w, http.StatusOK)
+	})
 }

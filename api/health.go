@@ -69,10 +69,5 @@ func (a *api) serveOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 
 // answerWord answers with one string.
 func answerWord(w http.ResponseWriter, name, word string) {
-	o := response.NewBuffer()
-	defer o.Free()
-	o.Open()
-	o.Text(name, word)
-	o.Close()
-	o.Send(w, http.StatusOK)
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Text(name, word) })
 }

@@ -89,13 +89,7 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.serveList(w, r, filter.Limit, func(o *response.Buffer) error {
-		page, err := a.service.List(r.Context(), filter)
-		if err == nil {
-			o.JobPage(page)
-		}
-		return err
-	})
+	return a.serveJobs(w, r, filter, a.service.List)
 }
 
 // edit changes a job that is not running.
@@ -192,18 +186,17 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 
 // showJob answers with a job and its attempts. It refuses when too many bytes of answers are in flight.
 func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
-	held, ok := a.bodies.ReserveAnswer(answerSize(j))
-	defer held.Release()
+	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
+	defer reserved.Release()
 	if !ok {
 		return response.Overloaded("too many response bytes in flight: retry with fewer requests")
 	}
-	o := beginJob(w, j)
-	defer o.Free()
-	o.Attempts(j.History)
-	o.Close()
-	o.Send(w, http.StatusOK)
+	writeJob(w, http.StatusOK, j, func(o *response.Buffer) { o.Attempts(j.History) })
 	return nil
 }
+
+// answerSize returns the bytes of an answer with a job's body: the body, and its JSON form.
+func answerSize(j *job.Job) int64 { return 2 * int64(len(j.Body)) }
 
 // answerJob answers a change with the job and its durability. It never refuses, because the change is made.
 func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
@@ -212,25 +205,21 @@ func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
 	if !ok {
 		reserved.ForceReserve(answerSize(j))
 	}
-	o := beginJob(w, j)
-	defer o.Free()
-	o.Durability(j.Durability)
-	o.Close()
-	o.Send(w, status)
+	writeJob(w, status, j, func(o *response.Buffer) { o.Durability(j.Durability) })
 }
 
-// beginJob begins an answer with a job.
-func beginJob(w http.ResponseWriter, j *job.Job) *response.Buffer {
+// writeJob answers with a job, its body, and the members that more writes.
+func writeJob(w http.ResponseWriter, status int, j *job.Job, more func(o *response.Buffer)) {
 	if j.Version > 0 {
 		w.Header()["Etag"] = []string{`"` + strconv.FormatInt(j.Version, 10) + `"`}
 	}
-	o := response.NewBuffer()
-	o.Open()
-	o.Job(j)
-	body := j.Body
-	if j.Kind != "" && j.BodyKind == job.BodyJSON {
-		body = redactCallback(body)
-	}
-	o.Body(j.BodyKind, body)
-	return o
+	response.Answer(w, status, func(o *response.Buffer) {
+		o.Job(j)
+		body := j.Body
+		if j.Kind != "" && j.BodyKind == job.BodyJSON {
+			body = redactCallback(body)
+		}
+		o.Body(j.BodyKind, body)
+		more(o)
+	})
 }

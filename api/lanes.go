@@ -17,17 +17,12 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := request.NewQuery(r, "limit", "cursor")
-	limit, after := q.Limit(lanesStandard), q.Get("cursor")
-	if after != "" && !job.IsLane(after) {
-		q.AddError("?cursor", "must be the next_cursor of an earlier answer")
-	}
-	if err := q.Err(); err != nil {
+	p, err := readPage(r, "cursor", job.IsLane, "must be the next_cursor of an earlier answer")
+	if err != nil {
 		return err
 	}
-	return a.serveList(w, r, limit, func(o *response.Buffer) error {
-		// One more than shown tells whether there are more.
-		found, err := a.service.ListLanes(r.Context(), job.DefaultNamespace, topic, after, limit+1)
+	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
+		found, err := a.service.ListLanes(r.Context(), job.DefaultNamespace, topic, p.after, p.limit+1)
 		if err != nil {
 			return err
 		}
@@ -36,18 +31,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		o.Open()
-		o.Array("items")
-		for _, l := range found[:min(limit, len(found))] {
-			o.Open()
-			o.Lane(l)
-			o.Close()
-		}
-		o.CloseArray()
-		if len(found) > limit {
-			o.Text("next_cursor", found[limit-1].Queue.Lane)
-		}
-		o.Close()
+		writePage(o, p, "items", found, o.Lane, "next_cursor", func(l *store.Lane) string { return l.Queue.Lane })
 		return nil
 	})
 }
@@ -160,11 +144,8 @@ func noLane(err error) error {
 
 // answerLane answers with a lane and the durability of its change.
 func answerLane(w http.ResponseWriter, l store.Lane) {
-	o := response.NewBuffer()
-	defer o.Free()
-	o.Open()
-	o.Lane(l)
-	o.Durability(l.Durability)
-	o.Close()
-	o.Send(w, http.StatusOK)
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.Lane(&l)
+		o.Durability(l.Durability)
+	})
 }

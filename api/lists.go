@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/store"
 )
 
 // Bounds of the lists in memory, over all requests of the process. An item takes up to 40 KiB, most of it headers, and
@@ -58,7 +60,50 @@ func (l *listLimiter) release(n int) {
 	}
 }
 
-// serveList answers with a list of at most limit items, which write reads and encodes. The encoded list counts as a
+// standardLimit is the default number of topics or lanes in a list.
+const standardLimit = 100
+
+// A page is a part of a list of names: the first limit names after after.
+type page struct {
+	limit int
+	after string
+}
+
+// readPage reads the parameters of a page. after is the parameter with the name before the page, which valid accepts;
+// nil: any. rule is the error of another one.
+func readPage(r *http.Request, after string, valid func(string) bool, rule string) (page, error) {
+	q := request.NewQuery(r, "limit", after)
+	p := page{limit: q.Limit(standardLimit), after: q.Get(after)}
+	if p.after != "" && valid != nil && !valid(p.after) {
+		q.AddError(request.QueryField(after), rule)
+	}
+	return p, q.Err()
+}
+
+// writePage writes the items of a page as an array. found has one item more than the page if it is not the last: then next
+// is the member with the last item's name.
+func writePage[T any](o *response.Buffer, p page, array string, found []T, write func(*T), next string, name func(*T) string) {
+	shown := found[:min(p.limit, len(found))]
+	response.Objects(o, array, shown, write)
+	if len(found) > len(shown) {
+		o.Text(next, name(&shown[len(shown)-1]))
+	}
+}
+
+// serveJobs answers with a page of jobs.
+func (a *api) serveJobs(
+	w http.ResponseWriter, r *http.Request, filter store.Filter, list func(context.Context, store.Filter) (store.Page, error),
+) error {
+	return a.serveList(w, r, filter.Limit, func(o *response.Buffer) error {
+		found, err := list(r.Context(), filter)
+		if err == nil {
+			o.JobPage(found)
+		}
+		return err
+	})
+}
+
+// serveList answers with a list of at most limit items, whose members write reads and encodes. The encoded list counts as a
 // request body until the client has read it.
 func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *response.Buffer) error) error {
 	release, ok := a.lists.acquire(r.Context(), limit)
@@ -67,6 +112,7 @@ func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write
 	}
 	o := response.NewBuffer()
 	defer o.Free()
+	o.Open()
 	err := func() error {
 		defer release()
 		return write(o)
@@ -74,6 +120,7 @@ func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write
 	if err != nil {
 		return err
 	}
+	o.Close()
 	reserved, ok := a.bodies.ReserveAnswer(min(o.Cap(), a.bodies.Large())) // one answer always fits
 	defer reserved.Release()
 	if !ok {

@@ -28,20 +28,16 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	o := response.NewBuffer()
-	defer o.Wipe()
-	o.Open()
-	o.Secret(added)
+	kind := request.SecretHMAC
 	if secret.Asymmetric() {
-		o.Text("kind", request.SecretEd25519)
-		o.Text("secret", secret.Text())
-		o.Text("public_key", secret.PublicKey())
-	} else {
-		o.Text("kind", request.SecretHMAC)
-		o.Text("secret", secret.Text())
+		kind = request.SecretEd25519
 	}
-	o.Close()
-	o.Send(w, http.StatusCreated)
+	response.Answer(w, http.StatusCreated, func(o *response.Buffer) {
+		o.Secret(&added)
+		o.Text("kind", kind)
+		o.Text("secret", secret.Text())
+		o.TextIfSet("public_key", secret.PublicKey())
+	})
 	return nil
 }
 
@@ -55,18 +51,7 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noTopic(err)
 	}
-	o := response.NewBuffer()
-	defer o.Free()
-	o.Open()
-	o.Array("secrets")
-	for _, s := range all {
-		o.Open()
-		o.Secret(s)
-		o.Close()
-	}
-	o.CloseArray()
-	o.Close()
-	o.Send(w, http.StatusOK)
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { response.Objects(o, "secrets", all, o.Secret) })
 	return nil
 }
 
@@ -100,19 +85,12 @@ func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noTopic(err)
 	}
-	o := response.NewBuffer()
-	defer o.Free()
-	o.Open()
-	o.Array("keys")
-	for _, k := range all {
-		o.Open()
-		o.Text("id", k.ID)
-		o.Time("created_at", k.CreatedAt)
-		o.Text("public_key", k.Key)
-		o.Close()
-	}
-	o.CloseArray()
-	o.Close()
-	o.Send(w, http.StatusOK)
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		response.Objects(o, "keys", all, func(k *store.PublicKey) {
+			o.Text("id", k.ID)
+			o.Time("created_at", k.CreatedAt)
+			o.Text("public_key", k.Key)
+		})
+	})
 	return nil
 }

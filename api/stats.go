@@ -10,52 +10,31 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// lanesStandard is the default number of lanes in a list.
-const lanesStandard = 100
-
-// topicsCounted is the default number of topics in the statistics.
-const topicsCounted = 100
-
 // stats counts all jobs, and those of a page of topics.
 func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
-	q := request.NewQuery(r, "limit", "after")
-	limit, after := q.Limit(topicsCounted), q.Get("after")
-	if after != "" && !job.IsTopic(after) {
-		q.AddError("?after", "must be the name of a topic, as next_after gives it")
-	}
-	if err := q.Err(); err != nil {
+	p, err := readPage(r, "after", job.IsTopic, "must be the name of a topic, as next_after gives it")
+	if err != nil {
 		return err
 	}
 	totals, err := a.service.Totals(r.Context(), job.DefaultNamespace)
 	if err != nil {
 		return err
 	}
-	// One more than shown tells whether there are more.
 	topics, err := a.service.TopicStats(r.Context(), store.StatsFilter{
-		Namespace: job.DefaultNamespace, After: after, Limit: limit + 1,
+		Namespace: job.DefaultNamespace, After: p.after, Limit: p.limit + 1,
 	})
 	if err != nil {
 		return err
 	}
-	o := response.NewBuffer()
-	defer o.Free()
-	o.Open()
-	o.Object("totals")
-	o.TopicStats(totals)
-	o.Close()
-	o.Array("topics")
-	for _, t := range topics[:min(limit, len(topics))] {
-		o.Open()
-		o.Text("topic", t.Topic)
-		o.TopicStats(t)
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.Object("totals")
+		o.TopicStats(&totals)
 		o.Close()
-	}
-	o.CloseArray()
-	if len(topics) > limit {
-		o.Text("next_after", topics[limit-1].Topic)
-	}
-	o.Close()
-	o.Send(w, http.StatusOK)
+		writePage(o, p, "topics", topics, func(t *store.TopicStats) {
+			o.Text("topic", t.Topic)
+			o.TopicStats(t)
+		}, "next_after", func(t *store.TopicStats) string { return t.Topic })
+	})
 	return nil
 }
 
@@ -65,41 +44,25 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := request.NewQuery(r, "limit", "after")
-	limit, after := q.Limit(lanesStandard), q.Get("after")
-	if after != "" && !job.IsLane(after) {
-		q.AddError("?after", "must be the name of a lane, as next_after gives it")
-	}
-	if err := q.Err(); err != nil {
+	p, err := readPage(r, "after", job.IsLane, "must be the name of a lane, as next_after gives it")
+	if err != nil {
 		return err
 	}
 	counts, err := a.countsOf(r, name)
 	if err != nil {
 		return err
 	}
-	// One more than shown tells whether there are more.
-	lanes, err := a.service.LaneStats(r.Context(), job.DefaultNamespace, name, after, limit+1)
+	lanes, err := a.service.LaneStats(r.Context(), job.DefaultNamespace, name, p.after, p.limit+1)
 	if err != nil {
 		return err
 	}
-	o := response.NewBuffer()
-	defer o.Free()
-	o.Open()
-	o.Text("topic", name)
-	o.TopicStats(counts)
-	o.Array("lanes")
 	now := time.Now()
-	for _, l := range lanes[:min(limit, len(lanes))] {
-		o.Open()
-		o.LaneStats(l, now)
-		o.Close()
-	}
-	o.CloseArray()
-	if len(lanes) > limit {
-		o.Text("next_after", lanes[limit-1].Lane)
-	}
-	o.Close()
-	o.Send(w, http.StatusOK)
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.Text("topic", name)
+		o.TopicStats(&counts)
+		writePage(o, p, "lanes", lanes, func(l *store.LaneStats) { o.LaneStats(l, now) },
+			"next_after", func(l *store.LaneStats) string { return l.Lane })
+	})
 	return nil
 }
 

@@ -14,34 +14,19 @@ import (
 // maxPolicy bounds a policy's request, in bytes.
 const maxPolicy = 512 << 10
 
-// topicsStandard is the default number of topics in a list.
-const topicsStandard = 100
-
 // topics lists topics in order of name.
 func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
-	q := request.NewQuery(r, "limit", "cursor")
-	limit, after := q.Limit(topicsStandard), q.Get("cursor")
-	if err := q.Err(); err != nil {
+	p, err := readPage(r, "cursor", nil, "")
+	if err != nil {
 		return err
 	}
-	return a.serveList(w, r, limit, func(o *response.Buffer) error {
-		// One more than shown tells whether there are more.
-		topics, err := a.service.Topics(r.Context(), job.DefaultNamespace, after, limit+1)
+	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
+		topics, err := a.service.Topics(r.Context(), job.DefaultNamespace, p.after, p.limit+1)
 		if err != nil {
 			return err
 		}
-		o.Open()
-		o.Array("items")
-		for _, t := range topics[:min(limit, len(topics))] {
-			o.Open()
-			o.Topic(t, a.service.Effective(t.Policy))
-			o.Close()
-		}
-		o.CloseArray()
-		if len(topics) > limit {
-			o.Text("next_cursor", topics[limit-1].Name)
-		}
-		o.Close()
+		writePage(o, p, "items", topics, func(t *store.Topic) { o.Topic(t, a.service.Effective(t.Policy)) },
+			"next_cursor", func(t *store.Topic) string { return t.Name })
 		return nil
 	})
 }
@@ -63,22 +48,20 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 
 // putTopic sets a whole policy.
 func (a *api) putTopic(w http.ResponseWriter, r *http.Request) error {
-	name, err := request.PathNewTopic(r)
-	if err != nil {
-		return err
-	}
-	text, err := request.ReadJSON(w, r, maxPolicy)
-	if err != nil {
-		return err
-	}
-	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
-		return request.PutTopic(text, stored)
-	})
+	return a.decodeTopic(w, r, request.PathNewTopic, request.PutTopic)
 }
 
 // patchTopic changes some fields of a policy.
 func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
-	name, err := a.knownTopic(r)
+	return a.decodeTopic(w, r, a.knownTopic, request.PatchTopic)
+}
+
+// decodeTopic changes the policy of the topic that name returns as decode says.
+func (a *api) decodeTopic(
+	w http.ResponseWriter, r *http.Request, name func(*http.Request) (string, error),
+	decode func([]byte, policy.Topic) (policy.Topic, *response.Problem),
+) error {
+	topic, err := name(r)
 	if err != nil {
 		return err
 	}
@@ -86,8 +69,8 @@ func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
-		return request.PatchTopic(text, stored)
+	return a.changeTopic(w, r, topic, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+		return decode(text, stored)
 	})
 }
 
@@ -151,19 +134,15 @@ func (a *api) changeTopic(
 // rejectSelfNotification refuses callbacks of the callback topic: callbacks send no callbacks, and its backlog alarm
 // would add to the backlog.
 func rejectSelfNotification(t policy.Topic) *response.Problem {
-	const detail = "is not supported for " + job.CallbackTopic + ": callbacks send no callbacks"
 	var errs []job.FieldError
-	if t.OnDelivered != nil {
-		errs = append(errs, job.FieldError{Field: "/on_delivered", Detail: detail})
+	refuse := func(set bool, field, reason string) {
+		if set {
+			errs = append(errs, job.FieldError{Field: field, Detail: "is not supported for " + job.CallbackTopic + ": " + reason})
+		}
 	}
-	if t.OnDead != nil {
-		errs = append(errs, job.FieldError{Field: "/on_dead", Detail: detail})
-	}
-	if t.OnBacklog != nil {
-		errs = append(errs, job.FieldError{
-			Field: "/on_backlog", Detail: "is not supported for " + job.CallbackTopic + ": the alarm would be part of its own backlog",
-		})
-	}
+	refuse(t.OnDelivered != nil, "/on_delivered", "callbacks send no callbacks")
+	refuse(t.OnDead != nil, "/on_dead", "callbacks send no callbacks")
+	refuse(t.OnBacklog != nil, "/on_backlog", "the alarm would be part of its own backlog")
 	if len(errs) == 0 {
 		return nil
 	}
@@ -180,11 +159,8 @@ func noTopic(err error) error {
 
 // answerTopic answers with a topic and the durability of its change.
 func (a *api) answerTopic(w http.ResponseWriter, t store.Topic) {
-	o := response.NewBuffer()
-	defer o.Free()
-	o.Open()
-	o.Topic(t, a.service.Effective(t.Policy))
-	o.Durability(t.Durability)
-	o.Close()
-	o.Send(w, http.StatusOK)
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.Topic(&t, a.service.Effective(t.Policy))
+		o.Durability(t.Durability)
+	})
 }

@@ -29,11 +29,22 @@ func NewBuffer() *Buffer {
 	return o
 }
 
-// Free returns the buffer to the pool.
+// Free returns the buffer to the pool. It clears the buffer, which may contain a secret.
 func (o *Buffer) Free() {
 	if cap(o.b) <= MaxPooled {
+		clear(o.b)
 		buffers.Put(o)
 	}
+}
+
+// Answer answers with the object whose members write writes.
+func Answer(w http.ResponseWriter, status int, write func(o *Buffer)) {
+	o := NewBuffer()
+	defer o.Free()
+	o.Open()
+	write(o)
+	o.Close()
+	o.Send(w, status)
 }
 
 // Send answers with the buffer. Errors of the connection are ignored.
@@ -107,6 +118,17 @@ func (o *Buffer) Array(name string) { o.Key(name); o.b = append(o.b, '[') }
 // CloseArray ends an array.
 func (o *Buffer) CloseArray() { o.b = append(o.b, ']') }
 
+// Objects writes an array of objects. write writes the members of one.
+func Objects[T any](o *Buffer, name string, all []T, write func(*T)) {
+	o.Array(name)
+	for i := range all {
+		o.Open()
+		write(&all[i])
+		o.Close()
+	}
+	o.CloseArray()
+}
+
 // Member writes a member of any name, with a value that is JSON already.
 func (o *Buffer) Member(name string, value []byte) { o.quotedKey(name); o.b = append(o.b, value...) }
 
@@ -168,8 +190,10 @@ func (o *Buffer) durations(name string, all []time.Duration) {
 }
 
 // texts writes an array of strings.
-func (o *Buffer) texts(name string, all []string) {
-	o.Array(name)
+func (o *Buffer) texts(name string, all []string) { o.Key(name); o.textArray(all) }
+
+func (o *Buffer) textArray(all []string) {
+	o.b = append(o.b, '[')
 	for _, s := range all {
 		o.next()
 		o.quote(s)
@@ -198,12 +222,7 @@ func (o *Buffer) headers(name string, all map[string][]string) {
 		case len(values) == 1:
 			o.quote(values[0])
 		default:
-			o.b = append(o.b, '[')
-			for _, v := range values {
-				o.next()
-				o.quote(v)
-			}
-			o.b = append(o.b, ']')
+			o.textArray(values)
 		}
 	}
 	o.Close()
@@ -227,12 +246,6 @@ func (o *Buffer) quote(s string) {
 func (o *Buffer) Float(name string, f float64) {
 	o.Key(name)
 	o.b = strconv.AppendFloat(o.b, f, 'g', -1, 64)
-}
-
-// Wipe is Free for an answer that contained a secret.
-func (o *Buffer) Wipe() {
-	clear(o.b)
-	o.Free()
 }
 
 // Null writes null.

@@ -116,10 +116,10 @@ func TestBuffer_FlushesLargeResponsesInParts(t *testing.T) {
 	require.True(t, strings.HasSuffix(w.Body.String(), "}\n"))
 }
 
-func TestBuffer_WipeClearsSecrets(t *testing.T) {
+func TestBuffer_FreeClearsSecrets(t *testing.T) {
 	o := NewBuffer()
 	o.Text("secret", "whsec_1")
 	b := o.Bytes()
-	o.Wipe()
+	o.Free()
 	require.Equal(t, make([]byte, len(b)), b)
 }

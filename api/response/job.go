@@ -97,15 +97,7 @@ func (o *Buffer) bytes(name string, b []byte) {
 }
 
 // Attempts writes a job's attempts, oldest first.
-func (o *Buffer) Attempts(all []job.Attempt) {
-	o.Array("attempts")
-	for i := range all {
-		o.Open()
-		o.attempt(&all[i])
-		o.Close()
-	}
-	o.CloseArray()
-}
+func (o *Buffer) Attempts(all []job.Attempt) { Objects(o, "attempts", all, o.attempt) }
 
 func (o *Buffer) attempt(t *job.Attempt) {
 	o.Number("n", int64(t.N))
@@ -152,14 +144,6 @@ func asText(body []byte) (string, bool) {
 
 // JobPage writes a page of jobs.
 func (o *Buffer) JobPage(page store.Page) {
-	o.Open()
-	o.Array("items")
-	for i := range page.Jobs {
-		o.Open()
-		o.Job(&page.Jobs[i])
-		o.Close()
-	}
-	o.CloseArray()
+	Objects(o, "items", page.Jobs, o.Job)
 	o.TextIfSet("next_cursor", page.Cursor)
-	o.Close()
 }

@@ -112,9 +112,6 @@ func TestDurability_IsOmittedUnlessReported(t *testing.T) {
 
 func TestJobPage_HasACursorUnlessItIsTheLast(t *testing.T) {
 	for cursor, want := range map[string]string{"": `{"items":[]}`, "next": `{"items":[],"next_cursor":"next"}`} {
-		o := NewBuffer()
-		o.JobPage(store.Page{Cursor: cursor})
-		require.Equal(t, want, string(o.Bytes()))
-		o.Free()
+		require.Equal(t, want, written(t, func(o *Buffer) { o.JobPage(store.Page{Cursor: cursor}) }))
 	}
 }

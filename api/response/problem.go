@@ -121,30 +121,27 @@ func (p *Problem) Write(w http.ResponseWriter) {
 		seconds := max(int64((p.RetryAfter+time.Second-1)/time.Second), 1)
 		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
-	o := NewBuffer()
-	defer o.Free()
-	p.AppendTo(o)
-	o.Send(w, p.Status)
+	Answer(w, p.Status, p.appendTo)
 }
 
-// AppendTo writes the problem as an object.
-func (p *Problem) AppendTo(o *Buffer) {
-	o.Open()
+// Problem writes a problem as an object.
+func (o *Buffer) Problem(name string, p *Problem) {
+	o.Object(name)
+	p.appendTo(o)
+	o.Close()
+}
+
+func (p *Problem) appendTo(o *Buffer) {
 	o.Text("type", "about:blank")
 	o.Text("title", http.StatusText(p.Status))
 	o.Number("status", int64(p.Status))
 	o.Text("detail", p.Detail)
 	if len(p.Fields) > 0 {
-		o.Array("errors")
-		for _, f := range p.Fields {
-			o.Open()
+		Objects(o, "errors", p.Fields, func(f *job.FieldError) {
 			o.Text("field", f.Field)
 			o.Text("detail", f.Detail)
-			o.Close()
-		}
-		o.CloseArray()
+		})
 	}
-	o.Close()
 }
 
 // ErrTimeout is the cause of the context of a request that takes too long.

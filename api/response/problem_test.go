@@ -68,11 +68,10 @@ func TestProblem_WritesRetryAfterInWholeSeconds(t *testing.T) {
 
 func TestProblem_ListsItsFields(t *testing.T) {
 	require.Equal(t, "the request has an invalid field", Invalid(job.FieldError{}).Detail)
-	o := NewBuffer()
-	defer o.Free()
-	Invalid(job.FieldError{Field: "/url", Detail: "is required"}, job.FieldError{Field: "/a", Detail: "\"x\""}).AppendTo(o)
-	requireExact(t, `{"type":"about:blank","title":"Unprocessable Entity","status":422,"detail":"the request has 2 invalid fields",`+
-		`"errors":[{"field":"/url","detail":"is required"},{"field":"/a","detail":"\"x\""}]}`, string(o.Bytes()))
+	p := Invalid(job.FieldError{Field: "/url", Detail: "is required"}, job.FieldError{Field: "/a", Detail: "\"x\""})
+	requireExact(t, `{"error":{"type":"about:blank","title":"Unprocessable Entity","status":422,"detail":"the request has 2 invalid fields",`+
+		`"errors":[{"field":"/url","detail":"is required"},{"field":"/a","detail":"\"x\""}]}}`,
+		written(t, func(o *Buffer) { o.Problem("error", p) }))
 }
 
 func TestProblem_ErrorNamesItsCause(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Topic writes a topic. Its policy p must have every default filled in. Secrets are left out.
-func (o *Buffer) Topic(t store.Topic, p policy.Topic) {
+func (o *Buffer) Topic(t *store.Topic, p policy.Topic) {
 	o.Text("topic", t.Name)
 	o.Number("revision", t.Revision)
 	o.durations("ladder", p.Ladder)
@@ -119,7 +119,7 @@ func (o *Buffer) retention(name string, k policy.Retention) {
 }
 
 // Lane writes a lane's own settings. Secrets are left out.
-func (o *Buffer) Lane(l store.Lane) {
+func (o *Buffer) Lane(l *store.Lane) {
 	o.Text("topic", l.Queue.Topic)
 	o.Text("lane", l.Queue.Lane)
 	o.Number("revision", l.Revision)
@@ -135,7 +135,7 @@ func (o *Buffer) Lane(l store.Lane) {
 }
 
 // Secret writes the id and the age of a stored secret.
-func (o *Buffer) Secret(s policy.Secret) {
+func (o *Buffer) Secret(s *policy.Secret) {
 	o.Text("id", s.ID)
 	o.Time("created_at", s.CreatedAt)
 }

@@ -27,7 +27,7 @@ func TestTopic_ShowsDefaultsAndNoSecrets(t *testing.T) {
 		OnDelivered: &policy.Callback{URL: "https://a.example/", Headers: map[string][]string{"X-Api-Key": {"hidden"}}, Retries: new(0)},
 		OnBacklog:   &policy.Backlog{Callback: policy.Callback{URL: "https://b.example/", Method: "PUT"}, OlderThan: time.Minute},
 	}.WithDefaults(policy.Builtin())
-	got := decoded(t, func(o *Buffer) { o.Topic(store.Topic{Name: "orders", Revision: 3}, set) })
+	got := decoded(t, func(o *Buffer) { o.Topic(&store.Topic{Name: "orders", Revision: 3}, set) })
 	require.EqualValues(t, "orders", got["topic"])
 	require.EqualValues(t, 3, got["revision"])
 	require.Len(t, got["ladder"], 9)
@@ -37,23 +37,23 @@ func TestTopic_ShowsDefaultsAndNoSecrets(t *testing.T) {
 	require.Equal(t, map[string]any{"url": "https://b.example/", "method": "PUT", "older_than": "1m"}, got["on_backlog"])
 	require.Equal(t, map[string]any{"chain": "chain", "key": Redacted}, got["client_cert"])
 	require.Equal(t, map[string]any{"Authorization": Redacted}, got["headers"])
-	require.NotContains(t, written(t, func(o *Buffer) { o.Topic(store.Topic{}, set) }), "hidden")
+	require.NotContains(t, written(t, func(o *Buffer) { o.Topic(&store.Topic{}, set) }), "hidden")
 }
 
 func TestLane_ShowsUnsetSettings(t *testing.T) {
 	queue := job.Queue{Topic: "orders", Lane: "a"}
 	require.Equal(t, map[string]any{
 		"topic": "orders", "lane": "a", "revision": 0.0, "url": "", "headers": map[string]any{}, "lane_concurrency": nil, "lane_rate": "", "paused": false,
-	}, decoded(t, func(o *Buffer) { o.Lane(store.Lane{Queue: queue}) }))
+	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue}) }))
 	set := policy.Lane{LaneConcurrency: 2, LaneRate: policy.Rate{Starts: 5, Per: time.Second}, Paused: true, Secrets: []policy.Secret{{Value: "hidden"}}}
 	require.Equal(t, map[string]any{
 		"topic": "orders", "lane": "a", "revision": 7.0, "url": "", "headers": map[string]any{}, "lane_concurrency": 2.0, "lane_rate": job.FormatRate(set.LaneRate), "paused": true,
-	}, decoded(t, func(o *Buffer) { o.Lane(store.Lane{Queue: queue, Revision: 7, Settings: set}) }))
+	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue, Revision: 7, Settings: set}) }))
 }
 
 func TestSecret_ShowsNoValue(t *testing.T) {
 	requireExact(t, `{"id":"one","created_at":"2026-03-01T12:00:00.000Z"}`,
-		written(t, func(o *Buffer) { o.Secret(policy.Secret{ID: "one", CreatedAt: at, Value: "whsec_1"}) }))
+		written(t, func(o *Buffer) { o.Secret(&policy.Secret{ID: "one", CreatedAt: at, Value: "whsec_1"}) }))
 }
 
 func TestLaneStats_ShowTheStateOfTheBreaker(t *testing.T) {
@@ -71,7 +71,7 @@ func TestLaneStats_ShowTheStateOfTheBreaker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := decoded(t, func(o *Buffer) {
-				o.LaneStats(store.LaneStats{Lane: "a", Ready: 2, BreakerOpen: c.open, CooldownUntil: c.until}, at)
+				o.LaneStats(&store.LaneStats{Lane: "a", Ready: 2, BreakerOpen: c.open, CooldownUntil: c.until}, at)
 			})
 			require.Equal(t, c.breaker, got["breaker"])
 			require.Equal(t, c.held, got["held_until"])
@@ -83,7 +83,7 @@ func TestLaneStats_ShowTheStateOfTheBreaker(t *testing.T) {
 func TestTopicStats_OmitOldestDueWithoutWaitingJobs(t *testing.T) {
 	want := `{"registered":6,"scheduled":0,"ready":1,"running":0,"delivered":2,"dead":3,"cancelled":0,"lanes_open":1}`
 	require.Equal(t, want, written(t, func(o *Buffer) {
-		o.TopicStats(store.TopicStats{Registered: 6, Ready: 1, Delivered: 2, Dead: 3, OpenBreakers: 1})
+		o.TopicStats(&store.TopicStats{Registered: 6, Ready: 1, Delivered: 2, Dead: 3, OpenBreakers: 1})
 	}))
-	require.Equal(t, "2026-03-01T12:00:00.000Z", decoded(t, func(o *Buffer) { o.TopicStats(store.TopicStats{OldestDue: at}) })["oldest_due"])
+	require.Equal(t, "2026-03-01T12:00:00.000Z", decoded(t, func(o *Buffer) { o.TopicStats(&store.TopicStats{OldestDue: at}) })["oldest_due"])
 }

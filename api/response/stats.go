@@ -7,7 +7,7 @@ import (
 )
 
 // TopicStats writes the counts of a topic, or of all topics.
-func (o *Buffer) TopicStats(t store.TopicStats) {
+func (o *Buffer) TopicStats(t *store.TopicStats) {
 	o.Number("registered", t.Registered)
 	o.Number("scheduled", t.Scheduled)
 	o.Number("ready", t.Ready)
@@ -20,7 +20,7 @@ func (o *Buffer) TopicStats(t store.TopicStats) {
 }
 
 // LaneStats writes the counts of a lane and the state of its breaker.
-func (o *Buffer) LaneStats(l store.LaneStats, now time.Time) {
+func (o *Buffer) LaneStats(l *store.LaneStats, now time.Time) {
 	o.Text("lane", l.Lane)
 	o.Number("scheduled", l.Scheduled)
 	o.Number("ready", l.Ready)
