@@ -5,8 +5,9 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strings"
 
+	"github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -103,8 +104,8 @@ type Service interface {
 type Options struct {
 	// Service does the work.
 	Service Service
-	// Token is required for everything under /v1. Empty: no token.
-	Token Token
+	// Access selects the requests that are refused.
+	Access access.Options
 	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
 	// BodyBytes bounds the request bodies of more than 64 KiB in memory, in bytes. Requests beyond it are refused with
@@ -112,13 +113,6 @@ type Options struct {
 	BodyBytes int64
 	// Version is the answer of /v1/version. Empty: dev.
 	Version string
-	// Loopback serves only requests to localhost, a loopback address or one of Hosts, which prevents DNS rebinding. For
-	// listeners on loopback.
-	Loopback bool
-	// CheckHost does the same for other listeners, and allows any address. For listeners without a token.
-	CheckHost bool
-	// Hosts are more names, without a port, that Loopback and CheckHost allow.
-	Hosts []string
 	// HealthOnly serves only /healthz, /readyz, /metrics, /v1/version and /openapi.yaml, for a process that only
 	// delivers. It uses only the Service's Ready.
 	HealthOnly bool
@@ -142,9 +136,9 @@ type api struct {
 	healthOnly  bool
 	metrics     http.Handler
 	log         *slog.Logger
-	bodies      *request.BodyBudget
+	bodies      *limits.BodyBudget
 	lists       *listLimiter
-	overloadLog limitedLog
+	overloadLog limits.Log
 	// streams has an element for each stream in flight.
 	streams chan struct{}
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
@@ -163,19 +157,21 @@ func New(o Options) http.Handler {
 // newAPI makes the state of the handlers. end ends streams.
 func newAPI(o Options) (a *api, end func()) {
 	life, end := context.WithCancel(context.Background())
+	maxBody := cmp.Or(o.MaxBody, defaultMaxBody)
+	largest := max(request.MaxBatchBytes, request.Limit(maxBody)) + 1
 	a = &api{
 		service:    o.Service,
-		maxBody:    cmp.Or(o.MaxBody, defaultMaxBody),
+		maxBody:    maxBody,
 		version:    cmp.Or(o.Version, "dev"),
 		healthOnly: o.HealthOnly,
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
 		streams:    make(chan struct{}, maxStreams),
-		bodies:     request.NewBodyBudget(cmp.Or(o.BodyBytes, request.DefaultBodyBytes), max(request.MaxBatchBytes, request.Limit(cmp.Or(o.MaxBody, defaultMaxBody)))+1),
+		bodies:     limits.NewBodyBudget(cmp.Or(o.BodyBytes, limits.DefaultBodyBytes), largest),
 		lists:      newListLimiter(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
-	a.overloadLog.log = a.log
+	a.overloadLog.Logger = a.log
 	return a, end
 }
 
@@ -188,17 +184,8 @@ func (a *api) handler(o Options, end func()) http.Handler {
 		}
 	}
 	mux.Handle("/", a.handle(a.notFound))
-	g := &guard{next: mux, loopback: o.Loopback, checkHost: o.CheckHost}
-	g.unauthorized.log, g.refused.log = a.log, a.log
-	for _, host := range o.Hosts {
-		g.hosts = append(g.hosts, strings.ToLower(strings.TrimSuffix(host, ".")))
-	}
-	if o.Token != "" {
-		g.token = o.Token.sum()
-		g.needsToken = true
-	}
 	if o.Closing == nil {
 		o.Closing = func() bool { return false }
 	}
-	return &shutdownHandler{next: g, closing: o.Closing, end: end}
+	return &shutdownHandler{next: access.Guard(mux, o.Access, a.log), closing: o.Closing, end: end}
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
@@ -33,7 +34,7 @@ func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
 	o.Array("results")
 	b := batch{api: a, out: o, now: time.Now(), written: func() { o.Flush(w) }}
 	part := make([]batchItem, 0, min(n, store.MaxBatch))
-	for _, raw := range request.Elements(jobs) {
+	for _, raw := range jsonscan.Elements(jobs) {
 		if part = append(part, batchItem{text: raw}); len(part) == store.MaxBatch {
 			b.register(r.Context(), part)
 			part = part[:0]

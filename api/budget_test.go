@@ -15,16 +15,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
 // newBudgetedAPI returns an API and its body budget, which has room for one of the largest registrations.
-func newBudgetedAPI(s Service) (http.Handler, *request.BodyBudget) {
+func newBudgetedAPI(s Service) (http.Handler, *limits.BodyBudget) {
 	o := Options{Service: s, BodyBytes: 1, Logger: quiet}
 	a, end := newAPI(o)
-	a.bodies = request.NewBodyBudget(0, request.Limit(a.maxBody)+1)
+	a.bodies = limits.NewBodyBudget(0, request.Limit(a.maxBody)+1)
 	return a.handler(o, end), a.bodies
 }
 
@@ -34,7 +35,7 @@ func TestNewBodyBudget_FitsTheLargestRequest(t *testing.T) {
 		require.Equal(t, max(request.MaxBatchBytes, request.Limit(a.maxBody))+1, a.bodies.Large())
 	}
 	a, _ := newAPI(Options{Service: newFake()})
-	require.EqualValues(t, request.DefaultBodyBytes, a.bodies.Large())
+	require.EqualValues(t, limits.DefaultBodyBytes, a.bodies.Large())
 }
 
 // upload is a request whose body is sent step by step.
@@ -117,14 +118,14 @@ func TestBodyBudget_HoldsLittleForSilentClients(t *testing.T) {
 	h, budget := newBudgetedAPI(newFake())
 	var uploads []*upload
 	for range silent {
-		u := newUpload(t, h, "/v1/jobs", request.SmallBody)
+		u := newUpload(t, h, "/v1/jobs", limits.SmallBody)
 		_, err := u.Write([]byte(" "))
 		require.NoError(t, err)
 		uploads = append(uploads, u)
 	}
-	require.LessOrEqual(t, budget.InUse(), int64(silent*request.SmallBody/8))
+	require.LessOrEqual(t, budget.InUse(), int64(silent*limits.SmallBody/8))
 	for _, u := range uploads {
-		require.NoError(t, u.send(request.SmallBody-1-len("{}")))
+		require.NoError(t, u.send(limits.SmallBody-1-len("{}")))
 		require.Less(t, u.finish("{}"), 300)
 	}
 	require.Zero(t, budget.InUse())
@@ -135,7 +136,7 @@ func TestBodyBudget_RefusesBeforeItReads(t *testing.T) {
 	full := budget.Meter(nil)
 	require.True(t, full.Reserve(budget.Large()))
 	r := httptest.NewRequest(http.MethodPost, "/v1/batch", failingBody{})
-	r.ContentLength = request.SmallBody + 1
+	r.ContentLength = limits.SmallBody + 1
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -151,7 +152,7 @@ func (failingBody) Read([]byte) (int, error) { panic("it is read") }
 
 func TestBodyBudget_BoundsUnreadAnswers(t *testing.T) {
 	f := newFake()
-	body := strings.Repeat("x", request.SmallBody+1)
+	body := strings.Repeat("x", limits.SmallBody+1)
 	f.jobs["a"] = job.Job{
 		Spec:     job.Spec{ID: "a", BodyKind: job.BodyText, Body: []byte(body)},
 		Progress: job.Progress{State: job.Scheduled, Version: 1},
@@ -232,7 +233,7 @@ func TestBodyBudget_IsKeptByRequestsAtOnce(t *testing.T) {
 		}
 		require.NoError(t, resp.Body.Close())
 	}
-	require.LessOrEqual(t, most, budget.Large()+request.SmallBytes)
+	require.LessOrEqual(t, most, budget.Large()+limits.SmallBytes)
 }
 
 // An upload that stalls is ended, and its budget is released.
@@ -248,7 +249,7 @@ func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
 		answer, err := io.ReadAll(conn)
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 408 "), "%s", answer)
-		require.Less(t, time.Since(began), request.StallTimeout+5*time.Second)
+		require.Less(t, time.Since(began), limits.StallTimeout+5*time.Second)
 		require.Zero(t, budget.InUse())
 	})
 }
@@ -257,7 +258,7 @@ func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
 func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
 	f := newFake()
 	f.register = func(n job.New) store.RoutedResult {
-		time.Sleep(request.StallTimeout + 5*time.Second) // a bubble's time
+		time.Sleep(limits.StallTimeout + 5*time.Second) // a bubble's time
 		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
 	}
 	h, _ := newBudgetedAPI(contextService{f})

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/api/limits"
 )
 
 // boundedServer serves h with a bound on connections. Its log may be read after it is closed.
@@ -23,7 +23,7 @@ func boundedServer(t *testing.T, h http.Handler, bound int) (server *httptest.Se
 	log = new(bytes.Buffer)
 	server = httptest.NewUnstartedServer(h)
 	server.Config = Server(h, quiet)
-	BoundConnections(server.Config, bound, slog.New(slog.NewTextHandler(log, nil)))
+	limits.BoundConnections(server.Config, bound, slog.New(slog.NewTextHandler(log, nil)))
 	server.Start()
 	t.Cleanup(server.Close)
 	return server, log
@@ -122,37 +122,4 @@ func TestBoundConnections_AnswersBeyondTheBound(t *testing.T) {
 	}
 	server.Close()
 	require.Contains(t, log.String(), "too many requests in flight")
-}
-
-func TestBoundConnections_ForgetsWhatIsClosed(t *testing.T) {
-	var s http.Server
-	BoundConnections(&s, 1, quiet)
-	c, _ := s.Handler.(*connections)
-	for range 100 {
-		ours, theirs := net.Pipe()
-		_ = s.ConnContext(t.Context(), theirs)
-		require.LessOrEqual(t, len(c.open), c.maxOpen)
-		require.Equal(t, len(c.open), c.idle.Len())
-		require.NoError(t, ours.Close())
-	}
-	for conn := range c.open {
-		s.ConnState(conn, http.StateClosed)
-	}
-	require.Empty(t, c.open)
-	require.Zero(t, c.idle.Len())
-}
-
-func TestLimitedLog_WritesALineASecondAndCounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		l := limitedLog{log: slog.New(slog.NewTextHandler(&log, nil))}
-		for range 30 {
-			l.warn("a thing")
-			time.Sleep(logEvery / 10)
-		}
-		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-		require.Len(t, lines, 3)
-		require.NotContains(t, lines[0], "suppressed")
-		require.Contains(t, lines[1], "suppressed=9")
-	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -109,7 +110,7 @@ func TestOpenAPI_NamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
 	require.EqualValues(t, request.MaxKeyBytes, schemas.at("ClientCertChange", "properties", "key", "maxLength").here)
 	text, _ := doc.at("paths", "/v1/dead/revive", "post", "description").here.(string)
 	require.Contains(t, strings.Join(strings.Fields(text), " "), "up to 25 seconds")
-	require.Equal(t, 30*time.Second, request.Timeout, "of which the service leaves 5 s for the answer")
+	require.Equal(t, 30*time.Second, limits.Timeout, "of which the service leaves 5 s for the answer")
 	pattern, _ := schemas.at("JobID", "pattern").here.(string)
 	form := regexp.MustCompile(pattern)
 	for _, id := range []string{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -200,7 +201,7 @@ func FuzzDeadLetters(f *testing.F) {
 func FuzzRedactCallback(f *testing.F) {
 	f.Add([]byte(`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": 1.50}, "response": null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if request.CheckJSON(body, 1) != nil {
+		if jsonscan.CheckJSON(body, 1) != nil {
 			return
 		}
 		shown := redactCallback(body)

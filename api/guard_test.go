@@ -14,12 +14,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/store"
 )
 
 func TestGuard_RequiresTheTokenUnderV1(t *testing.T) {
-	h := New(Options{Service: newFake(), Token: "right"})
+	h := New(Options{Service: newFake(), Access: access.Options{Token: "right"}})
 	for _, shown := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer right2", "Basic right", "right", "Bearer right x"} {
 		for _, path := range []string{"/v1/stats", "/v1/version", "/v1/nothing", "/v1/jobs/a"} {
 			w := call(t, h, http.MethodGet, path, "", "Authorization", shown)
@@ -40,18 +41,18 @@ func TestGuard_RequiresTheTokenUnderV1(t *testing.T) {
 }
 
 func TestToken_PrintsRedacted(t *testing.T) {
-	token := Token("hunter2")
+	token := access.Token("hunter2")
 	for _, text := range []string{
-		fmt.Sprint(token), fmt.Sprintf("%#v", token), fmt.Sprintf("%+v", Options{Token: token}), token.LogValue().String(),
+		fmt.Sprint(token), fmt.Sprintf("%#v", token), fmt.Sprintf("%+v", Options{Access: access.Options{Token: token}}), token.LogValue().String(),
 	} {
 		require.NotContains(t, text, "hunter2")
 		require.Contains(t, text, "[redacted]")
 	}
-	require.Empty(t, Token("").String())
+	require.Empty(t, access.Token("").String())
 }
 
 func TestGuard_ServesOnlyNamesOfThisMachineOnLoopback(t *testing.T) {
-	h := New(Options{Service: newFake(), Loopback: true})
+	h := New(Options{Service: newFake(), Access: access.Options{Loopback: true}})
 	for host, status := range map[string]int{
 		"localhost": 200, "localhost:8080": 200, "LOCALHOST:1": 200, "localhost.:80": 200, "127.0.0.1": 200, "127.0.0.1:8080": 200,
 		"[::1]": 200, "[::1]:8080": 200,
@@ -71,9 +72,8 @@ func TestGuard_ServesOnlyNamesOfThisMachineOnLoopback(t *testing.T) {
 
 func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 	hosts := []string{"Ringback.internal.", "proxy.example"}
-	for _, o := range []Options{{CheckHost: true, Hosts: hosts}, {Loopback: true, Hosts: hosts}, {Loopback: true, CheckHost: true, Hosts: hosts}} {
-		o.Service, o.Logger = newFake(), quiet
-		h := New(o)
+	for _, o := range []access.Options{{CheckHost: true, Hosts: hosts}, {Loopback: true, Hosts: hosts}, {Loopback: true, CheckHost: true, Hosts: hosts}} {
+		h := New(Options{Service: newFake(), Access: o, Logger: quiet})
 		beyond := http.StatusOK
 		if o.Loopback {
 			beyond = http.StatusForbidden
@@ -97,7 +97,7 @@ func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		h := New(Options{Service: newFake(), Token: "right", Loopback: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		h := New(Options{Service: newFake(), Logger: slog.New(slog.NewTextHandler(&log, nil)), Access: access.Options{Token: "right", Loopback: true}})
 		lines := func() []string {
 			defer log.Reset()
 			return strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -115,7 +115,7 @@ func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 		}
 		require.NotContains(t, got[0], "hunter2")
 		require.Less(t, len(got[0]), 500)
-		time.Sleep(logEvery)
+		time.Sleep(limits.LogInterval)
 		call(t, h, http.MethodGet, "http://localhost/v1/stats", "")
 		got = lines()
 		require.Len(t, got, 1)
@@ -193,7 +193,7 @@ func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 
 func TestGuard_RefusesRequestsOfAttempts(t *testing.T) {
 	f := newFake()
-	h := New(Options{Service: f, Token: "right"})
+	h := New(Options{Service: f, Access: access.Options{Token: "right"}})
 	for _, target := range []string{
 		"POST /v1/jobs", "POST /v1/batch", "DELETE /v1/jobs/a", "PUT /v1/topics/a", "GET /v1/stats", "GET /healthz",
 	} {
@@ -285,5 +285,5 @@ func TestServer_SetsEveryLimit(t *testing.T) {
 		require.Positive(t, limit)
 	}
 	require.Positive(t, s.MaxHeaderBytes)
-	require.Greater(t, s.WriteTimeout, s.ReadTimeout+request.Timeout, "the time to write runs while the request is read")
+	require.Greater(t, s.WriteTimeout, s.ReadTimeout+limits.Timeout, "the time to write runs while the request is read")
 }

@@ -11,14 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/limits"
 )
 
 func TestLimitHeaders_BoundsTheLinesOfEachHeader(t *testing.T) {
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = Server(handlerOf(newFake()), quiet)
-	BoundConnections(server.Config, 8, quiet)
-	server.Listener = request.LimitHeaders(server.Listener)
+	limits.BoundConnections(server.Config, 8, quiet)
+	server.Listener = limits.LimitHeaders(server.Listener)
 	server.Start()
 	t.Cleanup(server.Close)
 
@@ -32,9 +32,9 @@ func TestLimitHeaders_BoundsTheLinesOfEachHeader(t *testing.T) {
 	}
 	conn := connect(t, server)
 	answers := bufio.NewReader(conn)
-	body := `{"id": "a"` + strings.Repeat("\n", 50*request.MaxHeaderLines) + "}"
+	body := `{"id": "a"` + strings.Repeat("\n", 50*limits.MaxHeaderLines) + "}"
 	for n := range 3 { // each has its own, and the lines of bodies do not count
-		_, err := io.WriteString(conn, header(request.MaxHeaderLines-4)+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))+body)
+		_, err := io.WriteString(conn, header(limits.MaxHeaderLines-4)+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))+body)
 		require.NoError(t, err)
 		resp, err := http.ReadResponse(answers, nil)
 		require.NoError(t, err, n)
@@ -46,7 +46,7 @@ func TestLimitHeaders_BoundsTheLinesOfEachHeader(t *testing.T) {
 
 	// One more ends the connection, although the header has not ended.
 	conn = connect(t, server)
-	_, err := io.WriteString(conn, header(request.MaxHeaderLines-2))
+	_, err := io.WriteString(conn, header(limits.MaxHeaderLines-2))
 	require.NoError(t, err)
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/api/access"
 )
 
 func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
@@ -15,7 +17,7 @@ func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
 		_, _ = io.WriteString(w, "ringback_jobs 1\n")
 	})
 	for _, only := range []bool{false, true} {
-		h := New(Options{Service: newFake(), Token: "right", Metrics: metrics, HealthOnly: only, Loopback: true})
+		h := New(Options{Service: newFake(), Metrics: metrics, HealthOnly: only, Access: access.Options{Token: "right", Loopback: true}})
 		ask := func(host string, more ...string) *httptest.ResponseRecorder {
 			return call(t, h, http.MethodGet, "http://"+host+"/metrics", "", more...)
 		}
@@ -23,7 +25,7 @@ func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Equal(t, "ringback_jobs 1\n", w.Body.String())
 		require.Equal(t, http.StatusForbidden, ask("evil.example").Code, "the guard of hosts holds")
-		require.Equal(t, http.StatusForbidden, ask("localhost", attemptHeader, "1").Code, "a job cannot read them")
+		require.Equal(t, http.StatusForbidden, ask("localhost", "Ringback-Attempt", "1").Code, "a job cannot read them")
 	}
 	w := call(t, handlerOf(newFake()), http.MethodGet, "/metrics", "")
 	require.Equal(t, http.StatusNotFound, w.Code)

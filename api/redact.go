@@ -3,7 +3,7 @@ package api
 import (
 	"encoding/json"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -14,12 +14,12 @@ func redactCallback(payload []byte) []byte {
 	if !json.Valid(payload) {
 		return payload
 	}
-	if payload = request.SkipSpace(payload); payload[0] != '{' {
+	if payload = jsonscan.SkipSpace(payload); payload[0] != '{' {
 		return payload
 	}
 	o := new(response.Buffer)
 	o.Open()
-	for name, value := range request.Members(payload) {
+	for name, value := range jsonscan.Members(payload) {
 		if value[0] == '{' {
 			value = redactHeaders(value)
 		}
@@ -33,13 +33,13 @@ func redactCallback(payload []byte) []byte {
 func redactHeaders(object []byte) []byte {
 	o := new(response.Buffer)
 	o.Open()
-	for name, value := range request.Members(object) {
+	for name, value := range jsonscan.Members(object) {
 		if string(name) != "headers" || value[0] != '{' {
 			o.Member(string(name), value)
 			continue
 		}
 		o.Object("headers")
-		for header, values := range request.Members(value) {
+		for header, values := range jsonscan.Members(value) {
 			if job.SecretHeader(string(header)) {
 				values = []byte(`"` + response.Redacted + `"`)
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -111,7 +112,7 @@ func (a *api) methods(r route) http.Handler {
 // handle bounds a request's time and turns an error into a problem.
 func (a *api) handle(serve handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeoutCause(r.Context(), request.Timeout, response.ErrTimeout)
+		ctx, cancel := context.WithTimeoutCause(r.Context(), limits.Timeout, response.ErrTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)
 		if r.Body != nil && r.Body != http.NoBody {
@@ -132,7 +133,7 @@ func (a *api) handle(serve handler) http.Handler {
 			a.warnOverload(r, p)
 		}
 		if p.Unread {
-			request.Metered(r).Release()
+			limits.Metered(r).Release()
 			a.refuseUnread(w, r, p)
 			return
 		}
@@ -145,10 +146,27 @@ func (a *api) handle(serve handler) http.Handler {
 func (a *api) refuseUnread(w http.ResponseWriter, r *http.Request, p *response.Problem) {
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // unsupported only where answers never wait for the request
-	w.Header()["Connection"] = closeIt
+	w.Header().Set("Connection", "close")
 	limits := ndjson.NewDeadlines(rc)
 	stop := a.onShutdown(func() { limits.End(p) })
 	defer stop()
 	p.Write(w)
 	_ = limits.Linger(r.Body, rc.Flush) // fails only when the client is gone
+}
+
+// warnOverload logs a problem of an overload, and no other.
+func (a *api) warnOverload(r *http.Request, p *response.Problem) {
+	if p.Overload {
+		a.overloadLog.Warn("overloaded, answering 503", "method", r.Method, "route", r.Pattern, "reason", p.Detail)
+	}
+}
+
+// notFound answers requests without a route. A process that only delivers answers 421 (RFC 9110, 15.5.20) instead of 404
+// to requests for jobs, so that clients retry at another process.
+func (a *api) notFound(_ http.ResponseWriter, r *http.Request) error {
+	if a.healthOnly && (r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/")) {
+		return response.NewProblem(http.StatusMisdirectedRequest,
+			"this process only delivers: use a process with the role api")
+	}
+	return response.NewProblem(http.StatusNotFound, "no such path: see /openapi.yaml")
 }

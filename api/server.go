@@ -5,14 +5,14 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/limits"
 )
 
 // Timeouts and limits of the server, long enough for a batch of 16 MiB over a slow connection. The write timeout runs
 // from the end of the request's header. Streams have their own.
 const (
 	headerTimeout = 5 * time.Second
-	writeTimeout  = request.ReadTimeout + 2*request.Timeout
+	writeTimeout  = limits.ReadTimeout + 2*limits.Timeout
 	idleTimeout   = 2 * time.Minute
 	headerBytes   = 16 << 10
 )
@@ -23,11 +23,11 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       request.ReadTimeout,
+		ReadTimeout:       limits.ReadTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
-		ConnState:         request.ExpectHeader,
+		ConnState:         limits.ExpectHeader,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	if g, ok := h.(*shutdownHandler); ok {

@@ -9,14 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/api/jsonscan"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
 )
-
-// closeIt closes the connection after the answer: a stream's deadlines and unread bytes must not reach another request.
-var closeIt = []string{"close"}
 
 // stream registers jobs, one a line, and answers with a result for each when it is stored, in order.
 //
@@ -42,7 +41,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	case a.streams <- struct{}{}:
 		defer func() { <-a.streams }()
 	default:
-		w.Header()["Connection"] = closeIt
+		w.Header().Set("Connection", "close")
 		p := response.Overloaded(fmt.Sprintf(
 			"the maximum of %d streams is open: retry later, or send the jobs as JSON", maxStreams))
 		a.warnOverload(r, p)
@@ -55,15 +54,15 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusContinue) // an answer before it would mean a refusal
 	}
 	h := w.Header()
-	h["Content-Type"] = []string{request.ContentTypeNDJSON}
-	h["Connection"] = closeIt
+	h.Set("Content-Type", request.ContentTypeNDJSON)
+	h.Set("Connection", "close") // the stream's deadlines and unread bytes must not reach another request
 	deadlines.BeginResponse(w)
 
-	t := ndjson.NewResultBuffer(w, rc, request.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(http.StatusBadRequest, "client disconnected")) })
+	t := ndjson.NewResultBuffer(w, rc, limits.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(http.StatusBadRequest, "client disconnected")) })
 	defer t.Stop()
 	maxLine := int(request.Limit(a.maxBody))
 	s := stream{
-		in:   ndjson.NewReader(r.Body, maxLine, request.Metered(r)),
+		in:   ndjson.NewReader(r.Body, maxLine, limits.Metered(r)),
 		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t,
 	}
 	s.batch = batch{api: a, out: response.NewBuffer(), written: s.endResult}
@@ -146,14 +145,14 @@ func (s *stream) endOfLines(err error) *response.Problem {
 // register registers a group of lines and writes its results.
 func (s *stream) register(ctx context.Context, group []ndjson.Line) {
 	// A group has the timeout of a request, and finishes when the client disconnects.
-	ctx, cancel := context.WithTimeoutCause(ctx, request.Timeout, response.ErrTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limits.Timeout, response.ErrTimeout)
 	defer cancel()
 	part := make([]batchItem, len(group))
 	for i, l := range group {
 		part[i] = batchItem{text: l.Text, line: l.N}
 		if l.TooLong {
 			part[i].problem = tooLong(l.N, s.maxLine)
-		} else if err := request.CheckJSON(l.Text, l.N); err != nil {
+		} else if err := jsonscan.CheckJSON(l.Text, l.N); err != nil {
 			part[i].problem = response.FromError(err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
-	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -255,11 +255,11 @@ func TestStream_GivesAGroupTheTimeoutOfARequest(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, s.send("{}\n{}\n"))
 		require.Equal(t, 503, s.result().Status)
-		require.Equal(t, request.Timeout, time.Since(began))
+		require.Equal(t, limits.Timeout, time.Since(began))
 		require.NoError(t, s.send("{}\n"))
 		require.NoError(t, s.send(""))
 		require.Len(t, s.rest(), 2)
-		require.Equal(t, request.Timeout, time.Since(began), "it is not tried again")
+		require.Equal(t, limits.Timeout, time.Since(began), "it is not tried again")
 	})
 }
 

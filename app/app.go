@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/ringback/ringback/api"
+	"github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/metrics"
 )
@@ -92,13 +94,15 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	}
 	gauges.Watch(a.dispatcher)
 	handler := api.New(api.Options{
-		Service: a.dispatcher, Token: a.options.Token, MaxBody: a.options.MaxBody, Version: a.options.Version,
-		Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(), Metrics: gauges.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load,
-		Logger: a.options.Logger,
+		Service: a.dispatcher, MaxBody: a.options.MaxBody, Version: a.options.Version,
+		Access: access.Options{
+			Token: a.options.Token, Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
+		},
+		Metrics: gauges.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
 	descriptors.log(a.options.Logger, a.options.has(RoleWorker))
-	api.BoundConnections(a.server, descriptors.api, a.options.Logger)
+	limits.BoundConnections(a.server, descriptors.api, a.options.Logger)
 	return a, nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/ringback/ringback/api"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/pool"
 )
 
@@ -59,7 +59,7 @@ func (p descriptorPlan) log(log *slog.Logger, delivers bool) {
 	}
 }
 
-// BoundConnections limits a server's connections to about bound; see api.BoundConnections.
+// BoundConnections limits a server's connections to about bound; see limits.BoundConnections.
 func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
-	api.BoundConnections(s, bound, log)
+	limits.BoundConnections(s, bound, log)
 }

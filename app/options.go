@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api"
+	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
@@ -86,7 +86,7 @@ func ParseRedisWait(text string) (RedisWait, error) {
 }
 
 // Token is the API's bearer token. It prints as [redacted].
-type Token = api.Token
+type Token = access.Token
 
 // Defaults and bounds of the options.
 const (

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/limits"
 )
 
 // settleTime is the end of the grace, reserved for recording the results of attempts in flight.
@@ -39,7 +39,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	served := make(chan struct{})
 	parts.Go(func() {
 		defer close(served)
-		end(fmt.Errorf("serve the API: %w", a.server.Serve(request.LimitHeaders(a.listener))))
+		end(fmt.Errorf("serve the API: %w", a.server.Serve(limits.LimitHeaders(a.listener))))
 	})
 	log.Info("listening", "addr", a.Addr(), "store", a.store.String(), "roles", a.options.Roles, "version", a.options.Version)
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
 )
 
@@ -49,7 +49,7 @@ func (l *Deadlines) BeginResponse(w http.ResponseWriter) {
 	_ = l.rc.SetWriteDeadline(time.Now().Add(TakeTimeout)) // an error means that there is no connection to stall
 	w.WriteHeader(http.StatusOK)
 	_ = l.rc.Flush() // the client may wait for the header before it sends
-	_ = l.rc.SetWriteDeadline(l.until.Add(request.Timeout + TakeTimeout))
+	_ = l.rc.SetWriteDeadline(l.until.Add(limits.Timeout + TakeTimeout))
 }
 
 // NextLine sets the deadline of the next line. It returns the problem that ended the stream, if any.

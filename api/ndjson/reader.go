@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/limits"
 )
 
 // A Line is a line that is not blank.
@@ -22,7 +22,7 @@ type Line struct {
 type Reader struct {
 	r        io.Reader
 	maxLine  int // bytes, without the newline
-	reserved *request.MeteredBody
+	reserved *limits.MeteredBody
 
 	// buf holds the bytes read. Those before taken were returned or are not needed; those from taken to seen contain no
 	// newline.
@@ -45,7 +45,7 @@ const (
 const byteOrderMark = "\xef\xbb\xbf"
 
 // NewReader returns a Reader of lines of at most maxLine bytes. Its memory is reserved from a request's body.
-func NewReader(r io.Reader, maxLine int, reserved *request.MeteredBody) *Reader {
+func NewReader(r io.Reader, maxLine int, reserved *limits.MeteredBody) *Reader {
 	return &Reader{r: r, maxLine: maxLine, reserved: reserved}
 }
 
@@ -183,7 +183,7 @@ func (l *Reader) makeRoom() bool {
 // continue.
 func (l *Reader) reserve(size int) bool {
 	switch {
-	case size <= request.SmallBody:
+	case size <= limits.SmallBody:
 		l.reserved.ForceReserve(int64(size))
 	case !l.reserved.Reserve(int64(size)):
 		return false

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
 )
 
@@ -27,7 +27,7 @@ type ResultBuffer struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
 	// reserved accounts for the buffer in the budget of request bodies.
-	reserved *request.MeteredBody
+	reserved *limits.MeteredBody
 	// hurry, once closed, leaves the client LastTimeout to read the rest.
 	hurry <-chan struct{}
 
@@ -44,7 +44,7 @@ type ResultBuffer struct {
 
 // NewResultBuffer starts the writer, which calls broken when it fails.
 func NewResultBuffer(
-	w http.ResponseWriter, rc *http.ResponseController, reserved *request.MeteredBody, hurry <-chan struct{}, broken func(),
+	w http.ResponseWriter, rc *http.ResponseController, reserved *limits.MeteredBody, hurry <-chan struct{}, broken func(),
 ) *ResultBuffer {
 	t := &ResultBuffer{
 		w: w, rc: rc, reserved: reserved, hurry: hurry,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -27,7 +28,7 @@ func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
 	if p := d.problem(nil); p != nil {
 		return nil, 0, p
 	}
-	for range Elements(jobs) {
+	for range jsonscan.Elements(jobs) {
 		n++
 	}
 	if n > MaxBatchJobs {

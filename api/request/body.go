@@ -10,14 +10,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/ringback/ringback/api/jsonscan"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
-)
-
-const (
-	// Timeout bounds the handling of one request, store calls included.
-	Timeout = 30 * time.Second
-	// ReadTimeout bounds the arrival of a request.
-	ReadTimeout = time.Minute
 )
 
 // slack is the bytes of a request beside the body: headers (its own and those of two callbacks), URLs and labels, with
@@ -46,20 +41,20 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	reserved := Metered(r)
-	if reserved != nil && r.ContentLength > SmallBody && !reserved.budget.fits(r.ContentLength) {
+	reserved := limits.Metered(r)
+	if r.ContentLength > limits.SmallBody && !reserved.Fits(r.ContentLength) {
 		return nil, tooManyBytes()
 	}
 	text, err := readBody(w, r, reserved, limit)
 	if err != nil {
 		return nil, err
 	}
-	return SkipSpace(text), CheckJSON(text, 1)
+	return jsonscan.SkipSpace(text), jsonscan.CheckJSON(text, 1)
 }
 
 // readBody reads a body into memory that is reserved as bytes arrive.
-func readBody(w http.ResponseWriter, r *http.Request, reserved *MeteredBody, limit int64) ([]byte, error) {
-	room := max(min(r.ContentLength+1, limit, firstRoom), 512)
+func readBody(w http.ResponseWriter, r *http.Request, reserved *limits.MeteredBody, limit int64) ([]byte, error) {
+	room := max(min(r.ContentLength+1, limit, limits.FirstRoom), 512)
 	if !reserved.Reserve(room) {
 		return nil, tooManyBytes()
 	}
@@ -75,7 +70,7 @@ func readBody(w http.ResponseWriter, r *http.Request, reserved *MeteredBody, lim
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, response.NewProblem(http.StatusRequestTimeout, fmt.Sprintf(
-				"request timeout: send the request within %v, and each part of it within %v", ReadTimeout, StallTimeout))
+				"request timeout: send the request within %v, and each part of it within %v", limits.ReadTimeout, limits.StallTimeout))
 		}
 		if err != nil {
 			return nil, readError(err)
@@ -91,15 +86,15 @@ func readBody(w http.ResponseWriter, r *http.Request, reserved *MeteredBody, lim
 			}
 			text = append(make([]byte, 0, len(text)+int(more)), text...)
 		}
-		if len(text) >= SmallBody {
-			until := time.Now().Add(StallTimeout)
-			if last := began.Add(ReadTimeout); until.After(last) {
+		if len(text) >= limits.SmallBody {
+			until := time.Now().Add(limits.StallTimeout)
+			if last := began.Add(limits.ReadTimeout); until.After(last) {
 				until = last
 			}
 			_ = rc.SetReadDeadline(until) // an error means that there is no connection
 		}
 	}
-	if len(text) >= SmallBody {
+	if len(text) >= limits.SmallBody {
 		_ = rc.SetReadDeadline(time.Time{}) // else a request that arrived late had no time left
 	}
 	return text, nil
@@ -135,6 +130,13 @@ func CheckContentType(r *http.Request) error {
 
 func tooLarge(limit int64) *response.Problem {
 	return response.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request must be at most %d B", limit))
+}
+
+// tooManyBytes returns the problem of a request for whose body the budget has no room.
+func tooManyBytes() *response.Problem {
+	p := response.Overloaded("too many request bytes in flight: retry with fewer or smaller requests")
+	p.Unread = true
+	return p
 }
 
 // readError returns the problem of a request that could not be read to its end.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -96,14 +97,14 @@ func (d *decoder) ids(at string, raw []byte) []string {
 		return nil
 	}
 	var all []string
-	for i, value := range Elements(raw) {
+	for i, value := range jsonscan.Elements(raw) {
 		if i == MaxSelectedIDs {
 			d.AddError(at, fmt.Sprintf("must be at most %d", MaxSelectedIDs))
 			return nil
 		}
 		id := ""
 		if value[0] == '"' {
-			id = unquote(value)
+			id = jsonscan.Unquote(value)
 		}
 		if !job.IsID(id) {
 			d.AddError(at+"/"+strconv.Itoa(i), "must be the id of a job")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -72,7 +73,7 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 		var few [24][]byte
 		seen := few[:0]
 		var many map[string]bool
-		for name, value := range Members(raw) {
+		for name, value := range jsonscan.Members(raw) {
 			twice := false
 			switch {
 			case len(many) > maxEntries:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )
@@ -16,7 +17,7 @@ func (d *decoder) text(at string, raw []byte) string {
 		d.wrongType(at, raw, "a string")
 		return ""
 	}
-	return unquote(raw)
+	return jsonscan.Unquote(raw)
 }
 
 // name reads a string that must not be empty.
@@ -73,7 +74,7 @@ func (d *decoder) duration(at string, raw []byte) time.Duration {
 	var err error
 	switch {
 	case raw[0] == '"':
-		span, err = job.ParseDuration(unquote(raw))
+		span, err = job.ParseDuration(jsonscan.Unquote(raw))
 	case isNumber(raw):
 		span, err = job.ParseSeconds(string(raw))
 	default:
@@ -91,7 +92,7 @@ func (d *decoder) size(at string, raw []byte) int64 {
 	if raw[0] != '"' {
 		return d.integer(at, raw)
 	}
-	n, err := job.ParseSize(unquote(raw))
+	n, err := job.ParseSize(jsonscan.Unquote(raw))
 	if err != nil {
 		d.AddError(at, err.Error())
 	}
@@ -131,7 +132,7 @@ func (d *decoder) ladder(at string, raw []byte) policy.Ladder {
 		d.wrongType(at, raw, "an array of durations")
 		return nil
 	}
-	for i, value := range Elements(raw) {
+	for i, value := range jsonscan.Elements(raw) {
 		switch {
 		case i == maxEntries:
 			return rungs
@@ -156,14 +157,14 @@ func (d *decoder) texts(at string, raw []byte) []string {
 		d.wrongType(at, raw, "an array of strings")
 		return all
 	}
-	for i, value := range Elements(raw) {
+	for i, value := range jsonscan.Elements(raw) {
 		switch {
 		case i == maxEntries:
 			return all
 		case value[0] != '"':
 			d.wrongType(at+"/"+strconv.Itoa(i), value, "a string")
 		default:
-			all = append(all, unquote(value))
+			all = append(all, jsonscan.Unquote(value))
 		}
 	}
 	return all
@@ -180,7 +181,7 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 			d.wrongType(job.JSONPointer(at, string(name)), value, "a string")
 			continue
 		}
-		all[string(name)] = unquote(value)
+		all[string(name)] = jsonscan.Unquote(value)
 	}
 	return all
 }
@@ -204,7 +205,7 @@ func (d *decoder) headers(at string, raw []byte) map[string][]string {
 func (d *decoder) header(at string, name, value []byte) []string {
 	switch value[0] {
 	case '"':
-		return []string{unquote(value)}
+		return []string{jsonscan.Unquote(value)}
 	case '[':
 		return d.texts(job.JSONPointer(at, string(name)), value)
 	default:

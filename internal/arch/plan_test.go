@@ -157,25 +157,42 @@ var plan = []row{
 		ours:   []string{"job", "policy", "store"},
 	},
 	{
+		pkg:    "api/limits",
+		reason: "bounds what clients may occupy of a process; knows neither paths nor jobs",
+		ours:   []string{"api/response"},
+	},
+	{
+		pkg:    "api/access",
+		reason: "decides which requests are served, before any of them is read",
+		ours:   []string{"api/limits", "api/response", "job"},
+	},
+	{
+		pkg:    "api/jsonscan",
+		reason: "reads JSON in place; knows no field",
+		ours:   []string{"api/response"},
+	},
+	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
-		ours:   []string{"api/response", "job", "policy", "sign", "store"},
+		ours:   []string{"api/jsonscan", "api/limits", "api/response", "job", "policy", "sign", "store"},
 	},
 	{
 		pkg:    "api/ndjson",
 		reason: "reads and writes a stream at once; knows lines and bytes, no jobs",
-		ours:   []string{"api/request", "api/response"},
+		ours:   []string{"api/limits", "api/response"},
 	},
 	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
-		ours:   []string{"api/ndjson", "api/request", "api/response", "job", "policy", "sign", "store"},
+		ours: []string{
+			"api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "job", "policy", "sign", "store",
+		},
 	},
 	{
 		pkg:    "app",
 		reason: "the composition root, the only place that knows all",
 		ours: []string{
-			"api", "api/request", "carrier", "dispatcher", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "carrier", "dispatcher", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite",
 		},
 	},

@@ -1,4 +1,4 @@
-package api
+package access
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -34,9 +35,6 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 // MarshalText hides the token from encodings.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// sum makes tokens of any length comparable in constant time.
-func (t Token) sum() [sha256.Size]byte { return sha256.Sum256([]byte(t)) }
-
 // attemptHeader is in every request that Ringback sends for a job. Jobs cannot set or remove it.
 const attemptHeader = "Ringback-Attempt"
 
@@ -50,6 +48,19 @@ func fromAttempt(header http.Header) bool {
 	return false
 }
 
+// Options select the requests that a Guard refuses.
+type Options struct {
+	// Token is required under /v1. Empty: no token.
+	Token Token
+	// Loopback serves only requests to localhost, a loopback address or one of Hosts, which prevents DNS rebinding. For
+	// listeners on loopback.
+	Loopback bool
+	// CheckHost does the same for other listeners, and allows any address. For listeners without a token.
+	CheckHost bool
+	// Hosts are more names, without a port, that Loopback and CheckHost allow.
+	Hosts []string
+}
+
 // guard refuses, in this order: requests of jobs, requests to a foreign host name (see Options), cross-origin requests,
 // and requests under /v1 without the token. Refusals are logged, at most one a second.
 //
@@ -57,15 +68,21 @@ func fromAttempt(header http.Header) bool {
 // identifies requests that come another way: from another process, a published port, address translation or a load
 // balancer.
 type guard struct {
-	next       http.Handler
-	loopback   bool
-	checkHost  bool
-	hosts      []string // lower case
-	origin     http.CrossOriginProtection
-	needsToken bool
-	token      [sha256.Size]byte
+	Options
+	next   http.Handler
+	origin http.CrossOriginProtection
 
-	unauthorized, refused limitedLog
+	unauthorized, refused limits.Log
+}
+
+// Guard returns a handler that passes on to next what it does not refuse.
+func Guard(next http.Handler, o Options, log *slog.Logger) http.Handler {
+	hosts := make([]string, len(o.Hosts))
+	for i, host := range o.Hosts {
+		hosts[i] = normalize(host)
+	}
+	o.Hosts = hosts
+	return &guard{Options: o, next: next, unauthorized: limits.Log{Logger: log}, refused: limits.Log{Logger: log}}
 }
 
 // ServeHTTP serves or refuses a request.
@@ -73,18 +90,18 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case fromAttempt(r.Header):
 		g.forbid(w, r, "a job cannot call the API")
-	case g.loopback && !toLoopback(r.Host) && !g.isAllowedHost(r.Host):
+	case g.Loopback && !toLoopback(r.Host) && !g.isAllowedHost(r.Host):
 		g.forbid(w, r, "this server listens on loopback and serves requests to localhost, 127.0.0.1, [::1] and the names in --allowed-hosts only")
-	case g.checkHost && !g.loopback && !toAddress(r.Host) && !g.isAllowedHost(r.Host):
+	case g.CheckHost && !g.Loopback && !toAddress(r.Host) && !g.isAllowedHost(r.Host):
 		g.forbid(w, r, "this server needs no token and serves requests to addresses, localhost and the names in --allowed-hosts only")
 	case g.origin.Check(r) != nil:
 		g.forbid(w, r, "cross-origin requests are refused")
-	case g.needsToken && strings.HasPrefix(r.URL.Path, "/v1/") && !g.hasToken(r):
+	case g.Token != "" && strings.HasPrefix(r.URL.Path, "/v1/") && !g.hasToken(r):
 		reason := "missing token"
 		if len(r.Header.Values("Authorization")) > 0 {
 			reason = "wrong token"
 		}
-		g.unauthorized.warn("authentication failed", requestAttrs(r, "reason", reason)...)
+		g.unauthorized.Warn("authentication failed", requestAttrs(r, "reason", reason)...)
 		closeUnread(w, r)
 		w.Header().Set("WWW-Authenticate", `Bearer realm="ringback"`)
 		response.NewProblem(http.StatusUnauthorized, "send the header Authorization: Bearer <token>").Write(w)
@@ -95,7 +112,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // forbid answers 403.
 func (g *guard) forbid(w http.ResponseWriter, r *http.Request, reason string) {
-	g.refused.warn("request refused", requestAttrs(r, "host", cut(r.Host), "reason", reason)...)
+	g.refused.Warn("request refused", requestAttrs(r, "host", cut(r.Host), "reason", reason)...)
 	closeUnread(w, r)
 	response.NewProblem(http.StatusForbidden, reason).Write(w)
 }
@@ -103,7 +120,7 @@ func (g *guard) forbid(w http.ResponseWriter, r *http.Request, reason string) {
 // closeUnread makes net/http close the connection instead of reading the rest of a refused request.
 func closeUnread(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
-		w.Header()["Connection"] = closeIt
+		w.Header().Set("Connection", "close")
 	}
 }
 
@@ -123,7 +140,7 @@ func cut(text string) string {
 
 // isAllowedHost reports whether a Host is in Options.Hosts.
 func (g *guard) isAllowedHost(host string) bool {
-	return slices.Contains(g.hosts, strings.ToLower(strings.TrimSuffix(hostOf(host), ".")))
+	return slices.Contains(g.Hosts, normalize(hostOf(host)))
 }
 
 // hasToken reports whether a request carries the token.
@@ -132,8 +149,8 @@ func (g *guard) hasToken(r *http.Request) bool {
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
-	sum := Token(strings.TrimSpace(token)).sum()
-	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
+	given, wanted := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(g.Token)) // of one length
+	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1
 }
 
 // toLoopback reports whether a Host is localhost or a loopback address, with any port. No foreign DNS server can serve a
@@ -151,9 +168,10 @@ func toAddress(host string) bool {
 	return ok || isLocalhost(name)
 }
 
-func isLocalhost(name string) bool {
-	return strings.EqualFold(strings.TrimSuffix(name, "."), "localhost")
-}
+func isLocalhost(name string) bool { return normalize(name) == "localhost" }
+
+// normalize returns a host name in lower case, without the dot at its end.
+func normalize(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 // addressOf parses a host that is an address.
 func addressOf(name string) (netip.Addr, bool) {

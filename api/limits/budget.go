@@ -1,12 +1,10 @@
-package request
+package limits
 
 import (
 	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"github.com/ringback/ringback/api/response"
 )
 
 // Bounds of request bodies in memory, over all requests of the process. Decoding a body and sending it to the store take
@@ -18,14 +16,21 @@ const (
 	SmallBytes = 16 << 20
 	// SmallBody is the size up to which a body counts as small.
 	SmallBody = 64 << 10
-	// firstRoom is reserved before the first byte arrives.
-	firstRoom = 4 << 10
+	// FirstRoom is reserved before the first byte arrives.
+	FirstRoom = 4 << 10
+)
+
+const (
+	// Timeout bounds the handling of one request, store calls included.
+	Timeout = 30 * time.Second
+	// ReadTimeout bounds the arrival of a request.
+	ReadTimeout = time.Minute
 	// StallTimeout bounds the wait for the next bytes of a large body.
 	StallTimeout = 10 * time.Second
 )
 
 // A BodyBudget bounds the bytes of request bodies in memory. Bytes are reserved as they arrive, so a silent client holds
-// at most firstRoom. It is safe for concurrent use.
+// at most FirstRoom. It is safe for concurrent use.
 type BodyBudget struct {
 	large, all int64 // bounds of large bodies, and of all bodies
 	used       atomic.Int64
@@ -57,14 +62,16 @@ func (b *BodyBudget) Meter(body io.ReadCloser) *MeteredBody {
 	return &MeteredBody{ReadCloser: body, budget: b}
 }
 
-// fits reports whether n bytes could be reserved now.
-func (b *BodyBudget) fits(n int64) bool { return b.used.Load()+n <= b.bound(n) }
-
 // A MeteredBody is a request's body with the bytes reserved for it. Methods of a nil one reserve nothing.
 type MeteredBody struct {
 	io.ReadCloser
 	budget   *BodyBudget
 	reserved atomic.Int64
+}
+
+// Fits reports whether the budget has room for a body of n bytes.
+func (m *MeteredBody) Fits(n int64) bool {
+	return m == nil || m.budget.used.Load()+n <= m.budget.bound(n)
 }
 
 // Reserve reserves n bytes. It reports false when the budget is used up.
@@ -117,11 +124,4 @@ func (b *BodyBudget) ReserveAnswer(size int64) (*MeteredBody, bool) {
 func Metered(r *http.Request) *MeteredBody {
 	m, _ := r.Body.(*MeteredBody)
 	return m
-}
-
-// tooManyBytes returns the problem of a request for whose body the budget has no room.
-func tooManyBytes() *response.Problem {
-	p := response.Overloaded("too many request bytes in flight: retry with fewer or smaller requests")
-	p.Unread = true
-	return p
 }

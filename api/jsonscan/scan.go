@@ -1,4 +1,7 @@
-package request
+// Package jsonscan reads JSON in place: members and elements are parts of the text, byte for byte.
+//
+// CheckJSON refuses invalid text with a *response.Problem. The other functions take text that it has accepted.
+package jsonscan
 
 import (
 	"bytes"
@@ -60,7 +63,7 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 			end := valueEnd(rest)
 			name := rest[1 : end-1]
 			if bytes.IndexByte(name, '\\') >= 0 {
-				name = []byte(unquote(rest[:end]))
+				name = []byte(Unquote(rest[:end]))
 			}
 			rest = SkipSpace(rest[end:])
 			rest = SkipSpace(rest[1:]) // the colon
@@ -145,8 +148,8 @@ func stringEnd(text []byte, from int) int {
 	return len(text)
 }
 
-// unquote returns the text of a JSON string.
-func unquote(raw []byte) string {
+// Unquote returns the text of a JSON string.
+func Unquote(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1])
 	}

@@ -1,4 +1,4 @@
-package api
+package limits
 
 import (
 	"container/list"
@@ -17,7 +17,7 @@ import (
 // least 1.
 func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	c := &connections{maxBusy: bound, maxOpen: bound + bound/8 + 1, next: s.Handler, open: make(map[net.Conn]*connection)}
-	c.evicted.log, c.refused.log = log, log
+	c.evicted.Logger, c.refused.Logger = log, log
 	if c.next == nil {
 		c.next = http.DefaultServeMux
 	}
@@ -45,7 +45,7 @@ type connections struct {
 	maxOpen int // connections
 	next    http.Handler
 
-	evicted, refused limitedLog
+	evicted, refused Log
 
 	mu   sync.Mutex
 	open map[net.Conn]*connection
@@ -73,7 +73,7 @@ func (c *connections) add(conn net.Conn) *connection {
 		if longest, ok := c.idle.Front().Value.(*connection); ok {
 			c.drop(longest)
 			_ = longest.conn.Close()
-			c.evicted.warn("too many connections, closing the ones idle for longest", "max", c.maxBusy)
+			c.evicted.Warn("too many connections, closing the ones idle for longest", "max", c.maxBusy)
 		}
 	}
 	return added
@@ -127,8 +127,8 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.end(of)
 	if !c.begin(of) && !isMonitoring(r) {
-		c.refused.warn("too many requests in flight, answering 503", "max", c.maxBusy)
-		w.Header()["Connection"] = closeIt
+		c.refused.Warn("too many requests in flight, answering 503", "max", c.maxBusy)
+		w.Header().Set("Connection", "close")
 		response.NewProblem(http.StatusServiceUnavailable, "too many requests in flight, retry").Write(w)
 		return
 	}
