@@ -54,7 +54,7 @@ func (n storeName) open(ctx context.Context, o Options) (store.Store, policy.Top
 	defaults := policy.Builtin()
 	if n.file == "" {
 		s, err := redis.Open(ctx, redis.Options{
-			URL: n.url, Shards: o.Shards, Prefix: o.RedisPrefix, Wait: o.RedisWait, Defaults: defaults, Logger: o.Logger,
+			URL: n.url, Shards: o.Shards, Prefix: o.RedisPrefix, Wait: o.RedisWait, Limits: defaults.Limits(), Logger: o.Logger,
 		})
 		if err != nil {
 			return nil, policy.Topic{}, fmt.Errorf("open the store %s: %w", n, err)
@@ -62,7 +62,7 @@ func (n storeName) open(ctx context.Context, o Options) (store.Store, policy.Top
 		return s, defaults, nil
 	}
 	defaults = sqlite.Defaults(defaults)
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: n.file, Defaults: defaults, Logger: o.Logger})
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: n.file, Limits: defaults.Limits(), Logger: o.Logger})
 	if err != nil {
 		return nil, policy.Topic{}, fmt.Errorf("open the store %s: %w", n, err)
 	}

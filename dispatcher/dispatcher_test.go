@@ -199,7 +199,7 @@ func onStores(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Run("sqlite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "ringback.db")
 		synctest.Test(t, func(t *testing.T) {
-			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Defaults: policy.Builtin(), Logger: quiet})
+			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Limits: policy.Builtin().Limits(), Logger: quiet})
 			require.NoError(t, err)
 			test(t, s)
 		})

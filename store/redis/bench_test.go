@@ -73,7 +73,7 @@ func BenchmarkClaimAndSettle(b *testing.B) {
 }
 
 func claimAndSettle(b *testing.B, lanes, callers int) {
-	s := open(b, Options{URL: redistest.Start(b).URL(), Defaults: policy.Topic{LaneConcurrency: 1000}})
+	s := open(b, Options{URL: redistest.Start(b).URL(), Limits: policy.Limits{Concurrency: 1000}})
 	id := 0
 	for done := 0; done < b.N+callers*batch; done += batch {
 		insert(b, s, bulk(&id, lanes, 0)...)
@@ -116,7 +116,7 @@ func BenchmarkClaimManyLanes(b *testing.B) {
 	const lanes, perClaim = 1000, 500
 	for _, beyond := range []bool{false, true} {
 		b.Run(fmt.Sprintf("beyond-limit=%t", beyond), func(b *testing.B) {
-			s := open(b, Options{URL: redistest.Start(b).URL(), Defaults: policy.Topic{LaneConcurrency: 1}})
+			s := open(b, Options{URL: redistest.Start(b).URL(), Limits: policy.Limits{Concurrency: 1}})
 			id, owner := 0, store.NewLeaseOwner()
 			for done := 0; done < b.N+10*lanes; done += batch {
 				insert(b, s, bulk(&id, lanes, 0)...)

@@ -16,7 +16,7 @@ import (
 func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
 	url := redistest.Start(t).URL()
 	for most, want := range [][]string{{"again", "dead"}, {"again", "dead", "done-3"}} {
-		s := open(t, Options{URL: url, Defaults: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(most))}}})
+		s := open(t, Options{URL: url, Limits: policy.Limits{KeepDelivered: policy.Retention{Max: new(int64(most))}}})
 		require.NoError(t, s.client.FlushAll(t.Context()).Err())
 		insert(t, s, entry("done-1"), entry("again"), entry("done-2"), entry("dead"), entry("released"), entry("done-3"))
 		verdicts := map[string]policy.Verdict{
@@ -47,8 +47,8 @@ func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
 
 // One item takes its attempt from a job of which nothing is kept: the record of its neighbour stays.
 func TestAJobThatIsNotKeptTakesNoOtherRecordWithIt(t *testing.T) {
-	none := policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}}
-	s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: none})
+	none := policy.Limits{KeepDelivered: policy.Retention{Max: new(int64(0))}}
+	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: none})
 	insert(t, s, entry("a"), entry("b"))
 	h := claimAll(t, s, 2).Jobs
 	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("b"))
@@ -63,7 +63,7 @@ func TestAJobThatIsNotKeptTakesNoOtherRecordWithIt(t *testing.T) {
 
 // A claim that finds jobs held by another does not forget which lease runs out first.
 func TestAClaimKeepsTheFirstLapseOfItsQueue(t *testing.T) {
-	s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: policy.Topic{LaneConcurrency: 5}})
+	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: 5}})
 	short, long := entry("a"), entry("b")
 	short.Timeout, long.Timeout = time.Second, time.Hour
 	insert(t, s, short, long)
@@ -88,7 +88,7 @@ func TestAQueueIsLookedAtThoughTheClaimAfterItsSettlementDoesNotCome(t *testing.
 		"a due job": {limit: 5, verdict: policy.Verdict{Kind: policy.Again, Wait: 100 * time.Millisecond}, jobs: []string{"a"}, within: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: policy.Topic{LaneConcurrency: test.limit}})
+			s := open(t, Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: test.limit}})
 			for _, id := range test.jobs {
 				insert(t, s, entry(id))
 			}

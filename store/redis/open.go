@@ -22,8 +22,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err //nolint:wrapcheck // it names the URL and the rule
 	}
 	s := &Store{
-		runner: &runner{client: connect.New(address, o.Wait, o.Logger), log: o.Logger, defaults: layout.FormatLimits(0, o.Defaults.Limits())},
-		prefix: o.Prefix, limits: o.Defaults.Limits(),
+		runner: &runner{client: connect.New(address, o.Wait, o.Logger), log: o.Logger, defaults: layout.FormatLimits(0, o.Limits)},
+		prefix: o.Prefix, limits: o.Limits,
 		lanesAtOnce: repairLanes, endedAtOnce: repairLists, me: string(store.NewToken()), elapsed: o.elapsed,
 	}
 	if err := s.open(ctx, o.Shards); err != nil {

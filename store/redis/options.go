@@ -21,8 +21,8 @@ type Options struct {
 	// Wait is for what the answer to a registration, edit, cancellation, revival, policy, alarm or a lane's settings waits,
 	// beyond Redis having taken it; zero: nothing.
 	Wait connect.Wait
-	// Defaults is the complete policy under every topic's; the zero value takes policy.Builtin().
-	Defaults policy.Topic
+	// Limits are those of topics without a policy; unset fields take those of policy.Builtin().
+	Limits policy.Limits
 	// Prefix begins every key; empty: "rb". Up to 64 letters, digits, '.', '_' and '-'.
 	Prefix string
 	// Logger hears warnings about the server's settings; nil: slog.Default().
@@ -68,6 +68,6 @@ func (o *Options) check() error {
 		start := time.Now()
 		o.elapsed = func() time.Duration { return time.Since(start) }
 	}
-	o.Defaults = o.Defaults.WithDefaults(policy.Builtin())
+	o.Limits = o.Limits.Over(policy.Builtin().Limits())
 	return nil
 }

@@ -83,7 +83,7 @@ func TestRepair_RemovesTheOwnerOfAQueueWhoseLeaseItRestores(t *testing.T) {
 func TestForget_RemovesTheOwnerOfALane(t *testing.T) {
 	clock := newClock(t)
 	o := clock.options()
-	o.Defaults = policy.Topic{LaneConcurrency: 1}
+	o.Limits = policy.Limits{Concurrency: 1}
 	s := open(t, o)
 	repairAll(t, s, 0)
 	insert(t, s, entry("a"), entry("b"))

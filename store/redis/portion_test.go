@@ -14,7 +14,7 @@ import (
 
 // Records are read in portions: whatever their sizes, jobs come in order, each once, as many as there is room for.
 func TestAClaimTakesInOrderWhatItHasRoomForWhateverTheSizes(t *testing.T) {
-	s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: policy.Topic{LaneConcurrency: store.MaxBatch}})
+	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: store.MaxBatch}})
 	sizes := []int{10, 20, 100 << 10, 0, 200 << 10, 64, 30 << 10}
 	const jobs = 300
 	entries := make([]store.NewJob, jobs)

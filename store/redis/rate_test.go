@@ -74,7 +74,7 @@ func together(t *testing.T, stores []*Store, do func(s *Store) error) {
 
 // three are stores of one server, as three processes have them.
 func three(t *testing.T) []*Store {
-	o := Options{URL: redistest.Start(t).URL(), Defaults: policy.Topic{LaneConcurrency: 1000}}
+	o := Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: 1000}}
 	return []*Store{open(t, o), open(t, o), open(t, o)}
 }
 

@@ -19,7 +19,7 @@ import (
 func openBench(b *testing.B) *Store {
 	defaults := Defaults(policy.Builtin())
 	defaults.LaneConcurrency = 10_000
-	s, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "jobs.db"), Defaults: defaults})
+	s, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "jobs.db"), Limits: defaults.Limits()})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, s.Close()) })
 	return s

@@ -34,7 +34,7 @@ func inLane(name, id string, delay time.Duration) store.NewJob {
 
 func TestAgenda_MovesForTheNextJobOfAFreedLane(t *testing.T) {
 	o := options(t)
-	o.Defaults.LaneConcurrency = 1
+	o.Limits.Concurrency = 1
 	s, _ := clocked(t, o)
 	insert(t, s, entry("a", 0), entry("b", 300*time.Millisecond))
 	h := claimUp(t, s, 1)[0]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/storetest"
@@ -52,7 +53,7 @@ func underTest(t *testing.T) storetest.Engine {
 	}
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return storetest.Engine{
-		Store: reopen(), Defaults: o.Defaults,
+		Store: reopen(), Defaults: Defaults(policy.Builtin()),
 		Now:     func() time.Time { return time.Unix(0, c.wall.Load()).UTC() },
 		Advance: c.pass, Step: func(d time.Duration) { c.wall.Add(int64(d)) },
 		Reopen: func() store.Store {

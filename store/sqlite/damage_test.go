@@ -203,7 +203,7 @@ func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)
 			log := logging(&o)
-			o.Defaults.KeepDelivered.Max = new(int64(1))
+			o.Limits.KeepDelivered.Max = new(int64(1))
 			s, c := clocked(t, o)
 			insert(t, s, numbered("job", 4, 0)...)
 			jobs := claimUp(t, s, 4)

@@ -111,7 +111,7 @@ func TestWriter_SyncsDurableCallsOnly(t *testing.T) {
 
 func TestSweep_GivesFreePagesBackAfterRetention(t *testing.T) {
 	o := options(t)
-	o.Defaults.KeepDelivered.Max = new(int64(1))
+	o.Limits.KeepDelivered.Max = new(int64(1))
 	s := opened(t, o)
 	for i := range 20 {
 		entries := bulky(string(rune('a'+i)), 100, 10_000)
@@ -147,8 +147,8 @@ func freePages(t *testing.T, s *Store) int64 {
 
 func TestSweep_GivesFreePagesBackAfterSettlements(t *testing.T) {
 	o := options(t)
-	o.Defaults.KeepDelivered.Max = new(int64(0))
-	o.Defaults.LaneConcurrency = 1000
+	o.Limits.KeepDelivered.Max = new(int64(0))
+	o.Limits.Concurrency = 1000
 	s := opened(t, o)
 	for i := range 10 {
 		entries := bulky(string(rune('a'+i)), 100, 10_000)

@@ -68,7 +68,7 @@ func TestClaim_ReadsPastLeasedJobs(t *testing.T) {
 
 func TestLeases_TakeSeveralRowsWhenThereAreMany(t *testing.T) {
 	o := options(t)
-	o.Defaults.LaneConcurrency = 1000
+	o.Limits.Concurrency = 1000
 	s := opened(t, o)
 	insert(t, s, numbered("job", 2*batchJobs+1, 0)...)
 	jobs := claimUp(t, s, 2*batchJobs+1)
@@ -84,7 +84,7 @@ func TestLeases_TakeSeveralRowsWhenThereAreMany(t *testing.T) {
 
 func TestList_PagesRunningJobsAndShowsThemNotAsReady(t *testing.T) {
 	o := options(t)
-	o.Defaults.LaneConcurrency = 100
+	o.Limits.Concurrency = 100
 	s := opened(t, o)
 	var want []string
 	for _, name := range []string{"a", "b"} {

@@ -139,7 +139,7 @@ func TestSweep_RemovesUnreadableJobs(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
-	o.Defaults.KeepDelivered.Max = new(int64(0))
+	o.Limits.KeepDelivered.Max = new(int64(0))
 	s = opened(t, o)
 	swept, err := s.Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)

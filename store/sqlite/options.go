@@ -15,8 +15,8 @@ type Options struct {
 	// Path of the database file; it is made when it is missing, its folder is not. Two files beside it belong to it
 	// (-wal, -shm) and a third keeps other processes away (.lock).
 	Path string
-	// Defaults is the complete policy (every field set) that a topic's own lies over; see Defaults.
-	Defaults policy.Topic
+	// Limits are those of topics without a policy, every field set but Rate; see Defaults.
+	Limits policy.Limits
 	// Logger gets faults that no caller sees; nil: slog.Default().
 	Logger *slog.Logger
 	// Now is the store's clock; nil: time.Now. Leases follow its monotonic reading where it has one.
@@ -31,7 +31,7 @@ const (
 	keepMax int64         = 1_000_000
 )
 
-// Defaults returns base with this engine's retention: 7 days and 1,000,000 jobs, delivered and dead alike. Its bounds in bytes
+// Defaults returns a policy with this engine's retention: 7 days and 1,000,000 jobs, delivered and dead alike. Its bounds in bytes
 // stay.
 func Defaults(base policy.Topic) policy.Topic {
 	for _, keep := range []*policy.Retention{&base.KeepDelivered, &base.KeepDead} {
@@ -47,15 +47,12 @@ func (o Options) validate() error {
 	if o.Path == "" {
 		faults = append(faults, errors.New("the path is empty"))
 	}
-	d := o.Defaults
+	d := o.Limits
 	for _, field := range []struct {
 		name    string
 		missing bool
 	}{
-		{"ladder", len(d.Ladder) == 0},
-		{"jitter", d.Jitter == nil},
-		{"timeout", d.Timeout <= 0},
-		{"lane_concurrency", d.LaneConcurrency <= 0},
+		{"lane_concurrency", d.Concurrency <= 0},
 		{"keep_delivered", incomplete(d.KeepDelivered)},
 		{"keep_dead", incomplete(d.KeepDead)},
 		{"id_window", d.IDWindow == nil},

@@ -52,7 +52,7 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 	}
 	s := &Store{
 		log:      cmp.Or(o.Logger, slog.Default()),
-		defaults: o.Defaults.Limits(),
+		defaults: o.Limits,
 		clock:    now,
 		wakeups:  newWakeups(),
 		mem:      newMemory(),

@@ -178,7 +178,7 @@ func TestThrottle_SurvivesTheProcess(t *testing.T) {
 	require.Len(t, claimUp(t, second, 4), 1, "a probe")
 
 	// Also where nothing waits, and no job is left.
-	o.Defaults.KeepDelivered.Max = new(int64(0))
+	o.Limits.KeepDelivered.Max = new(int64(0))
 	o.Path = filepath.Join(t.TempDir(), "jobs.db")
 	s, c = clockedAt(t, o, c.ms.Load())
 	insert(t, s, entry("only", 0))

@@ -98,7 +98,7 @@ func TestWakeups_AreRepeatedWhenTheWallClockJumps(t *testing.T) {
 func TestStore_RunsInFakeTime(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := Open(t.Context(), Options{Path: filepath.Join(folder, "jobs.db"), Defaults: Defaults(policy.Builtin())})
+		s, err := Open(t.Context(), Options{Path: filepath.Join(folder, "jobs.db"), Limits: Defaults(policy.Builtin()).Limits()})
 		require.NoError(t, err)
 		start := time.Now()
 		insert(t, s, entry("a", 25*time.Hour))

@@ -77,8 +77,8 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 
 func TestSweep_RemovesEveryLaneAndTopicThatIsUnused(t *testing.T) {
 	o := options(t)
-	o.Defaults.KeepDelivered.Max = new(int64(0)) // so that a job is gone with its end
-	o.Defaults.IDWindow = new(time.Duration(0))
+	o.Limits.KeepDelivered.Max = new(int64(0)) // so that a job is gone with its end
+	o.Limits.IDWindow = new(time.Duration(0))
 	s, c := clocked(t, o)
 	const topics, limit = 30, 10
 	for i := range topics {

@@ -22,7 +22,7 @@ import (
 // TestNote_PassesThroughAPIAndStore is compiled by TestNewField_TouchesFiveFiles only, with the field that it adds.
 func TestNote_PassesThroughAPIAndStore(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	onSQLite, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "test.db"), Defaults: policy.Builtin(), Logger: quiet})
+	onSQLite, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "test.db"), Limits: policy.Builtin().Limits(), Logger: quiet})
 	require.NoError(t, err)
 	onRedis, err := redis.Open(t.Context(), redis.Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: quiet})
 	require.NoError(t, err)
