@@ -272,3 +272,35 @@ func TestProcesses_HoldALanesConcurrencyLimit(t *testing.T) {
 		require.Len(t, g.peaks(bySender), processes, "all processes work")
 	})
 }
+
+// Quick receivers have jobs claimed ahead by a process that has a lane alone. More processes serve the lanes than one of them
+// has workers for, so that they share and leave lanes all the time. One is killed and started again.
+func TestProcesses_HoldTheLimitOfLanesTheyClaimAheadFrom(t *testing.T) {
+	onRedis(t, func(t *testing.T, store string) {
+		const (
+			processes = 3
+			limit     = 10
+			lanes     = 3
+			rounds    = 8
+			jobs      = 900 // of a round
+		)
+		g := newGauge(t)
+		all := fleet(t, processes, store, obj{"workers": 12, "lane_concurrency": limit, "timeout": "500ms", "ladder": []string{"100ms"}})
+		for round := range rounds {
+			backlog(t, all[0], g, lanes, jobs, time.Duration(1+round%3)*2*time.Millisecond)
+			<-time.After(time.Duration(round%4) * 150 * time.Millisecond)
+			switch round {
+			case 3:
+				all[1].kill()
+			case 5:
+				all[1] = startNth(t, 1, store)
+			}
+		}
+		require.Eventually(t, func() bool { return count(t, all[0]).Delivered == rounds*jobs }, time.Minute, 20*time.Millisecond,
+			"every job must be delivered")
+		t.Logf("at most in flight %v, %v", g.peaks(byLane), g.peaks(bySender))
+		for lane, most := range g.peaks(byLane) {
+			require.LessOrEqual(t, most, limit, "attempts at once to %s", lane)
+		}
+	})
+}
