@@ -164,7 +164,7 @@ func TestBodyBudget_BoundsUnreadAnswers(t *testing.T) {
 	w := call(t, h, http.MethodGet, "/v1/jobs/a", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
-	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/jobs/a/run", "").Code, "what is done is answered")
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/jobs/a/run", "").Code, "a completed call has a response")
 	require.Equal(t, budget.Large(), budget.InUse())
 }
 

@@ -16,19 +16,19 @@ import (
 func TestCallback_IsAURLOrAnObject(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
-	w := call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a", "on_delivered": "https://a.example/told", "on_dead": {"url": "https://b.example/told",
+	w := call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a", "on_delivered": "https://a.example/callback", "on_dead": {"url": "https://b.example/callback",
 		"method": "PUT", "headers": {"authorization": "Bearer hunter2", "X-A": ["1", "2"]}, "retries": 0, "timeout": "5s", "include": ["body", "query"]}}`)
 	require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
-	require.Equal(t, &policy.Callback{URL: "https://a.example/told"}, f.news[0].OnDelivered)
+	require.Equal(t, &policy.Callback{URL: "https://a.example/callback"}, f.news[0].OnDelivered)
 	require.Equal(t, &policy.Callback{
-		URL: "https://b.example/told", Method: "PUT", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1", "2"}},
+		URL: "https://b.example/callback", Method: "PUT", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1", "2"}},
 		Retries: new(0), Timeout: 5 * time.Second, Include: []string{"body", "query"},
 	}, f.news[0].OnDead)
 	require.NotContains(t, w.Body.String(), "hunter2")
 	got := decodeResponse(t, w)
-	require.Equal(t, map[string]any{"url": "https://a.example/told", "method": "POST"}, got["on_delivered"], "answers give the object")
+	require.Equal(t, map[string]any{"url": "https://a.example/callback", "method": "POST"}, got["on_delivered"], "responses have the object")
 	require.Equal(t, map[string]any{
-		"url": "https://b.example/told", "method": "PUT", "headers": map[string]any{"Authorization": "[redacted]", "X-A": []any{"1", "2"}},
+		"url": "https://b.example/callback", "method": "PUT", "headers": map[string]any{"Authorization": "[redacted]", "X-A": []any{"1", "2"}},
 		"retries": 0.0, "timeout": "5s", "include": []any{"body", "query"},
 	}, got["on_dead"])
 

@@ -101,7 +101,7 @@ func FuzzPolicy(f *testing.F) {
 			require.Empty(t, job.ValidateTopic(stored))
 			shown := settingsOf(t, w.Body.Bytes())
 			again := call(t, handlerOf(service), http.MethodPut, "/v1/topics/a", shown)
-			require.Equal(t, http.StatusOK, again.Code, "what is shown can be put back: %s", again.Body)
+			require.Equal(t, http.StatusOK, again.Code, "a response can be put back: %s", again.Body)
 			require.JSONEq(t, shown, settingsOf(t, again.Body.Bytes()), "and changes nothing")
 		}
 	})
@@ -140,7 +140,7 @@ func FuzzLane(f *testing.F) {
 			require.Empty(t, job.ValidateLane(stored))
 			require.Len(t, stored.Secrets, 1)
 			again := call(t, handlerOf(service), http.MethodPut, "/v1/topics/a/lanes/b", settingsOf(t, w.Body.Bytes()))
-			require.Equal(t, http.StatusOK, again.Code, "what is shown can be put back: %s", again.Body)
+			require.Equal(t, http.StatusOK, again.Code, "a response can be put back: %s", again.Body)
 			require.Equal(t, stored, service.own["a/b"].Settings, "and changes nothing")
 		}
 	})

@@ -149,8 +149,8 @@ var golden = []struct {
 	status         int
 }{
 	{"job_created", "Job", "POST", "/v1/jobs", `{"id": "new", "topic": "t", "url": "http://a.example/", "body":  [ 1 ],
-		"delay": "90s", "headers": {"cookie": "s=1"}, "labels": {"a": "b"}, "on_delivered": "https://b.example/told",
-		"on_dead": {"url": "https://b.example/told", "headers": {"x-token": "hunter2", "x-a": ["1"]}, "retries": 0, "include": []}}`, 201},
+		"delay": "90s", "headers": {"cookie": "s=1"}, "labels": {"a": "b"}, "on_delivered": "https://b.example/callback",
+		"on_dead": {"url": "https://b.example/callback", "headers": {"x-token": "hunter2", "x-a": ["1"]}, "retries": 0, "include": []}}`, 201},
 	{"job_dead", "Job", "GET", "/v1/jobs/dead", "", 200},
 	{"job_text", "Job", "GET", "/v1/jobs/running", "", 200},
 	{"job_bytes", "Job", "GET", "/v1/jobs/plain", "", 200},

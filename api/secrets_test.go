@@ -41,7 +41,7 @@ func TestAddSecret_TakesOrGeneratesOneAndShowsItOnce(t *testing.T) {
 			text, _ := got["secret"].(string)
 			id, _ := got["id"].(string)
 			require.True(t, strings.HasPrefix(text, c.prefix), c.body)
-			require.Equal(t, f.text[id], text, "what is shown is what signs")
+			require.Equal(t, f.text[id], text, "the shown secret signs")
 			secret, err := sign.ParseSecret(text)
 			require.NoError(t, err)
 			require.Equal(t, secret.ID(), id)

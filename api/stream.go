@@ -24,7 +24,7 @@ import (
 // The handler reads and registers; the buffer's goroutine writes. So a client may wait for each result, or send all jobs
 // before it reads any. Memory is bounded by the longest line, a group of lines and the buffer.
 //
-// The status is sent before the first line is read. A stream that ends early says why in its last line.
+// The status is sent before the first line is read. The last line of a stream that ends early is the reason.
 func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	rc := http.NewResponseController(w)
 	// Without it HTTP/1.1 reads the whole request before it answers. Other protocols need no such call.

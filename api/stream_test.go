@@ -181,7 +181,7 @@ func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 		sends("e", 503, 1)
 		fails(nil)
 		time.Sleep(storeRetryAfter - 1)
-		sends("f", 503, 0) // each failure begins a rest of its own
+		sends("f", 503, 0) // each failure starts a new pause
 		time.Sleep(time.Nanosecond)
 		for _, id := range []string{"g", "h", "i"} {
 			sends(id, 201, 1)

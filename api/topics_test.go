@@ -30,7 +30,7 @@ func TestPutTopic_SetsTheWholePolicy(t *testing.T) {
 
 	w = call(t, h, http.MethodPut, "/v1/topics/order.close", `{}`)
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Equal(t, policy.Topic{Paused: true}, f.topics["order.close"].Policy, "what is left out takes its default, but a pause stays")
+	require.Equal(t, policy.Topic{Paused: true}, f.topics["order.close"].Policy, "omitted fields take their defaults, but a pause stays")
 	require.EqualValues(t, 2, decodeResponse(t, w)["revision"])
 }
 

@@ -49,7 +49,7 @@ func insert(t *testing.T, s store.Store, id string, delay time.Duration) {
 	require.NoError(t, err)
 }
 
-// claim takes what is ready.
+// claim claims the ready jobs.
 func claim(t *testing.T, s store.Store) []store.ClaimedJob {
 	t.Helper()
 	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{

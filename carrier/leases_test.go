@@ -24,7 +24,7 @@ func TestClock_JumpAheadExpiresNoLeaseForAMargin(t *testing.T) {
 		require.False(t, l.isHeld())
 
 		clock = clock.Add(time.Minute)
-		require.True(t, l.plausibleNow().Before(clock), "leases that end after what is plausible stay, even in the move that sees the jump")
+		require.True(t, l.plausibleNow().Before(clock), "leases that end after the plausible time stay, also in the round of the jump")
 		l.observe(clock)
 		for range 5 {
 			require.True(t, l.isHeld())

@@ -205,7 +205,7 @@ func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 			settleAll(t, m, claim(t, m))
 		}
 		s.set(-1, false)
-		time.Sleep(15 * time.Second) // what is silent answers now
+		time.Sleep(15 * time.Second) // the hanging shard responds now
 	})
 }
 

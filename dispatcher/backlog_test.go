@@ -263,7 +263,7 @@ func TestBacklog_FluctuationSendsOneCallback(t *testing.T) {
 	})
 }
 
-// What tells of a backlog of callbacks is a callback itself: it would tell of itself for ever.
+// A callback about a backlog of callbacks would add to that backlog.
 func TestBacklog_OfCallbacksSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
@@ -285,7 +285,7 @@ func TestBacklog_OfCallbacksSendsNothing(t *testing.T) {
 	})
 }
 
-// Whoever leads when an alarm is taken away may not be the one who raised it.
+// The leader that clears an alarm may be another process than the one that raised it.
 func TestBacklog_AlarmRemovedWithoutALeaderResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}

@@ -161,7 +161,7 @@ func TestCallback_Body(t *testing.T) {
 		require.Equal(t, job.KindCallback, made.Kind)
 		require.Equal(t, "close-4711", made.Origin)
 		require.Equal(t, map[string]string{job.LabelTopic: "orders"}, made.Labels)
-		require.Len(t, made.History, 1, "it has a record of its own")
+		require.Len(t, made.History, 1, "it has a history")
 	})
 }
 
@@ -403,7 +403,7 @@ func (s *crashingStore) decide(method string) storetest.Fault {
 	return storetest.None
 }
 
-// Wherever the process is cut off between the settlement and the callback's delivery, the next one tells once.
+// After a crash anywhere between the settlement and the callback's delivery, the next process sends one callback.
 func TestCallback_IsSentOnceAfterACrash(t *testing.T) {
 	cuts := map[string]func(method string, took bool) bool{
 		"after the settlement":            func(m string, took bool) bool { return m == "Settle" && took },

@@ -138,7 +138,7 @@ func TestDelivery_IsMadeWhenDueAndNotBefore(t *testing.T) {
 		calls := rec.calls()
 		require.Len(t, calls, 1)
 		require.GreaterOrEqual(t, calls[0].at.Sub(began), 90*time.Second)
-		require.Less(t, calls[0].at.Sub(began), 90*time.Second+10*time.Millisecond, "the carrier sleeps to the moment, not by a rhythm")
+		require.Less(t, calls[0].at.Sub(began), 90*time.Second+10*time.Millisecond, "the carrier sleeps until the due time, not for an interval")
 		require.Equal(t, []byte(`{"order":4711}`), calls[0].Body)
 		require.Equal(t, "shop.example:443", calls[0].Queue.Lane)
 		got := r.get(t, made.Ref())

@@ -386,7 +386,7 @@ func TestRegister_LooksUpIDsOnOtherShardsInOneCall(t *testing.T) {
 	})
 }
 
-// two processes, nobody full: an insert through the one that does not lead
+// Two processes with free workers: an insert by the one that does not lead.
 func TestWakeups_ReachAnotherProcesssCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})

@@ -348,7 +348,7 @@ func TestSeal_JobsWaitForTheKeyOfTheirHeaders(t *testing.T) {
 			p.Headers = map[string][]string{"X-Topic-Key": {"another"}}
 			return nil
 		})
-		require.ErrorIs(t, err, store.ErrUnavailable, "what is sealed is not replaced in the open")
+		require.ErrorIs(t, err, store.ErrUnavailable, "a sealed secret is not replaced by plain text")
 		require.NoError(t, second.stop())
 
 		// The key is changed: settings are sealed under the new one, jobs are opened with the old.

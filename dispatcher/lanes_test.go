@@ -41,7 +41,7 @@ func TestLanes_OverrideTheirTopic(t *testing.T) {
 		require.Equal(t, store.Lane{Queue: customer}, none)
 		changeLane(t, r, customer, func(*policy.Lane) {})
 		_, err = r.Topic(t.Context(), job.DefaultNamespace, "orders")
-		require.ErrorIs(t, err, store.ErrNotFound, "what says nothing puts nothing")
+		require.ErrorIs(t, err, store.ErrNotFound, "an empty change stores nothing")
 
 		put := changeLane(t, r, customer, func(l *policy.Lane) {
 			l.URL, l.Paused, l.Headers = "https://customer.example/", true, map[string][]string{"X-Customer": {"42"}}

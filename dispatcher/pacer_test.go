@@ -36,7 +36,7 @@ func TestPacer_ForgettingDoesNotExceedTheRate(t *testing.T) {
 			require.GreaterOrEqual(t, p.end(), slices.Max(starts))
 			if how.Rate.Limited() {
 				slices.Sort(starts)
-				require.Len(t, slices.Compact(starts), 2*maxRemembered+100, "each has a slot of its own")
+				require.Len(t, slices.Compact(starts), 2*maxRemembered+100, "each has a different slot")
 			}
 		})
 	}

@@ -281,7 +281,7 @@ func TestSecrets_ConcurrentAddsAreAllKept(t *testing.T) {
 			}
 			adding.Wait()
 		}
-		add(first) // the owner has nothing yet: the store tells no first change from another
+		add(first) // the first change of an owner
 		listed, err := first.Secrets(t.Context(), owner)
 		require.NoError(t, err)
 		require.Len(t, listed, 4)
@@ -324,7 +324,7 @@ func TestSecrets_ChangeEndsAfterTooManyConflicts(t *testing.T) {
 	})
 }
 
-// startLogged is start, and what is logged.
+// startLogged is start with a recorded log.
 func startLogged(t *testing.T, opts dispatcher.Options) (*fixture, *testlog.Log) {
 	t.Helper()
 	l := &testlog.Log{}

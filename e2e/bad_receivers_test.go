@@ -44,7 +44,7 @@ func TestIsolation_BadReceiversDelayOnlyTheirLanes(t *testing.T) {
 		a := r.arrives(t, register(t, p, obj{"topic": "bad", "lane": "good", "url": r.URL + "/ok"}).ID, 1)[0]
 		worst = max(worst, a.began.Sub(a.due))
 	}
-	t.Logf("a good receiver was served at most %s late beside %d bad ones", worst, len(badreceiver.All))
+	t.Logf("a good receiver was served at most %s late among %d bad ones", worst, len(badreceiver.All))
 	require.Less(t, worst, lateness)
 
 	require.Eventually(t, func() bool { return count(t, p).pending() == 0 }, time.Minute, 50*time.Millisecond)

@@ -30,7 +30,7 @@ func TestBodies_OfTheLargestSizeAreStoredAndSent(t *testing.T) {
 			register(t, p, obj{"id": "omits", "url": to.URL + "/ok", "body_text": strings.Repeat("\x01", 2_797_000), "on_delivered": onDelivered})
 
 			require.Len(t, to.arrives(t, "exact", 1)[0].body, largest)
-			tells := func(id string) (job struct {
+			callbackOf := func(id string) (job struct {
 				BodyText    *string `json:"body_text"`
 				BodyBase64  []byte  `json:"body_base64"`
 				BodyOmitted bool    `json:"body_omitted"`
@@ -43,8 +43,8 @@ func TestBodies_OfTheLargestSizeAreStoredAndSent(t *testing.T) {
 				require.NoError(t, json.Unmarshal(callback.Job, &job))
 				return job
 			}
-			require.Len(t, tells("exact").BodyBase64, largest)
-			omits := tells("omits")
+			require.Len(t, callbackOf("exact").BodyBase64, largest)
+			omits := callbackOf("omits")
 			require.True(t, omits.BodyOmitted)
 			require.Nil(t, omits.BodyText)
 		})

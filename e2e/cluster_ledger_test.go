@@ -29,7 +29,7 @@ type acceptedJob struct {
 	lane            string
 	delayed         bool
 	asked, answered time.Time // of the request that was accepted
-	replicas        int       // that had the job before the answer, as the answer says
+	replicas        int       // that had the job before the response, as reported in it
 }
 
 // ledger is a set of clients of several processes that record all responses. Half of the clients choose ids, and repeat a

@@ -37,13 +37,13 @@ func sharesWork(t *testing.T, store string) {
 	g.delivered(t, all[1], jobs)
 	peaks := g.peaks(bySender)
 	longest, who, busy := g.idled(processes, workers, jobs)
-	t.Logf("at most in flight %v; idle beside a full one %s (%s) at most; %.0f%% of the workers' time used",
+	t.Logf("at most in flight %v; idle while another was full %s (%s) at most; %.0f%% of the workers' time used",
 		peaks, longest.Round(time.Millisecond), who, 100*busy)
 	for n := range processes {
 		require.Equal(t, workers, peaks[agent(n)], "process %d neither reaches nor exceeds its workers", n)
 		all[n].kill()
 	}
-	require.Less(t, longest, 700*time.Millisecond, "%s is idle beside a process that is full", who)
+	require.Less(t, longest, 700*time.Millisecond, "%s is idle while another process is full", who)
 	require.Greater(t, busy, 0.4)
 }
 

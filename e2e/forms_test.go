@@ -177,7 +177,7 @@ func TestStore_DeliversOnEveryFormOfRedisWithoutShowingPasswords(t *testing.T) {
 			require.Contains(t, written.String(), "://", "the log names the store, without its password")
 			quiet(t, written.String())
 
-			// Faults say what is wrong, to clients and in the log, and show no password either.
+			// Errors name the cause to clients and in the log, without a password.
 			away()
 			var why string
 			require.Eventually(t, func() bool { why = p.unready(); return why != "" }, patience, 5*time.Millisecond)
@@ -206,7 +206,7 @@ func TestStore_ErrorsHideThePassword(t *testing.T) {
 		"a wrong password":     with(server.URL(), userinfo("", password), ""),
 		"a wrong user":         with(server.URL(), userinfo("nobody", password), ""),
 		"an unencoded one":     "redis://:" + password + "@" + server.Addr(),
-		"nobody there":         with("redis://127.0.0.1:1", userinfo("", password), ""),
+		"no server":            with("redis://127.0.0.1:1", userinfo("", password), ""),
 		"no cluster":           with("redis+cluster://"+server.Addr(), userinfo("", password), ""),
 		"no sentinels":         with("redis+sentinel://"+server.Addr(), userinfo("", password), "master_name=m&sentinel_password="+url.QueryEscape(password)),
 		"no TLS":               with("rediss://"+server.Addr(), userinfo("", password), "dial_timeout=1s"),
@@ -222,7 +222,7 @@ func TestStore_ErrorsHideThePassword(t *testing.T) {
 			cmd.Env = cleanEnv("RINGBACK_STORE=" + store)
 			out, err := cmd.CombinedOutput()
 			require.Error(t, err)
-			require.NotEmpty(t, out, "it says why")
+			require.NotEmpty(t, out, "the error has a reason")
 			quiet(t, string(out))
 		})
 	}

@@ -176,7 +176,7 @@ func TestSigning_LibrariesAgreeWithTheSpecification(t *testing.T) {
 			{Name: "too new", Now: at - 301, Want: "refused"},
 			{Name: "a rotation, the first fits", Headers: with("webhook-signature", signature+" "+otherSignature), Want: "ok"},
 			{Name: "a rotation, the last fits", Headers: with("webhook-signature", otherSignature+" "+signature), Want: "ok"},
-			{Name: "beside an ed25519 signature", Headers: with("webhook-signature", asymmetric+" "+signature), Want: "ok"},
+			{Name: "with an ed25519 signature", Headers: with("webhook-signature", asymmetric+" "+signature), Want: "ok"},
 			{Name: "an ed25519 signature alone", Headers: with("webhook-signature", asymmetric), Want: "refused"},
 			{Name: "another's signature", Headers: with("webhook-signature", otherSignature), Want: "refused"},
 			{Name: "another secret", Secret: other, Want: "refused"},

@@ -33,7 +33,7 @@ func TestJob_Lifecycle(t *testing.T) {
 		{"arrives as it was sent", arrivesAsSent},
 		{"climbs the ladder while the receiver fails", climbs},
 		{"dies when the ladder is exhausted", exhausts},
-		{"dies at once when the receiver says gone", givesUp},
+		{"dies at once when the receiver responds with 410", givesUp},
 		{"is cancelled before its attempt", cancelBefore},
 		{"is delivered although cancelled while its attempt succeeds", cancelWhileItSucceeds},
 		{"is cancelled while its attempt fails", cancelWhileItFails},

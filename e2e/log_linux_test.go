@@ -81,7 +81,7 @@ func TestLog_ReaderThatLeavesDoesNotEndTheProcess(t *testing.T) {
 	require.Eventually(t, func() bool {
 		dropped := metric(t, p, "ringback_log_lines_dropped_total")
 		return dropped != "" && dropped != "0"
-	}, startTime, 5*time.Millisecond, "lines that nobody reads are counted")
+	}, startTime, 5*time.Millisecond, "dropped lines are counted")
 	code, _ := p.terminate(30 * time.Second)
 	require.Zero(t, code)
 }

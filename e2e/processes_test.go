@@ -240,14 +240,14 @@ func TestProcesses_ShareATopicsWork(t *testing.T) {
 				g.delivered(t, all[0], c.jobs)
 				peaks := g.peaks(bySender)
 				longest, who, busy := g.idled(c.processes, workers, c.jobs)
-				t.Logf("at most in flight %v; idle beside a full one %s (%s) at most; %.0f%% of the workers' time used",
+				t.Logf("at most in flight %v; idle while another was full %s (%s) at most; %.0f%% of the workers' time used",
 					peaks, longest.Round(time.Millisecond), who, 100*busy)
 				for n := range c.processes {
 					// Lanes that have not answered yet get seven eighths of them.
 					require.GreaterOrEqual(t, peaks[agent(n)], workers*7/8, "process %d does not reach its workers", n)
 					require.LessOrEqual(t, peaks[agent(n)], workers, "process %d exceeds its workers", n)
 				}
-				require.Less(t, longest, 700*time.Millisecond, "%s is idle beside a process that is full", who)
+				require.Less(t, longest, 700*time.Millisecond, "%s is idle while another process is full", who)
 				require.Greater(t, busy, 0.5)
 			})
 		})

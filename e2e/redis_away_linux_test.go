@@ -49,7 +49,7 @@ func TestRedis_OutageLeavesTheProcessIdle(t *testing.T) {
 				const (
 					topics = 1000
 					window = 3 * time.Second
-					// The aim is 2 % of a core. What is asserted is what no busy machine makes of it, and a hot loop is not.
+					// The goal is 2 % of a core. The limit tolerates a busy machine, but no hot loop.
 					mostCPU   = window * 15 / 100
 					mostLines = 250 * int(window/time.Second)
 				)

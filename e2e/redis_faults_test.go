@@ -67,7 +67,7 @@ func TestRedis_FullRejectsRegistrationsAndDelivers(t *testing.T) {
 			refused := l.refusals()
 			require.Eventually(t, func() bool { return l.refusals() >= refused+50 }, patience, 5*time.Millisecond)
 			if round == 0 {
-				// What is there is delivered. All of it: the clients' jobs, too.
+				// All accepted jobs are delivered, the clients', too.
 				r.arrives(t, later.ID, 1)
 				ended(t, p)
 			}

@@ -26,7 +26,7 @@ func TestRedis_SilentConnectionsAreReplaced(t *testing.T) {
 		takes := time.Since(stalled)
 		r.until(t, notice, "deliveries go on", func() bool { return r.all > before+100 })
 		delivers := time.Since(stalled)
-		// What was due meanwhile had to be carried, and the bell to be heard.
+		// Due jobs had to be carried, and wake-ups received.
 		late := r.arrives(t, waiting.ID, 1)[0]
 		require.Eventually(t, p.ready, notice, 5*time.Millisecond)
 		require.Less(t, max(takes, delivers, late.began.Sub(stalled)), notice)

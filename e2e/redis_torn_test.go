@@ -36,7 +36,7 @@ func TestRedis_IsRepairedWithinAMinuteOfATruncatedFile(t *testing.T) {
 	}
 	l.end()
 	accepted := len(l.accepted)
-	// A job that was accepted arrives, unless its registration was in what was torn off: then nobody knows it.
+	// An accepted job is delivered, unless its registration was in the truncated part: then it is unknown.
 	var sum counts
 	gone, left := 0, l.accepted
 	require.Eventually(t, func() bool {
@@ -55,7 +55,7 @@ func TestRedis_IsRepairedWithinAMinuteOfATruncatedFile(t *testing.T) {
 		}
 		sum = now.Totals
 		return sum.pending() == 0 && sum.agree()
-	}, time.Minute, 50*time.Millisecond, "what is there must end, and the counts agree")
+	}, time.Minute, 50*time.Millisecond, "all jobs must end, and the counts agree")
 	require.LessOrEqual(t, gone, crashes*2000/50, "no more are gone than were torn off")
 	_, metrics, err := send(p.url, http.MethodGet, "/metrics", nil)
 	require.NoError(t, err)

@@ -138,18 +138,18 @@ func refuses(t *testing.T, code int, line string, env []string, args ...string) 
 	require.NoError(t, cmd.Start())
 	late := time.AfterFunc(startTime, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
-	_ = cmd.Wait() // the exit code is what is looked at
+	_ = cmd.Wait() // the exit code is checked
 	require.Equal(t, code, cmd.ProcessState.ExitCode(), stderr.String())
-	var said []string
+	var output []string
 	for l := range strings.Lines(stderr.String()) {
 		if !strings.HasPrefix(l, "time=") { // a line of the log
-			said = append(said, strings.TrimSpace(l))
+			output = append(output, strings.TrimSpace(l))
 		}
 	}
-	require.NotEmpty(t, said)
-	require.True(t, strings.HasPrefix(said[0], "ringback: "), stderr.String())
-	require.Contains(t, said[0], line)
+	require.NotEmpty(t, output)
+	require.True(t, strings.HasPrefix(output[0], "ringback: "), stderr.String())
+	require.Contains(t, output[0], line)
 	if code == 1 {
-		require.Len(t, said, 1, "one line and no more: %s", stderr.String())
+		require.Len(t, output, 1, "one line and no more: %s", stderr.String())
 	}
 }

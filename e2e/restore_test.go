@@ -19,21 +19,21 @@ func TestRestore_AfterAKill(t *testing.T) {
 	command := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), binary, args...)
 		cmd.Env = cleanEnv()
-		said, err := cmd.CombinedOutput()
-		return string(said), err
+		output, err := cmd.CombinedOutput()
+		return string(output), err
 	}
 	later := func(p *process, id string) {
 		register(t, p, obj{"id": id, "topic": "later", "url": "http://127.0.0.1:9/", "delay": "1h"})
 	}
 	p := start(t, name)
 	later(p, "before")
-	said, err := command("backup", "--store="+name, "--to="+copied)
-	require.NoError(t, err, said)
-	require.Contains(t, said, "holds 1 jobs")
+	output, err := command("backup", "--store="+name, "--to="+copied)
+	require.NoError(t, err, output)
+	require.Contains(t, output, "holds 1 jobs")
 	later(p, "after")
-	said, err = command("restore", "--store="+name, "--from="+copied)
+	output, err = command("restore", "--store="+name, "--from="+copied)
 	require.Error(t, err)
-	require.Contains(t, said, "another process uses the database")
+	require.Contains(t, output, "another process uses the database")
 	p.kill()
 
 	// What one must not do, and what happens then.
@@ -42,20 +42,20 @@ func TestRestore_AfterAKill(t *testing.T) {
 	kept, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, content, 0o600))
-	said, err = command("serve", "--store="+name, "--addr=127.0.0.1:0", "--no-auth")
+	output, err = command("serve", "--store="+name, "--addr=127.0.0.1:0", "--no-auth")
 	require.Error(t, err)
-	require.Contains(t, said, "does not belong to the database")
+	require.Contains(t, output, "does not belong to the database")
 	require.NoError(t, os.WriteFile(file, kept, 0o600))
 
-	said, err = command("restore", "--store="+name, "--from="+copied)
-	require.NoError(t, err, said)
+	output, err = command("restore", "--store="+name, "--from="+copied)
+	require.NoError(t, err, output)
 	p = start(t, name)
 	require.Equal(t, "scheduled", get(t, p, "before").State)
 	call[obj](t, p, http.MethodGet, "/v1/jobs/after", nil, http.StatusNotFound)
 	p.kill()
 
-	_, aside, found := strings.Cut(strings.TrimSpace(said), "is now ")
-	require.True(t, found, said)
+	_, aside, found := strings.Cut(strings.TrimSpace(output), "is now ")
+	require.True(t, found, output)
 	p = start(t, "sqlite:"+aside)
 	require.Equal(t, "scheduled", get(t, p, "after").State, "nothing of what was there is lost")
 }

@@ -27,7 +27,7 @@ func TestRoles_WorkersDeliverJobsOfAnAPIProcess(t *testing.T) {
 			}
 			return ids
 		}
-		// Nobody delivers: the jobs wait, and are counted.
+		// No process delivers: the jobs wait and are counted.
 		first := batch("first")
 		<-time.After(1500 * time.Millisecond) // longer than anything that looks for lost work
 		sum := count(t, front)

@@ -30,7 +30,7 @@ type balancer struct {
 	ctx    context.Context
 	checks sync.WaitGroup
 	mu     sync.Mutex
-	ready  map[*process]time.Time // when a process was asked that said yes
+	ready  map[*process]time.Time // time of the last successful check
 }
 
 func newBalancer(t testing.TB) *balancer {
@@ -79,7 +79,7 @@ func (b *balancer) check(p *process) bool {
 	if err != nil {
 		return false
 	}
-	_ = resp.Body.Close() // the status says it all
+	_ = resp.Body.Close() // only the status matters
 	return resp.StatusCode == http.StatusOK
 }
 
@@ -154,7 +154,7 @@ func (tr *traffic) register(job obj) error {
 	for giveUp := time.Now().Add(20 * time.Second); time.Now().Before(giveUp); <-time.After(5 * time.Millisecond) {
 		p, ok := tr.pick()
 		if !ok {
-			continue // the machine is too busy for checks, or nobody is ready: the end of this loop
+			continue // no process is ready: see the end of this loop
 		}
 		status, answer, err := send(p.url, http.MethodPost, "/v1/jobs", job)
 		switch {
@@ -170,7 +170,7 @@ func (tr *traffic) register(job obj) error {
 			return fmt.Errorf("%d %s", status, answer)
 		}
 	}
-	return errors.New("nobody took the job")
+	return errors.New("no process accepted the job")
 }
 
 // grows waits until some more jobs are accepted.

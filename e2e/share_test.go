@@ -28,7 +28,7 @@ func info(t testing.TB, c *redis.Client, section, field string) int64 {
 			return n
 		}
 	}
-	require.FailNow(t, "redis does not tell "+field)
+	require.FailNow(t, "redis has no "+field)
 	return 0
 }
 
@@ -63,7 +63,7 @@ func TestIdle_TenThousandTopicsCostOneConnection(t *testing.T) {
 func TestWakeups_ReachOtherProcesses(t *testing.T) {
 	t.Parallel()
 	server, r := redistest.Start(t), newReceiver(t)
-	// The first carries; the second registers what is due before the first would look again.
+	// The first carries; the second registers a job due before the first's next round.
 	start(t, server.URL())
 	second := start(t, server.URL())
 	register(t, second, obj{"url": r.URL + "/ok", "delay": "1h"})

@@ -121,7 +121,7 @@ func repeatsHold(t *testing.T, r *receiver, at, by *process, topic string) {
 		"id": topic + "-again", "topic": topic + "-again", "lane": "a", "url": r.URL + "/ok?a=1", "method": "PUT", "body": obj{"n": 1},
 		"headers": obj{"X-A": []string{"1", "2"}, "Authorization": "Bearer s3cret"}, "labels": obj{"a": "1"}, "delay": "1h", "expires_in": "2h",
 		"ladder": []string{"1s", "2s"}, "retries": 5, "timeout": "3s",
-		"on_dead": obj{"url": r.URL + "/told", "headers": obj{"X-Api-Key": "s3cret"}, "include": []string{"body"}},
+		"on_dead": obj{"url": r.URL + "/callback", "headers": obj{"X-Api-Key": "s3cret"}, "include": []string{"body"}},
 	}
 	first := call[view](t, at, http.MethodPost, "/v1/jobs", request, http.StatusCreated)
 	require.Equal(t, first.ID, call[view](t, by, http.MethodPost, "/v1/jobs", request, http.StatusOK).ID)
@@ -275,11 +275,11 @@ func reopened(t *testing.T, program, store string) *process {
 	}
 	refuse := exec.CommandContext(t.Context(), program, "serve", "--addr=127.0.0.1:0", "--store="+store)
 	refuse.Env = cleanEnv()
-	said, err := refuse.CombinedOutput()
+	output, err := refuse.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 1, refuse.ProcessState.ExitCode())
-	require.Contains(t, string(said), "newer")
-	t.Logf("the old version refuses the new schema: %s", said)
+	require.Contains(t, string(output), "newer")
+	t.Logf("the old version refuses the new schema: %s", output)
 	return nil
 }
 

@@ -36,7 +36,7 @@ func ReservedHeader(name string) bool {
 func SameHeader(a, b string) bool { return len(a) == len(b) && foldName(a) == foldName(b) }
 
 // foldName returns a header name in lower case with a hyphen for every character that is not a letter or digit, since CGI
-// programs cannot tell such names apart.
+// programs cannot distinguish such names.
 func foldName(name string) string {
 	for i := range len(name) {
 		if c := name[i]; 'a' <= c && c <= 'z' || isDigit(c) || c == '-' {

@@ -64,7 +64,7 @@ func (m *Metrics) registerTopicMetrics() {
 		"Claimed jobs by the verdict over them and by what came of the request: the class of its status or of its error; none when no request was made.",
 		"topic", "verdict", "outcome")
 	m.lateness = m.histogram("ringback_lateness_seconds",
-		"How long after its due moment, by the store's clock, an attempt began.", latenessBuckets, "topic")
+		"Time from the due time of an attempt to its start, by the store's clock.", latenessBuckets, "topic")
 	m.duration = m.histogram("ringback_attempt_duration_seconds",
 		"How long an attempt took, from looking up the host's name to the last byte of the answer that was read.",
 		durationBuckets, "topic")

@@ -36,7 +36,7 @@ func TestEnded_CountsByVerdictAndOutcome(t *testing.T) {
 		"redirected":            {policy.Again, &policy.Result{Status: 302}, [2]string{"again", "3xx"}},
 		"gone":                  {policy.Dead, &policy.Result{Status: 410}, [2]string{"dead", "4xx"}},
 		"overloaded":            {policy.Again, &policy.Result{Status: 503}, [2]string{"again", "5xx"}},
-		"a status of its own":   {policy.Again, &policy.Result{Status: 999}, [2]string{"again", "9xx"}},
+		"an unknown status":     {policy.Again, &policy.Result{Status: 999}, [2]string{"again", "9xx"}},
 		"no status at all":      {policy.Again, &policy.Result{}, [2]string{"again", "other"}},
 		"a status too large":    {policy.Again, &policy.Result{Status: 1200}, [2]string{"again", "other"}},
 		"refused":               {policy.Again, &policy.Result{Class: policy.ClassRefused}, [2]string{"again", "refused"}},

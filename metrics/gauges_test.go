@@ -63,7 +63,7 @@ func rows(all ...store.TopicStats) func(context.Context) ([]store.TopicStats, er
 func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New(metrics.Options{})
-		require.Empty(t, scrape(t, m).all("ringback_store_up"), "nobody is watched")
+		require.Empty(t, scrape(t, m).all("ringback_store_up"), "no store is observed")
 		m.Watch(&source{
 			state: pool.State{Workers: 2048, InFlight: 17},
 			answer: rows(store.TopicStats{
@@ -135,7 +135,7 @@ func TestGauges_ConcurrentScrapesReadOnce(t *testing.T) {
 		require.EqualValues(t, 1, s.asked.Load())
 		time.Sleep(5*time.Second - 1)
 		scrape(t, m)
-		require.EqualValues(t, 1, s.asked.Load(), "what is fresh serves again")
+		require.EqualValues(t, 1, s.asked.Load(), "fresh values are reused")
 		time.Sleep(time.Nanosecond)
 		scrape(t, m)
 		require.EqualValues(t, 2, s.asked.Load())

@@ -89,13 +89,13 @@ func TestMetrics_AreDocumented(t *testing.T) {
 	} {
 		table := parseTable(t, file, row)
 		for name, is := range there {
-			require.Contains(t, table, name, "%s does not tell of it", file)
+			require.Contains(t, table, name, "%s does not document it", file)
 			require.Equal(t, is[0], table[name][0], "the type of %s in %s", name, file)
 			labels := strings.FieldsFunc(strings.TrimPrefix(table[name][1], "-"), func(r rune) bool { return r == ',' })
 			require.ElementsMatch(t, strings.FieldsFunc(is[1], func(r rune) bool { return r == ',' }), labels, "the labels of %s in %s", name, file)
 		}
 		for name := range table {
-			require.Contains(t, there, name, "%s tells of it, and it does not exist", file)
+			require.Contains(t, there, name, "%s documents it, and it does not exist", file)
 		}
 	}
 }

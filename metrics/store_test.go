@@ -234,7 +234,7 @@ func TestStore_SeparatesCallerErrors(t *testing.T) {
 		"a caller that left, as the store has": {gone, &store.UnavailableError{Reason: "?", Err: context.Canceled}, "refused"},
 		"a caller that left for a reason":      {stopped, fmt.Errorf("get: %w", why), "refused"},
 		"a caller that left a broken store":    {gone, away, "unavailable"},
-		"nobody left":                          {ctx, context.Canceled, "error"},
+		"no caller left":                       {ctx, context.Canceled, "error"},
 		"a caller whose time ran out":          {late, errors.New("read: i/o timeout"), "unavailable"},
 		"the store's own time ran out":         {ctx, context.DeadlineExceeded, "unavailable"},
 		"the store is away":                    {ctx, fmt.Errorf("claim: %w", away), "unavailable"},

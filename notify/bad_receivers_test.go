@@ -93,7 +93,7 @@ var wantedResults = map[badreceiver.Kind]wantedResult{
 	badreceiver.RecordStalls:     {class: policy.ClassTimeoutHeaders},
 	badreceiver.AnswersLateTLS:   {status: 200, body: "ok"},
 
-	badreceiver.HTTP2ShortFields:    {class: policy.ClassTimeoutHeaders}, // what is over the bound is left out, but for the end
+	badreceiver.HTTP2ShortFields:    {class: policy.ClassTimeoutHeaders}, // fields beyond the limit are dropped, but the header must end
 	badreceiver.HTTP2HeaderStalls:   {class: policy.ClassTimeoutHeaders},
 	badreceiver.HTTP2HeaderBomb:     {class: policy.ClassTooLarge},
 	badreceiver.HTTP2EndlessHeader:  {class: policy.ClassHTTP},

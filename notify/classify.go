@@ -156,7 +156,7 @@ func byErrno(err error) *errno {
 
 // errnos are system errors that this process cannot cause.
 var errnos = []errno{
-	{syscall.ECONNREFUSED, policy.ClassRefused, "the connection was refused: nobody listens there"},
+	{syscall.ECONNREFUSED, policy.ClassRefused, "connection refused: no listener on the port"},
 	{syscall.EHOSTUNREACH, policy.ClassUnreachable, "there is no route to the host"},
 	{syscall.EHOSTDOWN, policy.ClassUnreachable, "the host is down"},
 	{syscall.ENETUNREACH, policy.ClassUnreachable, "the network cannot be reached"},

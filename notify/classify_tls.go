@@ -33,7 +33,7 @@ func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
 		return class, strings.TrimPrefix(err.Error(), "tls: ")
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return policy.ClassTLSVersion, "what is spoken at this port is no TLS"
+		return policy.ClassTLSVersion, "the port does not speak TLS"
 	}
 	if strings.Contains(err.Error(), "unsupported protocol version") { // the error has no type
 		return policy.ClassTLSVersion, "no version of it from 1.2 on is spoken at this port"

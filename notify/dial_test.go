@@ -129,7 +129,7 @@ func TestDial_ResistsDNSRebinding(t *testing.T) {
 		require.Contains(t, result.Error, "127.0.0.2")
 		require.Equal(t, int32(2), lookups.Load())
 		require.Empty(t, got)
-		require.Zero(t, came.Load(), "nobody dialled it")
+		require.Zero(t, came.Load(), "it was not dialled")
 	}
 }
 

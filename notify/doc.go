@@ -1,39 +1,38 @@
-// Package notify makes one attempt to deliver a job over HTTP, and says what came of it.
+// Package notify makes one attempt to deliver a job over HTTP and returns its result.
 //
 // A Sender takes a job.Request and returns a policy.Result. It builds and signs the request, sends it over the connections of
-// package conn, reads a bounded part of the answer, and names the class of a failure.
+// package conn, reads a bounded part of the response, and classifies errors.
 //
-// # What a Sender promises
+// # What a Sender guarantees
 //
-// One request an attempt. Redirects are answers, and not followed. A request is sent again within the attempt only when the
-// connection taken from the pool turned out to be dead before a byte of the request had been written to it, the last time
-// over a new connection, or when a receiver refused it unread over HTTP/2 (REFUSED_STREAM; five times at most, and not
-// without a body). So receivers that close kept connections soon cost no attempts, but for requests that were under way when
-// it happened: these may have been heard.
+// An attempt is one request. Redirects are responses and are not followed. A request is sent again within its attempt in two
+// cases: an idle connection turned out to be dead before a byte of the request was written to it (the last try uses a new
+// connection), or a receiver refused it unread over HTTP/2 (REFUSED_STREAM; at most five times, and only while the body is
+// kept). So receivers that close idle connections early cost no attempts, except for requests in flight at that time: these
+// may have been processed.
 //
-// The body goes out byte for byte, with the time of the attempt, and signed when the request brings a signer. Both are new
-// whenever a request is sent. A body whose request asks for that (job.Request.Sent) is released when it was written to its
-// connection, however long the receiver takes to answer. Over HTTP/2 that is a second later: a request that the receiver
-// refuses after that is not sent again.
+// The body is sent byte for byte, with the time of the attempt, and signed if the request has a signer. Time and signature
+// are new whenever a request is sent. With job.Request.Sent the body is released when it was written to its connection,
+// however slow the receiver. Over HTTP/2 it is released a second later: a request refused after that is not sent again.
 //
-// One limit an attempt, from the look-up of the name to the last byte of the answer. When it runs out, the result's class
-// names the phase in which it did. An attempt that its caller cancels is of class shutdown, whatever the phase. One that fails
-// because our own process or machine has no descriptor, memory or port left is of class local_resources, and idle connections
-// are closed then. A receiver that refuses a client certificate with TLS 1.3 does so in the middle of the request: that is
-// tls_client when its alert was read, and reset when the connection broke before.
+// An attempt has one limit, from the DNS lookup to the last byte of the response. The class of a timeout names its phase. An
+// attempt cancelled by its caller has class shutdown. An attempt that fails because this process or machine has no descriptor,
+// memory or port left has class local_resources, and idle connections are closed. A receiver that refuses a client
+// certificate with TLS 1.3 does so during the request: the class is tls_client if its alert was read, and reset if the
+// connection broke before.
 //
-// Everything is bounded: see packages conn and h1 for connections and headers. MaxRead bytes are read of a body. What is kept
-// of it is what the request asks for, at most MaxRead; of the header job.MaxAttemptHeader bytes.
+// Everything is bounded: for connections and headers see packages conn and h1. At most MaxRead bytes of a body are read. The
+// result has the part of the body that the request wants, and at most job.MaxAttemptHeader bytes of the header.
 //
-// Where Options.ProxyFor names a forward proxy, names must resolve here, and a proxy that decides by names sees addresses
-// alone. What the proxy refuses, or breaks, is of class proxy; time that runs out before there is a tunnel is timeout_dial.
+// With a forward proxy (Options.ProxyFor) names are resolved by this process, and the proxy gets addresses only. Errors of
+// the proxy have class proxy; a timeout before the tunnel is open has class timeout_dial.
 //
-// No error of ours says what a secret header of the request held, or a proxy's password. Where a receiver repeats such a
-// header as it was sent, the result has [redacted] in its place, if it has ten bytes or more.
+// Results contain no secret header of the request and no password of a proxy. If a receiver repeats a secret header of at
+// least ten bytes, it is replaced by [redacted].
 //
 // # What it does not do
 //
-// It decides nothing: whether to try again is policy's. It keeps no record, holds no cookies, and speaks to no SOCKS proxy.
+// It decides nothing: package policy decides about retries. It stores nothing, has no cookies, and supports no SOCKS proxies.
 //
 // A Sender is safe for concurrent use.
 package notify

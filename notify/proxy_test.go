@@ -217,7 +217,7 @@ func TestProxy_GuardChecksTargets(t *testing.T) {
 			policy.ClassNone,
 			[]string{"CONNECT 10.0.0.5:80"},
 		},
-		"what is left of several": {
+		"one admitted address of several": {
 			guard.Options{}, "http://shop.example/", []string{"10.0.0.5", "8.8.8.8"}, policy.ClassNone, []string{"CONNECT 8.8.8.8:80"},
 		},
 		"a literal":      {guard.Options{}, "http://8.8.8.8:81/", nil, policy.ClassNone, []string{"CONNECT 8.8.8.8:81"}},
@@ -279,7 +279,7 @@ func TestClassify_FailedProxies(t *testing.T) {
 		serve func(net.Conn)
 		text  string
 	}{
-		"not there":           {nil, "cannot be reached: the connection was refused"},
+		"not there":           {nil, "cannot be reached: connection refused"},
 		"wants a password":    {says("HTTP/1.1 407 topsecret\r\nContent-Length: 9\r\n\r\ntopsecret"), "answered 407 Proxy Authentication Required"},
 		"keeps the body back": {func(conn net.Conn) { says("HTTP/1.1 407 No\r\nContent-Length: 9\r\n\r\n")(conn); holdOpen(conn) }, "answered 407"},
 		"refuses":             {says("HTTP/1.1 403 No\r\n\r\n"), "answered 403 Forbidden"},

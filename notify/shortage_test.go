@@ -50,7 +50,7 @@ func TestShortage_HasItsOwnClass(t *testing.T) {
 	for name, err := range map[string]error{
 		"no name":                &net.DNSError{Err: "no such host", Name: "a.example", IsNotFound: true},
 		"a read that is to wait": &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.EAGAIN)},
-		"nobody listens":         failedDial("connect", syscall.ECONNREFUSED, v6),
+		"no listener":            failedDial("connect", syscall.ECONNREFUSED, v6),
 	} {
 		_, ours := asShortage(err)
 		require.False(t, ours, name)

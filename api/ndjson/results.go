@@ -143,7 +143,7 @@ func (t *ResultBuffer) Stop() {
 	}
 }
 
-// write writes what is put until the buffer is closed and empty. It flushes when there is nothing left to write.
+// write writes results until the buffer is closed and empty. It flushes when the buffer is empty.
 func (t *ResultBuffer) write() error {
 	var b []byte
 	for {

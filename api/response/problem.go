@@ -105,7 +105,7 @@ func FromError(err error) *Problem {
 	return p
 }
 
-// WithHint appends what is required to the problem of a job's state.
+// WithHint appends the required state to the problem of a StateError.
 func WithHint(err error, needed string) error {
 	if e, ok := errors.AsType[*store.StateError](err); ok {
 		return NewProblem(http.StatusConflict, e.Error()+": "+needed)

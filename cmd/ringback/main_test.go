@@ -61,7 +61,7 @@ func TestFlags_OverrideTheEnvironmentAndDefaults(t *testing.T) {
 	require.Equal(t, "127.0.0.1:2", c.Addr)
 	require.Equal(t, byteSize(1<<20), c.MaxBody)
 	require.True(t, c.NoAuth)
-	require.Equal(t, "30s", c.Grace.String(), "an empty variable says nothing")
+	require.Equal(t, "30s", c.Grace.String(), "an empty variable is unset")
 	require.Equal(t, "sqlite:ringback.db", c.Store)
 }
 

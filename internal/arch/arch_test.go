@@ -102,7 +102,7 @@ func TestPlan_RowsNameOnlyRowsAbove(t *testing.T) {
 	above := make(map[string]bool)
 	for _, r := range plan {
 		require.NotEmpty(t, r.reason, "%s needs a reason", r.pkg)
-		require.False(t, above[r.pkg], "%s stands twice", r.pkg)
+		require.False(t, above[r.pkg], "%s is listed twice", r.pkg)
 		for _, o := range r.ours {
 			require.True(t, above[o], "%s names %s, which does not stand above it", r.pkg, o)
 		}

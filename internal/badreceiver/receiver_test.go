@@ -138,7 +138,7 @@ func TestReceiver_TruncatesTheBody(t *testing.T) {
 	}
 }
 
-// What follows is slow, or too much: a part of it is enough to tell.
+// The response is slow or large: a part is enough.
 func TestReceiver_SendsOversizedResponses(t *testing.T) {
 	for kind, want := range map[badreceiver.Kind]struct {
 		prefix string

@@ -104,7 +104,7 @@ func (w *Writer) signal() {
 	}
 }
 
-// run writes what is pending until Close.
+// run writes pending lines until Close.
 func (w *Writer) run() {
 	defer close(w.done)
 	var spare []byte

@@ -45,7 +45,7 @@ func (c *Cluster) complaint(replicas int) error {
 		}
 		said, err := rolesOf(members, runs)
 		if err != nil {
-			return fmt.Errorf("as %s says: %w", n.Addr(), err)
+			return fmt.Errorf("according to %s: %w", n.Addr(), err)
 		}
 		if roles == nil {
 			roles = said

@@ -102,7 +102,7 @@ func TestCluster_MovesASlotWithItsKeys(t *testing.T) {
 	require.Same(t, from, c.Master(slot), "it is the old one's until the end")
 	require.NoError(t, client.Set(t.Context(), "{foo}new", "there already", 0).Err())
 	require.EqualValues(t, keys-10, counted(t, client, from, slot))
-	require.EqualValues(t, 11, counted(t, client, to, slot), "what is new is made where the slot goes to")
+	require.EqualValues(t, 11, counted(t, client, to, slot), "new keys are created at the new master")
 	move.Finish()
 
 	require.Same(t, to, c.Master(slot))

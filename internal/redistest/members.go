@@ -43,7 +43,7 @@ func (s *Server) members() ([]member, error) {
 		for line := range strings.Lines(text) {
 			m, err := parseMember(line)
 			if err != nil {
-				return fmt.Errorf("read what %s says of %q: %w", s.Addr(), line, err)
+				return fmt.Errorf("parse the line of %s %q: %w", s.Addr(), line, err)
 			}
 			all = append(all, m)
 		}

@@ -86,7 +86,7 @@ func (s *Sentinel) agreed() (*Server, error) {
 	}
 	r, err := master.replication()
 	if err == nil && !r.master {
-		err = fmt.Errorf("%s is named and says that it is a replica", master.Addr())
+		err = fmt.Errorf("%s is named and has the role of a replica", master.Addr())
 	}
 	return master, err
 }

@@ -58,7 +58,7 @@ func TestSentinel_ReplacesAPausedMaster(t *testing.T) {
 	require.Same(t, old, s.AwaitMaster(master), "asked to, they depose one that runs")
 }
 
-// role is what a server says that it is.
+// role returns a server's role.
 func role(t *testing.T, s *redistest.Server) string {
 	t.Helper()
 	answer, err := dial(t, s).Do(t.Context(), "ROLE").Slice()

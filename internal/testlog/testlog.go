@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Log is an io.Writer that keeps what is written. Safe for concurrent use; the zero value is ready.
+// Log is an io.Writer that keeps everything written. Safe for concurrent use; the zero value is ready.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer

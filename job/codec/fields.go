@@ -160,7 +160,7 @@ func defaultType(k job.BodyKind) string {
 	}
 }
 
-// noType stands for no content type where the body's kind has a default.
+// noType encodes an empty content type where the body's kind has a default.
 const noType = "\x00"
 
 func appendContentType(b []byte, s *job.Spec) []byte {

@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// registration says everything that one can say.
+// registration returns a registration with every field.
 func registration() *job.New {
 	return &job.New{
 		Spec: job.Spec{

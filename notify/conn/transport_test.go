@@ -217,7 +217,7 @@ func TestDialTLS_BoundsConnectionsForOneRequest(t *testing.T) {
 	_, err := dial(progress, "tcp", addr)
 	require.ErrorIs(t, err, io.EOF)
 	conn, err := dial(t.Context(), "tcp", addr)
-	require.NoError(t, err, "what is nobody's is not counted")
+	require.NoError(t, err, "an unused transport is not counted")
 	require.NoError(t, conn.Close())
 }
 
@@ -269,7 +269,7 @@ func TestPool_BoundsTransports(t *testing.T) {
 	p.Put(under)
 	require.Eventually(t, func() bool { return conns.Load() == maxTransports }, 10*time.Second, time.Millisecond)
 
-	deliver(&first) // again, over a connection of its own
+	deliver(&first) // again, over a new connection
 	require.Len(t, p.certified, maxTransports)
 	p.Close()
 	require.Eventually(t, func() bool { return conns.Load() == 0 }, 10*time.Second, time.Millisecond)

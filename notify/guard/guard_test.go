@@ -137,7 +137,7 @@ func TestGuard_AdmitsStrictNetworksOnlyByTheirOwnNames(t *testing.T) {
 		{"fd00:a9fe:a9fe::1", metadata}, // Akamai
 		{"fe80::a9fe:a9fe", metadata},   // OpenStack, Hetzner
 		{"fe80::a9fe:a9fe%eth0", metadata},
-		{"fd12:3456::a9fe:a9fe", metadata}, // whoever comes next
+		{"fd12:3456::a9fe:a9fe", metadata}, // an unknown cloud
 		{"fd12::a9fe:a9fe:0:0:1", metadata},
 		{"fcff:a9fe:a9fe::", metadata},
 
