@@ -72,7 +72,7 @@ var plan = []row{
 	},
 	{
 		pkg:    "store/sqlite",
-		reason: "an engine: what is above reaches it through the contract alone, so it knows nothing but that",
+		reason: "an engine, used through the contract only",
 		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table", "store/sqlite/throttle"},
 	},
 	{
@@ -100,7 +100,7 @@ var plan = []row{
 	},
 	{
 		pkg:    "carrier",
-		reason: "moves what is due; what a job is and what becomes of it is none of its business",
+		reason: "moves due jobs; knows neither the content nor the outcome of a job",
 		ours:   []string{"store"},
 	},
 	{
@@ -147,7 +147,7 @@ var plan = []row{
 	},
 	{
 		pkg:    "metrics",
-		reason: "what is counted and measured, and the page that shows it; wraps a store, hears of the pool",
+		reason: "counters, histograms and their page; wraps a store and observes the pool",
 		ours:   []string{"job", "policy", "pool", "store"},
 		others: []string{"github.com/prometheus/client_golang"},
 	},
@@ -190,7 +190,7 @@ var plan = []row{
 	},
 	{
 		pkg:    "app",
-		reason: "the composition root, the only place that knows all",
+		reason: "the composition root, the only package that knows all others",
 		ours: []string{
 			"api", "api/access", "api/limits", "carrier", "dispatcher", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite",
@@ -209,11 +209,11 @@ var plan = []row{
 	},
 	{
 		pkg:    "internal/badreceiver",
-		reason: "receivers that do what a sender must bear, for tests; never shipped",
+		reason: "misbehaving HTTP receivers for tests; never shipped",
 	},
 	{
 		pkg:    "internal/testlog",
-		reason: "keeps what is logged, for tests; never shipped",
+		reason: "records logs in tests; never shipped",
 	},
 	{
 		pkg:    "internal/arch",
@@ -221,7 +221,7 @@ var plan = []row{
 	},
 	{
 		pkg:    "e2e",
-		reason: "tests of the built binary from outside: HTTP and signals, no package of ours in it",
+		reason: "tests of the built binary over HTTP and signals; imports no package of this module",
 	},
 	{
 		pkg:    "packaging",
