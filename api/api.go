@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
@@ -138,7 +139,7 @@ type api struct {
 	log         *slog.Logger
 	bodies      *limits.BodyBudget
 	lists       *listLimiter
-	overloadLog limits.Log
+	overloadLog limitedlog.Log
 	// streams has an element for each stream in flight.
 	streams chan struct{}
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.

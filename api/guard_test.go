@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/store"
 )
 
@@ -115,7 +116,7 @@ func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 		}
 		require.NotContains(t, got[0], "hunter2")
 		require.Less(t, len(got[0]), 500)
-		time.Sleep(limits.LogInterval)
+		time.Sleep(limitedlog.Interval)
 		call(t, h, http.MethodGet, "http://localhost/v1/stats", "")
 		got = lines()
 		require.Len(t, got, 1)

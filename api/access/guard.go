@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
 )
 
@@ -72,7 +72,7 @@ type guard struct {
 	next   http.Handler
 	origin http.CrossOriginProtection
 
-	unauthorized, refused limits.Log
+	unauthorized, refused limitedlog.Log
 }
 
 // Guard returns a handler that passes on to next what it does not refuse.
@@ -82,7 +82,7 @@ func Guard(next http.Handler, o Options, log *slog.Logger) http.Handler {
 		hosts[i] = normalize(host)
 	}
 	o.Hosts = hosts
-	return &guard{Options: o, next: next, unauthorized: limits.Log{Logger: log}, refused: limits.Log{Logger: log}}
+	return &guard{Options: o, next: next, unauthorized: limitedlog.Log{Logger: log}, refused: limitedlog.Log{Logger: log}}
 }
 
 // ServeHTTP serves or refuses a request.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/limitedlog"
 )
 
 // BoundConnections bounds a server's connections and its requests in flight. Beyond bound plus an eighth, a new
@@ -45,7 +46,7 @@ type connections struct {
 	maxOpen int // connections
 	next    http.Handler
 
-	evicted, refused Log
+	evicted, refused limitedlog.Log
 
 	mu   sync.Mutex
 	open map[net.Conn]*connection

@@ -1,14 +1,10 @@
 package limits
 
 import (
-	"bytes"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -29,19 +25,4 @@ func TestBoundConnections_ForgetsWhatIsClosed(t *testing.T) {
 	}
 	require.Empty(t, c.open)
 	require.Zero(t, c.idle.Len())
-}
-
-func TestLog_WritesALineASecondAndCounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		l := Log{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-		for range 30 {
-			l.Warn("a thing")
-			time.Sleep(LogInterval / 10)
-		}
-		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-		require.Len(t, lines, 3)
-		require.NotContains(t, lines[0], "suppressed")
-		require.Contains(t, lines[1], "suppressed=9")
-	})
 }

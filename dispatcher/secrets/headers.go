@@ -3,8 +3,6 @@ package secrets
 import (
 	"fmt"
 	"maps"
-	"sync/atomic"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -112,19 +110,8 @@ func (s *Sealer) OpenHeader(name, sealed string) (job.HeaderSecret, error) {
 // OpenForAttempt is OpenHeader for an attempt of a queue. It logs failures.
 func (s *Sealer) OpenForAttempt(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	secret, err := s.OpenHeader(name, sealed)
-	if err != nil && s.unopenedLog.allow() {
-		s.log.Error("cannot open a secret header; deliveries of this lane are held", "topic", q.Topic, "lane", q.Lane, "err", err)
+	if err != nil {
+		s.unopenedLog.Error("cannot open a secret header; deliveries of this lane are held", "topic", q.Topic, "lane", q.Lane, "err", err)
 	}
 	return secret, err
-}
-
-// A logLimiter allows one log line per logEvery.
-type logLimiter struct{ last atomic.Int64 }
-
-// logEvery is the shortest interval between two log lines of one kind.
-const logEvery = 10 * time.Second
-
-func (l *logLimiter) allow() bool {
-	now, last := time.Now().UnixNano(), l.last.Load()
-	return (last == 0 || now-last >= int64(logEvery)) && l.last.CompareAndSwap(last, now)
 }

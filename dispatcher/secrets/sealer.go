@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/seal"
@@ -17,11 +19,13 @@ import (
 type Sealer struct {
 	box         *seal.Box
 	log         *slog.Logger
-	unopenedLog logLimiter // for headers that cannot be opened
+	unopenedLog limitedlog.Log // for headers that cannot be opened
 }
 
 // New returns a Sealer.
-func New(box *seal.Box, log *slog.Logger) *Sealer { return &Sealer{box: box, log: log} }
+func New(box *seal.Box, log *slog.Logger) *Sealer {
+	return &Sealer{box: box, log: log, unopenedLog: limitedlog.Log{Logger: log, Interval: 10 * time.Second}}
+}
 
 // ErrCannotSeal is returned if stored secrets are sealed and this process has no key to seal another.
 var ErrCannotSeal = &store.UnavailableError{

@@ -16,6 +16,10 @@ var plan = []row{
 		reason: "a log reader that blocks does not block the process; knows lines only",
 	},
 	{
+		pkg:    "internal/limitedlog",
+		reason: "bounds the log lines of one kind; knows nothing else",
+	},
+	{
 		pkg:    "policy",
 		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, nothing to import",
 	},
@@ -137,7 +141,7 @@ var plan = []row{
 	{
 		pkg:    "dispatcher/secrets",
 		reason: "seals the secrets of settings and jobs, and opens them for attempts; asks no store",
-		ours:   []string{"job", "policy", "seal", "sign", "store"},
+		ours:   []string{"internal/limitedlog", "job", "policy", "seal", "sign", "store"},
 	},
 	{
 		pkg:    "dispatcher",
@@ -159,12 +163,12 @@ var plan = []row{
 	{
 		pkg:    "api/limits",
 		reason: "bounds what clients may occupy of a process; knows neither paths nor jobs",
-		ours:   []string{"api/response"},
+		ours:   []string{"api/response", "internal/limitedlog"},
 	},
 	{
 		pkg:    "api/access",
 		reason: "decides which requests are served, before any of them is read",
-		ours:   []string{"api/limits", "api/response", "job"},
+		ours:   []string{"api/response", "internal/limitedlog", "job"},
 	},
 	{
 		pkg:    "api/jsonscan",
@@ -185,7 +189,8 @@ var plan = []row{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "job", "policy", "sign", "store",
+			"api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "internal/limitedlog", "job",
+			"policy", "sign", "store",
 		},
 	},
 	{

@@ -1,0 +1,27 @@
+package limitedlog
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLog_WritesALineASecondAndCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		l := Log{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		for range 30 {
+			l.Warn("a thing")
+			time.Sleep(Interval / 10)
+		}
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		require.Len(t, lines, 3)
+		require.NotContains(t, lines[0], "suppressed")
+		require.Contains(t, lines[1], "suppressed=9")
+	})
+}
