@@ -75,9 +75,17 @@ var plan = []row{
 		ours:   []string{"policy", "store", "store/sqlite/clock", "store/sqlite/db"},
 	},
 	{
+		pkg:    "store/sqlite/memory",
+		reason: "what the writer knows of queues, topics and leases, as plain data; asks no database",
+		ours:   []string{"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table", "store/sqlite/throttle"},
+	},
+	{
 		pkg:    "store/sqlite",
 		reason: "an engine, used through the contract only",
-		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table", "store/sqlite/throttle"},
+		ours: []string{
+			"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/table",
+			"store/sqlite/throttle",
+		},
 	},
 	{
 		pkg:    "store/redis/connect",

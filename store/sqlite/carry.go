@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -29,10 +30,10 @@ func (s *Store) Carry(ctx context.Context, token store.Token, round store.CarryO
 	round.Ready = cmp.Or(round.Ready, carryReady)
 	round.SkipOutbox, round.OutboxBytes = max(round.SkipOutbox, 0), cmp.Or(max(round.OutboxBytes, 0), store.OutboxBytes)
 	var carried store.CarryResult
-	var culprit *lease
+	var culprit *memory.Lease
 	carryOnce := func() error {
 		return s.db.Submit(ctx, &op{Verb: "carry jobs", Weight: round.Jobs, Run: func(tx *tx) (err error) {
-			carried, err = once(tx, call{"carry", token}, weighCarried, func() (store.CarryResult, error) {
+			carried, err = once(tx, memory.Call{Method: "carry", Token: token}, weighCarried, func() (store.CarryResult, error) {
 				return tx.carry(round)
 			})
 			culprit = tx.culprit
@@ -66,19 +67,19 @@ func weighCarried(c store.CarryResult) int {
 
 func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 	c := store.CarryResult{Now: clock.Time(tx.now.Millis)}
-	steps := &tx.mem.steps
+	steps := &tx.mem.Steps
 	if step := steps.Pending; step != 0 {
 		save(tx, &steps.Pending)
 		c.ClockStep, steps.Pending = time.Duration(step)*time.Millisecond, 0
 	}
 	stepped, waits := false, false
-	if err := tx.unlessDamaged(&tx.mem.noSteps, "move jobs after a step of the clock", func() (err error) {
+	if err := tx.unlessDamaged(&tx.mem.NoSteps, "move jobs after a step of the clock", func() (err error) {
 		stepped, err = tx.followClock()
 		return err
 	}); err != nil {
 		return c, err
 	}
-	if err := tx.unlessDamaged(&tx.mem.noOutbox, "empty the outbox", func() error { return tx.removeRelayed(round.Relayed) }); err != nil {
+	if err := tx.unlessDamaged(&tx.mem.NoOutbox, "empty the outbox", func() error { return tx.removeRelayed(round.Relayed) }); err != nil {
 		return c, err
 	}
 	visits, left, bounded, err := tx.expireLeases(round, &c)
@@ -89,7 +90,7 @@ func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 	if err != nil {
 		return c, err
 	}
-	if err := tx.unlessDamaged(&tx.mem.noOutbox, "read the outbox", func() (err error) {
+	if err := tx.unlessDamaged(&tx.mem.NoOutbox, "read the outbox", func() (err error) {
 		waits, err = tx.readOutbox(round, &c)
 		return err
 	}); err != nil {
@@ -109,40 +110,40 @@ func (tx *tx) removeRelayed(home []job.Ref) error {
 		if err != nil {
 			return err
 		}
-		tx.mem.outbox -= gone
+		tx.mem.Outbox -= gone
 	}
 	return nil
 }
 
 // expireLeases makes jobs due again whose lease has expired. It returns their queues, whether the round's options left
 // expired leases alone, and whether its bound did, so that the next round can go on at once.
-func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visits []*queue, left, bounded bool, err error) {
-	a := &tx.mem.agenda
-	var stay []*slot
+func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visits []*memory.Queue, left, bounded bool, err error) {
+	a := &tx.mem.Agenda
+	var stay []*memory.Slot
 	defer func() {
 		for _, s := range stay {
-			a.leases.set(s, s.at, s.n)
+			a.Leases.Set(s, s.At, s.N)
 		}
 	}()
-	for s := a.leases.head(tx.now.Mono); s != nil; s = a.leases.head(tx.now.Mono) {
+	for s := a.Leases.Head(tx.now.Mono); s != nil; s = a.Leases.Head(tx.now.Mono) {
 		if round.KeepLeases {
 			return visits, true, false, nil
 		}
 		if c.ExpiredLeases == round.Jobs {
 			return visits, left, true, nil
 		}
-		a.leases.drop(s)
-		h := s.lease
-		if tx.mem.leases[h.ref] != h {
+		a.Leases.Drop(s)
+		h := s.Lease
+		if tx.mem.Leases[h.Ref] != h {
 			continue // settled earlier in this transaction
 		}
 		// The deadline by the wall clock as it is now: since the claim it may have been set back or ahead.
-		until := tx.now.Millis - (tx.now.Mono-h.deadline)/int64(time.Millisecond)
+		until := tx.now.Millis - (tx.now.Mono-h.Deadline)/int64(time.Millisecond)
 		if !round.ExpireLeasesBefore.IsZero() && until > round.ExpireLeasesBefore.UnixMilli() {
 			stay, left = append(stay, s), true
 			continue
 		}
-		if err := tx.expireLease(h, time.Duration(tx.now.Mono-h.begun).Truncate(time.Millisecond)); err != nil {
+		if err := tx.expireLease(h, time.Duration(tx.now.Mono-h.Begun).Truncate(time.Millisecond)); err != nil {
 			stay = append(stay, s)
 			if db.IsDamage(err) {
 				tx.culprit = h
@@ -150,7 +151,7 @@ func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visi
 			return nil, false, false, err
 		}
 		c.ExpiredLeases++
-		visits = append(visits, h.queue)
+		visits = append(visits, h.Queue)
 	}
 	return visits, left, false, nil
 }
@@ -158,88 +159,88 @@ func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visi
 // visitQueues visits the queues of expired leases and those whose time on the agenda has come. It takes the latter out of the
 // agenda; nextDue plans them again. Due jobs go before repeated wake-ups, but neither takes more than half of a round from the
 // other. more says that the round's bounds kept something back.
-func (tx *tx) visitQueues(round store.CarryOptions, visits []*queue, c *store.CarryResult) (more bool, err error) {
-	visited := make(map[*queue]bool)
+func (tx *tx) visitQueues(round store.CarryOptions, visits []*memory.Queue, c *store.CarryResult) (more bool, err error) {
+	visited := make(map[*memory.Queue]bool)
 	for _, q := range visits {
 		if err := tx.visit(q, round, c, visited); err != nil {
 			return false, err
 		}
 	}
-	a := &tx.mem.agenda
+	a := &tx.mem.Agenda
 	looked := 0
 	for _, part := range []struct {
-		moments *moments
+		moments *memory.Moments
 		now     int64
 		most    int
 	}{
-		{&a.dues, tx.now.Millis, (round.Queues + 1) / 2},
-		{&a.renotifications, tx.now.Mono, round.Queues},
-		{&a.dues, tx.now.Millis, round.Queues},
+		{&a.Dues, tx.now.Millis, (round.Queues + 1) / 2},
+		{&a.Renotifications, tx.now.Mono, round.Queues},
+		{&a.Dues, tx.now.Millis, round.Queues},
 	} {
-		for s := part.moments.head(part.now); s != nil; s = part.moments.head(part.now) {
+		for s := part.moments.Head(part.now); s != nil; s = part.moments.Head(part.now) {
 			if looked >= part.most || c.Moved+c.ExpiredLeases >= round.Jobs {
 				break
 			}
 			looked++
 			tx.takeOut(part.moments, s)
-			if err := tx.visit(s.queue, round, c, visited); err != nil {
+			if err := tx.visit(s.Queue, round, c, visited); err != nil {
 				return false, err
 			}
 		}
 	}
-	return a.dues.head(tx.now.Millis) != nil || a.renotifications.head(tx.now.Mono) != nil, nil
+	return a.Dues.Head(tx.now.Millis) != nil || a.Renotifications.Head(tx.now.Mono) != nil, nil
 }
 
 // takeOut takes a queue's moment out of the agenda, until the transaction is taken back.
-func (tx *tx) takeOut(part *moments, s *slot) {
-	a, at, n, q := &tx.mem.agenda, s.at, s.n, s.queue
-	part.drop(s)
+func (tx *tx) takeOut(part *memory.Moments, s *memory.Slot) {
+	a, at, n, q := &tx.mem.Agenda, s.At, s.N, s.Queue
+	part.Drop(s)
 	tx.undo(func() {
-		a.dues.drop(&q.dueSlot) // it may have been planned for either
-		a.renotifications.drop(&q.renotifySlot)
-		part.set(s, at, n)
+		a.Dues.Drop(&q.DueSlot) // it may have been planned for either
+		a.Renotifications.Drop(&q.RenotifySlot)
+		part.Set(s, at, n)
 	})
 }
 
 // visit counts the ready jobs of a queue and sends a wake-up for it.
-func (tx *tx) visit(q *queue, round store.CarryOptions, c *store.CarryResult, visited map[*queue]bool) error {
+func (tx *tx) visit(q *memory.Queue, round store.CarryOptions, c *store.CarryResult, visited map[*memory.Queue]bool) error {
 	if visited[q] {
 		return nil
 	}
 	visited[q] = true
 	tx.toPlan = append(tx.toPlan, q)
-	if err := tx.loadHead(q); err != nil || !q.due(tx.now) || q.blocked(tx.now) {
+	if err := tx.loadHead(q); err != nil || !q.Due(tx.now) || q.Blocked(tx.now) {
 		return err
 	}
-	silent := q.ready == 0 || q.silent // no wake-up was sent for its jobs
-	moved, err := tx.markReady(q, min(round.Jobs-c.Moved-c.ExpiredLeases, round.Ready-int(q.ready)))
+	silent := q.Ready == 0 || q.Silent // no wake-up was sent for its jobs
+	moved, err := tx.markReady(q, min(round.Jobs-c.Moved-c.ExpiredLeases, round.Ready-int(q.Ready)))
 	c.Moved += moved
-	if silent || q.notifiedAt+int64(store.RenotifyAfter) <= tx.now.Mono {
+	if silent || q.NotifiedAt+int64(store.RenotifyAfter) <= tx.now.Mono {
 		tx.touch(q)
-		q.notifiedAt, q.silent = tx.now.Mono, false
+		q.NotifiedAt, q.Silent = tx.now.Mono, false
 		tx.notify(q)
 	}
 	return err
 }
 
 // markReady counts waiting jobs that became due as ready, at most most of them.
-func (tx *tx) markReady(q *queue, most int) (int, error) {
-	if most <= 0 || q.ready >= q.waiting {
+func (tx *tx) markReady(q *memory.Queue, most int) (int, error) {
+	if most <= 0 || q.Ready >= q.Waiting {
 		return 0, nil
 	}
-	count, held, last := 0, 0, q.mark
+	count, held, last := 0, 0, q.Mark
 	next := func(v []driver.Value) error {
 		count++
 		last = table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
-		if tx.mem.leaseByNumber[last.N] != nil {
+		if tx.mem.LeaseByNumber[last.N] != nil {
 			held++ // ClaimExpired has claimed it
 		}
 		return nil
 	}
 	// First those of the mark's own moment, then the later ones.
-	err := tx.Query(table.WaitingAt, next, q.id, q.mark.Due, q.mark.N, tx.now.Millis, int64(most))
+	err := tx.Query(table.WaitingAt, next, q.Id, q.Mark.Due, q.Mark.N, tx.now.Millis, int64(most))
 	if err == nil && count < most {
-		err = tx.Query(table.WaitingAfter, next, q.id, q.mark.Due, tx.now.Millis, int64(most-count))
+		err = tx.Query(table.WaitingAfter, next, q.Id, q.Mark.Due, tx.now.Millis, int64(most-count))
 	}
 	if db.IsDamage(err) {
 		tx.setAside(q, "count due jobs", err)
@@ -249,25 +250,25 @@ func (tx *tx) markReady(q *queue, most int) (int, error) {
 		return 0, err
 	}
 	tx.touch(q)
-	q.mark = last
-	q.ready += int64(count - held)
-	q.topic.ready += int64(count - held)
+	q.Mark = last
+	q.Ready += int64(count - held)
+	q.Topic.Ready += int64(count - held)
 	return count, nil
 }
 
 // nextDue is the time until the agenda's head, as it will be once this transaction is applied; negative when there is
 // none. With left, leases that are over do not count, or it would be zero again and again.
 func (tx *tx) nextDue(left bool) (time.Duration, error) {
-	a := &tx.mem.agenda
-	for _, list := range [][]*queue{tx.toPlan, tx.queues} {
+	a := &tx.mem.Agenda
+	for _, list := range [][]*memory.Queue{tx.toPlan, tx.queues} {
 		for _, q := range list {
 			if err := tx.loadHead(q); err != nil {
 				return 0, err
 			}
-			a.plan(q, tx.now)
+			a.Plan(q, tx.now)
 		}
 	}
-	if wait := a.next(tx.now, !left); wait != never {
+	if wait := a.Next(tx.now, !left); wait != memory.Never {
 		return wait, nil
 	}
 	return -1, nil
@@ -276,7 +277,7 @@ func (tx *tx) nextDue(left bool) (time.Duration, error) {
 // readOutbox hands out the oldest entries after those that the round passes over, at most store.MaxBatch; more says that
 // others wait behind them. One that cannot be read stays where it is and keeps nothing back.
 func (tx *tx) readOutbox(round store.CarryOptions, c *store.CarryResult) (more bool, err error) {
-	waiting, room := tx.mem.outbox-int64(round.SkipOutbox), round.OutboxBytes
+	waiting, room := tx.mem.Outbox-int64(round.SkipOutbox), round.OutboxBytes
 	full, last, skip := false, int64(math.MinInt64), int64(round.SkipOutbox)
 	for !full && int64(c.OutboxRead) < waiting && len(c.Outbox) < store.MaxBatch {
 		before := c.OutboxRead

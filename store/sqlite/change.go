@@ -7,12 +7,13 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // change makes one call that changes one job, and returns the job after it.
 func (s *Store) change(
-	ctx context.Context, verb string, c call, ref job.Ref, do func(*tx, *queue, *table.Row) error,
+	ctx context.Context, verb string, c memory.Call, ref job.Ref, do func(*tx, *memory.Queue, *table.Row) error,
 ) (job.Job, error) {
 	var answer job.Job
 	err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(tx *tx) (err error) {
@@ -41,7 +42,7 @@ func (s *Store) change(
 
 // Cancel implements store.Shard.
 func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
-	return s.change(ctx, "cancel a job", call{"cancel", token}, ref, func(tx *tx, q *queue, r *table.Row) error {
+	return s.change(ctx, "cancel a job", memory.Call{Method: "cancel", Token: token}, ref, func(tx *tx, q *memory.Queue, r *table.Row) error {
 		switch {
 		case r.State == job.Delivered, r.State == job.Dead:
 			return &store.StateError{State: r.State}
@@ -69,7 +70,7 @@ func (tx *tx) mark(ref job.Ref, n int64, to table.Progress) error {
 	if err := tx.Exec(table.MarkCancel, to.Version, to.Entries, db.NullZero(to.First), n); err != nil {
 		return err
 	}
-	if h := tx.mem.leases[ref]; h != nil {
+	if h := tx.mem.Leases[ref]; h != nil {
 		save(tx, &h.Progress)
 		h.Version, h.Entries, h.First, h.Cancel = to.Version, to.Entries, to.First, true
 	}
@@ -78,7 +79,7 @@ func (tx *tx) mark(ref job.Ref, n int64, to table.Progress) error {
 
 // Replace implements store.Shard.
 func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
-	return s.change(ctx, "replace a job", call{"replace", token}, ref, func(tx *tx, q *queue, r *table.Row) error {
+	return s.change(ctx, "replace a job", memory.Call{Method: "replace", Token: token}, ref, func(tx *tx, q *memory.Queue, r *table.Row) error {
 		if replacement.IfVersion != 0 && replacement.IfVersion != r.Version {
 			return store.ErrVersion
 		}
@@ -107,7 +108,7 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 		if replacement.Due == nil {
 			return nil
 		}
-		tx.mem.steps.SetDelayed(r.N, false)
+		tx.mem.Steps.SetDelayed(r.N, false)
 		tx.leave(q, before)
 		return tx.arrive(q, r.Key())
 	})
@@ -116,7 +117,7 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 // rewrite stores a replaced job.
 func (tx *tx) rewrite(r *table.Row, to table.Progress, oldSize int64) error {
 	c := table.Encode(&r.Spec)
-	tx.mem.nextTTL = 0
+	tx.mem.NextTTL = 0
 	err := tx.Exec(table.ReplaceJob, clock.Millis(r.DueAt), r.Version, to.Entries, db.NullZero(to.First), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt),
 		clock.Millis(r.ExpiresAt), r.URL,
 		c.Timeout, c.BodySize, c.Spec, c.Body, r.N)

@@ -10,13 +10,14 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
 // claimReply is the result of a claim, as the reply cache keeps it.
 type claimReply struct {
-	leases []*lease
+	leases []*memory.Lease
 	queues []store.QueueStatus
 }
 
@@ -37,9 +38,9 @@ type claim struct {
 	kind     string // of its call, for the reply cache
 	fill     func(*claim, *tx) error
 	reply    *claimReply
-	rows     []*table.Row // of the reply's leases that have not ended
-	leases   []*lease     // the same
-	size     int          // of bodies so far
+	rows     []*table.Row    // of the reply's leases that have not ended
+	leases   []*memory.Lease // the same
+	size     int             // of bodies so far
 	now      clock.Instant
 	revision int64
 }
@@ -67,9 +68,9 @@ func newClaim(token store.Token, request store.ClaimRequest) *claim {
 
 // run makes the claim, or repeats its reply.
 func (c *claim) run(tx *tx) error {
-	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.now, revision: tx.mem.revisions[store.KindTopic]}
+	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.now, revision: tx.mem.Revisions[store.KindTopic]}
 	fresh := false
-	t, err := once(tx, call{c.kind, c.token}, (*claimReply).weight, func() (*claimReply, error) {
+	t, err := once(tx, memory.Call{Method: c.kind, Token: c.token}, (*claimReply).weight, func() (*claimReply, error) {
 		fresh = true
 		tx.mayBeNewHead = true // the next job of a queue may be due before all others
 		c.reply = &claimReply{queues: make([]store.QueueStatus, 0, len(c.request.Queues))}
@@ -84,7 +85,7 @@ func (c *claim) run(tx *tx) error {
 		return err
 	}
 	for _, h := range t.leases {
-		if tx.mem.leases[h.ref] != h || tx.mem.unreadable[h.n] {
+		if tx.mem.Leases[h.Ref] != h || tx.mem.Unreadable[h.N] {
 			continue
 		}
 		if err := tx.Query(table.JobByN, func(v []driver.Value) error {
@@ -94,8 +95,8 @@ func (c *claim) run(tx *tx) error {
 			cells.Body(r)
 			c.rows, c.leases = append(c.rows, r), append(c.leases, h)
 			return nil
-		}, h.n); db.IsDamage(err) {
-			tx.skipJob(h.queue, h.n, "claim a job again", err)
+		}, h.N); db.IsDamage(err) {
+			tx.skipJob(h.Queue, h.N, "claim a job again", err)
 		} else if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (c *claim) run(tx *tx) error {
 func (c *claim) serveAll(tx *tx) error {
 	for _, want := range c.request.Queues {
 		left, err := c.serve(tx, want)
-		if q := tx.mem.queues[want.Queue]; q != nil && db.IsDamage(err) {
+		if q := tx.mem.Queues[want.Queue]; q != nil && db.IsDamage(err) {
 			tx.setAside(q, "claim jobs", err)
 			left, err = store.QueueStatus{Queue: want.Queue, Blocked: true}, nil
 		}
@@ -122,7 +123,7 @@ func (c *claim) serveAll(tx *tx) error {
 // serve takes what one Want may have: the first so many of its queue.
 func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) {
 	left := store.QueueStatus{Queue: want.Queue}
-	q := tx.mem.queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
+	q := tx.mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
 	if q == nil {
 		return left, tx.statusOfUnloaded(want, &left)
 	}
@@ -134,25 +135,25 @@ func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) 
 	}
 	tx.pruneThrottle(q)
 	ahead := int64(0)
-	if !q.limits().Rate.Limited() && q.owners.only(c.token.Owner()) {
+	if !q.Limits().Rate.Limited() && q.Owners.Only(c.token.Owner()) {
 		ahead = int64(want.Ahead)
 	}
-	most := min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)), q.room(tx.now, ahead))
+	most := min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)), q.Room(tx.now, ahead))
 	// Bodies that fill the answer already leave no room for another.
 	full := len(c.reply.leases) > 0 && c.size >= c.request.MaxBytes
-	if most > 0 && !full && q.due(tx.now) {
+	if most > 0 && !full && q.Due(tx.now) {
 		if err := c.take(tx, q, want, most); err != nil {
 			return left, err
 		}
 	}
-	left.Blocked, left.BreakerOpen = q.blocked(tx.now), q.open(tx.now)
-	left.More = !left.Blocked && q.due(tx.now)
+	left.Blocked, left.BreakerOpen = q.Blocked(tx.now), q.BreakerOpen(tx.now)
+	left.More = !left.Blocked && q.Due(tx.now)
 	return left, nil
 }
 
 // take claims the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it takes,
 // which is the queue's new head.
-func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error {
+func (c *claim) take(tx *tx, q *memory.Queue, want store.QueueClaim, most int64) error {
 	if err := tx.Begin(); err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		r := cells.Row()
 		cells.Body(r)
 		r.TTLEnd = cells.Int()
-		if tx.mem.isSkipped(r.N) {
+		if tx.mem.IsSkipped(r.N) {
 			return nil
 		}
 		body := int(max(0, r.BodySize))
@@ -178,14 +179,14 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		return nil
 	}
 	var err error
-	if !q.partlyUnreadable {
-		err = tx.Query(table.Claimable, read, q.id, q.head.Due, q.head.N, most+1+q.running)
+	if !q.PartlyUnreadable {
+		err = tx.Query(table.Claimable, read, q.Id, q.Head.Due, q.Head.N, most+1+q.Running)
 	}
-	if q.partlyUnreadable || db.IsDamage(err) {
+	if q.PartlyUnreadable || db.IsDamage(err) {
 		rows, next, size = nil, table.Key{}, c.size
 		err = c.readEach(tx, q, read)
 		tx.touch(q)
-		if q.headKnown = false; err == nil && len(rows) == 0 {
+		if q.HeadKnown = false; err == nil && len(rows) == 0 {
 			return tx.loadHead(q)
 		}
 	}
@@ -195,7 +196,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	c.size = size
 	last := rows[len(rows)-1].Key()
 	count := int64(len(rows))
-	rate, probe := q.limits().Rate, q.open(tx.now)
+	rate, probe := q.Limits().Rate, q.BreakerOpen(tx.now)
 	starts := int64(0)
 	if rate.Limited() {
 		for _, r := range rows {
@@ -209,20 +210,20 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	}
 	tx.touch(q)
 	tx.mayBeNewHead = true // the next job may be due before the next wake-up
-	fromReady := min(count, q.ready)
-	q.ready -= fromReady
-	q.topic.ready -= fromReady
-	q.waiting -= count
-	q.topic.waiting -= count
-	q.running += count
-	q.topic.running += count
-	q.head, q.headKnown = next, next.N != 0 || q.waiting == 0
-	if q.mark.Before(last) {
-		q.mark = last
+	fromReady := min(count, q.Ready)
+	q.Ready -= fromReady
+	q.Topic.Ready -= fromReady
+	q.Waiting -= count
+	q.Topic.Waiting -= count
+	q.Running += count
+	q.Topic.Running += count
+	q.Head, q.HeadKnown = next, next.N != 0 || q.Waiting == 0
+	if q.Mark.Before(last) {
+		q.Mark = last
 	}
 	for _, r := range rows {
 		h := c.lease(tx, q, r, cmp.Or(r.Timeout, want.Timeout)+c.request.Margin)
-		h.rated, h.probe = rate.Limited() && !r.Expired(tx.now), probe
+		h.Rated, h.Probe = rate.Limited() && !r.Expired(tx.now), probe
 		c.reply.leases = append(c.reply.leases, h)
 	}
 	c.rows = append(c.rows, rows...)
@@ -230,11 +231,11 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 }
 
 // lease makes the lease of one claimed job.
-func (c *claim) lease(tx *tx, q *queue, r *table.Row, leaseFor time.Duration) *lease {
+func (c *claim) lease(tx *tx, q *memory.Queue, r *table.Row, leaseFor time.Duration) *memory.Lease {
 	until := tx.now.After(leaseFor)
-	h := &lease{
-		ref: r.Ref(), n: r.N, queue: q, token: c.token, claimed: tx.now.Millis, begun: tx.now.Mono,
-		deadline: tx.now.Mono + (until-tx.now.Millis)*int64(time.Millisecond), Progress: r.Progress(),
+	h := &memory.Lease{
+		Ref: r.Ref(), N: r.N, Queue: q, Token: c.token, Claimed: tx.now.Millis, Begun: tx.now.Mono,
+		Deadline: tx.now.Mono + (until-tx.now.Millis)*int64(time.Millisecond), Progress: r.Progress(),
 	}
 	tx.addLease(h)
 	return h
@@ -247,19 +248,19 @@ func (c *claim) answer(s *Store) store.ClaimResult {
 	for i, r := range c.rows {
 		h := c.leases[i]
 		if err := r.Decode(); err != nil {
-			s.log.Error("claimed job unreadable, leaving it to its lease", "job", h.ref.ID, "err", err)
+			s.log.Error("claimed job unreadable, leaving it to its lease", "job", h.Ref.ID, "err", err)
 			continue
 		}
-		r.Queue = h.queue.name
+		r.Queue = h.Queue.Name
 		r.State = job.Running
 		claimed.Jobs = append(claimed.Jobs, store.ClaimedJob{
 			Job:      r.Job,
 			Lease:    c.token,
-			LeaseFor: time.Duration(h.deadline - c.now.Mono),
+			LeaseFor: time.Duration(h.Deadline - c.now.Mono),
 			Age:      time.Duration(c.now.Millis-clock.Millis(r.FirstDueAt)) * time.Millisecond,
-			Late:     time.Duration(max(0, h.claimed-clock.Millis(r.DueAt))) * time.Millisecond,
-			Rated:    h.rated,
-			Probe:    h.probe,
+			Late:     time.Duration(max(0, h.Claimed-clock.Millis(r.DueAt))) * time.Millisecond,
+			Rated:    h.Rated,
+			Probe:    h.Probe,
 		})
 	}
 	return claimed

@@ -65,7 +65,7 @@ func TestClockStep_BackKeepsDelaysAndAheadAgainMakesNoneEarly(t *testing.T) {
 	for walks := 1; walks > 0; {
 		carry(t, s)
 		inWriter(t, s, func() {
-			if _, _, more := s.mem.steps.Span(); !more {
+			if _, _, more := s.mem.Steps.Span(); !more {
 				walks = 0
 			}
 		})

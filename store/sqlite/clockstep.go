@@ -10,7 +10,7 @@ import (
 // followClock moves delayed jobs after a step of the wall clock, those of one span of numbers. more reports that others
 // follow.
 func (tx *tx) followClock() (more bool, err error) {
-	c := &tx.mem.steps
+	c := &tx.mem.Steps
 	after, last, ok := c.Span()
 	if !ok {
 		return false, nil
@@ -25,8 +25,8 @@ func (tx *tx) followClock() (more bool, err error) {
 	for _, v := range rows {
 		n, due := db.Int(v[0]), db.Int(v[2])
 		d := c.Shift(n)
-		q := tx.mem.byID[db.Int(v[1])]
-		if d == 0 || q == nil || tx.mem.isSkipped(n) {
+		q := tx.mem.ByID[db.Int(v[1])]
+		if d == 0 || q == nil || tx.mem.IsSkipped(n) {
 			continue
 		}
 		if err := tx.Exec(table.StepJob, d, d, d, n); err != nil {

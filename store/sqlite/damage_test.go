@@ -192,7 +192,7 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 	heal()
 	require.Len(t, claimUp(t, s, 6), 2)
 	require.ErrorContains(t, s.Ping(t.Context()), "damaged")
-	inWriter(t, s, func() { require.Equal(t, map[int64]bool{2: true, 5: true}, s.mem.unreadable) })
+	inWriter(t, s, func() { require.Equal(t, map[int64]bool{2: true, 5: true}, s.mem.Unreadable) })
 }
 
 func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {

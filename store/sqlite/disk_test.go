@@ -190,7 +190,7 @@ func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 	now := time.Now
 	o.Now = func() time.Time { return now().Add(8 * 24 * time.Hour) }
 	s = opened(t, o)
-	inWriter(t, s, func() { require.Empty(t, s.mem.queues) })
+	inWriter(t, s, func() { require.Empty(t, s.mem.Queues) })
 	revive(t, s, "a", time.Hour)
 	verify(t, s)
 	swept, err := s.Sweep(t.Context(), store.NewToken(), 10)
@@ -207,7 +207,7 @@ func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 		require.NoError(t, err)
 	}
 	inWriter(t, s, func() {
-		require.Empty(t, s.mem.queues)
+		require.Empty(t, s.mem.Queues)
 		require.NoError(t, s.db.Conn().QueryText(t.Context(), "SELECT count(*) FROM queues", func(v []driver.Value) error {
 			require.Zero(t, db.Int(v[0]))
 			return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -33,7 +34,7 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 	var now int64
 	err := s.db.Submit(ctx, &op{Verb: "insert jobs", Durable: true, Weight: len(entries), Run: func(tx *tx) (err error) {
 		now = tx.now.Millis
-		all, err = once(tx, call{"insert", token}, weighOutcomes, func() ([]insertOutcome, error) {
+		all, err = once(tx, memory.Call{Method: "insert", Token: token}, weighOutcomes, func() ([]insertOutcome, error) {
 			all := make([]insertOutcome, len(entries))
 			for i := range entries {
 				if all[i], err = tx.insert(&entries[i], &rows[i]); err != nil {
@@ -91,12 +92,12 @@ func (r *newRow) fill(e *store.NewJob) {
 
 // insert registers one job, or finds that its id is known.
 func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
-	if tx.mem.ids > 0 {
+	if tx.mem.Ids > 0 {
 		if p, err := tx.rememberedID(e); err != nil || p.outcome != 0 {
 			return p, err
 		}
 	}
-	if tx.mem.topics[topicName{e.Namespace, e.Topic}] == nil { // which an id that is known must not make
+	if tx.mem.Topics[memory.TopicName{Namespace: e.Namespace, Name: e.Topic}] == nil { // which an id that is known must not make
 		if p, err := tx.existing(e); !errors.Is(err, store.ErrNotFound) {
 			return p, err
 		}
@@ -108,10 +109,10 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	tx.touch(q)
 	p := insertOutcome{outcome: store.Created, created: tx.now.Millis, due: tx.now.Due(e.Delay, e.RunAt)}
 	p.expires = tx.now.Expiry(e.ExpiresIn, e.ExpiresAt)
-	n := tx.mem.lastN + 1
+	n := tx.mem.LastN + 1
 	ttl := table.TTLEnd(p.due, p.expires, e.MaxAge)
 	copy(r.args[:9], []driver.Value{
-		n, q.id, q.topic.id, p.due, p.created, p.due, p.expires, db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl),
+		n, q.Id, q.Topic.Id, p.due, p.created, p.due, p.expires, db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl),
 	})
 	changed, err := tx.Change(table.InsertJob, r.args[:]...)
 	if err != nil {
@@ -120,16 +121,16 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	if changed == 0 {
 		return tx.existing(e)
 	}
-	tx.mem.lastN = n
-	tx.mem.steps.SetDelayed(n, e.RunAt.IsZero())
+	tx.mem.LastN = n
+	tx.mem.Steps.SetDelayed(n, e.RunAt.IsZero())
 	if r.external != nil {
 		if err := tx.Exec(table.InsertBody, n, r.external); err != nil {
 			return insertOutcome{}, err
 		}
 	}
-	q.rows++
-	q.topic.registered++
-	tx.mem.noteTTL(ttl)
+	q.Rows++
+	q.Topic.Registered++
+	tx.mem.NoteTTL(ttl)
 	tx.mayBeNewHead = true
 	return p, tx.arrive(q, table.Key{Due: p.due, N: n})
 }
@@ -199,7 +200,7 @@ func (tx *tx) findRow(ref job.Ref, withBody bool) (found *table.Row, err error) 
 
 // overlay sets the state of a leased job to running: its row is not changed by a claim.
 func (tx *tx) overlay(r *table.Row) {
-	if tx.mem.leaseByNumber[r.N] != nil {
+	if tx.mem.LeaseByNumber[r.N] != nil {
 		r.State = job.Running
 	}
 }

@@ -18,7 +18,7 @@ func TestInsert_MakesNoTopicForAConflict(t *testing.T) {
 	second.Topic, second.Fingerprint = "unknown", []byte("second")
 	require.Equal(t, store.Conflict, insert(t, s, second)[0].Outcome)
 	topics := 0
-	inWriter(t, s, func() { topics = len(s.mem.topics) })
+	inWriter(t, s, func() { topics = len(s.mem.Topics) })
 	require.Equal(t, 1, topics)
 	second.ID = "b"
 	require.Equal(t, store.Created, insert(t, s, second)[0].Outcome)

@@ -271,8 +271,8 @@ func TestPermit_GrantsAndAlarmsSurviveTheProcessAndExpire(t *testing.T) {
 	_, err := s.Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
 	inWriter(t, s, func() {
-		for _, topic := range s.mem.topics {
-			require.Nil(t, topic.grants)
+		for _, topic := range s.mem.Topics {
+			require.Nil(t, topic.Grants)
 		}
 	})
 	require.True(t, raise(s, false))

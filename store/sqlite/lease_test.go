@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -70,11 +71,11 @@ func TestLeases_TakeSeveralRowsWhenThereAreMany(t *testing.T) {
 	o := options(t)
 	o.Limits.Concurrency = 1000
 	s := opened(t, o)
-	insert(t, s, numbered("job", 2*batchJobs+1, 0)...)
-	jobs := claimUp(t, s, 2*batchJobs+1)
-	require.Len(t, jobs, 2*batchJobs+1)
+	insert(t, s, numbered("job", 2*memory.BatchJobs+1, 0)...)
+	jobs := claimUp(t, s, 2*memory.BatchJobs+1)
+	require.Len(t, jobs, 2*memory.BatchJobs+1)
 	require.Equal(t, int64(3), one(t, s, "SELECT count(*) FROM leases"))
-	settle(t, s, settled(jobs[2*batchJobs], deliveredOne), settled(jobs[7], deliveredOne))
+	settle(t, s, settled(jobs[2*memory.BatchJobs], deliveredOne), settled(jobs[7], deliveredOne))
 	require.Equal(t, int64(2), one(t, s, "SELECT count(*) FROM leases"))
 	after := crash(t, o)
 	require.Equal(t, int64(0), one(t, after, "SELECT count(*) FROM leases"))

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -49,9 +50,9 @@ type listing struct {
 	looked   int
 	page     store.Page
 	now      clock.Instant
-	running  map[int64]mark   // leased jobs in the snapshot, by number
-	byLane   map[int64][]mark // the same, by lane
-	passed   int              // how many of them lie in the lane that is being listed
+	running  map[int64]memory.Mark   // leased jobs in the snapshot, by number
+	byLane   map[int64][]memory.Mark // the same, by lane
+	passed   int                     // how many of them lie in the lane that is being listed
 }
 
 // List implements store.Shard.
@@ -120,9 +121,9 @@ func (l *listing) open(ctx context.Context, c *db.Conn) error {
 	if l.running, err = readRunning(ctx, c); err != nil {
 		return err
 	}
-	l.byLane = make(map[int64][]mark)
+	l.byLane = make(map[int64][]memory.Mark)
 	for _, m := range l.running {
-		l.byLane[m.q] = append(l.byLane[m.q], m)
+		l.byLane[m.Q] = append(l.byLane[m.Q], m)
 	}
 	type lane struct {
 		q    int64
@@ -178,7 +179,7 @@ func (l *listing) leased(ctx context.Context, c *db.Conn, q int64) (done bool, e
 			r := (*table.Cells)(&v).Row()
 			rows = append(rows, r)
 			return r.Decode()
-		}, m.n); err != nil {
+		}, m.N); err != nil {
 			return false, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 	"github.com/ringback/ringback/store/sqlite/throttle"
 )
@@ -17,20 +18,20 @@ import (
 func (s *Store) load(ctx context.Context) error {
 	m := s.mem
 	if err := s.db.Conn().Query(ctx, table.AllMeta, func(v []driver.Value) error {
-		m.revisions[db.Text(v[0])] = db.Int(v[1])
+		m.Revisions[db.Text(v[0])] = db.Int(v[1])
 		return nil
 	}); err != nil {
 		return err
 	}
 	if err := s.db.Conn().Query(ctx, table.LastNumbers, func(v []driver.Value) error {
-		m.lastN, m.lastQ, m.lastT, m.lastFirstAttempt = db.Int(v[0]), db.Int(v[1]), db.Int(v[2]), db.Int(v[3])
+		m.LastN, m.LastQ, m.LastT, m.LastFirstAttempt = db.Int(v[0]), db.Int(v[1]), db.Int(v[2]), db.Int(v[3])
 		return nil
 	}); err != nil {
 		return err
 	}
-	m.steps = clock.NewSteps(s.clock(), m.lastN+1)
+	m.Steps = clock.NewSteps(s.clock(), m.LastN+1)
 	if err := s.db.Conn().Query(ctx, table.CountOutbox, func(v []driver.Value) error {
-		m.outbox = db.Int(v[0])
+		m.Outbox = db.Int(v[0])
 		return nil
 	}); err != nil {
 		return err
@@ -51,39 +52,39 @@ func (s *Store) load(ctx context.Context) error {
 
 func (s *Store) loadTopic(v []driver.Value) error {
 	c := table.Cells(v)
-	t := newTopic(c.Int(), topicName{c.Text(), c.Text()}, &s.defaults)
+	t := memory.NewTopic(c.Int(), memory.TopicName{Namespace: c.Text(), Name: c.Text()}, &s.defaults)
 	limits, revision := c.Text(), c.Int()
-	t.registered, t.delivered, t.dead, t.cancelled = c.Int(), c.Int(), c.Int(), c.Int()
-	t.keptDone = retained{jobs: c.Int(), bytes: c.Int()}
-	t.keptDead = retained{jobs: c.Int(), bytes: c.Int()}
-	t.ids = c.Int()
-	t.alarm = c.Int() != 0
+	t.Registered, t.Delivered, t.Dead, t.Cancelled = c.Int(), c.Int(), c.Int(), c.Int()
+	t.KeptDone = memory.Retained{Jobs: c.Int(), Bytes: c.Int()}
+	t.KeptDead = memory.Retained{Jobs: c.Int(), Bytes: c.Int()}
+	t.Ids = c.Int()
+	t.Alarm = c.Int() != 0
 	var err error
-	if t.grants, err = throttle.ParseGrants(c.Next(), s.clock()); err != nil {
-		s.log.Error("topic permits unreadable, dropping them", "topic", t.name.name, "err", err)
+	if t.Grants, err = throttle.ParseGrants(c.Next(), s.clock()); err != nil {
+		s.log.Error("topic permits unreadable, dropping them", "topic", t.Name.Name, "err", err)
 	}
-	s.mem.ids += t.ids
-	s.mem.topics[t.name] = t
-	key := store.DocumentKey{Kind: store.KindTopic, Namespace: t.name.namespace, Name: t.name.name}
-	t.setLimits(revision, s.parseLimits(key, limits), &s.defaults)
+	s.mem.Ids += t.Ids
+	s.mem.Topics[t.Name] = t
+	key := store.DocumentKey{Kind: store.KindTopic, Namespace: t.Name.Namespace, Name: t.Name.Name}
+	t.SetLimits(revision, s.parseLimits(key, limits), &s.defaults)
 	return nil
 }
 
 func (s *Store) loadQueue(v []driver.Value) error {
 	c := table.Cells(v)
-	q := &queue{id: c.Int(), name: job.Queue{Namespace: c.Text(), Topic: c.Text(), Lane: c.Text()}}
-	if s.mem.byID[q.id] != nil {
+	q := &memory.Queue{Id: c.Int(), Name: job.Queue{Namespace: c.Text(), Topic: c.Text(), Lane: c.Text()}}
+	if s.mem.ByID[q.Id] != nil {
 		return nil
 	}
-	q.waiting, q.rows = c.Int(), c.Int()
-	q.topic = s.mem.topics[topicName{q.name.Namespace, q.name.Topic}]
-	q.topic.waiting += q.waiting
-	q.throttle = s.parseThrottle(q.name, c.Next(), s.clock())
+	q.Waiting, q.Rows = c.Int(), c.Int()
+	q.Topic = s.mem.Topics[memory.TopicName{Namespace: q.Name.Namespace, Name: q.Name.Topic}]
+	q.Topic.Waiting += q.Waiting
+	q.Throttle = s.parseThrottle(q.Name, c.Next(), s.clock())
 	revision := c.Int()
-	q.laneConfig = newLaneConfig(q.topic, revision, s.parseLimits(store.LaneKey(q.name), c.Text()))
-	q.headKnown = q.waiting == 0
-	s.mem.add(q)
-	setMember(s.mem.unused, q, q.rows == 0)
+	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, s.parseLimits(store.LaneKey(q.Name), c.Text()))
+	q.HeadKnown = q.Waiting == 0
+	s.mem.Add(q)
+	memory.SetMember(s.mem.Unused, q, q.Rows == 0)
 	return nil
 }
 
@@ -102,12 +103,12 @@ const expireBatch = 1024
 // expireOldLeases ends the leases of the last process, and plans every queue. It does not wait for
 // the disk: after a power cut the next Open repeats it.
 func (s *Store) expireOldLeases() error {
-	var batches []*batch
+	var batches []*memory.Batch
 	if err := s.db.Conn().Query(context.Background(), table.ReadLeases, func(v []driver.Value) error {
-		b := &batch{number: db.Int(v[0]), claimed: db.Int(v[1])}
+		b := &memory.Batch{Number: db.Int(v[0]), Claimed: db.Int(v[1])}
 		var err error
-		if b.marks, err = parseMarks(db.Text(v[2])); err != nil {
-			s.log.Error("row of a claim unreadable, its attempts are not recorded as lost", "claim", b.number, "err", err)
+		if b.Marks, err = memory.ParseMarks(db.Text(v[2])); err != nil {
+			s.log.Error("row of a claim unreadable, its attempts are not recorded as lost", "claim", b.Number, "err", err)
 		}
 		batches = append(batches, b)
 		return nil
@@ -122,7 +123,7 @@ func (s *Store) expireOldLeases() error {
 				if err := tx.expireOldBatch(batches[0]); err != nil {
 					return err
 				}
-				most -= len(batches[0].marks)
+				most -= len(batches[0].Marks)
 			}
 			return nil
 		})
@@ -135,7 +136,7 @@ func (s *Store) expireOldLeases() error {
 		}
 	}
 	return s.commitAlone(func(tx *tx) error {
-		for _, q := range s.mem.queues {
+		for _, q := range s.mem.Queues {
 			tx.toPlan = append(tx.toPlan, q)
 		}
 		return nil
@@ -146,39 +147,41 @@ func (s *Store) expireOldLeases() error {
 func (s *Store) commitAlone(run func(*tx) error) error { return s.db.Alone(&op{Run: run}) }
 
 // expireOldBatch ends the attempts of a batch as lost.
-func (tx *tx) expireOldBatch(b *batch) error {
-	for _, m := range b.marks {
+func (tx *tx) expireOldBatch(b *memory.Batch) error {
+	for _, m := range b.Marks {
 		var r *table.Row
 		if err := tx.Query(table.HeadByN, func(v []driver.Value) error {
 			r = (*table.Cells)(&v).Row()
 			return nil
-		}, m.n); err != nil {
+		}, m.N); err != nil {
 			return err
 		}
-		q := tx.mem.byID[m.q]
+		q := tx.mem.ByID[m.Q]
 		if r == nil || q == nil || r.State != job.Scheduled {
 			continue // only where a page was damaged
 		}
 		// It was counted among the waiting.
 		tx.leave(q, r.Key())
-		q.running++
-		q.topic.running++
-		h := &lease{ref: r.Ref(), n: r.N, queue: q, claimed: b.claimed, slot: slot{pos: -1}, Progress: r.Progress()}
+		q.Running++
+		q.Topic.Running++
+		h := &memory.Lease{Ref: r.Ref(), N: r.N, Queue: q, Claimed: b.Claimed, Slot: memory.Slot{Pos: -1}, Progress: r.Progress()}
 		if err := tx.expireLease(h, 0); err != nil {
 			return err
 		}
 	}
-	return tx.Exec(table.DeleteLeases, b.number)
+	return tx.Exec(table.DeleteLeases, b.Number)
 }
 
 // expireEach is loseBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
-func (s *Store) expireEach(b *batch) error {
-	for _, m := range b.marks {
-		err := s.commitAlone(func(tx *tx) error { return tx.expireOldBatch(&batch{claimed: b.claimed, marks: []mark{m}}) })
+func (s *Store) expireEach(b *memory.Batch) error {
+	for _, m := range b.Marks {
+		err := s.commitAlone(func(tx *tx) error {
+			return tx.expireOldBatch(&memory.Batch{Claimed: b.Claimed, Marks: []memory.Mark{m}})
+		})
 		if db.IsDamage(err) {
 			err = s.commitAlone(func(tx *tx) error {
-				if q := tx.mem.byID[m.q]; q != nil {
-					tx.skipJob(q, m.n, "end a lost attempt", errDamagedPage)
+				if q := tx.mem.ByID[m.Q]; q != nil {
+					tx.skipJob(q, m.N, "end a lost attempt", errDamagedPage)
 				}
 				return nil
 			})
@@ -187,5 +190,5 @@ func (s *Store) expireEach(b *batch) error {
 			return err
 		}
 	}
-	return s.commitAlone(func(tx *tx) error { return tx.Exec(table.DeleteLeases, b.number) })
+	return s.commitAlone(func(tx *tx) error { return tx.Exec(table.DeleteLeases, b.Number) })
 }

@@ -104,7 +104,7 @@ func TestOpen_EndsLeasesOfManyLanesTogetherWithoutFsync(t *testing.T) {
 		require.NotEmpty(t, claimed.Jobs)
 	}
 	running := 0
-	inWriter(t, s, func() { running = len(s.mem.leases) })
+	inWriter(t, s, func() { running = len(s.mem.Leases) })
 	require.NoError(t, s.Close())
 	faults := faultsOf(s.db.Path())
 	faults.fsync.Store(false)
@@ -112,7 +112,7 @@ func TestOpen_EndsLeasesOfManyLanesTogetherWithoutFsync(t *testing.T) {
 	s = opened(t, o)
 	commits, still := faults.commits.Load()-before, 0
 	require.False(t, faults.fsync.Load())
-	inWriter(t, s, func() { still = len(s.mem.leases) })
+	inWriter(t, s, func() { still = len(s.mem.Leases) })
 	require.Zero(t, still)
 	require.LessOrEqual(t, commits, int64(running/expireBatch+2))
 	require.Equal(t, 1, get(t, s, "0-0000").ConsecutiveLost)

@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
@@ -22,7 +23,7 @@ func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.Perm
 		Gone: func() error { return db.ContextError(ctx) },
 		Run: func(tx *tx) (err error) {
 			weigh := func(all []store.Permit) int { return 48 * len(all) }
-			permits, err = once(tx, call{"permit", token}, weigh, func() ([]store.Permit, error) {
+			permits, err = once(tx, memory.Call{Method: "permit", Token: token}, weigh, func() ([]store.Permit, error) {
 				permits := make([]store.Permit, len(asks))
 				for i, ask := range asks {
 					var err error
@@ -47,13 +48,13 @@ func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 	if !ask.Rate.Limited() {
 		return p, nil
 	}
-	t, err := tx.topic(topicName{ask.Namespace, ask.Topic})
+	t, err := tx.topic(memory.TopicName{Namespace: ask.Namespace, Name: ask.Topic})
 	if err != nil {
 		return p, err
 	}
 	var before, w throttle.Window
-	if t.grants != nil {
-		before = t.grants.Starts
+	if t.Grants != nil {
+		before = t.Grants.Starts
 		w = before.Counting(ask.Rate, tx.now)
 	}
 	granted := max(0, min(int64(ask.Starts), w.Room(ask.Rate, tx.now)))
@@ -67,9 +68,9 @@ func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 		return p, nil
 	}
 	tx.touchTopic(t)
-	t.grants = nil
+	t.Grants = nil
 	if len(w) > 0 {
-		t.grants = &throttle.Grants{Starts: w, Per: ask.Rate.Per}
+		t.Grants = &throttle.Grants{Starts: w, Per: ask.Rate.Per}
 	}
 	return p, nil
 }
@@ -79,9 +80,9 @@ func (s *Store) Alarm(ctx context.Context, token store.Token, alarm store.Alarm)
 	outbox := encodeOutbox(alarm.Outbox)
 	var changed bool
 	err := s.db.Submit(ctx, &op{Verb: "note an alarm", Durable: true, Weight: 1 + len(outbox), Run: func(tx *tx) (err error) {
-		changed, err = once(tx, call{"alarm", token}, light[bool], func() (bool, error) {
-			name := topicName{alarm.Namespace, alarm.Topic}
-			if t := tx.mem.topics[name]; alarm.Raised == (t != nil && t.alarm) {
+		changed, err = once(tx, memory.Call{Method: "alarm", Token: token}, light[bool], func() (bool, error) {
+			name := memory.TopicName{Namespace: alarm.Namespace, Name: alarm.Topic}
+			if t := tx.mem.Topics[name]; alarm.Raised == (t != nil && t.Alarm) {
 				return false, nil
 			}
 			t, err := tx.topic(name)
@@ -89,7 +90,7 @@ func (s *Store) Alarm(ctx context.Context, token store.Token, alarm store.Alarm)
 				return false, err
 			}
 			tx.touchTopic(t)
-			t.alarm = alarm.Raised
+			t.Alarm = alarm.Raised
 			return true, tx.enqueue(alarm.Outbox, outbox)
 		})
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -21,7 +22,7 @@ func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Rev
 	bound("revivals", len(items))
 	var results []store.ReviveResult
 	err := s.db.Submit(ctx, &op{Verb: "revive jobs", Durable: true, Weight: len(items), Run: func(tx *tx) (err error) {
-		results, err = once(tx, call{"revive", token}, weighRevived, func() ([]store.ReviveResult, error) {
+		results, err = once(tx, memory.Call{Method: "revive", Token: token}, weighRevived, func() ([]store.ReviveResult, error) {
 			results := make([]store.ReviveResult, len(items))
 			room := int64(reviveBodies)
 			for i, item := range items {
@@ -78,7 +79,7 @@ func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
 	}
 	tx.mayBeNewHead = true
 	tx.releaseRetained(q, r)
-	q.topic.count(r.State, -1)
+	q.Topic.Count(r.State, -1)
 	to := r.Progress()
 	if err := tx.recordEvent(r.N, &to, job.KindRevived); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
 	r.Generation++
 	r.FailedAttempts, r.ConsecutiveLost = 0, 0
 	r.FirstDueAt = r.DueAt
-	tx.mem.nextTTL = 0
+	tx.mem.NextTTL = 0
 	err = tx.Exec(table.ReviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.Entries, db.NullZero(to.First),
 		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, r.N)
 	if err != nil {
@@ -101,11 +102,11 @@ func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
 }
 
 // releaseRetained counts an ended job that is kept no longer.
-func (tx *tx) releaseRetained(q *queue, r *table.Row) {
+func (tx *tx) releaseRetained(q *memory.Queue, r *table.Row) {
 	tx.touch(q)
-	kept, _ := q.topic.retained(r.State)
-	kept.jobs--
-	kept.bytes -= r.Size()
+	kept, _ := q.Topic.Retained(r.State)
+	kept.Jobs--
+	kept.Bytes -= r.Size()
 }
 
 // Purge implements store.Shard: one transaction, in which each job is refused for itself.
@@ -113,7 +114,7 @@ func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([
 	bound("jobs to purge", len(refs))
 	var errs []error
 	err := s.db.Submit(ctx, &op{Verb: "purge jobs", Durable: true, Weight: len(refs), Run: func(tx *tx) (err error) {
-		errs, err = once(tx, call{"purge", token}, weighErrors, func() ([]error, error) {
+		errs, err = once(tx, memory.Call{Method: "purge", Token: token}, weighErrors, func() ([]error, error) {
 			errs := make([]error, len(refs))
 			for i, ref := range refs {
 				if errs[i] = tx.purge(ref); db.IsError(errs[i]) {
@@ -150,5 +151,5 @@ func (tx *tx) purge(ref job.Ref) error {
 	if err := tx.erase(q, r.N, to); err != nil {
 		return err
 	}
-	return tx.rememberID(q.topic, ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))
+	return tx.rememberID(q.Topic, ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))
 }

@@ -9,16 +9,9 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
-
-// A laneConfig is the part of a lane's settings that a queue keeps in memory. Their document is read for a caller who does
-// not know it yet.
-type laneConfig struct {
-	revision int64
-	own      policy.Limits
-	limits   policy.Limits // over those of the topic
-}
 
 // PutDocument implements store.Settings.
 func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
@@ -29,7 +22,7 @@ func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Do
 	}
 	var put store.Document
 	err = s.db.Submit(ctx, &op{Verb: "put settings", Durable: true, Weight: 1, Run: func(tx *tx) (err error) {
-		put, err = once(tx, call{"document", token}, func(d store.Document) int { return len(d.Value) }, func() (store.Document, error) {
+		put, err = once(tx, memory.Call{Method: "document", Token: token}, func(d store.Document) int { return len(d.Value) }, func() (store.Document, error) {
 			stored, _, err := readDocument(context.Background(), tx.Conn, doc.Key)
 			if err != nil {
 				return store.Document{}, err
@@ -50,13 +43,13 @@ func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Do
 // putDocument stores a document, or removes it, and applies its limits.
 func (tx *tx) putDocument(doc store.Document, limits policy.Limits, encoded string) (store.Document, error) {
 	k := doc.Key
-	last := tx.mem.revisions[k.Kind]
+	last := tx.mem.Revisions[k.Kind]
 	revision := store.NextRevision(last, tx.now.Millis)
 	if err := tx.Exec(table.UpdateMeta, k.Kind, revision); err != nil {
 		return store.Document{}, err
 	}
-	tx.mem.revisions[k.Kind] = revision
-	tx.undo(func() { tx.mem.revisions[k.Kind] = last })
+	tx.mem.Revisions[k.Kind] = revision
+	tx.undo(func() { tx.mem.Revisions[k.Kind] = last })
 	doc.Revision = revision
 	var err error
 	if len(doc.Value) == 0 {
@@ -70,74 +63,58 @@ func (tx *tx) putDocument(doc store.Document, limits policy.Limits, encoded stri
 	}
 	switch k.Kind {
 	case store.KindLane:
-		if q := tx.mem.queues[k.Queue()]; q != nil {
+		if q := tx.mem.Queues[k.Queue()]; q != nil {
 			tx.setLaneConfig(q, doc.Revision, limits)
 			tx.limitsChanged(q)
 		}
 	case store.KindTopic:
-		err = tx.setTopicLimits(topicName{k.Namespace, k.Name}, doc.Revision, limits)
+		err = tx.setTopicLimits(memory.TopicName{Namespace: k.Namespace, Name: k.Name}, doc.Revision, limits)
 	}
 	return doc, err
 }
 
 // setTopicLimits sets the limits of a topic and those of its lanes.
-func (tx *tx) setTopicLimits(name topicName, revision int64, limits policy.Limits) error {
+func (tx *tx) setTopicLimits(name memory.TopicName, revision int64, limits policy.Limits) error {
 	t, err := tx.topic(name)
 	if err != nil {
 		return err
 	}
-	save(tx, &t.topicPolicy)
-	t.setLimits(revision, limits, &tx.store.defaults)
-	for q := range t.queues {
-		if q.laneConfig != nil {
-			tx.setLaneConfig(q, q.laneConfig.revision, q.laneConfig.own)
+	save(tx, &t.TopicPolicy)
+	t.SetLimits(revision, limits, &tx.store.defaults)
+	for q := range t.Queues {
+		if q.LaneConfig != nil {
+			tx.setLaneConfig(q, q.LaneConfig.Revision, q.LaneConfig.Own)
 		}
 		tx.limitsChanged(q)
 	}
 	return nil
 }
 
-// setLimits sets the limits of a topic; with revision 0 the defaults apply.
-func (t *topic) setLimits(revision int64, limits policy.Limits, defaults *policy.Limits) {
-	t.revision, t.limits = revision, defaults
-	if revision != 0 {
-		t.limits = new(limits.Over(*defaults))
-	}
-}
-
 // setLaneConfig sets the limits of a queue's lane; with revision 0 those of the topic apply.
-func (tx *tx) setLaneConfig(q *queue, revision int64, own policy.Limits) {
-	save(tx, &q.laneConfig)
-	q.laneConfig = newLaneConfig(q.topic, revision, own)
-}
-
-// newLaneConfig returns nil if revision is 0.
-func newLaneConfig(t *topic, revision int64, own policy.Limits) *laneConfig {
-	if revision == 0 {
-		return nil
-	}
-	return &laneConfig{revision: revision, own: own, limits: own.Over(*t.limits)}
+func (tx *tx) setLaneConfig(q *memory.Queue, revision int64, own policy.Limits) {
+	save(tx, &q.LaneConfig)
+	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, own)
 }
 
 // limitsChanged plans a queue that may have been blocked or freed.
-func (tx *tx) limitsChanged(q *queue) {
+func (tx *tx) limitsChanged(q *memory.Queue) {
 	tx.mayBeNewHead = true
-	if q.waiting > 0 {
+	if q.Waiting > 0 {
 		tx.toPlan = append(tx.toPlan, q)
 		tx.notify(q)
 	}
 }
 
 // loadLaneConfig reads the limits of a queue that is loaded; nil if its lane has no settings.
-func (tx *tx) loadLaneConfig(q *queue) (*laneConfig, error) {
-	doc, limits, err := tx.laneDocument(store.QueueClaim{Queue: q.name})
-	return newLaneConfig(q.topic, doc.Revision, limits), err
+func (tx *tx) loadLaneConfig(q *memory.Queue) (*memory.LaneConfig, error) {
+	doc, limits, err := tx.laneDocument(store.QueueClaim{Queue: q.Name})
+	return memory.NewLaneConfig(q.Topic, doc.Revision, limits), err
 }
 
 // laneDocument reads the document of a lane and its limits.
 func (tx *tx) laneDocument(want store.QueueClaim) (store.Document, policy.Limits, error) {
 	key := store.LaneKey(want.Queue)
-	if tx.mem.revisions[store.KindLane] == 0 {
+	if tx.mem.Revisions[store.KindLane] == 0 {
 		return store.Document{Key: key}, policy.Limits{}, nil
 	}
 	doc, limits, err := readDocument(context.Background(), tx.Conn, key)
@@ -168,10 +145,10 @@ func (s *Store) parseLimits(key store.DocumentKey, stored string) (limits policy
 }
 
 // showLaneConfig adds the settings that the caller of a claim does not know to its reply.
-func (tx *tx) showLaneConfig(q *queue, want store.QueueClaim, left *store.QueueStatus) error {
+func (tx *tx) showLaneConfig(q *memory.Queue, want store.QueueClaim, left *store.QueueStatus) error {
 	known := int64(0)
-	if q.laneConfig != nil {
-		known = q.laneConfig.revision
+	if q.LaneConfig != nil {
+		known = q.LaneConfig.Revision
 	}
 	if known == want.Lane {
 		return nil
@@ -191,8 +168,8 @@ func (tx *tx) statusOfUnloaded(want store.QueueClaim, left *store.QueueStatus) e
 		left.Lane = &doc
 	}
 	topic := &tx.store.defaults
-	if t := tx.mem.topics[topicName{want.Queue.Namespace, want.Queue.Topic}]; t != nil {
-		topic = t.limits
+	if t := tx.mem.Topics[memory.TopicName{Namespace: want.Queue.Namespace, Name: want.Queue.Topic}]; t != nil {
+		topic = t.Limits
 	}
 	left.Blocked = limits.Paused || topic.Paused
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -32,8 +33,8 @@ func (s *Store) Settle(
 	var errs []error
 	var revision int64
 	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(tx *tx) (err error) {
-		revision = tx.mem.revisions[store.KindTopic]
-		errs, err = once(tx, call{"settle", token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) {
+		revision = tx.mem.Revisions[store.KindTopic]
+		errs, err = once(tx, memory.Call{Method: "settle", Token: token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) {
 			errs := make([]error, len(items))
 			for i := range items {
 				if errs[i], err = tx.settle(&items[i], &written[i]); err != nil {
@@ -73,10 +74,10 @@ func (s *Store) settleEach(
 	const verb = "settle an attempt"
 	errs := make([]error, len(items))
 	for i := range items {
-		var h *lease
+		var h *memory.Lease
 		err := s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(tx *tx) (err error) {
-			h = tx.mem.leases[items[i].Ref]
-			errs[i], err = once(tx, call{fmt.Sprintf("settle %d", i), token}, func(error) int { return 16 }, func() (error, error) {
+			h = tx.mem.Leases[items[i].Ref]
+			errs[i], err = once(tx, memory.Call{Method: fmt.Sprintf("settle %d", i), Token: token}, func(error) int { return 16 }, func() (error, error) {
 				return tx.settle(&items[i], &written[i])
 			})
 			return err
@@ -91,7 +92,7 @@ func (s *Store) settleEach(
 	}
 	// A repetition of the call answers the same.
 	return errs, s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(tx *tx) error {
-		_, err := once(tx, call{"settle", token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) { return errs, nil })
+		_, err := once(tx, memory.Call{Method: "settle", Token: token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) { return errs, nil })
 		return err
 	}})
 }
@@ -121,15 +122,15 @@ func encodeOutbox(outbox []store.NewJob) (written [][]byte) {
 
 // settle ends one attempt. The first error is the item's own.
 func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err error) {
-	h := tx.mem.leases[item.Ref]
-	if h == nil || h.token != item.Lease {
+	h := tx.mem.Leases[item.Ref]
+	if h == nil || h.Token != item.Lease {
 		return store.ErrLeaseLost, nil
 	}
 	verdict := item.Verdict
-	tx.applyLaneChange(h.queue, item.Lane)
+	tx.applyLaneChange(h.Queue, item.Lane)
 	to := h.Progress
 	if written.entry != "" {
-		if err := tx.record(h.n, &to, item.Attempt.Kind, written.entry); err != nil {
+		if err := tx.record(h.N, &to, item.Attempt.Kind, written.entry); err != nil {
 			return nil, err
 		}
 	}
@@ -164,21 +165,21 @@ func (tx *tx) enqueue(outbox []store.NewJob, written [][]byte) error {
 		if err != nil {
 			return err
 		}
-		tx.mem.outbox += added
+		tx.mem.Outbox += added
 		tx.wake = true
 	}
 	return nil
 }
 
 // expireLease ends an attempt without a settlement: the job is due again at once, or cancelled when that was requested.
-func (tx *tx) expireLease(h *lease, lasted time.Duration) error {
+func (tx *tx) expireLease(h *memory.Lease, lasted time.Duration) error {
 	to := h.Progress
 	to.ConsecutiveLost++
 	if to.ConsecutiveLost > policy.FreeLosses {
 		to.FailedAttempts++
 	}
-	entry := job.Attempt{N: int(to.Attempts) + 1, Kind: job.KindLost, StartedAt: clock.Time(h.claimed), Duration: lasted}
-	if err := tx.record(h.n, &to, entry.Kind, string(entry.JSON())); err != nil {
+	entry := job.Attempt{N: int(to.Attempts) + 1, Kind: job.KindLost, StartedAt: clock.Time(h.Claimed), Duration: lasted}
+	if err := tx.record(h.N, &to, entry.Kind, string(entry.JSON())); err != nil {
 		return err
 	}
 	if h.Cancel {
@@ -200,8 +201,8 @@ func (tx *tx) record(n int64, to *table.Progress, kind job.AttemptKind, entry st
 		to.Attempts++
 	}
 	if seq == 0 {
-		tx.mem.lastFirstAttempt++
-		to.First = tx.mem.lastFirstAttempt
+		tx.mem.LastFirstAttempt++
+		to.First = tx.mem.LastFirstAttempt
 		return tx.Exec(table.InsertFirstAttempt, to.First, n, entry)
 	}
 	return tx.Exec(table.InsertAttempt, n, slot, seq, entry)
@@ -214,40 +215,40 @@ func (tx *tx) recordEvent(n int64, to *table.Progress, kind job.AttemptKind) err
 }
 
 // endLease ends a lease, and sends a wake-up when that frees a slot of a lane at its limit.
-func (tx *tx) endLease(h *lease) {
-	q := h.queue
+func (tx *tx) endLease(h *memory.Lease) {
+	q := h.Queue
 	tx.touch(q)
-	if q.blocked(tx.now) && q.waiting > 0 {
+	if q.Blocked(tx.now) && q.Waiting > 0 {
 		tx.notify(q)
 	}
-	q.running--
-	q.topic.running--
+	q.Running--
+	q.Topic.Running--
 	tx.mayBeNewHead = true // a lane that is freed may have the next job of all
 	tx.removeLease(h)
 }
 
 // reschedule makes a leased job due again.
-func (tx *tx) reschedule(h *lease, to table.Progress, due int64) error {
-	if err := tx.Exec(table.MoveJob, due, to.Attempts, to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status), to.Entries, db.NullZero(to.First), h.n); err != nil {
+func (tx *tx) reschedule(h *memory.Lease, to table.Progress, due int64) error {
+	if err := tx.Exec(table.MoveJob, due, to.Attempts, to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status), to.Entries, db.NullZero(to.First), h.N); err != nil {
 		return err
 	}
-	tx.mem.steps.SetDelayed(h.n, false)
+	tx.mem.Steps.SetDelayed(h.N, false)
 	tx.endLease(h)
-	return tx.arrive(h.queue, table.Key{Due: due, N: h.n})
+	return tx.arrive(h.Queue, table.Key{Due: due, N: h.N})
 }
 
-func (tx *tx) finishLeased(h *lease, to table.Progress, state job.State, reason policy.Reason) error {
+func (tx *tx) finishLeased(h *memory.Lease, to table.Progress, state job.State, reason policy.Reason) error {
 	tx.endLease(h)
-	return tx.finish(h.queue, h.ref, h.n, to, state, reason)
+	return tx.finish(h.Queue, h.Ref, h.N, to, state, reason)
 }
 
 // finish finishes a job that is counted nowhere any more.
-func (tx *tx) finish(q *queue, ref job.Ref, n int64, to table.Progress, state job.State, reason policy.Reason) error {
+func (tx *tx) finish(q *memory.Queue, ref job.Ref, n int64, to table.Progress, state job.State, reason policy.Reason) error {
 	tx.touch(q)
-	tx.mem.steps.SetDelayed(n, false)
-	t := q.topic
-	t.count(state, 1)
-	kept, keep := t.retained(state)
+	tx.mem.Steps.SetDelayed(n, false)
+	t := q.Topic
+	t.Count(state, 1)
+	kept, keep := t.Retained(state)
 	if *keep.For <= 0 || *keep.Max <= 0 {
 		return tx.remove(q, ref, n, to, state, reason, tx.now.Millis)
 	}
@@ -256,30 +257,10 @@ func (tx *tx) finish(q *queue, ref job.Ref, n int64, to table.Progress, state jo
 	if err != nil {
 		return err
 	}
-	if kept.jobs == 0 || tx.now.Millis < kept.oldest {
-		kept.oldest = tx.now.Millis
+	if kept.Jobs == 0 || tx.now.Millis < kept.Oldest {
+		kept.Oldest = tx.now.Millis
 	}
-	kept.jobs++
-	kept.bytes += to.Size
+	kept.Jobs++
+	kept.Bytes += to.Size
 	return nil
-}
-
-// count counts an end, or with -1 takes it back.
-func (t *topic) count(state job.State, by int64) {
-	switch state {
-	case job.Delivered:
-		t.delivered += by
-	case job.Dead:
-		t.dead += by
-	default:
-		t.cancelled += by
-	}
-}
-
-// retained is where ended jobs of a state are kept, and how.
-func (t *topic) retained(state job.State) (*retained, policy.Retention) {
-	if state == job.Dead {
-		return &t.keptDead, t.limits.KeepDead
-	}
-	return &t.keptDone, t.limits.KeepDelivered
 }

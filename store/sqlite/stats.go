@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -40,7 +41,7 @@ func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 	err := s.count(ctx, func(tx *tx, room *int) error {
 		rows = make([]store.TopicStats, 0, len(names))
 		for _, name := range names {
-			if err := tx.count(tx.mem.topics[topicName{f.Namespace, name}], &rows, room); err != nil {
+			if err := tx.count(tx.mem.Topics[memory.TopicName{Namespace: f.Namespace, Name: name}], &rows, room); err != nil {
 				return err
 			}
 		}
@@ -58,11 +59,11 @@ func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats,
 	var total store.TopicStats
 	err := s.count(ctx, func(tx *tx, room *int) error {
 		total = store.TopicStats{Namespace: namespace}
-		for name, t := range tx.mem.topics {
-			if name.namespace != namespace || t.registered == 0 {
+		for name, t := range tx.mem.Topics {
+			if name.Namespace != namespace || t.Registered == 0 {
 				continue
 			}
-			row, err := tx.countTopic(t, maps.Keys(t.queues), room)
+			row, err := tx.countTopic(t, maps.Keys(t.Queues), room)
 			if err != nil {
 				return err
 			}
@@ -89,24 +90,24 @@ func (s *Store) count(ctx context.Context, read func(tx *tx, room *int) error) e
 }
 
 // countDue counts the jobs of a queue that came due as ready, as far as there is room, which it takes.
-func (tx *tx) countDue(q *queue, room *int) error {
-	if q.ready >= q.waiting {
+func (tx *tx) countDue(q *memory.Queue, room *int) error {
+	if q.Ready >= q.Waiting {
 		return nil
 	}
-	if err := tx.loadHead(q); err != nil || !q.due(tx.now) {
+	if err := tx.loadHead(q); err != nil || !q.Due(tx.now) {
 		return err
 	}
-	wasSilent := q.ready == 0
+	wasSilent := q.Ready == 0
 	counted, err := tx.markReady(q, *room)
 	if *room -= counted; counted > 0 && wasSilent {
-		q.silent = true
+		q.Silent = true
 	}
 	return err
 }
 
 // count adds a topic's row, unless no job was ever registered in it.
-func (tx *tx) count(t *topic, all *[]store.TopicStats, room *int) error {
-	if t == nil || t.registered == 0 {
+func (tx *tx) count(t *memory.Topic, all *[]store.TopicStats, room *int) error {
+	if t == nil || t.Registered == 0 {
 		return nil
 	}
 	queues, err := tx.someQueues(t)
@@ -122,33 +123,33 @@ func (tx *tx) count(t *topic, all *[]store.TopicStats, room *int) error {
 }
 
 // countTopic makes a topic's row. The oldest due moment is that of the queues given.
-func (tx *tx) countTopic(t *topic, queues iter.Seq[*queue], room *int) (store.TopicStats, error) {
-	for q := range t.queues {
+func (tx *tx) countTopic(t *memory.Topic, queues iter.Seq[*memory.Queue], room *int) (store.TopicStats, error) {
+	for q := range t.Queues {
 		if err := tx.countDue(q, room); err != nil {
 			return store.TopicStats{}, err
 		}
 	}
 	row := store.TopicStats{
-		Namespace: t.name.namespace, Topic: t.name.name,
-		Registered: t.registered, Delivered: t.delivered, Dead: t.dead, Cancelled: t.cancelled,
-		Scheduled: t.waiting - t.ready, Ready: t.ready, Running: t.running,
+		Namespace: t.Name.Namespace, Topic: t.Name.Name,
+		Registered: t.Registered, Delivered: t.Delivered, Dead: t.Dead, Cancelled: t.Cancelled,
+		Scheduled: t.Waiting - t.Ready, Ready: t.Ready, Running: t.Running,
 	}
-	for q := range t.open {
-		if q.open(tx.now) {
+	for q := range t.OpenBreakers {
+		if q.BreakerOpen(tx.now) {
 			row.OpenBreakers++
 		}
 	}
 	for q := range queues {
-		if q.waiting == 0 {
+		if q.Waiting == 0 {
 			continue
 		}
 		if err := tx.loadHead(q); err != nil {
 			return row, err
 		}
-		if q.head == noHead {
+		if q.Head == memory.NoHead {
 			continue
 		}
-		if at := clock.Time(q.head.Due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
+		if at := clock.Time(q.Head.Due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
 			row.OldestDue = at
 		}
 	}
@@ -157,16 +158,16 @@ func (tx *tx) countTopic(t *topic, queues iter.Seq[*queue], room *int) (store.To
 
 // someQueues are at most statsLanes of a topic's queues. When there are more in memory, many may be idle, so it asks the
 // database for those with pending jobs.
-func (tx *tx) someQueues(t *topic) (queues []*queue, err error) {
-	if len(t.queues) <= statsLanes {
-		return slices.Collect(maps.Keys(t.queues)), nil
+func (tx *tx) someQueues(t *memory.Topic) (queues []*memory.Queue, err error) {
+	if len(t.Queues) <= statsLanes {
+		return slices.Collect(maps.Keys(t.Queues)), nil
 	}
 	err = tx.Query(table.TopicQueues, func(v []driver.Value) error {
-		if q := tx.mem.byID[db.Int(v[0])]; q != nil {
+		if q := tx.mem.ByID[db.Int(v[0])]; q != nil {
 			queues = append(queues, q)
 		}
 		return nil
-	}, t.name.namespace, t.name.name, int64(statsLanes))
+	}, t.Name.Namespace, t.Name.Name, int64(statsLanes))
 	return queues, err
 }
 
@@ -191,11 +192,11 @@ func (s *Store) LaneStats(
 	err = s.count(ctx, func(tx *tx, room *int) error {
 		clear(inMemory)
 		for i, id := range ids {
-			if q := tx.mem.byID[id]; q != nil {
+			if q := tx.mem.ByID[id]; q != nil {
 				if err := tx.countDue(q, room); err != nil {
 					return err
 				}
-				inMemory[i] = store.LaneStats{Ready: q.ready, Running: q.running, CooldownUntil: q.cooldownUntil(tx.now), BreakerOpen: q.open(tx.now)}
+				inMemory[i] = store.LaneStats{Ready: q.Ready, Running: q.Running, CooldownUntil: q.CooldownUntil(tx.now), BreakerOpen: q.BreakerOpen(tx.now)}
 			}
 		}
 		return nil

@@ -35,7 +35,7 @@ func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 
 	looked := func() (n int) {
 		require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "test", Run: func(tx *tx) error {
-			for _, topic := range s.mem.topics {
+			for _, topic := range s.mem.Topics {
 				queues, err := tx.someQueues(topic)
 				if err != nil {
 					return err

@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -21,12 +22,12 @@ type Store struct {
 	log      *slog.Logger
 	defaults policy.Limits
 	clock    clock.Reader
-	wakeups  *wakeups
+	wakeups  *memory.Wakeups
 	lead     leadLock
 	closed   func() error
 
 	// The fields below belong to the writer.
-	mem    *memory
+	mem    *memory.State
 	serial uint64 // of transactions
 	// loggedOutbox are the unreadable outbox entries that were logged.
 	loggedOutbox map[int64]bool
@@ -54,8 +55,8 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 		log:      cmp.Or(o.Logger, slog.Default()),
 		defaults: o.Limits,
 		clock:    now,
-		wakeups:  newWakeups(),
-		mem:      newMemory(),
+		wakeups:  memory.NewWakeups(),
+		mem:      memory.New(),
 
 		loggedOutbox: make(map[int64]bool),
 	}
@@ -102,7 +103,7 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error { return s.closed() }
 
 func (s *Store) shut() error {
-	s.wakeups.close()
+	s.wakeups.Close()
 	return s.db.Close()
 }
 

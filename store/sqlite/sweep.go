@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -25,7 +26,7 @@ const idleLook = time.Minute
 func (s *Store) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	var swept store.SweepResult
 	err := s.db.Submit(ctx, &op{Verb: "sweep", Weight: min(limit, sweepMost), Run: func(tx *tx) (err error) {
-		swept, err = once(tx, call{"sweep", token}, light[store.SweepResult], func() (store.SweepResult, error) {
+		swept, err = once(tx, memory.Call{Method: "sweep", Token: token}, light[store.SweepResult], func() (store.SweepResult, error) {
 			return tx.sweep(min(limit, sweepMost))
 		})
 		return err
@@ -42,19 +43,19 @@ func (s *Store) Sweep(ctx context.Context, token store.Token, limit int) (store.
 
 func (tx *tx) sweep(limit int) (store.SweepResult, error) {
 	var swept store.SweepResult
-	for _, t := range tx.mem.topics {
-		if t.grants != nil && t.grants.Expired(tx.now) {
+	for _, t := range tx.mem.Topics {
+		if t.Grants != nil && t.Grants.Expired(tx.now) {
 			tx.touchTopic(t)
-			t.grants = nil
+			t.Grants = nil
 		}
 		retain := func() error { return tx.retain(t, limit, &swept) }
-		if err := tx.unlessDamaged(&t.noRetention, "remove ended jobs of topic "+t.name.name, retain); err != nil {
+		if err := tx.unlessDamaged(&t.NoRetention, "remove ended jobs of topic "+t.Name.Name, retain); err != nil {
 			return swept, err
 		}
 	}
 	tx.forgetThrottles(limit)
 	more := false
-	err := tx.unlessDamaged(&tx.mem.noRemoval, "remove unused lanes and topics", func() (err error) {
+	err := tx.unlessDamaged(&tx.mem.NoRemoval, "remove unused lanes and topics", func() (err error) {
 		more, err = tx.forget(limit)
 		return err
 	})
@@ -63,7 +64,7 @@ func (tx *tx) sweep(limit int) (store.SweepResult, error) {
 }
 
 // retain removes what retention no longer keeps of a topic.
-func (tx *tx) retain(t *topic, limit int, swept *store.SweepResult) error {
+func (tx *tx) retain(t *memory.Topic, limit int, swept *store.SweepResult) error {
 	for _, states := range [][]job.State{{job.Delivered, job.Cancelled}, {job.Dead}} {
 		if err := tx.trim(t, states, limit, swept); err != nil {
 			return err
@@ -84,23 +85,23 @@ func (tx *tx) forget(limit int) (more bool, err error) {
 
 // forgetThrottles drops throttles that have expired.
 func (tx *tx) forgetThrottles(limit int) {
-	for q := range tx.mem.throttled {
+	for q := range tx.mem.Throttled {
 		if limit--; limit < 0 {
 			return
 		}
-		if q.throttle != nil && q.throttleExpired(tx.now) {
+		if q.Throttle != nil && q.ThrottleExpired(tx.now) {
 			tx.touch(q)
-			q.throttle = nil
+			q.Throttle = nil
 		}
 	}
 }
 
 // over is how many retained jobs are beyond their number, or one where the oldest must go for its age or for bytes.
-func (tx *tx) over(s *retained, keep policy.Retention) int64 {
+func (tx *tx) over(s *memory.Retained, keep policy.Retention) int64 {
 	switch {
-	case s.jobs > *keep.Max:
-		return s.jobs - *keep.Max
-	case s.jobs > 0 && (s.bytes > *keep.MaxBytes || s.oldest+keep.For.Milliseconds() <= tx.now.Millis):
+	case s.Jobs > *keep.Max:
+		return s.Jobs - *keep.Max
+	case s.Jobs > 0 && (s.Bytes > *keep.MaxBytes || s.Oldest+keep.For.Milliseconds() <= tx.now.Millis):
 		return 1
 	default:
 		return 0
@@ -108,8 +109,8 @@ func (tx *tx) over(s *retained, keep policy.Retention) int64 {
 }
 
 // trim removes the oldest retained jobs of some states until they are within their bounds.
-func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepResult) error {
-	s, keep := t.retained(states[0])
+func (tx *tx) trim(t *memory.Topic, states []job.State, limit int, swept *store.SweepResult) error {
+	s, keep := t.Retained(states[0])
 	if tx.over(s, keep) == 0 {
 		return nil
 	}
@@ -119,7 +120,7 @@ func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepRe
 	}
 	tx.touchTopic(t)
 	for i, r := range ended {
-		s.oldest = clock.Millis(r.FinishedAt)
+		s.Oldest = clock.Millis(r.FinishedAt)
 		if tx.over(s, keep) == 0 {
 			return nil
 		}
@@ -131,22 +132,22 @@ func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepRe
 		if err != nil {
 			return err
 		}
-		if err := tx.remove(q, r.Ref(), r.N, r.Progress(), r.State, r.Reason, s.oldest); err != nil {
+		if err := tx.remove(q, r.Ref(), r.N, r.Progress(), r.State, r.Reason, s.Oldest); err != nil {
 			return err
 		}
-		s.jobs--
-		s.bytes -= r.Size()
+		s.Jobs--
+		s.Bytes -= r.Size()
 		swept.Jobs++
 		ended[i] = nil
 	}
-	if s.jobs == 0 {
-		s.bytes = 0
+	if s.Jobs == 0 {
+		s.Bytes = 0
 	}
 	return nil
 }
 
 // oldestEnded reads the oldest ended jobs in some states, by their end.
-func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*table.Row, err error) {
+func (tx *tx) oldestEnded(t *memory.Topic, states []job.State, limit int) (ended []*table.Row, err error) {
 	for _, state := range states {
 		err := tx.Query(table.OldestEnded, func(v []driver.Value) error {
 			c := table.Cells(v)
@@ -154,7 +155,7 @@ func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*tab
 			c.Names(r)
 			ended = append(ended, r)
 			return nil
-		}, t.id, string(state), int64(limit))
+		}, t.Id, string(state), int64(limit))
 		if err != nil {
 			return nil, err
 		}
@@ -166,9 +167,9 @@ func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*tab
 }
 
 // forgetIDs removes what need not be remembered any more.
-func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
-	window := t.limits.IDWindow.Milliseconds()
-	if t.ids == 0 || t.oldestID+window > tx.now.Millis {
+func (tx *tx) forgetIDs(t *memory.Topic, limit int, swept *store.SweepResult) error {
+	window := t.Limits.IDWindow.Milliseconds()
+	if t.Ids == 0 || t.OldestID+window > tx.now.Millis {
 		return nil
 	}
 	type remembered struct {
@@ -179,13 +180,13 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 	err := tx.Query(table.OldestIDs, func(v []driver.Value) error {
 		oldest = append(oldest, remembered{db.Text(v[0]), db.Text(v[1]), db.Int(v[2])})
 		return nil
-	}, t.id, int64(limit-swept.IDs+1))
+	}, t.Id, int64(limit-swept.IDs+1))
 	if err != nil {
 		return err
 	}
 	tx.touchTopic(t)
 	for _, r := range oldest {
-		t.oldestID = r.finished
+		t.OldestID = r.finished
 		if r.finished+window > tx.now.Millis {
 			return nil
 		}
@@ -196,8 +197,8 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 		if err := tx.Exec(table.DeleteID, r.namespace, r.id); err != nil {
 			return err
 		}
-		t.ids--
-		tx.mem.ids--
+		t.Ids--
+		tx.mem.Ids--
 		swept.IDs++
 	}
 	return nil
@@ -207,21 +208,21 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 // are others to remove.
 func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 	m := tx.mem
-	for q := range m.unused {
-		if q.rows > 0 || q.throttle != nil || q.savedIn == tx.serial {
+	for q := range m.Unused {
+		if q.Rows > 0 || q.Throttle != nil || q.SavedIn == tx.serial {
 			continue
 		}
 		if limit--; limit < 0 {
 			more = true
 			break
 		}
-		if err := tx.Exec(table.DeleteQueue, q.id); err != nil {
+		if err := tx.Exec(table.DeleteQueue, q.Id); err != nil {
 			return false, err
 		}
-		m.forget(q)
+		m.Forget(q)
 		tx.undo(func() {
-			m.add(q)
-			m.unused[q] = struct{}{}
+			m.Add(q)
+			m.Unused[q] = struct{}{}
 		})
 	}
 	tx.unloadLanes()
@@ -232,25 +233,25 @@ func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 // removed stays until it is: nothing would find its row before the next Open.
 func (tx *tx) unloadLanes() {
 	m := tx.mem
-	if tx.now.Mono-m.idleLooked < int64(idleLook) {
+	if tx.now.Mono-m.IdleLooked < int64(idleLook) {
 		return
 	}
-	m.idleLooked = tx.now.Mono
-	before := len(m.queues)
-	for _, q := range m.queues {
+	m.IdleLooked = tx.now.Mono
+	before := len(m.Queues)
+	for _, q := range m.Queues {
 		switch {
-		case q.waiting > 0 || q.running > 0 || q.throttle != nil || q.savedIn == tx.serial:
-			q.idleIn = 0
-		case q.rows == 0:
-			m.unused[q] = struct{}{}
-		case q.idleIn == q.savedIn+1:
-			m.forget(q)
+		case q.Waiting > 0 || q.Running > 0 || q.Throttle != nil || q.SavedIn == tx.serial:
+			q.IdleIn = 0
+		case q.Rows == 0:
+			m.Unused[q] = struct{}{}
+		case q.IdleIn == q.SavedIn+1:
+			m.Forget(q)
 		default:
-			q.idleIn = q.savedIn + 1
+			q.IdleIn = q.SavedIn + 1
 		}
 	}
-	if len(m.queues) < before/2 { // a map keeps the room that it once needed
-		m.queues, m.byID = regrown(m.queues), regrown(m.byID)
+	if len(m.Queues) < before/2 { // a map keeps the room that it once needed
+		m.Queues, m.ByID = regrown(m.Queues), regrown(m.ByID)
 	}
 }
 
@@ -267,41 +268,35 @@ const forgotten = ""
 // forgetTopics forgets topics that nothing refers to, at most limit: no job, kept or not, no lane, no policy, no id that
 // is remembered, no start that a rate counts and no alarm. Their counts are kept together. more says that there are others.
 func (tx *tx) forgetTopics(limit int) (more bool, err error) {
-	for name, t := range tx.mem.topics {
-		if !t.unused() || t.savedIn == tx.serial || name.name == forgotten || tx.now.Mono < t.inUseUntil {
+	for name, t := range tx.mem.Topics {
+		if !t.Unused() || t.SavedIn == tx.serial || name.Name == forgotten || tx.now.Mono < t.InUseUntil {
 			continue
 		}
 		if limit--; limit < 0 {
 			return true, nil
 		}
-		gone, err := tx.Change(table.DeleteTopic, t.id, name.namespace, name.name)
+		gone, err := tx.Change(table.DeleteTopic, t.Id, name.Namespace, name.Name)
 		if err != nil {
 			return false, err
 		}
 		if gone == 0 { // it has lanes with settings: others are not kept from their turn by it, nor is Sweep called at once again
-			t.inUseUntil = tx.now.Mono + int64(idleLook)
+			t.InUseUntil = tx.now.Mono + int64(idleLook)
 			continue
 		}
-		delete(tx.mem.topics, name)
-		tx.undo(func() { tx.mem.topics[name] = t })
-		if t.registered == 0 {
+		delete(tx.mem.Topics, name)
+		tx.undo(func() { tx.mem.Topics[name] = t })
+		if t.Registered == 0 {
 			continue
 		}
-		sum, err := tx.topic(topicName{name.namespace, forgotten})
+		sum, err := tx.topic(memory.TopicName{Namespace: name.Namespace, Name: forgotten})
 		if err != nil {
 			return false, err
 		}
 		tx.touchTopic(sum)
-		sum.registered += t.registered
-		sum.delivered += t.delivered
-		sum.dead += t.dead
-		sum.cancelled += t.cancelled
+		sum.Registered += t.Registered
+		sum.Delivered += t.Delivered
+		sum.Dead += t.Dead
+		sum.Cancelled += t.Cancelled
 	}
 	return false, nil
-}
-
-// unused reports whether nothing in memory refers to the topic.
-func (t *topic) unused() bool {
-	return t.revision == 0 && len(t.queues) == 0 && t.waiting == 0 && t.running == 0 && t.keptDone.jobs == 0 && t.keptDead.jobs == 0 &&
-		t.ids == 0 && t.grants == nil && !t.alarm
 }

@@ -204,7 +204,7 @@ func TestThrottle_SurvivesTheProcess(t *testing.T) {
 		_, err := third.Sweep(t.Context(), store.NewToken(), 100)
 		require.NoError(t, err)
 	}
-	inWriter(t, third, func() { require.Empty(t, third.mem.queues, "all is forgotten") })
+	inWriter(t, third, func() { require.Empty(t, third.mem.Queues, "all is forgotten") })
 }
 
 func TestThrottle_IsUndoneWithAFailedCommit(t *testing.T) {

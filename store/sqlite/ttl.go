@@ -32,7 +32,7 @@ func (s *Store) ClaimExpired(
 
 // takeExpired claims jobs that wait beyond their time to live.
 func (c *claim) takeExpired(tx *tx) error {
-	return tx.unlessDamaged(&tx.mem.noTTL, "claim expired jobs", func() error { return c.takeOverdue(tx) })
+	return tx.unlessDamaged(&tx.mem.NoTTL, "claim expired jobs", func() error { return c.takeOverdue(tx) })
 }
 
 func (c *claim) takeOverdue(tx *tx) error {
@@ -44,7 +44,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 		r := cells.Row()
 		cells.Names(r)
 		cells.Body(r)
-		if tx.mem.isSkipped(r.N) {
+		if tx.mem.IsSkipped(r.N) {
 			return nil
 		}
 		body := int(max(0, r.BodySize))
@@ -65,8 +65,8 @@ func (c *claim) takeOverdue(tx *tx) error {
 		}
 		tx.pruneThrottle(q)
 		tx.leave(q, r.Key())
-		q.running++
-		q.topic.running++
+		q.Running++
+		q.Topic.Running++
 		c.reply.leases = append(c.reply.leases, c.lease(tx, q, r, c.request.Margin))
 		if expires := clock.Millis(r.ExpiresAt); expires == 0 || expires >= tx.now.Millis { // its MaxAge counts once
 			if err := tx.Exec(table.UpdateTTL, db.NullZero(expires), r.N); err != nil {
@@ -79,7 +79,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 
 // anyExpired reports whether the time to live of an unfinished job is over.
 func (tx *tx) anyExpired() (bool, error) {
-	if tx.mem.nextTTL >= tx.now.Millis {
+	if tx.mem.NextTTL >= tx.now.Millis {
 		return false, nil
 	}
 	next := int64(math.MaxInt64)
@@ -92,13 +92,6 @@ func (tx *tx) anyExpired() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	tx.mem.nextTTL = next
+	tx.mem.NextTTL = next
 	return next < tx.now.Millis, nil
-}
-
-// noteTTL notes the end of a time to live; zero: there is none.
-func (m *memory) noteTTL(ttlEnd int64) {
-	if ttlEnd != 0 {
-		m.nextTTL = min(m.nextTTL, ttlEnd)
-	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -14,34 +15,34 @@ import (
 type tx struct {
 	*db.Tx
 	store   *Store
-	mem     *memory
+	mem     *memory.State
 	now     clock.Instant
 	serial  uint64
 	damages int // of memory at the beginning
 
 	// culprit is the lease that could not be ended.
-	culprit *lease
+	culprit *memory.Lease
 
 	undos         []func()
-	queues        []*queue // touched
-	topics        []*topic // touched
-	notifications []*queue // to be named in a wake-up when they have something to claim
-	toPlan        []*queue // to be planned again
-	newLeases     []*lease
-	endedLeases   []*lease
-	batches       []*batch // of either
-	open          *batch   // that has room
-	wake          bool     // wake Wait whatever the agenda has
-	mayBeNewHead  bool     // something came that may head the agenda
+	queues        []*memory.Queue // touched
+	topics        []*memory.Topic // touched
+	notifications []*memory.Queue // to be named in a wake-up when they have something to claim
+	toPlan        []*memory.Queue // to be planned again
+	newLeases     []*memory.Lease
+	endedLeases   []*memory.Lease
+	batches       []*memory.Batch // of either
+	open          *memory.Batch   // that has room
+	wake          bool            // wake Wait whatever the agenda has
+	mayBeNewHead  bool            // something came that may head the agenda
 }
 
 // begin begins a transaction in memory.
 func (s *Store) begin(t *db.Tx) *tx {
 	s.serial++
 	now := s.clock()
-	s.mem.steps.Observe(now, s.mem.lastN)
-	tx := &tx{Tx: t, store: s, mem: s.mem, now: now, serial: s.serial, damages: s.mem.damages}
-	save(tx, &s.mem.numbers)
+	s.mem.Steps.Observe(now, s.mem.LastN)
+	tx := &tx{Tx: t, store: s, mem: s.mem, now: now, serial: s.serial, damages: s.mem.Damages}
+	save(tx, &s.mem.Numbers)
 	return tx
 }
 
@@ -55,25 +56,25 @@ func save[T any](tx *tx, value *T) {
 }
 
 // touch saves a queue's and its topic's numbers before they change.
-func (tx *tx) touch(q *queue) {
-	if q.savedIn != tx.serial {
-		q.saved, q.savedIn = q.queueNumbers, tx.serial
-		tx.undo(func() { q.queueNumbers = q.saved })
+func (tx *tx) touch(q *memory.Queue) {
+	if q.SavedIn != tx.serial {
+		q.Saved, q.SavedIn = q.QueueNumbers, tx.serial
+		tx.undo(func() { q.QueueNumbers = q.Saved })
 		tx.queues = append(tx.queues, q)
 	}
-	tx.touchTopic(q.topic)
+	tx.touchTopic(q.Topic)
 }
 
-func (tx *tx) touchTopic(t *topic) {
-	if t.savedIn != tx.serial {
-		t.saved, t.savedIn = t.topicNumbers, tx.serial
-		tx.undo(func() { t.topicNumbers = t.saved })
+func (tx *tx) touchTopic(t *memory.Topic) {
+	if t.SavedIn != tx.serial {
+		t.Saved, t.SavedIn = t.TopicNumbers, tx.serial
+		tx.undo(func() { t.TopicNumbers = t.Saved })
 		tx.topics = append(tx.topics, t)
 	}
 }
 
 // notify notes a queue that is to be named in a wake-up after the commit.
-func (tx *tx) notify(q *queue) { tx.notifications = append(tx.notifications, q) }
+func (tx *tx) notify(q *memory.Queue) { tx.notifications = append(tx.notifications, q) }
 
 // Flush writes the touched numbers.
 func (tx *tx) Flush() error {
@@ -92,34 +93,34 @@ func (tx *tx) Flush() error {
 			return err
 		}
 		tx.notifyWhenFree(q)
-		if q.throttle != q.saved.throttle {
-			if err := tx.Exec(table.UpdateThrottle, q.throttle.Column(tx.now), q.id); err != nil {
+		if q.Throttle != q.Saved.Throttle {
+			if err := tx.Exec(table.UpdateThrottle, q.Throttle.Column(tx.now), q.Id); err != nil {
 				return err
 			}
 		}
 		// A claim changes nothing here: leased jobs are among the waiting.
-		if q.waiting+q.running == q.saved.waiting+q.saved.running && q.rows == q.saved.rows {
+		if q.Waiting+q.Running == q.Saved.Waiting+q.Saved.Running && q.Rows == q.Saved.Rows {
 			continue
 		}
-		if err := tx.Exec(table.UpdateQueue, q.waiting+q.running, q.rows, q.id); err != nil {
+		if err := tx.Exec(table.UpdateQueue, q.Waiting+q.Running, q.Rows, q.Id); err != nil {
 			return err
 		}
 	}
 	for _, t := range tx.topics {
-		before := t.saved
-		before.waiting, before.ready, before.running = t.waiting, t.ready, t.running
-		before.oldestID, before.keptDone.oldest, before.keptDead.oldest = t.oldestID, t.keptDone.oldest, t.keptDead.oldest
-		if before.grants != t.grants || before.alarm != t.alarm {
-			if err := tx.Exec(table.UpdateGrants, t.grants.Column(tx.now), t.alarm, t.id); err != nil {
+		before := t.Saved
+		before.Waiting, before.Ready, before.Running = t.Waiting, t.Ready, t.Running
+		before.OldestID, before.KeptDone.Oldest, before.KeptDead.Oldest = t.OldestID, t.KeptDone.Oldest, t.KeptDead.Oldest
+		if before.Grants != t.Grants || before.Alarm != t.Alarm {
+			if err := tx.Exec(table.UpdateGrants, t.Grants.Column(tx.now), t.Alarm, t.Id); err != nil {
 				return err
 			}
-			before.grants, before.alarm = t.grants, t.alarm
+			before.Grants, before.Alarm = t.Grants, t.Alarm
 		}
-		if before == t.topicNumbers {
+		if before == t.TopicNumbers {
 			continue
 		}
-		err := tx.Exec(table.UpdateTopic, t.registered, t.delivered, t.dead, t.cancelled, t.keptDone.jobs, t.keptDone.bytes,
-			t.keptDead.jobs, t.keptDead.bytes, t.ids, t.id)
+		err := tx.Exec(table.UpdateTopic, t.Registered, t.Delivered, t.Dead, t.Cancelled, t.KeptDone.Jobs, t.KeptDone.Bytes,
+			t.KeptDead.Jobs, t.KeptDead.Bytes, t.Ids, t.Id)
 		if err != nil {
 			return err
 		}
@@ -129,13 +130,13 @@ func (tx *tx) Flush() error {
 
 // notifyWhenFree forgets the last wake-up of a queue that is kept back for a while, so that another is sent as soon as that
 // ends.
-func (tx *tx) notifyWhenFree(q *queue) {
-	if q.throttle == nil || q.notifiedAt == clock.Past {
+func (tx *tx) notifyWhenFree(q *memory.Queue) {
+	if q.Throttle == nil || q.NotifiedAt == clock.Past {
 		return
 	}
-	if free, _ := q.free(tx.now); free > tx.now.Mono {
+	if free, _ := q.FreeAt(tx.now); free > tx.now.Mono {
 		tx.touch(q)
-		q.notifiedAt = clock.Past
+		q.NotifiedAt = clock.Past
 	}
 }
 
@@ -145,61 +146,61 @@ func (tx *tx) Undo(error) (again bool) {
 		tx.undos[i]()
 	}
 	// A carry has planned queues already, and taken out leases that were over.
-	a := &tx.mem.agenda
-	for _, list := range [][]*queue{tx.queues, tx.toPlan} {
+	a := &tx.mem.Agenda
+	for _, list := range [][]*memory.Queue{tx.queues, tx.toPlan} {
 		for _, q := range list {
-			if tx.mem.byID[q.id] == q {
-				a.plan(q, tx.now)
+			if tx.mem.ByID[q.Id] == q {
+				a.Plan(q, tx.now)
 			}
 		}
 	}
 	for _, h := range tx.endedLeases {
-		if h.slot.lease != nil {
-			a.leases.set(&h.slot, h.deadline, h.n)
+		if h.Slot.Lease != nil {
+			a.Leases.Set(&h.Slot, h.Deadline, h.N)
 		}
 	}
-	return tx.mem.damages != tx.damages
+	return tx.mem.Damages != tx.damages
 }
 
 // Apply brings the agenda and the wake-ups up to what was committed.
 func (tx *tx) Apply() {
-	a := &tx.mem.agenda
+	a := &tx.mem.Agenda
 	for _, h := range tx.endedLeases {
-		a.leases.drop(&h.slot)
+		a.Leases.Drop(&h.Slot)
 	}
 	for _, h := range tx.newLeases {
-		h.slot = slot{pos: -1, lease: h}
-		a.leases.set(&h.slot, h.deadline, h.n)
+		h.Slot = memory.Slot{Pos: -1, Lease: h}
+		a.Leases.Set(&h.Slot, h.Deadline, h.N)
 	}
 	rung := tx.notifications[:0]
 	for _, q := range tx.notifications {
-		if q.due(tx.now) && !q.blocked(tx.now) {
-			q.notifiedAt = tx.now.Mono
+		if q.Due(tx.now) && !q.Blocked(tx.now) {
+			q.NotifiedAt = tx.now.Mono
 			rung = append(rung, q)
-			a.dues.drop(&q.dueSlot)
-			a.plan(q, tx.now)
+			a.Dues.Drop(&q.DueSlot)
+			a.Plan(q, tx.now)
 		}
 	}
 	// In the order of their first jobs, as the lanes will take turns: then what is claimed and settled together lies in few
 	// pages, wherever the order came from (policies walk a map).
-	slices.SortFunc(rung, func(a, b *queue) int {
-		return cmp.Or(cmp.Compare(a.head.Due, b.head.Due), cmp.Compare(a.head.N, b.head.N))
+	slices.SortFunc(rung, func(a, b *memory.Queue) int {
+		return cmp.Or(cmp.Compare(a.Head.Due, b.Head.Due), cmp.Compare(a.Head.N, b.Head.N))
 	})
 	wake := tx.wake
-	for _, list := range [][]*queue{tx.queues, tx.toPlan} {
+	for _, list := range [][]*memory.Queue{tx.queues, tx.toPlan} {
 		for _, q := range list {
-			before := a.next(tx.now, true)
-			a.plan(q, tx.now)
-			wake = wake || (tx.mayBeNewHead && a.next(tx.now, true) < before)
+			before := a.Next(tx.now, true)
+			a.Plan(q, tx.now)
+			wake = wake || (tx.mayBeNewHead && a.Next(tx.now, true) < before)
 		}
 	}
 	for _, q := range tx.queues {
-		setMember(tx.mem.unused, q, q.rows == 0)
-		if q.throttle != q.saved.throttle {
-			tx.mem.index(q)
+		memory.SetMember(tx.mem.Unused, q, q.Rows == 0)
+		if q.Throttle != q.Saved.Throttle {
+			tx.mem.Index(q)
 		}
 	}
 	if len(rung) > 0 || wake {
-		tx.store.wakeups.notify(rung, wake)
+		tx.store.wakeups.Notify(rung, wake)
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 )
 
 // loaded is the number of lanes in memory.
 func loaded(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "look", Run: func(tx *tx) error {
-		n = len(tx.mem.queues)
+		n = len(tx.mem.Queues)
 		return nil
 	}}))
 	return n
@@ -119,7 +120,7 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 		require.NoError(t, err)
 		inWriter(t, s, func() {
 			require.NoError(t, s.commitAlone(func(tx *tx) error {
-				_, err := tx.topic(topicName{e.Namespace, e.Topic})
+				_, err := tx.topic(memory.TopicName{Namespace: e.Namespace, Name: e.Topic})
 				return err
 			}))
 		})
@@ -137,5 +138,5 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 	c.pass(idleLook)
 	for sweep() {
 	}
-	inWriter(t, s, func() { require.Len(t, s.mem.topics, topics-1) })
+	inWriter(t, s, func() { require.Len(t, s.mem.Topics, topics-1) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 	"github.com/ringback/ringback/store/sqlite/throttle"
 )
@@ -51,10 +52,10 @@ func (tx *tx) faults() (faults []string) {
 		}
 	}
 	m := tx.mem
-	heldBy := make(map[*queue]int64)
+	heldBy := make(map[*memory.Queue]int64)
 	var marked, entries int64
-	for _, h := range m.leases {
-		heldBy[h.queue]++
+	for _, h := range m.Leases {
+		heldBy[h.Queue]++
 		entries += h.Entries
 		if h.Cancel {
 			marked++
@@ -63,42 +64,42 @@ func (tx *tx) faults() (faults []string) {
 	same("marked to be cancelled", marked, ask("SELECT count(*) FROM jobs WHERE cancel_requested = 1"))
 	const marks = "SELECT value ->> 1 FROM leases, json_each(leases.jobs)"
 	same("entries of the held", entries, ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE n IN (%s)", marks))
-	same("held by number", int64(len(m.leases)), int64(len(m.leaseByNumber)))
-	same("held in the database", int64(len(m.leases)), ask("SELECT count(*) FROM leases, json_each(leases.jobs)"))
+	same("held by number", int64(len(m.Leases)), int64(len(m.LeaseByNumber)))
+	same("held in the database", int64(len(m.Leases)), ask("SELECT count(*) FROM leases, json_each(leases.jobs)"))
 	numbers := int64(0)
-	for n := range m.leaseByNumber {
+	for n := range m.LeaseByNumber {
 		numbers += n
 	}
 	const asMarked = " FROM leases, json_each(leases.jobs), jobs WHERE n = value ->> 1 AND q = value ->> 0 AND finished IS NULL"
-	same("held as they were marked", int64(len(m.leases)), ask("SELECT count(*)"+asMarked))
+	same("held as they were marked", int64(len(m.Leases)), ask("SELECT count(*)"+asMarked))
 	same("their numbers", numbers, ask("SELECT coalesce(sum(n), 0)"+asMarked))
-	for _, q := range m.queues {
-		name := q.name.String()
+	for _, q := range m.Queues {
+		name := q.Name.String()
 		faults = append(faults, tx.gateFaults(q, ask)...)
-		same(name+" waiting", q.waiting, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s)", q.id, marks))
-		same(name+" running", q.running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n IN (%s)", q.id, marks))
-		same(name+" held", q.running, heldBy[q])
-		same(name+" rows", q.rows, ask("SELECT count(*) FROM jobs WHERE q = %d", q.id))
-		same(name+" ready", q.ready, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d) AND n NOT IN (%s)",
-			q.id, q.mark.Due, q.mark.N, marks))
-		if q.waiting > 0 && q.headKnown {
-			same(name+" head", q.head.N, ask(
-				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s) ORDER BY due, n LIMIT 1", q.id, marks))
+		same(name+" waiting", q.Waiting, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s)", q.Id, marks))
+		same(name+" running", q.Running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n IN (%s)", q.Id, marks))
+		same(name+" held", q.Running, heldBy[q])
+		same(name+" rows", q.Rows, ask("SELECT count(*) FROM jobs WHERE q = %d", q.Id))
+		same(name+" ready", q.Ready, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d) AND n NOT IN (%s)",
+			q.Id, q.Mark.Due, q.Mark.N, marks))
+		if q.Waiting > 0 && q.HeadKnown {
+			same(name+" head", q.Head.N, ask(
+				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s) ORDER BY due, n LIMIT 1", q.Id, marks))
 		}
 		for _, column := range []struct {
 			name  string
 			value int64
-		}{{"waiting", q.waiting + q.running}, {"rows", q.rows}} {
-			same(name+" stored "+column.name, column.value, ask("SELECT %s FROM queues WHERE q = %d", column.name, q.id))
+		}{{"waiting", q.Waiting + q.Running}, {"rows", q.Rows}} {
+			same(name+" stored "+column.name, column.value, ask("SELECT %s FROM queues WHERE q = %d", column.name, q.Id))
 		}
 	}
-	for _, topic := range m.topics {
+	for _, topic := range m.Topics {
 		faults = append(faults, tx.topicFaults(topic, ask)...)
 	}
-	same("lanes with a gate", int64(len(m.throttled)), ask("SELECT count(*) FROM queues WHERE throttle IS NOT NULL"))
-	same("outbox", m.outbox, ask("SELECT count(*) FROM outbox"))
-	same("remembered ids", m.ids, ask("SELECT count(*) FROM ids"))
-	same("leases on the agenda", int64(len(m.agenda.leases)), int64(len(m.leases)))
+	same("lanes with a gate", int64(len(m.Throttled)), ask("SELECT count(*) FROM queues WHERE throttle IS NOT NULL"))
+	same("outbox", m.Outbox, ask("SELECT count(*) FROM outbox"))
+	same("remembered ids", m.Ids, ask("SELECT count(*) FROM ids"))
+	same("leases on the agenda", int64(len(m.Agenda.Leases)), int64(len(m.Leases)))
 	same("jobs without a queue", 0, ask("SELECT count(*) FROM jobs WHERE q NOT IN (SELECT q FROM queues)"))
 	same("stray bodies", 0, ask(
 		"SELECT count(*) FROM bodies WHERE n NOT IN (SELECT n FROM jobs WHERE body_size > %d)", table.InlineBody))
@@ -115,13 +116,13 @@ func (tx *tx) faults() (faults []string) {
 	return faults
 }
 
-func (tx *tx) topicFaults(t *topic, ask func(string, ...any) int64) (faults []string) {
+func (tx *tx) topicFaults(t *memory.Topic, ask func(string, ...any) int64) (faults []string) {
 	var waiting, ready, running int64
-	for q := range t.queues {
-		waiting, ready, running = waiting+q.waiting, ready+q.ready, running+q.running
+	for q := range t.Queues {
+		waiting, ready, running = waiting+q.Waiting, ready+q.Ready, running+q.Running
 	}
 	shelves := func(column string, states string) int64 {
-		return ask("SELECT coalesce(sum(%s), 0) FROM jobs WHERE t = %d AND state IN (%s)", column, t.id, states)
+		return ask("SELECT coalesce(sum(%s), 0) FROM jobs WHERE t = %d AND state IN (%s)", column, t.Id, states)
 	}
 	done, dead := fmt.Sprintf("'%s', '%s'", job.Delivered, job.Cancelled), fmt.Sprintf("'%s'", job.Dead)
 	size := "max(body_size, 0) + length(CAST(url AS BLOB))"
@@ -129,25 +130,25 @@ func (tx *tx) topicFaults(t *topic, ask func(string, ...any) int64) (faults []st
 		what            string
 		memory, counted int64
 	}{
-		{"waiting", t.waiting, waiting},
-		{"ready", t.ready, ready},
-		{"running", t.running, running},
-		{"registered", t.registered, t.delivered + t.dead + t.cancelled + waiting + running},
-		{"kept done", t.keptDone.jobs, shelves("1", done)},
-		{"kept done bytes", t.keptDone.bytes, shelves(size, done)},
-		{"kept dead", t.keptDead.jobs, shelves("1", dead)},
-		{"kept dead bytes", t.keptDead.bytes, shelves(size, dead)},
-		{"ids", t.ids, ask("SELECT count(*) FROM ids WHERE t = %d", t.id)},
-		{"stored registered", t.registered, ask("SELECT registered FROM topics WHERE t = %d", t.id)},
-		{"stored delivered", t.delivered, ask("SELECT delivered FROM topics WHERE t = %d", t.id)},
-		{"stored dead", t.dead, ask("SELECT dead FROM topics WHERE t = %d", t.id)},
-		{"stored cancelled", t.cancelled, ask("SELECT cancelled FROM topics WHERE t = %d", t.id)},
-		{"stored alarm", number(t.alarm), ask("SELECT coalesce(alarm, 0) FROM topics WHERE t = %d", t.id)},
-		{"stored grants", number(t.grants != nil), ask("SELECT grants IS NOT NULL FROM topics WHERE t = %d", t.id)},
-		{"stored kept", t.keptDone.jobs + t.keptDead.jobs, ask("SELECT kept_done + kept_dead FROM topics WHERE t = %d", t.id)},
+		{"waiting", t.Waiting, waiting},
+		{"ready", t.Ready, ready},
+		{"running", t.Running, running},
+		{"registered", t.Registered, t.Delivered + t.Dead + t.Cancelled + waiting + running},
+		{"kept done", t.KeptDone.Jobs, shelves("1", done)},
+		{"kept done bytes", t.KeptDone.Bytes, shelves(size, done)},
+		{"kept dead", t.KeptDead.Jobs, shelves("1", dead)},
+		{"kept dead bytes", t.KeptDead.Bytes, shelves(size, dead)},
+		{"ids", t.Ids, ask("SELECT count(*) FROM ids WHERE t = %d", t.Id)},
+		{"stored registered", t.Registered, ask("SELECT registered FROM topics WHERE t = %d", t.Id)},
+		{"stored delivered", t.Delivered, ask("SELECT delivered FROM topics WHERE t = %d", t.Id)},
+		{"stored dead", t.Dead, ask("SELECT dead FROM topics WHERE t = %d", t.Id)},
+		{"stored cancelled", t.Cancelled, ask("SELECT cancelled FROM topics WHERE t = %d", t.Id)},
+		{"stored alarm", number(t.Alarm), ask("SELECT coalesce(alarm, 0) FROM topics WHERE t = %d", t.Id)},
+		{"stored grants", number(t.Grants != nil), ask("SELECT grants IS NOT NULL FROM topics WHERE t = %d", t.Id)},
+		{"stored kept", t.KeptDone.Jobs + t.KeptDead.Jobs, ask("SELECT kept_done + kept_dead FROM topics WHERE t = %d", t.Id)},
 	} {
 		if c.memory != c.counted {
-			faults = append(faults, fmt.Sprintf("topic %s %s: %d in memory, %d counted", t.name.name, c.what, c.memory, c.counted))
+			faults = append(faults, fmt.Sprintf("topic %s %s: %d in memory, %d counted", t.Name.Name, c.what, c.memory, c.counted))
 		}
 	}
 	return faults
@@ -161,32 +162,32 @@ func number(yes bool) int64 {
 }
 
 // gateFaults compares what keeps a lane back, and the settings that it goes by.
-func (tx *tx) gateFaults(q *queue, ask func(string, ...any) int64) (faults []string) {
+func (tx *tx) gateFaults(q *memory.Queue, ask func(string, ...any) int64) (faults []string) {
 	g := throttle.None
-	if q.throttle != nil {
-		g = *q.throttle
+	if q.Throttle != nil {
+		g = *q.Throttle
 	}
-	_, gated := tx.mem.throttled[q]
-	_, open := q.topic.open[q]
+	_, gated := tx.mem.Throttled[q]
+	_, open := q.Topic.OpenBreakers[q]
 	revision := int64(0)
-	if q.laneConfig != nil {
-		revision = q.laneConfig.revision
+	if q.LaneConfig != nil {
+		revision = q.LaneConfig.Revision
 	}
 	for _, c := range []struct {
 		what            string
 		memory, counted int64
 	}{
-		{"gated", number(q.throttle != nil), number(gated)},
-		{"stored gate", number(q.throttle != nil), ask("SELECT throttle IS NOT NULL FROM queues WHERE q = %d", q.id)},
+		{"gated", number(q.Throttle != nil), number(gated)},
+		{"stored gate", number(q.Throttle != nil), ask("SELECT throttle IS NOT NULL FROM queues WHERE q = %d", q.Id)},
 		{"open", number(g.Open), number(open)},
-		{"stored open", number(g.Open), ask("SELECT coalesce(throttle ->> 'open', 0) FROM queues WHERE q = %d", q.id)},
+		{"stored open", number(g.Open), ask("SELECT coalesce(throttle ->> 'open', 0) FROM queues WHERE q = %d", q.Id)},
 		{"stored starts", int64(len(g.Starts)), ask(
-			"SELECT coalesce(json_array_length(throttle, '$.starts'), 0) FROM queues WHERE q = %d", q.id)},
+			"SELECT coalesce(json_array_length(throttle, '$.starts'), 0) FROM queues WHERE q = %d", q.Id)},
 		{"revision", revision, ask("SELECT coalesce(max(revision), 0) FROM settings WHERE kind = 'lane' AND namespace = '%s' AND name = '%s' AND lane = '%s'",
-			q.name.Namespace, q.name.Topic, q.name.Lane)},
+			q.Name.Namespace, q.Name.Topic, q.Name.Lane)},
 	} {
 		if c.memory != c.counted {
-			faults = append(faults, fmt.Sprintf("%s %s: %d in memory, %d found", q.name, c.what, c.memory, c.counted))
+			faults = append(faults, fmt.Sprintf("%s %s: %d in memory, %d found", q.Name, c.what, c.memory, c.counted))
 		}
 	}
 	return faults

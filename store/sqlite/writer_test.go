@@ -38,7 +38,7 @@ func TestClaim_TakesNothingForACallerThatHasLeft(t *testing.T) {
 	inWriter(t, s, func() {}) // the group may not have been taken yet
 	require.Eventually(t, func() bool { return get(t, s, h.ID).State == job.Delivered }, 10*time.Second, time.Millisecond)
 	held := 0
-	inWriter(t, s, func() { held = len(s.mem.leases) })
+	inWriter(t, s, func() { held = len(s.mem.Leases) })
 	require.Zero(t, held)
 	require.Len(t, claimUp(t, s, 1), 1)
 }

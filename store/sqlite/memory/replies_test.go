@@ -1,4 +1,4 @@
-package sqlite
+package memory
 
 import (
 	"fmt"
@@ -8,16 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
-// memoTx is a transaction that only remembers.
-func memoTx(m *replyCache, at time.Duration) *tx {
-	return &tx{mem: &memory{replies: m}, now: clock.Instant{Mono: int64(at)}}
-}
-
-func answerOf(m *replyCache, at time.Duration, token string, weight int) (asked bool) {
-	_, _ = once(memoTx(m, at), call{"test", store.Token(token)}, func(int) int { return weight }, func() (int, error) {
+// answerOf makes a call, unless its reply is kept.
+func answerOf(m *Replies, at time.Duration, token string, weight int) (asked bool) {
+	_, _, _ = Once(m, Call{"test", store.Token(token)}, int64(at), func(int) int { return weight }, func() (int, error) {
 		asked = true
 		return 1, nil
 	})
@@ -25,7 +20,7 @@ func answerOf(m *replyCache, at time.Duration, token string, weight int) (asked 
 }
 
 func TestReplyCache_ForgetsOldTokensAndTheOldestOfTooMany(t *testing.T) {
-	m := newReplyCache()
+	m := NewReplies()
 	require.True(t, answerOf(m, 0, "a", 0))
 	require.False(t, answerOf(m, store.TokenTTL, "a", 0))
 	require.True(t, answerOf(m, store.TokenTTL+1, "a", 0))
@@ -42,27 +37,27 @@ func TestReplyCache_ForgetsOldTokensAndTheOldestOfTooMany(t *testing.T) {
 }
 
 func TestReplyCache_ForgetsTheRepliesOfAFailedTransaction(t *testing.T) {
-	m := newReplyCache()
-	tx := memoTx(m, 0)
-	_, _ = once(tx, call{"test", "a"}, light[int], func() (int, error) { return 1, nil })
-	tx.undos[0]()
+	m := NewReplies()
+	_, undo, _ := Once(m, Call{"test", "a"}, 0, func(int) int { return 64 }, func() (int, error) { return 1, nil })
+	undo()
 	require.Empty(t, m.order)
 	require.True(t, answerOf(m, 0, "a", 0))
 }
 
 func TestReplyCache_CountsAReplyOnceThatIsForgottenAndUndone(t *testing.T) {
-	m := newReplyCache()
+	m := NewReplies()
 	require.True(t, answerOf(m, 0, "kept", 100))
-	tx := memoTx(m, store.TokenTTL+1)
+	var undos []func()
 	do := func(token string, weight int) {
-		_, _ = once(tx, call{"test", store.Token(token)}, func(int) int { return weight }, func() (int, error) { return 1, nil })
+		_, undo, _ := Once(m, Call{"test", store.Token(token)}, int64(store.TokenTTL+1), func(int) int { return weight }, func() (int, error) { return 1, nil })
+		undos = append(undos, undo)
 	}
 	do("heavy", replyCacheWeight)
 	for i := range 2000 { // each makes the one before be forgotten, and the order is packed
 		do(fmt.Sprint(i), replyCacheWeight)
 	}
-	for i := len(tx.undos) - 1; i >= 0; i-- {
-		tx.undos[i]()
+	for i := len(undos) - 1; i >= 0; i-- {
+		undos[i]()
 	}
 	require.Zero(t, m.weight)
 	require.Empty(t, m.answers)

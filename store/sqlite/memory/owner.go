@@ -1,4 +1,4 @@
-package sqlite
+package memory
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ func (l *leaseOwners) add(owner store.LeaseOwner, n int) {
 	}
 }
 
-// only reports whether all leases are the owner's.
-func (l leaseOwners) only(owner store.LeaseOwner) bool {
+// Only reports whether all leases are the owner's.
+func (l leaseOwners) Only(owner store.LeaseOwner) bool {
 	return len(l) == 0 || len(l) == 1 && l[0].owner == owner
 }

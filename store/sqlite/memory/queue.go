@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"math"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
+	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/throttle"
+)
+
+// NoHead is the first of a queue whose waiting jobs cannot be read: it is never due.
+var NoHead = table.Key{Due: math.MaxInt64}
+
+// A Queue is one lane in memory. Only the writer touches it.
+type Queue struct {
+	Id         int64
+	Name       job.Queue
+	Topic      *Topic
+	LaneConfig *LaneConfig // the lane's own settings; nil: it has none
+	Owners     leaseOwners
+	QueueNumbers
+	Saved            QueueNumbers // as at the beginning of transaction savedIn
+	SavedIn          uint64
+	IdleIn           uint64 // savedIn when it was last seen idle; 0: it was not
+	Damaged          bool   // its jobs cannot be found: it gives none until the store is opened again
+	PartlyUnreadable bool   // some of its jobs cannot be read
+	DueSlot          Slot
+	RenotifySlot     Slot
+	notified         bool // is in wakeups, whose lock guards it
+}
+
+// QueueNumbers is what a transaction changes of a queue.
+type QueueNumbers struct {
+	Waiting, Running, Rows int64
+	// Ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came, or was counted when it was
+	// due; silent says that no wake-up was sent for the first of them.
+	Ready  int64
+	Mark   table.Key
+	Silent bool
+	// Head is the first waiting job, where headKnown.
+	Head       table.Key
+	HeadKnown  bool
+	NotifiedAt int64              // when it last rang, monotonic; past: never
+	Throttle   *throttle.Throttle // nil: nothing keeps it back
+}
+
+// Due reports whether a job waits whose moment has come; head must be known.
+func (q *Queue) Due(now clock.Instant) bool { return q.Waiting > 0 && q.Head.Due <= now.Millis }
+
+// A LaneConfig is the part of a lane's settings that a queue keeps in memory. Their document is read for a caller who does
+// not know it yet.
+type LaneConfig struct {
+	Revision int64
+	Own      policy.Limits
+	limits   policy.Limits // over those of the topic
+}
+
+// NewLaneConfig returns the configuration of a lane of a topic, with limits of its own; nil if revision is 0.
+func NewLaneConfig(t *Topic, revision int64, own policy.Limits) *LaneConfig {
+	if revision == 0 {
+		return nil
+	}
+	return &LaneConfig{Revision: revision, Own: own, limits: own.Over(*t.Limits)}
+}
+
+// Limits are what the policies of a queue's topic and lane say.
+func (q *Queue) Limits() *policy.Limits {
+	if q.LaneConfig != nil {
+		return &q.LaneConfig.limits
+	}
+	return q.Topic.Limits
+}
+
+// Room is how many more jobs of the queue may be claimed now, if the caller may hold ahead jobs beyond the lane's concurrency.
+func (q *Queue) Room(now clock.Instant, ahead int64) int64 {
+	limits := q.Limits()
+	if limits.Paused || q.Damaged {
+		return 0
+	}
+	room := max(0, int64(limits.Concurrency)+ahead-q.Running)
+	if q.Throttle == nil {
+		if limits.Rate.Limited() {
+			room = min(room, int64(limits.Rate.Starts))
+		}
+		return room
+	}
+	if q.Throttle.Until > now.Mono {
+		return 0
+	}
+	if q.BreakerOpen(now) {
+		room = min(room, max(0, 1-q.Running))
+	}
+	return min(room, q.Throttle.Starts.Room(limits.Rate, now))
+}
+
+// Blocked reports whether no job of the queue may be claimed now.
+func (q *Queue) Blocked(now clock.Instant) bool { return q.Room(now, 0) == 0 }
+
+// FreeAt is from when on time alone keeps nothing of the queue back, monotonic; not ever when something else does.
+func (q *Queue) FreeAt(now clock.Instant) (at int64, ever bool) {
+	limits := q.Limits()
+	if limits.Paused || q.Damaged || q.Running >= int64(limits.Concurrency) {
+		return clock.Past, false
+	}
+	if q.Throttle == nil {
+		return clock.Past, true
+	}
+	return max(q.Throttle.Until, q.Throttle.Starts.Free(limits.Rate, now)), !q.BreakerOpen(now) || q.Running == 0
+}
+
+// BreakerOpen reports whether the lane's breaker is open, or waits for its probe. It is forgotten store.BreakerRetention after its cooldown, unless
+// a job is running.
+func (q *Queue) BreakerOpen(now clock.Instant) bool {
+	g := q.Throttle
+	return g != nil && g.Open && (q.Running > 0 || now.Mono <= g.Until+int64(store.BreakerRetention))
+}
+
+// ThrottleExpired reports whether nothing of a queue's throttle applies any more.
+func (q *Queue) ThrottleExpired(now clock.Instant) bool {
+	rate := q.Limits().Rate
+	return q.Throttle.Until <= now.Mono && !q.BreakerOpen(now) && (!rate.Limited() || len(q.Throttle.Starts.Counting(rate, now)) == 0)
+}
+
+// CooldownUntil is the end of a queue's cooldown by the wall clock; zero when there is none.
+func (q *Queue) CooldownUntil(now clock.Instant) time.Time {
+	if q.Throttle == nil || q.Throttle.Until <= now.Mono {
+		return time.Time{}
+	}
+	return clock.Time(now.WallAt(q.Throttle.Until))
+}

@@ -1,0 +1,111 @@
+package memory
+
+import (
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/sqlite/clock"
+)
+
+// IsSkipped reports whether a claim passes over a job in the index of waiting jobs: it is leased, since a clock that was set
+// back has put others before it, or it cannot be read.
+func (m *State) IsSkipped(n int64) bool {
+	return m.LeaseByNumber[n] != nil || m.Unreadable[n]
+}
+
+// Numbers are the counters of the whole store, which each transaction saves.
+type Numbers struct {
+	LastN, LastQ, LastT int64
+	LastBatch           int64
+	LastFirstAttempt    int64
+	Outbox, Ids         int64
+	// NextTTL is not later than the first end of a time to live among unfinished jobs; 0: it is not known.
+	NextTTL int64
+}
+
+// State is what the writer knows without asking the database.
+type State struct {
+	Numbers
+	Topics map[TopicName]*Topic
+	Queues map[job.Queue]*Queue
+	ByID   map[int64]*Queue
+	Leases map[job.Ref]*Lease
+	// LeaseByNumber is leases by number.
+	LeaseByNumber map[int64]*Lease
+	// Unreadable are the jobs, by number, whose rows lie on a damaged page.
+	Unreadable map[int64]bool
+	Damages    int // how many parts of the database were found to be damaged
+	// noTTL, noSteps, noOutbox and noRemoval say that a damaged page keeps the carrier from ending jobs whose time to live is
+	// over, moving jobs after a step of the clock, relaying the outbox, and removing what nothing refers to.
+	NoTTL, NoSteps, NoOutbox, NoRemoval bool
+	// unused are lanes that no job refers to, throttled those with a throttle.
+	Unused, Throttled map[*Queue]struct{}
+	Agenda            Agenda
+	Steps             clock.Steps
+	IdleLooked        int64 // when idle lanes were last looked for, monotonic
+	Replies           *Replies
+	Revisions         map[string]int64 // the newest of settings, by kind
+}
+
+// New returns an empty state.
+func New() *State {
+	return &State{
+		Revisions:     make(map[string]int64),
+		Topics:        make(map[TopicName]*Topic),
+		Queues:        make(map[job.Queue]*Queue),
+		ByID:          make(map[int64]*Queue),
+		Leases:        make(map[job.Ref]*Lease),
+		LeaseByNumber: make(map[int64]*Lease),
+
+		Unreadable: make(map[int64]bool),
+
+		Unused:    make(map[*Queue]struct{}),
+		Throttled: make(map[*Queue]struct{}),
+		Replies:   NewReplies(),
+	}
+}
+
+// Add adds a queue.
+func (m *State) Add(q *Queue) {
+	q.NotifiedAt = clock.Past
+	q.DueSlot, q.RenotifySlot = Slot{Pos: -1, Queue: q}, Slot{Pos: -1, Queue: q}
+	m.Queues[q.Name], m.ByID[q.Id] = q, q
+	q.Topic.Queues[q] = struct{}{}
+	m.Index(q)
+}
+
+// Index puts a queue into the sets that its throttle belongs to, or removes it.
+func (m *State) Index(q *Queue) {
+	SetMember(m.Throttled, q, q.Throttle != nil)
+	open := q.Throttle != nil && q.Throttle.Open
+	if open && q.Topic.OpenBreakers == nil {
+		q.Topic.OpenBreakers = make(map[*Queue]struct{})
+	}
+	SetMember(q.Topic.OpenBreakers, q, open)
+}
+
+// SetMember adds a queue to a set, or removes it.
+func SetMember(set map[*Queue]struct{}, q *Queue, is bool) {
+	if is {
+		set[q] = struct{}{}
+	} else {
+		delete(set, q)
+	}
+}
+
+// Forget removes a queue.
+func (m *State) Forget(q *Queue) {
+	m.Agenda.Dues.Drop(&q.DueSlot)
+	m.Agenda.Renotifications.Drop(&q.RenotifySlot)
+	delete(m.Unused, q)
+	delete(m.Throttled, q)
+	delete(q.Topic.OpenBreakers, q)
+	delete(m.Queues, q.Name)
+	delete(m.ByID, q.Id)
+	delete(q.Topic.Queues, q)
+}
+
+// NoteTTL notes the end of a time to live; 0: there is none.
+func (m *State) NoteTTL(ttlEnd int64) {
+	if ttlEnd != 0 {
+		m.NextTTL = min(m.NextTTL, ttlEnd)
+	}
+}
