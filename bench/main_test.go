@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestFiguresAreChosenByName(t *testing.T) {
+func TestFigures_AreChosenByName(t *testing.T) {
 	all, err := choose(figures, "")
 	require.NoError(t, err)
 	require.Len(t, all, len(figures))
@@ -30,7 +30,7 @@ func TestFiguresAreChosenByName(t *testing.T) {
 	require.ErrorContains(t, err, `"nothing"`)
 }
 
-func TestEachFigureHasANameOfItsOwn(t *testing.T) {
+func TestFigures_HaveUniqueNames(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, f := range figures {
 		require.False(t, seen[f.name], f.name)
@@ -43,7 +43,7 @@ func TestEachFigureHasANameOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestSettings_RejectInvalidOnes(t *testing.T) {
 	require.Equal(t, 2, run([]string{"-nonsense"}, io.Discard, io.Discard))
 	require.Equal(t, 2, run([]string{"extra"}, io.Discard, io.Discard))
 	require.Equal(t, 1, run([]string{"-only=nothing"}, io.Discard, io.Discard))

@@ -27,7 +27,7 @@ func startPeer(t *testing.T, b *bench, name string) *peer {
 	return p
 }
 
-func TestTheBareLoopReachesTheReceiver(t *testing.T) {
+func TestBareLoop_ReachesTheReceiver(t *testing.T) {
 	b := testBench(t)
 	b.receiver = startPeer(t, b, "receiver")
 	where, err := b.receiver.ask(t.Context(), order{Do: "where"})
@@ -43,7 +43,7 @@ func TestTheBareLoopReachesTheReceiver(t *testing.T) {
 	require.Zero(t, came.Signed)
 }
 
-func TestTheReceiverTellsHowLateRequestsAre(t *testing.T) {
+func TestReceiver_ReportsLateness(t *testing.T) {
 	b := testBench(t)
 	p := startPeer(t, b, "receiver")
 	where, err := p.ask(t.Context(), order{Do: "where"})
@@ -63,7 +63,7 @@ func TestTheReceiverTellsHowLateRequestsAre(t *testing.T) {
 	require.InDelta(t, -3_600_000, a.Late[1], 60_000, "an early one")
 }
 
-func TestAWaitForRequestsThatDoNotComeEnds(t *testing.T) {
+func TestReceiver_WaitEndsWithoutRequests(t *testing.T) {
 	p := startPeer(t, testBench(t), "receiver")
 	_, err := p.ask(t.Context(), order{Do: "expect", Jobs: 1})
 	require.NoError(t, err)
@@ -71,19 +71,19 @@ func TestAWaitForRequestsThatDoNotComeEnds(t *testing.T) {
 	require.ErrorContains(t, err, "0 of 1 requests came")
 }
 
-func TestAPeerEndsWithItsOrders(t *testing.T) {
+func TestPeer_EndsWithItsInput(t *testing.T) {
 	p := startPeer(t, testBench(t), "bare")
 	require.NoError(t, p.orders.Close())
 	select {
 	case <-p.gone:
 	case <-time.After(20 * time.Second):
-		t.Fatal("it goes on")
+		t.Fatal("the peer is still running")
 	}
 	_, err := p.ask(t.Context(), order{Do: "start"})
 	require.ErrorContains(t, err, "bare")
 }
 
-func TestAPeerThatIsGivenUpIsKilled(t *testing.T) {
+func TestPeer_IsKilledAfterItsTimeout(t *testing.T) {
 	p := startPeer(t, testBench(t), "receiver")
 	_, err := p.ask(t.Context(), order{Do: "expect", Jobs: 1})
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestAPeerThatIsGivenUpIsKilled(t *testing.T) {
 	<-p.gone
 }
 
-func TestABodyHas256BytesAndSaysWhenItIsDue(t *testing.T) {
+func TestBody_Has256BytesAndItsDueTime(t *testing.T) {
 	due := time.UnixMilli(1_800_000_000_123)
 	text := body(due)
 	require.Len(t, text, bodyBytes)
@@ -105,7 +105,7 @@ func TestABodyHas256BytesAndSaysWhenItIsDue(t *testing.T) {
 	require.Len(t, waitingBody, 64)
 }
 
-func TestSpreadCallsEachOnceAndStopsAtAnError(t *testing.T) {
+func TestSpread_CallsEachOnceAndStopsAtAnError(t *testing.T) {
 	var seen [100]atomic.Int32
 	require.NoError(t, spread(t.Context(), 7, len(seen), func(_ context.Context, i int) error {
 		seen[i].Add(1)
@@ -124,7 +124,7 @@ func TestSpreadCallsEachOnceAndStopsAtAnError(t *testing.T) {
 	require.LessOrEqual(t, calls.Load(), int32(4))
 }
 
-func TestRoundsAlternateAndAFailingPeerIsLeftOut(t *testing.T) {
+func TestRounds_AlternateAndSkipAFailingPeer(t *testing.T) {
 	b := testBench(t)
 	var order []string
 	runs := func(name string, err error) contestant {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAPlotIsWellFormedAndNamesItsLines(t *testing.T) {
+func TestPlot_IsWellFormedAndNamesItsLines(t *testing.T) {
 	c := throughputChart(measured().figure("concurrency"))
 	for name, theme := range themes {
 		text := c.svg(theme)
@@ -31,7 +31,7 @@ func TestAPlotIsWellFormedAndNamesItsLines(t *testing.T) {
 	}
 }
 
-func TestPointsLieWhereTheirValuesAre(t *testing.T) {
+func TestPlot_PlacesPointsByTheirValues(t *testing.T) {
 	c := chart{Log: true, Low: 1, High: 100, YHigh: 10}
 	require.InDelta(t, marginLeft, c.x(1), 0.001)
 	require.InDelta(t, (marginLeft+plotWidth-marginRight)/2.0, c.x(10), 0.001, "halfway of a logarithmic axis")
@@ -44,7 +44,7 @@ func TestPointsLieWhereTheirValuesAre(t *testing.T) {
 	require.InDelta(t, (marginLeft+plotWidth-marginRight)/2.0, c.x(50.5), 0.001)
 }
 
-func TestAxesHaveRoundNumbers(t *testing.T) {
+func TestPlot_AxesHaveRoundNumbers(t *testing.T) {
 	require.Equal(t, []float64{0, 5000, 10_000, 15_000, 20_000, 25_000, 30_000, 35_000, 40_000}, steps(38_000))
 	require.Equal(t, []float64{0, 200_000, 400_000, 600_000, 800_000, 1_000_000}, steps(1_000_000))
 	for _, high := range []float64{0, 0.03, 1, 7, 12, 99, 450, 20_000, 640} {
@@ -57,7 +57,7 @@ func TestAxesHaveRoundNumbers(t *testing.T) {
 	require.Equal(t, "1M", short(1_000_000))
 }
 
-func TestADistributionRisesFromNoneToAll(t *testing.T) {
+func TestPlot_DistributionRisesFromZeroToOne(t *testing.T) {
 	c := distribution("x", []float64{3, 1, 2, 4})
 	require.InDelta(t, 1.0, c.X[0], 0)
 	require.InDelta(t, 4.0, c.X[len(c.X)-1], 0)
@@ -66,7 +66,7 @@ func TestADistributionRisesFromNoneToAll(t *testing.T) {
 	require.IsNonDecreasing(t, c.X)
 }
 
-func TestThePageKeepsWhatIsNotMeasured(t *testing.T) {
+func TestPage_KeepsUnmeasuredFigures(t *testing.T) {
 	dir := t.TempDir()
 	d := measured()
 	require.NoError(t, writeDocs(dir, d))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNumbersAreShort(t *testing.T) {
+func TestNumbers_AreShort(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0", 0.0041: "0.004", 0.123: "0.12", 3.456: "3.46", 34.56: "34.6", 345.6: "346",
 		1234: "1,234", 1234567: "1,234,567", -976.4: "−976", -1234: "−1,234",
@@ -16,7 +16,7 @@ func TestNumbersAreShort(t *testing.T) {
 	}
 }
 
-func TestGoalsSayWhetherTheyAreMet(t *testing.T) {
+func TestGoals_ReportWhetherTheyAreMet(t *testing.T) {
 	bar, aim := atLeast(0.6, 0.8).texts(&summary{Median: 0.7})
 	require.Equal(t, "≥ 0.6 ✓", bar)
 	require.Equal(t, "≥ 0.8 ✗", aim)
@@ -48,7 +48,7 @@ func measured() *document {
 	return &document{Machine: machine{CPU: "a processor"}, Figures: []*result{r, lines}}
 }
 
-func TestTheTableHasARowAComparison(t *testing.T) {
+func TestTable_HasARowPerComparison(t *testing.T) {
 	text := measured().markdown()
 	require.Contains(t, text,
 		"| deliveries a second | 25,000 (20,000–30,000) /s | bare loop: 40,000 (25,000–40,000) /s | 0.75 (0.50–1.00) | ≥ 0.6 ✓ | ≥ 0.8 ✗ |\n")
@@ -58,7 +58,7 @@ func TestTheTableHasARowAComparison(t *testing.T) {
 	require.Contains(t, text, "a processor")
 }
 
-func TestARunCanBeReadAgain(t *testing.T) {
+func TestRun_RoundTrips(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bench.json")
 	d := measured()
 	require.NoError(t, d.write(path))

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-func TestConformanceOnMiniredis(t *testing.T) {
+func TestConformance_OnMiniredis(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Engine {
 		clock := newClock(t)
@@ -30,11 +30,11 @@ func TestConformanceOnMiniredis(t *testing.T) {
 	})
 }
 
-func TestConformanceOnOneShard(t *testing.T) { conformance(t, 1) }
+func TestConformance_OnOneShard(t *testing.T) { conformance(t, 1) }
 
-func TestConformanceOnSixteenShards(t *testing.T) { conformance(t, 16) }
+func TestConformance_OnSixteenShards(t *testing.T) { conformance(t, 16) }
 
-func TestConformanceOnACluster(t *testing.T) {
+func TestConformance_OnACluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
 	url := restrictNodes(t, servers)

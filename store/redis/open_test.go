@@ -23,13 +23,13 @@ func client(t *testing.T, addr string) *redis.Client {
 	return c
 }
 
-func TestOpenRefusesAServerThatEvicts(t *testing.T) {
+func TestOpen_RefusesAServerThatEvicts(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
 	_, err := Open(t.Context(), Options{URL: server.URL(), Logger: quiet})
 	require.ErrorContains(t, err, "maxmemory-policy is allkeys-lru, which would evict jobs: set it to noeviction")
 }
 
-func TestOpenWarnsWhenNothingPersists(t *testing.T) {
+func TestOpen_WarnsWhenNothingPersists(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	open(t, Options{URL: redistest.Start(t).URL(), Logger: logger})
@@ -40,7 +40,7 @@ func TestOpenWarnsWhenNothingPersists(t *testing.T) {
 	require.Empty(t, log.String())
 }
 
-func TestOpenHoldsToTheNumberOfShards(t *testing.T) {
+func TestOpen_KeepsTheNumberOfShards(t *testing.T) {
 	url := "redis://" + miniredis.RunT(t).Addr()
 	require.Len(t, open(t, Options{URL: url, Shards: 4}).Shards(), 4)
 	require.Len(t, open(t, Options{URL: url}).Shards(), 4)
@@ -63,7 +63,7 @@ func TestOpen_RefusesAnotherSchema(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesWhatCannotBe(t *testing.T) {
+func TestOpen_RefusesInvalidOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"no URL":            {},
 		"another scheme":    {URL: "http://localhost"},
@@ -78,7 +78,7 @@ func TestOpenRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-func TestOpenShowsNoPassword(t *testing.T) {
+func TestOpen_ShowsNoPassword(t *testing.T) {
 	for _, url := range []string{
 		"redis://:s3cret@127.0.0.1:1", "redis://:s3cret@127.0.0.1:99999999/x", "redis://:s3cret%zz@h",
 		"redis://user:s3cret/abc@127.0.0.1", "redis://user:s3cret#abc@127.0.0.1", "redis://user:s3cret?abc@127.0.0.1",
@@ -94,7 +94,7 @@ func TestOpenShowsNoPassword(t *testing.T) {
 	}
 }
 
-func TestOpenAsksWhetherASilentServerSpeaksTLS(t *testing.T) {
+func TestOpen_SuggestsTLSForASilentServer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, silent.Close()) })
@@ -121,7 +121,7 @@ func TestOpenAsksWhetherASilentServerSpeaksTLS(t *testing.T) {
 	require.ErrorContains(t, err, "does not speak TLS")
 }
 
-func TestOpenRefusesTheNodeOfAClusterAsASingleServer(t *testing.T) {
+func TestOpen_RefusesAClusterNodeAsASingleServer(t *testing.T) {
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	var log bytes.Buffer
 	_, err := Open(t.Context(), Options{URL: server.URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -130,7 +130,7 @@ func TestOpenRefusesTheNodeOfAClusterAsASingleServer(t *testing.T) {
 	require.Empty(t, log.String(), "the refusal is the only line")
 }
 
-func TestOpenWarnsOfNothingWhenItRefuses(t *testing.T) {
+func TestOpen_DoesNotWarnWhenItRefuses(t *testing.T) {
 	server := redistest.Start(t)
 	open(t, Options{URL: server.URL(), Shards: 2})
 	var log bytes.Buffer
@@ -139,7 +139,7 @@ func TestOpenWarnsOfNothingWhenItRefuses(t *testing.T) {
 	require.Empty(t, log.String())
 }
 
-func TestASocketWillDo(t *testing.T) {
+func TestOpen_AcceptsAUnixSocket(t *testing.T) {
 	socket := t.TempDir() + "/r.sock"
 	redistest.Start(t, "--unixsocket", socket)
 	s := open(t, Options{URL: "unix://" + socket})

@@ -13,7 +13,7 @@ import (
 )
 
 // Records are read in portions: whatever their sizes, jobs come in order, each once, as many as there is room for.
-func TestAClaimTakesInOrderWhatItHasRoomForWhateverTheSizes(t *testing.T) {
+func TestClaim_TakesJobsInOrderWithinItsBytes(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: store.MaxBatch}})
 	sizes := []int{10, 20, 100 << 10, 0, 200 << 10, 64, 30 << 10}
 	const jobs = 300

@@ -46,7 +46,7 @@ func restrictNodes(t *testing.T, servers *redistest.Cluster) string {
 	return strings.Replace(servers.URL(), "://", "://ringback:secret@", 1)
 }
 
-func TestSentinelsNeedGiveNoMoreRightsThanTheDocumentationSays(t *testing.T) {
+func TestRights_OfSentinelsAreThoseDocumented(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartSentinel(t, 1)
 	for _, s := range servers.Sentinels() {

@@ -101,7 +101,7 @@ func reviveOne(t *testing.T, s *Store, token store.Token, id string, delay time.
 	return results[0].Job, results[0].Err
 }
 
-func TestAJobGoesItsWay(t *testing.T) {
+func TestStore_DeliversAJob(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		e := entry("a")
 		e.Header = map[string][]string{"X-A": {"1", "2"}}

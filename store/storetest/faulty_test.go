@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-func TestFaultyFailsBeforeOrAfterACall(t *testing.T) {
+func TestFaulty_FailsBeforeOrAfterACall(t *testing.T) {
 	for fault, registered := range map[storetest.Fault]int{storetest.Before: 0, storetest.LostReply: 1} {
 		m := storetest.NewModel(storetest.ModelOptions{})
 		f := storetest.Faulty(m, storetest.Nth("Insert", 2, fault))
@@ -29,7 +29,7 @@ func TestFaultyFailsBeforeOrAfterACall(t *testing.T) {
 	}
 }
 
-func TestFaultyShareIsRepeatable(t *testing.T) {
+func TestFaulty_ShareIsRepeatable(t *testing.T) {
 	a, b := storetest.Share(3, 0.5), storetest.Share(3, 0.5)
 	count := make(map[storetest.Fault]int)
 	for range 1000 {
@@ -42,7 +42,7 @@ func TestFaultyShareIsRepeatable(t *testing.T) {
 	require.InDelta(t, 250, count[storetest.LostReply], 100)
 }
 
-func TestFaultyCoversEveryMethodThatChangesSomething(t *testing.T) {
+func TestFaulty_CoversEveryMethodThatChangesSomething(t *testing.T) {
 	f := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}), func(string) storetest.Fault { return storetest.Before })
 	ctx, token, ref := t.Context(), store.NewToken(), job.Ref{Namespace: "default", ID: "a"}
 	for method, call := range map[string]func() error{
