@@ -61,16 +61,23 @@ func (d *permitRecorder) setUnavailable(away bool) {
 	d.away = away
 }
 
+// startRatedTopics runs a process on topics with a rate of one start per hour and a number of due jobs each.
+func startRatedTopics(t *testing.T, topics, jobs int) (*permitRecorder, *gaugeDeliverer) {
+	t.Helper()
+	terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
+	s, g := &permitRecorder{Store: model()}, newGauge(0)
+	var queues []string
+	for i := range topics {
+		queues = append(queues, fmt.Sprintf("topic-%d/a", i))
+	}
+	fill(t, s, jobs, queues...)
+	run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+	return s, g
+}
+
 func TestPermit_OneCallForSeveralTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
-		s, g := &permitRecorder{Store: model()}, newGauge(0)
-		var queues []string
-		for i := range 40 {
-			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
-		}
-		fill(t, s, 3, queues...)
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+		s, g := startRatedTopics(t, 40, 3)
 		time.Sleep(500 * time.Millisecond)
 		require.Equal(t, 40, g.count(""))
 		calls := s.calls()
@@ -84,14 +91,7 @@ func TestPermit_OneCallForSeveralTopics(t *testing.T) {
 
 func TestPermit_CallIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
-		s, g := &permitRecorder{Store: model()}, newGauge(0)
-		var queues []string
-		for i := range 700 {
-			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
-		}
-		fill(t, s, 1, queues...)
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+		s, g := startRatedTopics(t, 700, 1)
 		time.Sleep(5 * time.Second)
 		require.Equal(t, 700, g.count(""))
 		s.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// slack is the bytes of a request beside the body: headers (its own and those of two callbacks), URLs and labels, with
+// slack bounds the bytes of a request without the body: headers (its own and those of two callbacks), URLs and labels, with
 // every byte escaped.
 const slack = 768 << 10
 
