@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -107,10 +108,10 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 		e.OnDead = &policy.Callback{URL: "https://told.example/"}
 		bury(t, s, e)
 		sh := s.shards[0]
-		before, err := s.client.HGet(t.Context(), sh.keys.Jobs, "a").Result()
+		before, err := s.Client.HGet(t.Context(), sh.Keys.Jobs, "a").Result()
 		require.NoError(t, err)
 		newer := string(codec.AppendField(nil, 60, []byte("from the future")))
-		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Jobs, "a", before+newer).Err())
+		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Jobs, "a", before+newer).Err())
 		require.Eventually(t, func() bool {
 			found, err := s.Shards()[0].Get(t.Context(), ref("a"))
 			require.NoError(t, err)
@@ -126,7 +127,7 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 		want := e.Spec
 		want.URL, want.Unknown = url, []byte(newer)
 		require.Equal(t, want, got.Spec)
-		after, err := s.client.HGet(t.Context(), sh.keys.Jobs, "a").Result()
+		after, err := s.Client.HGet(t.Context(), sh.Keys.Jobs, "a").Result()
 		require.NoError(t, err)
 		require.Contains(t, after, newer)
 	})
@@ -135,10 +136,10 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 func TestAJobThatCannotBeReadSpoilsNoBatch(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		bury(t, s, entry("good"), entry("newer"))
-		key := s.shards[0].keys.Jobs
-		record, err := s.client.HGet(t.Context(), key, "newer").Result()
+		key := s.shards[0].Keys.Jobs
+		record, err := s.Client.HGet(t.Context(), key, "newer").Result()
 		require.NoError(t, err)
-		require.NoError(t, s.client.HSet(t.Context(), key, "newer", "\x07"+record[1:]).Err())
+		require.NoError(t, s.Client.HSet(t.Context(), key, "newer", "\x07"+record[1:]).Err())
 		results, err := s.Shards()[0].Revive(t.Context(), store.NewToken(), []store.Revival{{Ref: ref("newer")}, {Ref: ref("good")}})
 		require.NoError(t, err)
 		require.Error(t, results[0].Err)
@@ -158,19 +159,19 @@ func TestABatchWhoseJobIsOfAnotherQueueMeanwhileIsMadeAnew(t *testing.T) {
 		other.Lane = "other"
 		insert(t, s, other)
 		sh := s.shards[0]
-		found, err := sh.find(t.Context(), s.runner, []job.Queue{other.Queue})
+		found, err := sh.Find(t.Context(), []job.Queue{other.Queue})
 		require.NoError(t, err)
 		for position := range 2 {
-			c := s.newCall(sh, scriptRevive, sh.keys.Reply("", ""), found, nil, 8)
-			c.add(1, 1, position, "a", "0", "", "", "")
-			reply, err := s.do(t.Context(), c)
+			c := sh.NewCall(scriptRevive, sh.Keys.Reply("", ""), found, nil, 8)
+			c.Add(1, 1, position, "a", "0", "", "", "")
+			reply, err := s.Run(t.Context(), c)
 			require.NoError(t, err)
-			require.Equal(t, "again", str(reply))
-			c = s.newCall(sh, scriptPurge, sh.keys.Reply("", ""), found, nil, 2)
-			c.add(position, "a")
-			reply, err = s.do(t.Context(), c)
+			require.Equal(t, "again", script.Str(reply))
+			c = sh.NewCall(scriptPurge, sh.Keys.Reply("", ""), found, nil, 2)
+			c.Add(position, "a")
+			reply, err = s.Run(t.Context(), c)
 			require.NoError(t, err)
-			require.Equal(t, "again", str(reply))
+			require.Equal(t, "again", script.Str(reply))
 		}
 	})
 }

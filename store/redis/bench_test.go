@@ -16,6 +16,8 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/queue"
+	"github.com/ringback/ringback/store/redis/script"
 )
 
 const batch = 64
@@ -58,8 +60,8 @@ func BenchmarkParts(b *testing.B) {
 	b.Run("settle", func(b *testing.B) {
 		b.ReportAllocs()
 		for done := 0; done < b.N; done += batch {
-			c := &call{args: make([]any, 0, 3*batch)}
-			c.settlements(items, func(int) int { return 1 })
+			c := &script.Call{Args: make([]any, 0, 3*batch)}
+			queue.AddSettlements(c, items, func(int) int { return 1 })
 		}
 	})
 }
@@ -156,7 +158,7 @@ func BenchmarkClaimManyLanes(b *testing.B) {
 // cpuTime is how long the server has used a processor.
 func cpuTime(b *testing.B, s *Store) (used time.Duration) {
 	b.Helper()
-	cpu, err := s.client.InfoMap(b.Context(), "cpu").Result()
+	cpu, err := s.Client.InfoMap(b.Context(), "cpu").Result()
 	require.NoError(b, err)
 	for _, kind := range []string{"used_cpu_user", "used_cpu_sys"} {
 		seconds, err := strconv.ParseFloat(cpu["CPU"][kind], 64)
@@ -203,7 +205,7 @@ func TestAPendingJobIsSmall(t *testing.T) {
 	used := func() int64 {
 		found, err := client.InfoMap(t.Context(), "memory").Result()
 		require.NoError(t, err)
-		return num(found["Memory"]["used_memory_dataset"])
+		return script.Num(found["Memory"]["used_memory_dataset"])
 	}
 	add := func(jobs int) {
 		id := 0

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/keeper"
 )
 
 // A fakeClock is a miniredis whose clock a test moves, and the monotonic clock of processes beside it.
@@ -113,7 +114,7 @@ func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
 	insert(t, first, entry("a"), entry("b"))
 	carryAll(t, first) // it rings
 	heldIn(t, first, "held")
-	clock.pass(noteEvery)
+	clock.pass(keeper.NoteInterval)
 	carryAll(t, first)
 	clock.pass(time.Second / 2) // the first carrier is dead
 	clock.step(-12 * time.Second)
@@ -143,7 +144,7 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 	carryAll(t, s)
 	clock.step(-time.Hour)
 	rounds, _ := carryAll(t, s)
-	require.Equal(t, 1+(lanes+carryQueues-1)/carryQueues, rounds)
+	require.Equal(t, 1+(lanes+keeper.DefaultQueues-1)/keeper.DefaultQueues, rounds)
 
 	// Another process goes on where one ended, and nothing is moved twice.
 	clock.step(time.Hour)
@@ -161,41 +162,14 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 	}
 	clock.pass(20 * time.Millisecond)
 	lapsed := 0
-	for range lanes/carryQueues + 1 {
+	for range lanes/keeper.DefaultQueues + 1 {
 		carried, err := other.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		lapsed += carried.ExpiredLeases
 	}
 	require.Equal(t, lanes, lapsed)
-	keys := []string{s.shards[0].keys.StaleAgenda, s.shards[0].keys.StaleThrottles}
-	require.Zero(t, s.client.Exists(t.Context(), keys...).Val(), "nothing is left aside")
-}
-
-func TestClockStep_IsNoneWhatCallsAndSlewingTake(t *testing.T) {
-	ms := time.Millisecond
-	for _, c := range []struct {
-		name         string
-		now          int64 // 5 s after a reading of 105 s
-		began, ended time.Duration
-		by, from     int64
-	}{
-		{"none", 110_000, 5000 * ms, 5001 * ms, 0, 0},
-		{"a slow call", 114_000, 5000 * ms, 9000 * ms, 0, 0},
-		{"a slow answer", 110_000, 5000 * ms, 9000 * ms, 0, 0},
-		{"slewed", 110_900, 5000 * ms, 5001 * ms, 0, 0},
-		{"slewed back", 109_100, 5000 * ms, 5001 * ms, 0, 0},
-		{"ahead", 116_100, 5000 * ms, 5001 * ms, 6_102, 110_003},
-		{"back", 105_000, 5000 * ms, 5001 * ms, -4_998, 99_997},
-	} {
-		var w clockWatch
-		require.Zero(t, w.observe(reading{now: 105_000, began: 0, ended: 1 * ms}, 0, true))
-		got := w.observe(reading{now: c.now, began: c.began, ended: c.ended}, 0, true)
-		require.Equal(t, clockStep{c.by, c.from}, got, c.name)
-	}
-	var w clockWatch
-	require.Zero(t, w.observe(reading{now: 5_000}, 5_400, false), "servers differ a little")
-	require.Equal(t, clockStep{by: -2_000}, w.observe(reading{now: 5_000}, 7_000, false))
-	require.Zero(t, w.observe(reading{now: 5_000}, 1_000, false), "nobody has carried for a while")
+	keys := []string{s.shards[0].Keys.StaleAgenda, s.shards[0].Keys.StaleThrottles}
+	require.Zero(t, s.Client.Exists(t.Context(), keys...).Val(), "nothing is left aside")
 }
 
 func TestLead_OfADeadHolderEndsThoughTheClockWasSetBack(t *testing.T) {
@@ -203,7 +177,7 @@ func TestLead_OfADeadHolderEndsThoughTheClockWasSetBack(t *testing.T) {
 	dead, other := open(t, clock.options()), open(t, clock.options())
 	_, err := dead.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
-	clock.server.SetTTL(dead.shards[0].keys.Carrier, 10*time.Minute) // what a step does to it
+	clock.server.SetTTL(dead.shards[0].Keys.Carrier, 10*time.Minute) // what a step does to it
 	took := time.Duration(0)
 	for ; took < 10*time.Second; took += time.Second {
 		if _, err = other.Shards()[0].Lead(t.Context()); err == nil {
@@ -223,7 +197,7 @@ func TestLead_OfALivingHolderStaysItsOwnWhenTheClockIsSetBack(t *testing.T) {
 	lead, err := holder.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	for range 3 {
-		clock.server.SetTTL(holder.shards[0].keys.Carrier, 10*time.Minute)
+		clock.server.SetTTL(holder.shards[0].Keys.Carrier, 10*time.Minute)
 		for range 5 {
 			_, err = other.Shards()[0].Lead(t.Context())
 			require.ErrorIs(t, err, store.ErrNotLeader)
@@ -270,10 +244,10 @@ func TestRepair_WaitsUntilAllIsRescored(t *testing.T) {
 	clock.step(time.Hour)
 	_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
-	require.True(t, s.shards[0].watch.rescoring())
-	require.Equal(t, rescorePause, repair())
+	require.True(t, s.shards[0].Rescoring.Load())
+	require.Equal(t, 100*time.Millisecond, repair())
 	carryAll(t, s)
-	require.NotEqual(t, rescorePause, repair())
+	require.NotEqual(t, 100*time.Millisecond, repair())
 }
 
 func TestTotals_CountLanesThatAreStillToBeRescored(t *testing.T) {
@@ -295,9 +269,9 @@ func TestTotals_CountLanesThatAreStillToBeRescored(t *testing.T) {
 	clock.step(time.Minute)
 	_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
-	require.True(t, s.shards[0].watch.rescoring())
+	require.True(t, s.shards[0].Rescoring.Load())
 	require.Equal(t, before, totals())
 	insert(t, s, b) // now the lane is on both agendas
-	require.EqualValues(t, 2, s.client.Exists(t.Context(), s.shards[0].keys.Agenda, s.shards[0].keys.StaleAgenda).Val())
+	require.EqualValues(t, 2, s.Client.Exists(t.Context(), s.shards[0].Keys.Agenda, s.shards[0].Keys.StaleAgenda).Val())
 	require.Equal(t, before.Ready, totals().Ready)
 }

@@ -19,7 +19,7 @@ func TestSettlementsOfAnEmptiedDatabaseAreLost(t *testing.T) {
 		insert(t, s, entry("a"), entry("b"))
 		held := claimAll(t, s, 2).Jobs
 		require.Len(t, held, 2)
-		require.NoError(t, s.client.FlushAll(t.Context()).Err())
+		require.NoError(t, s.Client.FlushAll(t.Context()).Err())
 		items := []store.Settlement{
 			settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200),
 			settlement(held[1], policy.Verdict{Kind: policy.Again, Wait: time.Second}, 500),
@@ -62,8 +62,8 @@ func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
 		return e
 	}
 	flip := func(first, second string) {
-		require.NoError(t, other.client.FlushAll(t.Context()).Err())
-		other.shards[0].forget()
+		require.NoError(t, other.Client.FlushAll(t.Context()).Err())
+		other.shards[0].ForgetQueues()
 		insert(t, other, in("of-"+first, first))
 		insert(t, other, in("of-"+second, second))
 	}
@@ -150,7 +150,7 @@ func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
 	for rounds := 0; carry().Next == 0; rounds++ {
 		require.Less(t, rounds, 100)
 	}
-	agenda, err := s.client.ZCount(t.Context(), s.shards[0].keys.Common[5], fmt.Sprint(layout.Never), "+inf").Result()
+	agenda, err := s.Client.ZCount(t.Context(), s.shards[0].Keys.Common[5], fmt.Sprint(layout.Never), "+inf").Result()
 	require.NoError(t, err)
 	require.Zero(t, agenda, "lanes that nobody will look at")
 	for {

@@ -10,11 +10,13 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/health"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // failoverTime is how long it may take until another server has taken over, on a busy machine, and is ready: a replica that
 // had not got the data seems to be emptied.
-const failoverTime = emptiedFor + time.Minute
+const failoverTime = health.EmptiedFor + time.Minute
 
 // comesBack waits until a call succeeds that fails because the store is away, and for nothing else.
 func comesBack(t *testing.T, call func() error) {
@@ -116,7 +118,7 @@ func TestPoliciesAreSeenToChangeAfterAFailoverTookSomeBack(t *testing.T) {
 	put(1)
 	replica := servers.Replicas()[0]
 	require.Eventually(t, func() bool {
-		n, err := client(t, replica.Addr()).HLen(t.Context(), s.documentsKey(store.KindTopic)).Result()
+		n, err := client(t, replica.Addr()).HLen(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Result()
 		return err == nil && n > 0
 	}, failoverTime, 10*time.Millisecond)
 	promote := behind(t, servers)
@@ -136,7 +138,7 @@ func TestAClustersServerIsLostAndItsReplicaTakesOver(t *testing.T) {
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
 	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second}) // it has a connection now
 	require.NoError(t, err)
-	servers.Master(servers.Slot(s.shards[shard].keys.Wake)).Kill()
+	servers.Master(servers.Slot(s.shards[shard].Keys.Wake)).Kill()
 	servers.AwaitOK()
 	comesBack(t, func() error { return s.Ping(t.Context()) })
 	_, err = s.Shards()[shard].Get(t.Context(), ref("a"))
@@ -153,7 +155,7 @@ func TestASlotMovesWithItsJobs(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.NoError(t, err)
-	slot := servers.Slot(s.shards[shard].keys.Wake)
+	slot := servers.Slot(s.shards[shard].Keys.Wake)
 	from := servers.Master(slot)
 	to := servers.Masters()[0]
 	if to == from {

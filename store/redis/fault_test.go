@@ -50,7 +50,7 @@ func TestAServerThatIsGoneIsUnavailableAndComesBack(t *testing.T) {
 
 func TestScriptsSurviveAFlush(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		flush := func() { require.NoError(t, s.client.ScriptFlush(t.Context()).Err()) }
+		flush := func() { require.NoError(t, s.Client.ScriptFlush(t.Context()).Err()) }
 		insert(t, s, entry("a"))
 		flush()
 		insert(t, s, entry("b"))
@@ -111,7 +111,7 @@ func (l *losing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 func TestACallWhoseReplyWasLostIsAnsweredAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		l := &losing{}
-		s.client.AddHook(l)
+		s.Client.AddHook(l)
 		insert(t, s, entry("warm"), entry("up")) // queues have their numbers
 		claimAll(t, s, 2)
 
@@ -150,7 +150,7 @@ func TestAnEmptiedDatabaseBeginsAnew(t *testing.T) {
 		other := entry("x")
 		other.Lane = "other"
 		insert(t, s, other, entry("a"))
-		require.NoError(t, s.client.FlushDB(t.Context()).Err())
+		require.NoError(t, s.Client.FlushDB(t.Context()).Err())
 		insert(t, s, entry("b"))
 		insert(t, s, other)
 		claimed := claimAll(t, s, 10)
@@ -169,9 +169,7 @@ func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 			ended <- err
 		}()
 		require.Eventually(t, func() bool {
-			s.shards[0].wakeups.mu.Lock()
-			defer s.shards[0].wakeups.mu.Unlock()
-			return s.shards[0].wakeups.client != nil
+			return s.shards[0].IsWaiting()
 		}, 5*time.Second, time.Millisecond)
 		cancel()
 		select {
@@ -192,7 +190,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
 		insert(t, s, entry("a"))
 		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
-		require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err()) // as if the copy had not been made
+		require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err()) // as if the copy had not been made
 		lead, err := s.Shards()[0].Lead(t.Context())
 		require.NoError(t, err)
 		claimed := claimAll(t, s, 1)
@@ -216,10 +214,10 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheLeadThatHolds(t *testing.T) {
 		require.NoError(t, err)
 		_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
-		require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err()) // as if the copy had not been made
+		require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err()) // as if the copy had not been made
 		require.NoError(t, lead.Extend(t.Context()))
 		require.Empty(t, claimAll(t, s, 1).Jobs)
-		require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err())
+		require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err())
 		require.NoError(t, lead.Extend(t.Context()))
 		require.Len(t, claimAll(t, s, 1).Jobs, 1, "nothing was written since, nothing is copied")
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/keeper"
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
@@ -32,7 +33,7 @@ func delivers(t *testing.T, s *Store, id, lane string) {
 // known are the names of the lanes that have a number.
 func known(t *testing.T, s *Store) (lanes []string) {
 	t.Helper()
-	queues, err := s.client.HKeys(t.Context(), s.shards[0].keys.Queues).Result()
+	queues, err := s.Client.HKeys(t.Context(), s.shards[0].Keys.Queues).Result()
 	require.NoError(t, err)
 	for _, name := range queues {
 		q, ok := layout.ParseQueue(name)
@@ -86,10 +87,10 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Equal(t, []string{"waits"}, known(t, s))
-	for _, key := range []string{s.shards[0].keys.Names, s.shards[0].keys.Rings, s.shards[0].keys.Agenda} {
-		size := s.client.HLen(t.Context(), key).Val()
-		if key == s.shards[0].keys.Agenda {
-			size = s.client.ZCard(t.Context(), key).Val()
+	for _, key := range []string{s.shards[0].Keys.Names, s.shards[0].Keys.Rings, s.shards[0].Keys.Agenda} {
+		size := s.Client.HLen(t.Context(), key).Val()
+		if key == s.shards[0].Keys.Agenda {
+			size = s.Client.ZCard(t.Context(), key).Val()
 		}
 		require.LessOrEqual(t, size, int64(1), key)
 	}
@@ -130,18 +131,18 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 	s, other := checked(t, clock), open(t, clock.options())
 	delivers(t, s, "a", "lane")
 	delivers(t, other, "b", "lane")
-	before, err := s.client.HGet(t.Context(), s.shards[0].keys.Queues, (&job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}).String()).Result()
+	before, err := s.Client.HGet(t.Context(), s.shards[0].Keys.Queues, (&job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}).String()).Result()
 	require.NoError(t, err)
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Empty(t, known(t, s))
-	require.Zero(t, s.client.ZCard(t.Context(), s.shards[0].keys.Seen).Val(), "the topic is forgotten, too")
+	require.Zero(t, s.Client.ZCard(t.Context(), s.shards[0].Keys.Seen).Val(), "the topic is forgotten, too")
 
 	delivers(t, other, "d", "new") // which must not get the number that s remembers
 	delivers(t, s, "c", "lane")
 	delivers(t, other, "e", "lane")
-	numbers, err := s.client.HGetAll(t.Context(), s.shards[0].keys.Queues).Result()
+	numbers, err := s.Client.HGetAll(t.Context(), s.shards[0].Keys.Queues).Result()
 	require.NoError(t, err)
 	require.Len(t, numbers, 2)
 	for name, n := range numbers {
@@ -157,7 +158,7 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 	clock := newClock(t)
 	s := checked(t, clock)
-	const lanes = 2*forgetLanes + 10
+	const lanes = 2*keeper.ForgetLanes + 10
 	entries := make([]store.NewJob, lanes)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprintf("job-%04d", i))
@@ -175,7 +176,7 @@ func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 		sweepAll(t, s)
 	}
 	require.Equal(t, []string{entries[0].Lane}, known(t, s))
-	require.Empty(t, s.shards[0].idleAfter)
+	require.Empty(t, s.shards[0].ForgetAfter)
 }
 
 // After a restart of Redis a job may be in no queue until the check has found it.
@@ -187,9 +188,9 @@ func TestForget_WaitsForTheCheckAfterARestart(t *testing.T) {
 	waits.Delay = time.Hour
 	insert(t, s, waits)
 	sweepAll(t, s)
-	number, err := s.client.HGet(t.Context(), sh.keys.Queues, lane.String()).Result()
+	number, err := s.Client.HGet(t.Context(), sh.Keys.Queues, lane.String()).Result()
 	require.NoError(t, err)
-	require.NoError(t, s.client.Del(t.Context(), sh.keys.Due(number), sh.keys.Agenda).Err(), "a torn script")
+	require.NoError(t, s.Client.Del(t.Context(), sh.Keys.Due(number), sh.Keys.Agenda).Err(), "a torn script")
 	recheck(t, s, 0)
 	sweepAll(t, s)
 	sweepAll(t, s)
@@ -204,14 +205,14 @@ func TestForget_KeepsLanesOnTheAgenda(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	number := s.client.HGet(t.Context(), sh.keys.Queues, job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}.String()).Val()
+	number := s.Client.HGet(t.Context(), sh.Keys.Queues, job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}.String()).Val()
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
-	for _, key := range []string{sh.keys.Agenda, sh.keys.StaleAgenda, sh.keys.StaleThrottles} {
-		require.NoError(t, s.client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: number}).Err())
+	for _, key := range []string{sh.Keys.Agenda, sh.Keys.StaleAgenda, sh.Keys.StaleThrottles} {
+		require.NoError(t, s.Client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: number}).Err())
 		sweepAll(t, s)
 		sweepAll(t, s)
 		require.Equal(t, []string{"lane"}, known(t, s), key)
-		require.NoError(t, s.client.Del(t.Context(), key).Err())
+		require.NoError(t, s.Client.Del(t.Context(), key).Err())
 	}
 	sweepAll(t, s)
 	require.Empty(t, known(t, s))
@@ -232,12 +233,12 @@ func TestForget_StopsNoCheck(t *testing.T) {
 	sh := s.shards[0]
 	_, err := s.Shards()[0].Repair(t.Context()) // reads what was checked last
 	require.NoError(t, err)
-	sh.repairs.last, _, _ = strings.Cut(sh.repairs.last, " ")
-	sh.repairs.last += " 1" // long ago: a daily check begins
+	sh.Last, _, _ = strings.Cut(sh.Last, " ")
+	sh.Last += " 1" // long ago: a daily check begins
 	clock.pass(*policy.Builtin().KeepDelivered.For)
 	for complete := false; !complete; {
-		if p := sh.repairs.pass; p != nil && len(p.queues) > 1 && len(known(t, s)) == lanes {
-			for i, q := range p.queues {
+		if p := sh.Pass; p != nil && len(p.Queues) > 1 && len(known(t, s)) == lanes {
+			for i, q := range p.Queues {
 				if i%2 == 0 {
 					_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), job.Ref{Namespace: q.Namespace, ID: q.Lane})
 					require.NoError(t, err)
@@ -248,9 +249,9 @@ func TestForget_StopsNoCheck(t *testing.T) {
 				sweepAll(t, s)
 			}
 			require.Less(t, len(known(t, s)), lanes)
-			require.NotNil(t, sh.repairs.pass)
+			require.NotNil(t, sh.Pass)
 		}
-		s.idlePace.next = time.Time{}
+		s.repairs.Idle.Next = time.Time{}
 		result, err := s.Shards()[0].Repair(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, result.Repairs)
@@ -265,26 +266,26 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	idle := s.client.HVals(t.Context(), sh.keys.Rings).Val()
+	idle := s.Client.HVals(t.Context(), sh.Keys.Rings).Val()
 	clock.pass(time.Hour)
-	sh.repairs.last, _, _ = strings.Cut(sh.repairs.last, " ")
-	sh.repairs.last += " 1"
+	sh.Last, _, _ = strings.Cut(sh.Last, " ")
+	sh.Last += " 1"
 	for complete := false; !complete; {
-		s.idlePace.next = time.Time{}
+		s.repairs.Idle.Next = time.Time{}
 		result, err := s.Shards()[0].Repair(t.Context())
 		require.NoError(t, err)
 		complete = result.Complete
 	}
-	require.Equal(t, idle, s.client.HVals(t.Context(), sh.keys.Rings).Val(), "after a daily check")
+	require.Equal(t, idle, s.Client.HVals(t.Context(), sh.Keys.Rings).Val(), "after a daily check")
 	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	for range 3 {
 		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
-	require.Equal(t, idle, s.client.HVals(t.Context(), sh.keys.Rings).Val(), "after a policy was put")
+	require.Equal(t, idle, s.Client.HVals(t.Context(), sh.Keys.Rings).Val(), "after a policy was put")
 	repairAll(t, s, 0)
-	require.NotEqual(t, idle, s.client.HVals(t.Context(), sh.keys.Rings).Val(), "after a crash that may have lost when it was")
+	require.NotEqual(t, idle, s.Client.HVals(t.Context(), sh.Keys.Rings).Val(), "after a crash that may have lost when it was")
 }
 
 // Counting looks at every lane: it must not displace those that a process works with.
@@ -297,7 +298,7 @@ func TestTotals_RemembersNoLanesThatOnlyWait(t *testing.T) {
 	total, err := other.Shards()[0].Totals(t.Context(), lane.Namespace)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, total.Scheduled)
-	require.Empty(t, other.shards[0].newest.byNumber)
+	require.Zero(t, other.shards[0].CachedQueues())
 }
 
 // Redis may come back with a part of what the script wrote that forgets a lane or a topic.
@@ -306,27 +307,27 @@ func TestForget_CountsATopicOnceThoughItsScriptWasTorn(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	of, all := sh.keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)), sh.keys.TopicByName(layout.TopicName(lane.Namespace, forgotten))
-	counters := s.client.HGetAll(t.Context(), of.Stats).Val()
+	of, all := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.TopicByName(layout.TopicName(lane.Namespace, layout.ForgottenTopic))
+	counters := s.Client.HGetAll(t.Context(), of.Stats).Val()
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	forget := func() {
 		sweepAll(t, s)
 		sweepAll(t, s)
-		require.Zero(t, s.client.Exists(t.Context(), of.Stats).Val())
-		require.Empty(t, s.client.ZRange(t.Context(), sh.keys.Seen, 0, -1).Val())
-		require.NotContains(t, s.client.HGetAll(t.Context(), all.Stats).Val(), "moved")
+		require.Zero(t, s.Client.Exists(t.Context(), of.Stats).Val())
+		require.Empty(t, s.Client.ZRange(t.Context(), sh.Keys.Seen, 0, -1).Val())
+		require.NotContains(t, s.Client.HGetAll(t.Context(), all.Stats).Val(), "moved")
 		total, err := s.Shards()[0].Totals(t.Context(), lane.Namespace)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, total.Registered)
 		require.EqualValues(t, 1, total.Delivered)
 	}
 	forget()
-	require.NoError(t, s.client.HSet(t.Context(), all.Stats, "moved", of.Name).Err())
-	require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Seen, redis.Z{Member: of.Name}).Err())
+	require.NoError(t, s.Client.HSet(t.Context(), all.Stats, "moved", of.Name).Err())
+	require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Seen, redis.Z{Member: of.Name}).Err())
 	forget() // all but the last two writes
-	require.NoError(t, s.client.HSet(t.Context(), all.Stats, "moved", of.Name).Err())
-	require.NoError(t, s.client.HSet(t.Context(), of.Stats, counters).Err())
-	require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Seen, redis.Z{Member: of.Name}).Err())
+	require.NoError(t, s.Client.HSet(t.Context(), all.Stats, "moved", of.Name).Err())
+	require.NoError(t, s.Client.HSet(t.Context(), of.Stats, counters).Err())
+	require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Seen, redis.Z{Member: of.Name}).Err())
 	forget() // the first write alone
 }
 
@@ -335,12 +336,12 @@ func TestForget_LeavesNoStoreThatSeemsToBeEmptied(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	require.NoError(t, s.client.Del(t.Context(), sh.keys.Checked).Err(), "as of a process that may not check")
-	require.NoError(t, s.checkData(t.Context()))
+	require.NoError(t, s.Client.Del(t.Context(), sh.Keys.Checked).Err(), "as of a process that may not check")
+	require.NoError(t, pingNow(t, s))
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Empty(t, known(t, s))
-	require.NoError(t, s.checkData(t.Context()))
-	require.NoError(t, s.health.unready())
+	require.NoError(t, pingNow(t, s))
+	require.NoError(t, s.health.CheckReady())
 }

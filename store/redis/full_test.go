@@ -95,7 +95,7 @@ func TestAPolicyThatWasNotCopiedIsCopiedThoughMemoryIsFull(t *testing.T) {
 	insert(t, s, entry("a"))
 	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
-	require.NoError(t, c.Del(t.Context(), s.shards[0].keys.Limits).Err())
+	require.NoError(t, c.Del(t.Context(), s.shards[0].Keys.Limits).Err())
 	memory(t, c, "1")
 	_, err = s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
@@ -154,11 +154,11 @@ func TestRepair_GoesOnWhileMemoryIsFull(t *testing.T) {
 	work(t, s, 40)
 	ctx, sh := t.Context(), s.shards[0]
 	repairAll(t, s, 0)
-	stats := sh.keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
-	require.NoError(t, c.HDel(ctx, sh.keys.Names, "1").Err())
-	require.NoError(t, c.Del(ctx, sh.keys.Due("2"), sh.keys.OutboxQueue).Err())
+	stats := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
+	require.NoError(t, c.HDel(ctx, sh.Keys.Names, "1").Err())
+	require.NoError(t, c.Del(ctx, sh.Keys.Due("2"), sh.Keys.OutboxQueue).Err())
 	require.NoError(t, c.HSet(ctx, stats, "reg", 1, "xb", 7).Err())
-	require.NoError(t, c.HSet(ctx, sh.keys.Tries, "of-none", "x").Err())
+	require.NoError(t, c.HSet(ctx, sh.Keys.Tries, "of-none", "x").Err())
 	memory(t, c, "1")
 	found := repaired(t, s)
 	for _, kind := range []store.RepairKind{

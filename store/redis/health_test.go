@@ -10,14 +10,18 @@ import (
 
 	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/health"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
-// lookNow has the next call look at the servers.
-func lookNow(s *Store) {
-	s.health.mu.Lock()
-	defer s.health.mu.Unlock()
-	s.health.next = time.Time{}
+// advanceHealth advances the clock of the health checks.
+func advanceHealth(s *Store, d time.Duration) {
+	now := s.health.Now
+	s.health.Now = func() time.Time { return now().Add(d) }
 }
+
+// lookNow makes the next call check the servers.
+func lookNow(s *Store) { advanceHealth(s, 5*time.Second) }
 
 // pingNow is a Ping that looks at the servers.
 func pingNow(t *testing.T, s *Store) error {
@@ -51,9 +55,7 @@ func TestHealth_AnEmptiedStoreIsNoticedByEveryProcessAndLaidOutAsItWas(t *testin
 	result, err := s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, result.Repairs[store.RepairEmptied], "it is counted once")
-	s.health.mu.Lock()
-	s.health.emptied = time.Now().Add(-emptiedFor)
-	s.health.mu.Unlock()
+	advanceHealth(s, health.EmptiedFor)
 	require.NoError(t, pingNow(t, s))
 }
 
@@ -98,7 +100,7 @@ func TestHealth_AnEmptiedServerOfAClusterIsNoticed(t *testing.T) {
 		repairAll(t, s, shard) // leaves its mark
 	}
 	require.NoError(t, pingNow(t, s))
-	meta := servers.Master(servers.Slot(s.metaKey()))
+	meta := servers.Master(servers.Slot(layout.MetaKey("rb")))
 	for _, server := range servers.Masters() {
 		if server != meta {
 			require.NoError(t, client(t, server.Addr()).FlushAll(t.Context()).Err())

@@ -66,7 +66,7 @@ func TestARecordThatIsGoneDoesNotEndAList(t *testing.T) {
 		for i := range 9 {
 			insert(t, s, entry(fmt.Sprintf("job-%02d", i)))
 		}
-		require.NoError(t, s.client.HDel(t.Context(), s.shards[0].keys.Jobs, layout.JobKey(ref("job-01"))).Err())
+		require.NoError(t, s.Client.HDel(t.Context(), s.shards[0].Keys.Jobs, layout.JobKey(ref("job-01"))).Err())
 		var found []string
 		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Ready, Limit: 3}
 		for {

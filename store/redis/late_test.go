@@ -45,7 +45,7 @@ func quietly(t *testing.T) (*Store, *silent, store.ClaimedJob) {
 	insert(t, s, entry("a"))
 	held := claimAll(t, s, 1).Jobs[0]
 	h := &silent{}
-	s.client.AddHook(h)
+	s.Client.AddHook(h)
 	return s, h, held
 }
 

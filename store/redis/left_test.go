@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/queue"
 )
 
 // One settlement ends jobs in all ways: only of those that are kept or go on is anything left.
@@ -17,7 +18,7 @@ func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
 	url := redistest.Start(t).URL()
 	for most, want := range [][]string{{"again", "dead"}, {"again", "dead", "done-3"}} {
 		s := open(t, Options{URL: url, Limits: policy.Limits{KeepDelivered: policy.Retention{Max: new(int64(most))}}})
-		require.NoError(t, s.client.FlushAll(t.Context()).Err())
+		require.NoError(t, s.Client.FlushAll(t.Context()).Err())
 		insert(t, s, entry("done-1"), entry("again"), entry("done-2"), entry("dead"), entry("released"), entry("done-3"))
 		verdicts := map[string]policy.Verdict{
 			"again": {Kind: policy.Again, Wait: time.Hour}, "dead": {Kind: policy.Dead, Reason: policy.ReasonGaveUp},
@@ -36,10 +37,10 @@ func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
 			items = append(items, item)
 		}
 		settle(t, s, items...)
-		left, err := s.client.HKeys(t.Context(), s.shards[0].keys.Tag+"tries").Result()
+		left, err := s.Client.HKeys(t.Context(), s.shards[0].Keys.Tag+"tries").Result()
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, left)
-		left, err = s.client.HKeys(t.Context(), s.shards[0].keys.Tag+"runs").Result()
+		left, err = s.Client.HKeys(t.Context(), s.shards[0].Keys.Tag+"runs").Result()
 		require.NoError(t, err)
 		require.ElementsMatch(t, append(want, "released"), left)
 	}
@@ -69,7 +70,7 @@ func TestAClaimKeepsTheFirstLapseOfItsQueue(t *testing.T) {
 	insert(t, s, short, long)
 	claimAll(t, s, 1)
 	claimAll(t, s, 1)
-	moment, err := s.client.ZScore(t.Context(), s.shards[0].keys.Tag+"agenda", "1").Result()
+	moment, err := s.Client.ZScore(t.Context(), s.shards[0].Keys.Tag+"agenda", "1").Result()
 	require.NoError(t, err)
 	require.Less(t, int64(moment), time.Now().Add(time.Minute).UnixMilli())
 }
@@ -94,16 +95,16 @@ func TestAQueueIsLookedAtThoughTheClaimAfterItsSettlementDoesNotCome(t *testing.
 			}
 			held := claimAll(t, s, 1).Jobs
 			sh := s.shards[0]
-			found, err := sh.find(t.Context(), s.runner, []job.Queue{lane})
+			found, err := sh.Find(t.Context(), []job.Queue{lane})
 			require.NoError(t, err)
-			c := s.newCall(sh, scriptSettle, sh.keys.Reply("token", "s"), found, nil, 0)
-			c.add(",1,")
+			c := sh.NewCall(scriptSettle, sh.Keys.Reply("token", "s"), found, nil, 0)
+			c.Add(",1,")
 			item := settlement(held[0], test.verdict, 500)
-			c.settlements([]store.Settlement{item}, func(int) int { return 1 })
-			reply, err := s.do(t.Context(), c)
+			queue.AddSettlements(c, []store.Settlement{item}, func(int) int { return 1 })
+			reply, err := s.Run(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, "1", reply)
-			moment, err := s.client.ZScore(t.Context(), sh.keys.Tag+"agenda", found[0].Number).Result()
+			moment, err := s.Client.ZScore(t.Context(), sh.Keys.Tag+"agenda", found[0].Number).Result()
 			require.NoError(t, err)
 			require.LessOrEqual(t, int64(moment), time.Now().Add(test.within).UnixMilli())
 		})

@@ -7,9 +7,17 @@ import (
 	"fmt"
 
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/counts"
+	"github.com/ringback/ringback/store/redis/health"
+	"github.com/ringback/ringback/store/redis/jobs"
+	"github.com/ringback/ringback/store/redis/keeper"
 	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/queue"
+	"github.com/ringback/ringback/store/redis/repair"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/settings"
+	"github.com/ringback/ringback/store/redis/shard"
 )
 
 // Open connects to Redis, checks its settings, and opens or lays out the data under the prefix.
@@ -21,53 +29,62 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the URL and the rule
 	}
-	s := &Store{
-		runner: &runner{client: connect.New(address, o.Wait, o.Logger), log: o.Logger, defaults: layout.FormatLimits(0, o.Limits)},
-		prefix: o.Prefix, limits: o.Limits,
-		lanesAtOnce: repairLanes, endedAtOnce: repairLists, me: string(store.NewToken()), elapsed: o.elapsed,
-	}
-	if err := s.open(ctx, o.Shards); err != nil {
-		return nil, errors.Join(err, s.client.Close())
+	runner := &script.Runner{Client: connect.New(address, o.Wait, o.Logger), Defaults: layout.FormatLimits(0, o.Limits)}
+	s := &Store{Runner: runner}
+	if err := s.open(ctx, &o); err != nil {
+		return nil, errors.Join(err, s.Client.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, shards int) error {
-	if err := s.client.Check(ctx); err != nil {
+func (s *Store) open(ctx context.Context, o *Options) error {
+	if err := s.Client.Check(ctx); err != nil {
 		return fmt.Errorf("open redis: %w", err)
 	}
-	persistent, err := s.client.CheckServers(ctx)
-	if err != nil {
-		return err //nolint:wrapcheck // it names the setting and the rule
-	}
-	n, err := s.layout(ctx, shards)
+	persistent, err := s.Client.CheckServers(ctx)
 	if err != nil {
 		return err
 	}
-	for i, tag := range layout.Tags(s.prefix, n) {
-		s.shards = append(s.shards, newShard(s, layout.NewKeys(tag), i))
+	n, err := s.openMeta(ctx, o)
+	if err != nil {
+		return err
 	}
-	s.health.shards, s.health.filled = n, make(map[int]bool)
-	if err := s.client.CheckWait(ctx); err != nil {
-		return err //nolint:wrapcheck // as above
+	shards := make([]*shard.Shard, n)
+	for i, tag := range layout.Tags(o.Prefix, n) {
+		shards[i] = shard.New(s.Runner, o.Logger, tag, i)
+	}
+	s.documents = settings.NewDocuments(s.Runner, o.Prefix, o.Limits, shards, o.Logger)
+	s.health = health.New(s.Client, o.Logger, o.Prefix, shards)
+	s.repairs = repair.NewProcess()
+	process := keeper.NewProcess(o.elapsed)
+	for _, sh := range shards {
+		lanes := &settings.Lanes{Shard: sh}
+		repairer := repair.New(sh, s.health, s.repairs)
+		s.shards = append(s.shards, &storeShard{
+			Shard: sh, Queue: queue.New(sh, lanes), Jobs: jobs.New(sh, s.health), Keeper: keeper.New(sh, process, s.documents, repairer),
+			Repairer: repairer, Counts: &counts.Counts{Shard: sh}, Lanes: lanes,
+		})
+	}
+	if err := s.Client.CheckWait(ctx); err != nil {
+		return err
 	}
 	if !persistent { // last, so that a refusal is the only line
-		s.log.WarnContext(ctx, "redis persists nothing, jobs are lost when it stops; set appendonly yes")
+		o.Logger.WarnContext(ctx, "redis persists nothing, jobs are lost when it stops; set appendonly yes")
 	}
 	return nil
 }
 
-// layout checks, or sets once, the layout's version, and returns the number of shards. It writes only missing fields, so
-// that existing data can be opened while memory is full.
-func (s *Store) layout(ctx context.Context, shards int) (n int, err error) {
-	key := s.metaKey()
+// openMeta checks the layout's version, or writes it to a new store, and returns the number of shards. It writes only missing
+// fields, so that existing data can be opened while memory is full.
+func (s *Store) openMeta(ctx context.Context, o *Options) (n int, err error) {
+	key, shards := layout.MetaKey(o.Prefix), o.Shards
 	first := max(shards, 1)
-	if s.client.IsCluster() {
+	if s.Client.IsCluster() {
 		first = cmp.Or(shards, layout.ClusterShards)
 	}
-	found, err := s.client.HMGet(ctx, key, "version", "shards").Result()
+	found, err := s.Client.HMGet(ctx, key, "version", "shards").Result()
 	if err == nil && (found[0] == nil || found[1] == nil) {
-		pipe := s.client.Pipeline()
+		pipe := s.Client.Pipeline()
 		pipe.HSetNX(ctx, key, "version", layout.Version)
 		pipe.HSetNX(ctx, key, "shards", first)
 		read := pipe.HMGet(ctx, key, "version", "shards")
@@ -77,8 +94,8 @@ func (s *Store) layout(ctx context.Context, shards int) (n int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("open %s: %w", key, connect.MapError(ctx, err))
 	}
-	values := strs(found)
-	version, n := num(values[0]), int(num(values[1]))
+	values := script.Strs(found)
+	version, n := script.Num(values[0]), int(script.Num(values[1]))
 	switch {
 	case version != layout.Version:
 		return 0, fmt.Errorf("redis: the data have schema version %s, this program requires version %d", values[0], layout.Version)

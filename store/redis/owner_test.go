@@ -30,7 +30,7 @@ func claimAhead(t *testing.T, s *Store, owner store.LeaseOwner, ahead int) []sto
 
 func owners(t *testing.T, s *Store) map[string]string {
 	t.Helper()
-	all, err := s.client.HGetAll(t.Context(), s.shards[0].keys.Owners).Result()
+	all, err := s.Client.HGetAll(t.Context(), s.shards[0].Keys.Owners).Result()
 	require.NoError(t, err)
 	return all
 }
@@ -65,8 +65,8 @@ func TestRepair_RemovesTheOwnerOfAQueueWhoseLeaseItRestores(t *testing.T) {
 			insert(t, s, entry(fmt.Sprint(i)))
 		}
 		lost := claimAll(t, s, 1).Jobs[0]
-		held := s.shards[0].keys.Held("1")
-		require.NoError(t, s.client.ZRem(t.Context(), held, lost.ID).Err())
+		held := s.shards[0].Keys.Held("1")
+		require.NoError(t, s.Client.ZRem(t.Context(), held, lost.ID).Err())
 		one := store.NewLeaseOwner()
 		jobs := claimAhead(t, s, one, 1)
 		require.Len(t, jobs, 2)

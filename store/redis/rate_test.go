@@ -16,6 +16,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
 )
 
 // rates are tried by three processes that start as much as they get, as fast as they can.
@@ -146,7 +147,7 @@ func small(t *testing.T, text string, n int) {
 	for _, group := range groups {
 		parts := strings.Split(group, ":")
 		require.Len(t, parts, 3)
-		n -= int(num(parts[2]))
+		n -= int(script.Num(parts[2]))
 	}
 	require.Zero(t, n)
 }
@@ -164,11 +165,11 @@ func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, 1, permits[0].Starts)
 			}
-			key := sh.keys.Rate(layout.TopicName(lane.Namespace, name))
-			text, err := s.client.Get(t.Context(), key).Result()
+			key := sh.Keys.Rate(layout.TopicName(lane.Namespace, name))
+			text, err := s.Client.Get(t.Context(), key).Result()
 			require.NoError(t, err)
 			small(t, text, 1000)
-			left, err := s.client.PTTL(t.Context(), key).Result()
+			left, err := s.Client.PTTL(t.Context(), key).Result()
 			require.NoError(t, err)
 			require.Positive(t, left, "it goes by itself")
 			require.LessOrEqual(t, left, 91*time.Second+per+2*time.Hour, "also when the clock is set ahead meanwhile")
@@ -188,7 +189,7 @@ func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, claimed.Jobs, 1)
 		}
-		gate, err := s.client.HGet(t.Context(), sh.keys.Throttles, "1").Result()
+		gate, err := s.Client.HGet(t.Context(), sh.Keys.Throttles, "1").Result()
 		require.NoError(t, err)
 		small(t, strings.Fields(gate)[3], jobs)
 	})

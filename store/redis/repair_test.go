@@ -18,6 +18,8 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/repair"
+	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -25,28 +27,35 @@ import (
 func recheck(tb testing.TB, s *Store, shard int) {
 	tb.Helper()
 	sh := s.shards[shard]
-	sh.repairs.last = "another 0"
-	require.NoError(tb, s.client.Del(tb.Context(), sh.keys.Checked).Err())
+	sh.Last = "another 0"
+	require.NoError(tb, s.Client.Del(tb.Context(), sh.Keys.Checked).Err())
 }
 
 // repairAll checks a shard from end to end, without the pauses, and gives what was repaired.
 func repairAll(tb testing.TB, s *Store, shard int) map[store.RepairKind]int {
 	tb.Helper()
-	s.checkHealth(tb.Context())
-	s.health.next = time.Now().Add(time.Hour) // tests empty their store
+	s.health.Check(tb.Context())
+	now := s.health.Now()
+	s.health.Now = func() time.Time { return now } // no more checks: tests empty their store
 	recheck(tb, s, shard)
 	found := map[store.RepairKind]int{}
 	for range 100_000 {
-		s.pace.next = time.Time{}
+		s.repairs.Crash.Next = time.Time{}
 		result, err := s.Shards()[shard].Repair(tb.Context())
 		require.NoError(tb, err)
-		merge(found, result.Repairs)
+		addRepairs(found, result.Repairs)
 		if result.Complete {
 			return found
 		}
 	}
 	require.Fail(tb, "a check must end")
 	return nil
+}
+
+func addRepairs(to, more map[store.RepairKind]int) {
+	for kind, n := range more {
+		to[kind] += n
+	}
 }
 
 // repaired checks a shard, requires that everything agrees afterwards and that another check finds nothing.
@@ -64,60 +73,60 @@ func agrees(tb testing.TB, s *Store) {
 	ctx, sh := tb.Context(), s.shards[0]
 	require.NoError(tb, storetest.Check(ctx, s))
 	hash := func(key string) map[string]string {
-		all, err := s.client.HGetAll(ctx, key).Result()
+		all, err := s.Client.HGetAll(ctx, key).Result()
 		require.NoError(tb, err)
 		return all
 	}
 	set := func(key string) []string {
-		all, err := s.client.ZRange(ctx, key, 0, -1).Result()
+		all, err := s.Client.ZRange(ctx, key, 0, -1).Result()
 		require.NoError(tb, err)
 		return all
 	}
 	places := map[string][]string{}
-	agenda := set(sh.keys.Agenda)
-	for number, name := range hash(sh.keys.Names) {
-		require.Equal(tb, number, hash(sh.keys.Queues)[name], "the number of %s", name)
-		ready, err := s.client.LRange(ctx, sh.keys.Ready(number), 0, -1).Result()
+	agenda := set(sh.Keys.Agenda)
+	for number, name := range hash(sh.Keys.Names) {
+		require.Equal(tb, number, hash(sh.Keys.Queues)[name], "the number of %s", name)
+		ready, err := s.Client.LRange(ctx, sh.Keys.Ready(number), 0, -1).Result()
 		require.NoError(tb, err)
-		due, held := set(sh.keys.Due(number)), set(sh.keys.Held(number))
+		due, held := set(sh.Keys.Due(number)), set(sh.Keys.Held(number))
 		for kind, members := range map[string][]string{"due": due, "ready": ready, "held": held} {
 			for _, m := range members {
 				places[m] = append(places[m], kind+":"+number)
 			}
 		}
 		require.Equal(tb, len(due)+len(ready)+len(held) > 0, slices.Contains(agenda, number), "queue %s on the agenda", name)
-		if owner := hash(sh.keys.Owners)[number]; owner != "" {
+		if owner := hash(sh.Keys.Owners)[number]; owner != "" {
 			for _, m := range held {
-				require.Equal(tb, owner, hash(sh.keys.Runs)[m][:len(owner)], "the owner of all leases of %s", name)
+				require.Equal(tb, owner, hash(sh.Keys.Runs)[m][:len(owner)], "the owner of all leases of %s", name)
 			}
 		}
 	}
-	for _, topic := range set(sh.keys.Seen) {
-		t := sh.keys.TopicByName(topic)
-		for _, state := range endings {
+	for _, topic := range set(sh.Keys.Seen) {
+		t := sh.Keys.TopicByName(topic)
+		for _, state := range []string{"d", "x", "c"} {
 			var bytes int64
 			for _, m := range set(t.Ended(state)) {
 				places[m] = append(places[m], state)
-				line, err := s.client.HGet(ctx, sh.keys.Runs, m).Result()
+				line, err := s.Client.HGet(ctx, sh.Keys.Runs, m).Result()
 				require.NoError(tb, err)
 				bytes += layout.Int(strings.Fields(line)[2])
 			}
-			require.Equal(tb, bytes, num(hash(t.Stats)[state+"b"]), "bytes of %s in state %s", topic, state)
+			require.Equal(tb, bytes, script.Num(hash(t.Stats)[state+"b"]), "bytes of %s in state %s", topic, state)
 		}
 	}
-	jobs := hash(sh.keys.Jobs)
+	jobs := hash(sh.Keys.Jobs)
 	for m := range jobs {
 		require.Len(tb, places[m], 1, "%s is in %v", m, places[m])
 	}
 	for m := range places {
 		require.Contains(tb, jobs, m, "what is in a place is a job")
 	}
-	for _, key := range []string{sh.keys.Runs, sh.keys.Tries} {
+	for _, key := range []string{sh.Keys.Runs, sh.Keys.Tries} {
 		for m := range hash(key) {
 			require.Contains(tb, jobs, m, "of %s", key)
 		}
 	}
-	entries, order := slices.Sorted(maps.Keys(hash(sh.keys.Outbox))), set(sh.keys.OutboxQueue)
+	entries, order := slices.Sorted(maps.Keys(hash(sh.Keys.Outbox))), set(sh.Keys.OutboxQueue)
 	slices.Sort(order)
 	require.ElementsMatch(tb, entries, order, "the outbox")
 }
@@ -172,17 +181,17 @@ func work(tb testing.TB, s *Store, jobs int) {
 func some(tb testing.TB, s *Store) map[string]string {
 	tb.Helper()
 	ctx, sh := tb.Context(), s.shards[0]
-	t := sh.keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
+	t := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
 	found := map[string]string{}
-	for place, key := range map[string]string{"due": sh.keys.Due("1"), "held": sh.keys.Held("1"), "d": t.Done, "x": t.Dead, "c": t.Cancelled} {
-		members, err := s.client.ZRange(ctx, key, 0, 0).Result()
+	for place, key := range map[string]string{"due": sh.Keys.Due("1"), "held": sh.Keys.Held("1"), "d": t.Done, "x": t.Dead, "c": t.Cancelled} {
+		members, err := s.Client.ZRange(ctx, key, 0, 0).Result()
 		require.NoError(tb, err)
 		if len(members) > 0 {
 			found[place] = members[0]
 		}
 	}
 	var err error
-	found["ready"], err = s.client.LIndex(ctx, sh.keys.Ready("1"), 0).Result()
+	found["ready"], err = s.Client.LIndex(ctx, sh.Keys.Ready("1"), 0).Result()
 	require.NoError(tb, err)
 	return found
 }
@@ -194,15 +203,15 @@ func TestRepair_FindsNothingInSoundData(t *testing.T) {
 		require.Empty(t, repaired(t, s))
 		result, err := s.Shards()[0].Repair(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, store.RepairResult{Wait: repairLook}, result, "it is checked")
+		require.Equal(t, store.RepairResult{Wait: repair.CheckPause}, result, "it is checked")
 	})
 }
 
 func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
-	ctx, sh, c := t.Context(), s.shards[0], s.client
-	due, ready, held := sh.keys.Due("1"), sh.keys.Ready("1"), sh.keys.Held("1")
-	of := sh.keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
+	ctx, sh, c := t.Context(), s.shards[0], s.Client
+	due, ready, held := sh.Keys.Due("1"), sh.Keys.Ready("1"), sh.Keys.Held("1")
+	of := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
 	for name, damage := range map[string]struct {
 		do   func(at map[string]string)
 		kind store.RepairKind
@@ -228,44 +237,44 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"nothing ready":         {func(map[string]string) { c.LPush(ctx, ready, "none", "none") }, store.RepairNoJob},
 		"nothing held":          {func(map[string]string) { c.ZAdd(ctx, held, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
 		"nothing done":          {func(map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
-		"a record lost":         {func(at map[string]string) { c.HDel(ctx, sh.keys.Jobs, at["due"]) }, store.RepairNoJob},
-		"an ended record lost":  {func(at map[string]string) { c.HDel(ctx, sh.keys.Jobs, at["d"]) }, store.RepairLeftover},
-		"a run lost":            {func(at map[string]string) { c.HDel(ctx, sh.keys.Runs, at["held"]) }, store.RepairMisplaced},
+		"a record lost":         {func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["due"]) }, store.RepairNoJob},
+		"an ended record lost":  {func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["d"]) }, store.RepairLeftover},
+		"a run lost":            {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["held"]) }, store.RepairMisplaced},
 		"a lease of another queue": {func(at map[string]string) {
-			run := c.HGet(ctx, sh.keys.Runs, at["held"]).Val()
-			c.HSet(ctx, sh.keys.Runs, at["held"], strings.Replace(run, "@1 ", "@9 ", 1))
+			run := c.HGet(ctx, sh.Keys.Runs, at["held"]).Val()
+			c.HSet(ctx, sh.Keys.Runs, at["held"], strings.Replace(run, "@1 ", "@9 ", 1))
 		}, store.RepairMisplaced},
-		"a queue off the agenda": {func(map[string]string) { c.ZRem(ctx, sh.keys.Agenda, "1") }, store.RepairAgenda},
+		"a queue off the agenda": {func(map[string]string) { c.ZRem(ctx, sh.Keys.Agenda, "1") }, store.RepairAgenda},
 		"a queue late on the agenda": {func(map[string]string) {
-			c.ZAdd(ctx, sh.keys.Agenda, redis.Z{Score: float64(layout.Never), Member: "1"})
+			c.ZAdd(ctx, sh.Keys.Agenda, redis.Z{Score: float64(layout.Never), Member: "1"})
 		}, store.RepairAgenda},
-		"no queue on the agenda":     {func(map[string]string) { c.ZAdd(ctx, sh.keys.Agenda, redis.Z{Score: 7, Member: "77"}) }, store.RepairQueue},
+		"no queue on the agenda":     {func(map[string]string) { c.ZAdd(ctx, sh.Keys.Agenda, redis.Z{Score: 7, Member: "77"}) }, store.RepairQueue},
 		"all of due":                 {func(map[string]string) { c.Del(ctx, due) }, store.RepairUnplaced},
 		"all of ready":               {func(map[string]string) { c.Del(ctx, ready) }, store.RepairUnplaced},
 		"all of held":                {func(map[string]string) { c.Del(ctx, held) }, store.RepairUnplaced},
-		"all of the agenda":          {func(map[string]string) { c.Del(ctx, sh.keys.Agenda) }, store.RepairAgenda},
-		"a name":                     {func(map[string]string) { c.HDel(ctx, sh.keys.Names, "1") }, store.RepairQueue},
-		"a number":                   {func(map[string]string) { c.HDel(ctx, sh.keys.Queues, lane.String()) }, store.RepairQueue},
-		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.keys.Seen, of.Name) }, store.RepairQueue},
-		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.keys.Lanes(of.Name)) }, store.RepairQueue},
+		"all of the agenda":          {func(map[string]string) { c.Del(ctx, sh.Keys.Agenda) }, store.RepairAgenda},
+		"a name":                     {func(map[string]string) { c.HDel(ctx, sh.Keys.Names, "1") }, store.RepairQueue},
+		"a number":                   {func(map[string]string) { c.HDel(ctx, sh.Keys.Queues, lane.String()) }, store.RepairQueue},
+		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.Keys.Seen, of.Name) }, store.RepairQueue},
+		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.Keys.Lanes(of.Name)) }, store.RepairQueue},
 		"ready counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "ready", -3) }, store.RepairCounter},
 		"held counted wrong":         {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "held", 2) }, store.RepairCounter},
 		"registered one short":       {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "reg", -1) }, store.RepairCounter},
 		"delivered one short":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "d", -1) }, store.RepairCounter},
 		"bytes counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "db", 1000) }, store.RepairCounter},
 		"no counters":                {func(map[string]string) { c.Del(ctx, of.Stats) }, store.RepairCounter},
-		"an outbox without order":    {func(map[string]string) { c.Del(ctx, sh.keys.OutboxQueue) }, store.RepairOutbox},
-		"an order without an outbox": {func(map[string]string) { c.Del(ctx, sh.keys.Outbox) }, store.RepairNoJob},
+		"an outbox without order":    {func(map[string]string) { c.Del(ctx, sh.Keys.OutboxQueue) }, store.RepairOutbox},
+		"an order without an outbox": {func(map[string]string) { c.Del(ctx, sh.Keys.Outbox) }, store.RepairNoJob},
 		"a run of no job": {func(at map[string]string) {
-			c.HSet(ctx, sh.keys.Runs, "none", c.HGet(ctx, sh.keys.Runs, at["d"]).Val())
+			c.HSet(ctx, sh.Keys.Runs, "none", c.HGet(ctx, sh.Keys.Runs, at["d"]).Val())
 		}, store.RepairLeftover},
-		"attempts of no job":    {func(map[string]string) { c.HSet(ctx, sh.keys.Tries, "none", "{}\n") }, store.RepairLeftover},
-		"an id of no job":       {func(map[string]string) { c.HSet(ctx, sh.keys.IDs, "none", "\x01p") }, store.RepairLeftover},
-		"an id never forgotten": {func(map[string]string) { c.HSet(ctx, sh.keys.IDs, "none", "\x01pd 5 - 7") }, store.RepairLeftover},
+		"attempts of no job":    {func(map[string]string) { c.HSet(ctx, sh.Keys.Tries, "none", "{}\n") }, store.RepairLeftover},
+		"an id of no job":       {func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01p") }, store.RepairLeftover},
+		"an id never forgotten": {func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01pd 5 - 7") }, store.RepairLeftover},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, c.FlushDB(ctx).Err())
-			sh.forget()
+			sh.ForgetQueues()
 			insert(t, s, entry("first")) // its queue is number 1
 			work(t, s, 60)
 			agrees(t, s)
@@ -306,7 +315,7 @@ func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh := t.Context(), s.shards[0]
 	insert(t, s, entry("first"))
-	const lanes = 3 * repairMost // more than one call reads
+	const lanes = 3 * repair.StepSize // more than one call reads
 	entries := make([]store.NewJob, lanes)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprint("one-", i))
@@ -316,26 +325,26 @@ func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 		insert(t, s, page...)
 	}
 	work(t, s, 60)
-	require.NoError(t, s.client.Del(ctx, sh.keys.Queues, sh.keys.Due("1"), sh.keys.OutboxQueue).Err())
-	require.NoError(t, s.client.HSet(ctx, sh.keys.Tries, "none", "{}\n").Err())
+	require.NoError(t, s.Client.Del(ctx, sh.Keys.Queues, sh.Keys.Due("1"), sh.Keys.OutboxQueue).Err())
+	require.NoError(t, s.Client.HSet(ctx, sh.Keys.Tries, "none", "{}\n").Err())
 	recheck(t, s, 0)
 	failed := -1
-	s.client.AddHook(&failing{fails: func() bool {
-		p := sh.repairs.pass
-		if p == nil || p.step == failed {
+	s.Client.AddHook(&failing{fails: func() bool {
+		p := sh.Pass
+		if p == nil || p.Step == failed {
 			return false
 		}
-		failed = p.step
+		failed = p.Step
 		return true
 	}})
 	found := map[store.RepairKind]int{}
 	for complete := false; !complete; {
-		s.pace.next = time.Time{}
+		s.repairs.Crash.Next = time.Time{}
 		result, err := s.Shards()[0].Repair(ctx)
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 		}
-		merge(found, result.Repairs)
+		addRepairs(found, result.Repairs)
 		complete = err == nil && result.Complete
 	}
 	require.Equal(t, lanes+4, found[store.RepairQueue])
@@ -353,18 +362,18 @@ func TestRepair_IsNotMadeAgainByAProcessThatCarriesNext(t *testing.T) {
 	repairAll(t, other, 0)
 	result, err := s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, store.RepairResult{Wait: repairLook}, result)
-	require.Nil(t, s.shards[0].repairs.pass)
+	require.Equal(t, store.RepairResult{Wait: repair.CheckPause}, result)
+	require.Nil(t, s.shards[0].Pass)
 }
 
 func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
-	s.lanesAtOnce, s.endedAtOnce = 1, 2
+	s.repairs.QueuesPerCount, s.repairs.JobsPerCount = 1, 2
 	insert(t, s, entry("first"))
 	work(t, s, 60)
-	stats := s.shards[0].keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
+	stats := s.shards[0].Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
 	for _, field := range []string{"reg", "ready", "held", "db"} {
-		require.NoError(t, s.client.HIncrBy(t.Context(), stats, field, 3).Err())
+		require.NoError(t, s.Client.HIncrBy(t.Context(), stats, field, 3).Err())
 	}
 	require.Equal(t, map[store.RepairKind]int{store.RepairCounter: 4}, repaired(t, s))
 }
@@ -375,24 +384,24 @@ func TestRepair_MakesOneStepAtATimeAndNoneOfTheDailyCheckBetweenThoseAfterAResta
 		repairAll(t, s, shard)
 	}
 	began := time.Now()
-	s.pace.next = time.Time{}
-	require.Zero(t, s.pace.begin())
+	s.repairs.Crash.Next = time.Time{}
+	require.Zero(t, s.repairs.Crash.Begin())
 	recheck(t, s, 0)
 	result, err := s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, repairTurn, result.Wait, "another shard makes a step")
-	s.shards[1].repairs.last = s.runOf(t.Context(), s.shards[1]) + " 0" // long ago
+	require.Equal(t, repair.TurnPause, result.Wait, "another shard makes a step")
+	s.shards[1].Last = s.health.RunID(t.Context(), s.shards[1].Shard) + " 0" // long ago
 	result, err = s.Shards()[1].Repair(t.Context())
 	require.NoError(t, err)
-	require.True(t, s.shards[1].repairs.pass.slow)
+	require.True(t, s.shards[1].Pass.Slow)
 	require.Positive(t, result.Wait)
-	require.Equal(t, 1, s.shards[1].repairs.pass.step, "the daily check goes its own pace")
-	s.pace.end(began, repairShare)
-	s.pace.next = time.Time{}
+	require.Equal(t, 1, s.shards[1].Pass.Step, "the daily check goes its own pace")
+	s.repairs.Crash.End(began, repair.CrashShare)
+	s.repairs.Crash.Next = time.Time{}
 	_, err = s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
-	require.False(t, s.shards[0].repairs.pass.slow)
-	require.Equal(t, 1, s.shards[0].repairs.pass.step)
+	require.False(t, s.shards[0].Pass.Slow)
+	require.Equal(t, 1, s.shards[0].Pass.Step)
 }
 
 // A crash of Redis can leave the id of a job in a queue that has ended, or is held, until the shard is checked.
@@ -401,9 +410,9 @@ func TestClaim_SkipsJobsThatHaveEndedOrAreHeld(t *testing.T) {
 		insert(t, s, entry("ended"), entry("held"))
 		claimed := claimAll(t, s, 2)
 		settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
-		ready, due := s.shards[0].keys.Ready("1"), s.shards[0].keys.Due("1")
-		require.NoError(t, s.client.RPush(t.Context(), ready, "ended", "held").Err())
-		require.NoError(t, s.client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: "ended"}, redis.Z{Score: 1, Member: "held"}).Err())
+		ready, due := s.shards[0].Keys.Ready("1"), s.shards[0].Keys.Due("1")
+		require.NoError(t, s.Client.RPush(t.Context(), ready, "ended", "held").Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: "ended"}, redis.Z{Score: 1, Member: "held"}).Err())
 		insert(t, s, entry("next"))
 		jobs := claimAll(t, s, 10).Jobs
 		require.Len(t, jobs, 1)
@@ -422,8 +431,8 @@ func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
 		insert(t, s, entry("ended"))
 		settle(t, s, settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 		sh := s.shards[0]
-		require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Held("1"), redis.Z{Score: 1, Member: "ended"}).Err())
-		require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Held("1"), redis.Z{Score: 1, Member: "ended"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
 		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		got, err := s.Shards()[0].Get(t.Context(), ref("ended"))
@@ -438,12 +447,12 @@ func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
 func TestCounters_AreWrittenAsSums(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, Options{URL: server.URL()})
-	stats := s.shards[0].keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
+	stats := s.shards[0].Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
 	insert(t, s, entry("a"), entry("b"))
 	commands, err := client(t, server.Addr()).InfoMap(t.Context(), "commandstats").Result()
 	require.NoError(t, err)
 	require.NotContains(t, commands["Commandstats"], "cmdstat_hincrby")
-	require.Equal(t, map[string]string{"reg": "2", "ready": "2"}, s.client.HGetAll(t.Context(), stats).Val())
+	require.Equal(t, map[string]string{"reg": "2", "ready": "2"}, s.Client.HGetAll(t.Context(), stats).Val())
 }
 
 // What is torn out of the data at random: whatever it is, what is left agrees afterwards, and no job with a record is stuck.
@@ -451,8 +460,8 @@ func TestRepair_HealsRandomDamage(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh := t.Context(), s.shards[0]
 	for seed := range uint64(20) {
-		require.NoError(t, s.client.FlushDB(ctx).Err())
-		sh.forget()
+		require.NoError(t, s.Client.FlushDB(ctx).Err())
+		sh.ForgetQueues()
 		work(t, s, 200)
 		random := rand.New(rand.NewPCG(seed, seed))
 		for range 40 {
@@ -460,18 +469,18 @@ func TestRepair_HealsRandomDamage(t *testing.T) {
 		}
 		found := repaired(t, s)
 		require.NotEmpty(t, found)
-		t.Logf("seed %d: %s", seed, kinds(found))
+		t.Logf("seed %d: %v", seed, found)
 	}
 }
 
 // tear removes or moves something of a random key of the first shard, but no queue's name and number at once.
 func tear(t *testing.T, s *Store, random *rand.Rand) {
-	ctx, sh, c := t.Context(), s.shards[0], s.client
+	ctx, sh, c := t.Context(), s.shards[0], s.Client
 	all, err := c.Keys(ctx, "*").Result()
 	require.NoError(t, err)
 	slices.Sort(all)
 	all = slices.DeleteFunc(all, func(key string) bool {
-		return !strings.HasPrefix(key, sh.keys.Tag) || strings.Contains(key, "tok:") || key == sh.keys.Names || key == sh.keys.Checked
+		return !strings.HasPrefix(key, sh.Keys.Tag) || strings.Contains(key, "tok:") || key == sh.Keys.Names || key == sh.Keys.Checked
 	})
 	key := all[random.IntN(len(all))]
 	pick := func(from []string) string {
@@ -484,7 +493,7 @@ func tear(t *testing.T, s *Store, random *rand.Rand) {
 	switch kind := c.Type(ctx, key).Val(); kind {
 	case "hash":
 		field := pick(c.HKeys(ctx, key).Val())
-		if n, err := c.HGet(ctx, key, field).Int64(); err == nil && key != sh.keys.Queues && random.IntN(2) == 0 {
+		if n, err := c.HGet(ctx, key, field).Int64(); err == nil && key != sh.Keys.Queues && random.IntN(2) == 0 {
 			c.HSet(ctx, key, field, n+int64(random.IntN(7))-3)
 		} else {
 			c.HDel(ctx, key, field)
@@ -495,13 +504,13 @@ func tear(t *testing.T, s *Store, random *rand.Rand) {
 		if random.IntN(2) == 0 { // into the place of another queue or state
 			other := all[random.IntN(len(all))]
 			for _, place := range []string{"due:", "held:", "done:", "dead:"} {
-				if strings.HasPrefix(other, sh.keys.Tag+place) {
+				if strings.HasPrefix(other, sh.Keys.Tag+place) {
 					c.ZAdd(ctx, other, redis.Z{Score: float64(time.Now().UnixMilli()), Member: member})
 				}
 			}
 		}
 	case "list":
-		if strings.HasPrefix(key, sh.keys.Tag+"ready:") {
+		if strings.HasPrefix(key, sh.Keys.Tag+"ready:") {
 			member := pick(c.LRange(ctx, key, 0, -1).Val())
 			if random.IntN(2) == 0 {
 				c.LRem(ctx, key, 1, member)

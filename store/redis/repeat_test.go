@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/script"
 )
 
 // A change is answered again as it was at first, whatever has become of the job.
@@ -70,14 +71,14 @@ func TestAJobThatMovedToAnotherQueueMeanwhileIsReadAgain(t *testing.T) {
 		other := entry("b")
 		other.Lane = "other"
 		insert(t, s, other)
-		found, err := sh.find(t.Context(), s.runner, []job.Queue{other.Queue})
+		found, err := sh.Find(t.Context(), []job.Queue{other.Queue})
 		require.NoError(t, err)
-		for name, script := range map[string]*script{"cancel": scriptCancel, "replace": scriptReplace} {
-			c := s.newCall(sh, script, sh.keys.Reply(string(store.NewToken()), name), found, nil, 1)
-			c.add("a")
-			reply, err := s.do(t.Context(), c)
+		for name, changes := range map[string]*script.Script{"cancel": scriptCancel, "replace": scriptReplace} {
+			c := sh.NewCall(changes, sh.Keys.Reply(string(store.NewToken()), name), found, nil, 1)
+			c.Add("a")
+			reply, err := s.Run(t.Context(), c)
 			require.NoError(t, err)
-			require.Equal(t, "again", str(list(reply)[0]), name)
+			require.Equal(t, "again", script.Str(script.List(reply)[0]), name)
 		}
 		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
 		require.NoError(t, err)

@@ -17,11 +17,11 @@ func TestReplace_KeepsFieldsOfANewerVersion(t *testing.T) {
 		e := entry("a")
 		e.ExpiresIn = time.Hour
 		insert(t, s, e)
-		key := s.shards[0].keys.Jobs
-		before, err := s.client.HGet(t.Context(), key, "a").Result()
+		key := s.shards[0].Keys.Jobs
+		before, err := s.Client.HGet(t.Context(), key, "a").Result()
 		require.NoError(t, err)
 		newer := codec.AppendField(nil, 60, []byte("from the future"))
-		require.NoError(t, s.client.HSet(t.Context(), key, "a", before+string(newer)).Err())
+		require.NoError(t, s.Client.HSet(t.Context(), key, "a", before+string(newer)).Err())
 
 		edited, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.URL = "https://other.example/" })
 		require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestReplace_KeepsFieldsOfANewerVersion(t *testing.T) {
 		require.NoError(t, err)
 		_, err = reviveOne(t, s, store.NewToken(), "a", 0)
 		require.NoError(t, err)
-		after, err := s.client.HGet(t.Context(), key, "a").Result()
+		after, err := s.Client.HGet(t.Context(), key, "a").Result()
 		require.NoError(t, err)
 		require.Contains(t, after, string(newer))
 	})

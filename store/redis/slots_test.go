@@ -21,7 +21,7 @@ type keyWatch struct {
 // watchKeys fails the test when one of the store's commands breaks the rule.
 func watchKeys(tb testing.TB, s *Store) *keyWatch {
 	w := &keyWatch{}
-	s.client.AddHook(w)
+	s.Client.AddHook(w)
 	tb.Cleanup(func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -2,43 +2,50 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/counts"
+	"github.com/ringback/ringback/store/redis/health"
+	"github.com/ringback/ringback/store/redis/jobs"
+	"github.com/ringback/ringback/store/redis/keeper"
+	"github.com/ringback/ringback/store/redis/queue"
+	"github.com/ringback/ringback/store/redis/repair"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/settings"
+	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// A Store is the engine. Make it with Open.
+// A Store is the engine. Open returns it.
 type Store struct {
-	*runner
-	prefix   string
-	limits   policy.Limits // of topics without a stored policy
-	shards   []*shard
-	health   health
-	pace     pace // of checks after a restart
-	idlePace pace // of those made daily
-	// What one script of a check counts at most: repairLanes and repairLists, but in tests.
-	lanesAtOnce, endedAtOnce int
-
-	unchecked sync.Once            // it was told that checks are not permitted
-	me        string               // names this process where it notes readings of Redis's clock
-	elapsed   func() time.Duration // the process's monotonic clock
+	*script.Runner
+	shards    []*storeShard
+	documents *settings.Documents
+	health    *health.Monitor
+	repairs   *repair.Process
 
 	closing sync.Once
 	closed  error
 }
 
+// A storeShard implements store.Shard by parts, one for each of its interfaces.
+type storeShard struct {
+	*shard.Shard
+	*queue.Queue
+	*jobs.Jobs
+	*keeper.Keeper
+	*repair.Repairer
+	*counts.Counts
+	*settings.Lanes
+}
+
 var _ store.Store = (*Store)(nil)
 
-// staleTries bounds how often a call is made anew after a database was emptied under it.
-const staleTries = 3
-
-// Shards are the shards, in order.
+// Shards returns the shards in order.
 func (s *Store) Shards() []store.Shard {
 	shards := make([]store.Shard, len(s.shards))
 	for i, sh := range s.shards {
@@ -47,77 +54,47 @@ func (s *Store) Shards() []store.Shard {
 	return shards
 }
 
-// retryStale runs do, and again when queues' numbers turned out to be stale.
-func (s *Store) retryStale(sh *shard, do func() error) error {
-	var err error
-	for range staleTries {
-		if err = do(); !errors.Is(err, errStale) {
-			return err
-		}
-		sh.forget()
-	}
-	return &store.UnavailableError{Reason: "redis: the database was emptied", RetryAfter: time.Second, Err: err}
+// PutDocument implements store.Settings.
+func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	return s.documents.PutDocument(ctx, token, doc, limits)
 }
 
-// Ping writes a key that goes by itself beside each shard: a server that only reads is of no use, and on a cluster each
-// server has shards of its own. It also says what was noticed of the servers: see health.
+// GetDocuments implements store.Settings.
+func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	return s.documents.GetDocuments(ctx, keys)
+}
+
+// ListDocuments implements store.Settings. It also checks the servers: a process that only registers jobs may make no other call
+// regularly.
+func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+	s.health.Check(ctx)
+	return s.documents.ListDocuments(ctx, after, limit)
+}
+
+// Ping writes a key with a TTL to each shard: a read-only server is of no use, and on a cluster each server has other shards. It
+// also returns what package health found.
 func (s *Store) Ping(ctx context.Context) error {
-	pipe := s.client.Pipeline()
+	pipe := s.Client.Pipeline()
 	for _, sh := range s.shards {
-		pipe.Set(ctx, sh.keys.Tag+"ping", "1", time.Minute)
+		pipe.Set(ctx, sh.Keys.Tag+"ping", "1", time.Minute)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("ping: %w", connect.MapError(ctx, err))
 	}
-	s.checkHealth(ctx)
-	return s.health.unready()
+	s.health.Check(ctx)
+	return s.health.CheckReady()
 }
 
 // Close closes every connection.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		for _, sh := range s.shards {
-			sh.wakeups.close()
-			sh.agendaMoves.close()
+			sh.Queue.Close()
+			sh.Keeper.Close()
 		}
-		if err := s.client.Close(); err != nil {
+		if err := s.Client.Close(); err != nil {
 			s.closed = fmt.Errorf("close redis: %w", err)
 		}
 	})
 	return s.closed
-}
-
-// checkBatchSize holds callers to the contract's batch.
-func checkBatchSize(n int) {
-	if n > store.MaxBatch {
-		panic("redis: more items in a call than store.MaxBatch")
-	}
-}
-
-// queuesOf are the distinct queues of a batch, in order, and where each item's is among them, from 1.
-func queuesOf[T any](items []T, of func(*T) job.Queue) (queues []job.Queue, position []int) {
-	position = make([]int, len(items))
-	if len(items) == 0 {
-		return nil, position
-	}
-	first := of(&items[0])
-	seen := map[job.Queue]int{}
-	for i := range items {
-		q := of(&items[i])
-		if q == first {
-			position[i] = 1
-			if i == 0 {
-				queues = append(queues, q)
-			}
-			continue
-		}
-		at, ok := seen[q]
-		if !ok {
-			queues = append(queues, q)
-			at = len(queues)
-			seen[q] = at
-		}
-		position[i] = at
-	}
-	return queues, position
 }

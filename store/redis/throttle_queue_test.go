@@ -10,12 +10,13 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/keeper"
 )
 
 // queued is how many gates the carrier is to look at.
 func queued(t *testing.T, s *Store) int64 {
 	t.Helper()
-	n, err := s.client.ZCard(t.Context(), s.shards[0].keys.Tag+"gateq").Result()
+	n, err := s.Client.ZCard(t.Context(), s.shards[0].Keys.Tag+"gateq").Result()
 	require.NoError(t, err)
 	return n
 }
@@ -24,11 +25,11 @@ func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
 		hold(t, s, "held", store.LaneChange{Cooldown: time.Hour})
-		number, err := s.client.HGet(t.Context(), sh.keys.Queues, lane.String()).Result()
+		number, err := s.Client.HGet(t.Context(), sh.Keys.Queues, lane.String()).Result()
 		require.NoError(t, err)
-		require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Tag+"gateq", redis.Z{Score: 1, Member: number}).Err())
-		for i := range 3 * carryQueues { // of no queue at all, and looked at first
-			require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Tag+"gateq", redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Tag+"gateq", redis.Z{Score: 1, Member: number}).Err())
+		for i := range 3 * keeper.DefaultQueues { // of no queue at all, and looked at first
+			require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Tag+"gateq", redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
 		}
 		carry := func(rounds int) (next time.Duration) {
 			for range rounds {
@@ -42,7 +43,7 @@ func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 		require.EqualValues(t, 1, queued(t, s))
 		require.Negative(t, carry(1))
 		require.EqualValues(t, 1, queued(t, s), "a gate that holds")
-		require.NoError(t, s.client.HDel(t.Context(), sh.keys.Throttles, number).Err())
+		require.NoError(t, s.Client.HDel(t.Context(), sh.Keys.Throttles, number).Err())
 		require.Negative(t, carry(1))
 		require.Zero(t, queued(t, s), "a queue whose gate is gone")
 	})
@@ -85,12 +86,12 @@ func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
 func TestCarry_RemovesQueuesWithoutANameFromTheAgenda(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
-		for _, key := range []string{sh.keys.Agenda, sh.keys.Tag + "off"} {
-			require.NoError(t, s.client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: "9000"}).Err())
+		for _, key := range []string{sh.Keys.Agenda, sh.Keys.Tag + "off"} {
+			require.NoError(t, s.Client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: "9000"}).Err())
 		}
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Negative(t, carried.Next)
-		require.Zero(t, s.client.Exists(t.Context(), sh.keys.Agenda, sh.keys.Tag+"off").Val())
+		require.Zero(t, s.Client.Exists(t.Context(), sh.Keys.Agenda, sh.Keys.Tag+"off").Val())
 	})
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
 )
 
 // gated tells whether a shard keeps anything of gates.
 func gated(t *testing.T, s *Store) bool {
 	t.Helper()
 	sh := s.shards[0]
-	n, err := s.client.Exists(t.Context(), sh.keys.Throttles, sh.keys.Tag+"gateq", sh.keys.Topic(lane.Namespace, lane.Topic).Open).Result()
+	n, err := s.Client.Exists(t.Context(), sh.Keys.Throttles, sh.Keys.Tag+"gateq", sh.Keys.Topic(lane.Namespace, lane.Topic).Open).Result()
 	require.NoError(t, err)
 	return n > 0
 }
@@ -114,37 +115,37 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		insert(t, s, entry("a"))
 		h := claimAll(t, s, 1).Jobs[0]
 		settle(t, s, settlement(h, policy.Verdict{Kind: policy.Again}, 503))
-		line, err := s.client.HGet(t.Context(), sh.keys.Runs, "a").Result()
+		line, err := s.Client.HGet(t.Context(), sh.Keys.Runs, "a").Result()
 		require.NoError(t, err)
 		fields := strings.Fields(line)
 		require.Len(t, fields, runFields+1)
 		require.Equal(t, "503", fields[runFields])
-		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Runs, "a", strings.Join(fields[:runFields], " ")).Err())
+		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Runs, "a", strings.Join(fields[:runFields], " ")).Err())
 		found, err := s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Zero(t, found.Status)
 
 		// and what a newer one adds is kept
 		h = claimAll(t, s, 1).Jobs[0]
-		line, err = s.client.HGet(t.Context(), sh.keys.Runs, "a").Result()
+		line, err = s.Client.HGet(t.Context(), sh.Keys.Runs, "a").Result()
 		require.NoError(t, err)
-		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Runs, "a", line+" 418 more").Err())
+		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Runs, "a", line+" 418 more").Err())
 		settle(t, s, settlement(h, policy.Verdict{Kind: policy.Again}, 502))
-		line, err = s.client.HGet(t.Context(), sh.keys.Runs, "a").Result()
+		line, err = s.Client.HGet(t.Context(), sh.Keys.Runs, "a").Result()
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(line, " 502 more"), line)
 
 		hold(t, s, "of the gate", store.LaneChange{Breaker: store.OpenBreaker})
-		number, err := s.client.HGet(t.Context(), sh.keys.Queues, lane.String()).Result()
+		number, err := s.Client.HGet(t.Context(), sh.Keys.Queues, lane.String()).Result()
 		require.NoError(t, err)
-		line, err = s.client.HGet(t.Context(), sh.keys.Throttles, number).Result()
+		line, err = s.Client.HGet(t.Context(), sh.Keys.Throttles, number).Result()
 		require.NoError(t, err)
-		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Throttles, number, line+" more").Err())
+		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Throttles, number, line+" more").Err())
 		hold(t, s, "of the gate, too", store.LaneChange{Cooldown: time.Millisecond})
-		line, err = s.client.HGet(t.Context(), sh.keys.Throttles, number).Result()
+		line, err = s.Client.HGet(t.Context(), sh.Keys.Throttles, number).Result()
 		require.NoError(t, err)
 		require.Regexp(t, ` - \d+ more$`, line)
-		require.NoError(t, s.client.Del(t.Context(), sh.keys.Throttles, sh.keys.Tag+"gateq").Err())
+		require.NoError(t, s.Client.Del(t.Context(), sh.Keys.Throttles, sh.Keys.Tag+"gateq").Err())
 
 		put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
 			LaneConcurrency: 3, LaneRate: policy.Rate{Starts: 1, Per: time.Hour},
@@ -152,11 +153,11 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		_, err = store.PutTopic(t.Context(), s, put)
 		require.NoError(t, err)
 		name := layout.TopicName(lane.Namespace, lane.Topic)
-		line, err = s.client.HGet(t.Context(), sh.keys.Limits, name).Result()
+		line, err = s.Client.HGet(t.Context(), sh.Keys.Limits, name).Result()
 		require.NoError(t, err)
 		older, rated := strings.CutSuffix(line, " 1 3600000")
 		require.True(t, rated, line)
-		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Limits, name, older).Err())
+		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Limits, name, older).Err())
 		insert(t, s, entry("b"), entry("c"), entry("d"))
 		claimed := claimAll(t, s, 5)
 		require.Len(t, claimed.Jobs, 3, "no rate, and the rest as before")
@@ -169,11 +170,11 @@ func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T
 		sh := s.shards[0]
 		put := putLane(t, s, policy.Lane{Paused: true})
 		insert(t, s, entry("a"))
-		c := s.newCall(sh, scriptPutLane, sh.keys.Reply(string(store.NewToken()), "l"), nil, nil, 5)
-		c.keys = append(c.keys, sh.keys.Settings, sh.keys.ConfiguredLanes(layout.TopicName(lane.Namespace, lane.Topic)), sh.keys.Queues)
-		c.add(lane.String(), lane.Lane, put.Revision, "", "")
-		_, err := s.do(t.Context(), c)
-		require.ErrorIs(t, err, errStale, "it would never ring")
+		c := sh.NewCall(scriptPutLane, sh.Keys.Reply(string(store.NewToken()), "l"), nil, nil, 5)
+		c.Keys = append(c.Keys, sh.Keys.Settings, sh.Keys.ConfiguredLanes(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.Queues)
+		c.Add(lane.String(), lane.Lane, put.Revision, "", "")
+		_, err := s.Run(t.Context(), c)
+		require.ErrorIs(t, err, script.ErrStale, "it would never ring")
 		putLane(t, s, policy.Lane{})
 		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		require.NoError(t, err)
@@ -241,7 +242,7 @@ func calls(t *testing.T, c *redis.Client) (n int64) {
 	for name, line := range stats["Commandstats"] {
 		text, _, _ := strings.Cut(strings.TrimPrefix(line, "calls="), ",")
 		if name != "cmdstat_info" {
-			n += num(text)
+			n += script.Num(text)
 		}
 	}
 	return n

@@ -16,16 +16,17 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/keeper"
 )
 
 func TestAnUnreadableJobStopsNoOther(t *testing.T) {
 	var log bytes.Buffer
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	insert(t, s, entry("good"), entry("broken"), entry("better"))
-	key := s.shards[0].keys.Jobs
-	record, err := s.client.HGet(t.Context(), key, "broken").Result()
+	key := s.shards[0].Keys.Jobs
+	record, err := s.Client.HGet(t.Context(), key, "broken").Result()
 	require.NoError(t, err)
-	require.NoError(t, s.client.HSet(t.Context(), key, "broken", record+"\xff").Err())
+	require.NoError(t, s.Client.HSet(t.Context(), key, "broken", record+"\xff").Err())
 
 	claimed := claimAll(t, s, 10)
 	require.Len(t, claimed.Jobs, 2)
@@ -42,9 +43,9 @@ func TestAnUnreadableOutboxEntryStopsNoOther(t *testing.T) {
 	item := settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)
 	item.Outbox = []store.NewJob{entry("born")}
 	settle(t, s, item)
-	tag := s.shards[0].keys.Tag
-	require.NoError(t, s.client.HSet(t.Context(), tag+"outbox", "broken", "{").Err())
-	require.NoError(t, s.client.ZAdd(t.Context(), tag+"outq", redis.Z{Score: 1, Member: "broken"}).Err())
+	tag := s.shards[0].Keys.Tag
+	require.NoError(t, s.Client.HSet(t.Context(), tag+"outbox", "broken", "{").Err())
+	require.NoError(t, s.Client.ZAdd(t.Context(), tag+"outq", redis.Z{Score: 1, Member: "broken"}).Err())
 	for range 2 {
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
@@ -64,16 +65,16 @@ func TestARoundsBoundsAreBoundedThemselves(t *testing.T) {
 		for i := range z {
 			z[i] = redis.Z{Score: 1, Member: fmt.Sprint("no-record-", i)}
 		}
-		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].keys.Due("1"), z...).Err())
-		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].keys.Tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Due("1"), z...).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000, Ready: 100_000})
 		require.NoError(t, err)
-		require.Equal(t, carryMost-1, carried.Moved)
-		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].keys.Held("1"), z...).Err())
-		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].keys.Tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
+		require.Equal(t, keeper.MaxMoves-1, carried.Moved)
+		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Held("1"), z...).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
 		carried, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000})
 		require.NoError(t, err)
-		require.Equal(t, carryMost, carried.ExpiredLeases)
+		require.Equal(t, keeper.MaxMoves, carried.ExpiredLeases)
 		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Queues: -1, Jobs: -1, Ready: -1, ExpireLeasesBefore: time.Now()})
 		require.NoError(t, err)
 	})
@@ -90,7 +91,7 @@ func TestLaneSettings_UnreadableOnesConcernTheirLaneAlone(t *testing.T) {
 		require.NoError(t, err)
 		if i == 1 || i == 3 { // the last has no jobs
 			text := fmt.Sprint(put.Revision, " {")
-			require.NoError(t, s.client.HSet(t.Context(), s.shards[0].keys.Settings, queues[i].String(), text).Err())
+			require.NoError(t, s.Client.HSet(t.Context(), s.shards[0].Keys.Settings, queues[i].String(), text).Err())
 		}
 		if i < 3 {
 			e := entry(fmt.Sprint("job-", i))
@@ -137,11 +138,11 @@ func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
 		nameless.Lane, nameless.ExpiresIn = "nameless", time.Millisecond
 		insert(t, s, e, nameless)
 		name := nameless.String()
-		number, err := s.client.HGet(t.Context(), sh.keys.Queues, name).Result()
+		number, err := s.Client.HGet(t.Context(), sh.Keys.Queues, name).Result()
 		require.NoError(t, err)
-		require.NoError(t, s.client.HDel(t.Context(), sh.keys.Names, number).Err())
-		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Jobs, "torn", "\x01").Err())
-		require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Tag+"ttl", redis.Z{Score: 1, Member: "torn"}, redis.Z{Score: 2, Member: "nameless"}).Err())
+		require.NoError(t, s.Client.HDel(t.Context(), sh.Keys.Names, number).Err())
+		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Jobs, "torn", "\x01").Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Tag+"ttl", redis.Z{Score: 1, Member: "torn"}, redis.Z{Score: 2, Member: "nameless"}).Err())
 		var held []store.ClaimedJob
 		require.Eventually(t, func() bool {
 			held, err = s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})

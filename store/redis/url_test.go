@@ -36,7 +36,7 @@ func urlsStay(t *testing.T, s *Store) {
 	// hides says whether the record leaves out the host.
 	hides := func(hidden bool) {
 		t.Helper()
-		rec, err := s.client.HGet(t.Context(), s.shards[0].keys.Jobs, "a").Result()
+		rec, err := s.Client.HGet(t.Context(), s.shards[0].Keys.Jobs, "a").Result()
 		require.NoError(t, err)
 		require.Equal(t, hidden, !strings.Contains(rec, "://"))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -42,7 +43,7 @@ func replicated(t *testing.T, primary *redistest.Server) int64 {
 	_, offset, found := strings.Cut(info["Replication"]["slave0"], "offset=")
 	require.True(t, found)
 	offset, _, _ = strings.Cut(offset, ",")
-	return num(offset)
+	return script.Num(offset)
 }
 
 func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
@@ -66,7 +67,7 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, store.Existing, taken[0].Outcome)
 	reached(1, taken[0].Job.Durability)
-	require.NoError(t, s.client.ScriptFlush(t.Context()).Err())
+	require.NoError(t, s.Client.ScriptFlush(t.Context()).Err())
 	j, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.Retries = new(3) })
 	require.NoError(t, err)
 	reached(1, j.Durability)

@@ -145,15 +145,15 @@ func (c *Client) Check(ctx context.Context) error {
 	return MapError(ctx, err)
 }
 
-// BlockingClient has one connection, which Abort closes at once.
-type BlockingClient struct {
+// blockingClient has one connection, which abort closes at once.
+type blockingClient struct {
 	redis.UniversalClient
 	dialer *dialer
 }
 
-// Blocking opens a client with one connection to the server that serves a key. It never repeats a command: a second BLPOP
+// blocking opens a client with one connection to the server that serves a key. It never repeats a command: a second BLPOP
 // would take a second element. On a cluster, a server that loses the key's slot ends the commands that block on it.
-func (c *Client) Blocking(ctx context.Context, key string, readTimeout time.Duration) (*BlockingClient, error) {
+func (c *Client) blocking(ctx context.Context, key string, readTimeout time.Duration) (*blockingClient, error) {
 	o := c.address.options
 	d := newDialer(o.DialTimeout, readTimeout, o.TLSConfig)
 	o.Dialer = d.dial
@@ -162,18 +162,18 @@ func (c *Client) Blocking(ctx context.Context, key string, readTimeout time.Dura
 	o.PipelinePoolSize = -1
 	o.ReadTimeout = readTimeout
 	if c.address.form != cluster {
-		return &BlockingClient{c.address.client(&o), d}, nil
+		return &blockingClient{c.address.client(&o), d}, nil
 	}
 	server, err := c.Node(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	o.Addr = server.Options().Addr
-	return &BlockingClient{redis.NewClient(&o), d}, nil
+	return &blockingClient{redis.NewClient(&o), d}, nil
 }
 
-// Abort closes the connection, also while it is being opened.
-func (b *BlockingClient) Abort() {
+// abort closes the connection, also while it is being opened.
+func (b *blockingClient) abort() {
 	b.dialer.end()
 	_ = b.Close() // nothing is left to flush
 }

@@ -87,6 +87,9 @@ type Queue struct {
 	TopicKeys        *Topic
 }
 
+// ForgottenTopic is the name of the topic whose counters are those of all forgotten topics. No job can have it.
+const ForgottenTopic = ""
+
 // TopicName returns a topic's full name.
 func TopicName(namespace, topic string) string { return namespace + "/" + topic }
 
@@ -134,3 +137,6 @@ func ParseQueue(name string) (job.Queue, bool) {
 	}
 	return job.Queue{Namespace: parts[0], Topic: parts[1], Lane: parts[2]}, true
 }
+
+// MaxReady bounds a queue's ready list.
+const MaxReady = 1024

@@ -5,6 +5,12 @@ import "strconv"
 // Version is the version of the layout, kept in <prefix>:meta. Data of another version are refused.
 const Version = 5
 
+// MetaKey returns the key with the layout's version, the number of shards and the data's id.
+func MetaKey(prefix string) string { return prefix + ":meta" }
+
+// DocumentsKey returns the key of the documents of a kind that apply to all shards.
+func DocumentsKey(prefix, kind string) string { return prefix + ":" + kind + "s" }
+
 // ClusterShards is the default number of shards of a new store on a cluster.
 const ClusterShards = 16
 

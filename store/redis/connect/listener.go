@@ -1,0 +1,135 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// defaultBlock is how long one blocking command may take. A connection that died is detected within blockGrace more.
+	defaultBlock = 5 * time.Second
+	blockGrace   = 3 * time.Second
+)
+
+// A Listener waits for elements of lists on a connection of its own, which it opens as needed. Its zero value is ready for use.
+// It never repeats a command: a second BLPOP would take a second element. It is for one Pop at a time.
+type Listener struct {
+	mu     sync.Mutex
+	client *blockingClient
+	closed bool
+}
+
+// Pop takes up to most elements of a list, and waits for the first: for timeout, by default 5 s. It returns none after the
+// timeout, and the context's cause when ctx ends.
+func (l *Listener) Pop(ctx context.Context, c *Client, key string, most int, timeout time.Duration) (popped []string, err error) {
+	if timeout <= 0 {
+		timeout = defaultBlock
+	}
+	end := time.Now().Add(timeout)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("wait for wake-ups: %w", context.Cause(ctx))
+		}
+		popped, err = l.popOnce(ctx, c, key, most, min(time.Until(end), defaultBlock))
+		if err != nil {
+			return nil, fmt.Errorf("wait for wake-ups: %w", err)
+		}
+		if len(popped) > 0 || time.Until(end) <= 0 {
+			return popped, nil
+		}
+	}
+}
+
+// IsOpen reports whether the connection is open.
+func (l *Listener) IsOpen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.client != nil
+}
+
+// Close closes the connection for good.
+func (l *Listener) Close() {
+	l.mu.Lock()
+	client := l.client
+	l.client, l.closed = nil, true
+	l.mu.Unlock()
+	if client != nil {
+		client.abort()
+	}
+}
+
+// open returns the connection, opening it if there is none.
+func (l *Listener) open(ctx context.Context, c *Client, key string) (*blockingClient, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, redis.ErrClosed
+	}
+	if l.client == nil {
+		client, err := c.blocking(ctx, key, defaultBlock+blockGrace)
+		if err != nil {
+			return nil, err
+		}
+		l.client = client
+	}
+	return l.client, nil
+}
+
+// drop closes a connection that is no longer needed, or leads to the wrong server.
+func (l *Listener) drop(client *blockingClient) {
+	l.mu.Lock()
+	if l.client == client {
+		l.client = nil
+	}
+	l.mu.Unlock()
+	client.abort()
+}
+
+// popOnce blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
+func (l *Listener) popOnce(ctx context.Context, c *Client, key string, most int, block time.Duration) ([]string, error) {
+	client, err := l.open(ctx, c, key)
+	if err != nil {
+		return nil, MapError(ctx, err)
+	}
+	stop := context.AfterFunc(ctx, func() { l.drop(client) })
+	popped, err := blockingPop(context.WithoutCancel(ctx), client, key, most, block)
+	if !stop() {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		if c.IsCluster() {
+			l.drop(client) // another server may serve the key now
+		}
+		return nil, MapError(ctx, err)
+	}
+	return popped, nil
+}
+
+// blockingPop waits for one element, and takes the others that are there.
+func blockingPop(ctx context.Context, client redis.UniversalClient, key string, most int, block time.Duration) ([]string, error) {
+	seconds := strconv.FormatFloat(max(block, 10*time.Millisecond).Seconds(), 'f', 3, 64)
+	cmd := redis.NewStringSliceCmd(ctx, "blpop", key, seconds)
+	_ = client.Process(ctx, cmd) // cmd has the error
+	first, err := cmd.Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(first) != 2:
+		return nil, errors.New("redis: unknown reply to BLPOP")
+	case most == 1:
+		return first[1:], nil
+	}
+	rest, err := client.LPopCount(ctx, key, most-1).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err
+	}
+	return append(first[1:], rest...), nil
+}

@@ -1,0 +1,344 @@
+package counts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+)
+
+const (
+	// statsChunk is how many topics are read in one trip.
+	statsChunk = 256
+	// oldestLanes is how many of a topic's lanes are looked at for its oldest due job, and at a time otherwise.
+	oldestLanes = 1000
+)
+
+// TopicStats reads the counters of some topics.
+func (s *Counts) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+	var names []string
+	if len(f.Topics) > 0 {
+		names = make([]string, len(f.Topics))
+		for i, topic := range f.Topics {
+			names[i] = layout.TopicName(f.Namespace, topic)
+		}
+		slices.Sort(names)
+	} else {
+		var err error
+		if names, err = s.pageOfTopics(ctx, f.Namespace, f.After, f.Limit); err != nil {
+			return nil, fmt.Errorf("topic stats: %w", err)
+		}
+	}
+	var rows []store.TopicStats
+	for chunk := range slices.Chunk(names, statsChunk) {
+		part, err := s.counted(ctx, chunk)
+		if err != nil {
+			return nil, fmt.Errorf("topic stats: %w", err)
+		}
+		rows = append(rows, part...)
+	}
+	return rows, nil
+}
+
+// eachTopics calls do with the names of a namespace's topics, in order, statsChunk at a time.
+func (s *Counts) eachTopics(ctx context.Context, namespace string, do func(names []string) error) error {
+	after := ""
+	for {
+		names, err := s.pageOfTopics(ctx, namespace, after, statsChunk)
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			if err := do(names); err != nil {
+				return err
+			}
+		}
+		if len(names) < statsChunk {
+			return nil
+		}
+		_, after, _ = strings.Cut(names[len(names)-1], "/")
+	}
+}
+
+// pageOfTopics reads the full names of a namespace's topics behind one, in order.
+func (s *Counts) pageOfTopics(ctx context.Context, namespace, after string, limit int) ([]string, error) {
+	from, end := "("+layout.TopicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
+	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Seen, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
+	return names, connect.MapError(ctx, err)
+}
+
+// counted is stats, anew when the database was emptied meanwhile.
+func (s *Counts) counted(ctx context.Context, names []string) (rows []store.TopicStats, err error) {
+	err = s.RetryStale(func() (err error) {
+		rows, err = s.stats(ctx, names)
+		return err
+	})
+	return rows, err
+}
+
+// stats reads topics by name; those that the shard has never seen are left out.
+func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	pipe := s.Client.Pipeline()
+	counters := make([]*redis.MapStringStringCmd, len(names))
+	lanes := make([]*redis.StringSliceCmd, len(names))
+	for i, name := range names {
+		counters[i] = pipe.HGetAll(ctx, s.Keys.TopicByName(name).Stats)
+		lanes[i] = pipe.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, connect.MapError(ctx, err)
+	}
+	open, err := s.openLanes(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]store.TopicStats, 0, len(names))
+	for i, name := range names {
+		if len(lanes[i].Val()) == 0 && script.Num(counters[i].Val()["reg"]) == 0 {
+			continue
+		}
+		namespace, topic, _ := strings.Cut(name, "/")
+		row := store.TopicStats{Namespace: namespace, Topic: topic, OpenBreakers: open[i]}
+		c := counters[i].Val()
+		if waits(c) {
+			if row.OldestDue, err = s.oldestDue(ctx, lanes[i].Val()); err != nil {
+				return nil, err
+			}
+			var due int64
+			if c, due, err = s.waiting(ctx, name, lanes[i].Val()); err != nil {
+				return nil, err
+			}
+			row.Ready = due
+		}
+		row.Registered, row.Running = script.Num(c["reg"]), script.Num(c["held"])
+		row.Delivered, row.Dead, row.Cancelled = script.Num(c["d"]), script.Num(c["x"]), script.Num(c["c"])
+		open := row.Registered - row.Running - row.Delivered - row.Dead - row.Cancelled
+		row.Ready = min(row.Ready+script.Num(c["ready"]), max(open, 0))
+		row.Scheduled = open - row.Ready
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// waits tells by a topic's counters whether it has jobs that nobody holds.
+func waits(c map[string]string) bool {
+	return script.Num(c["reg"])-script.Num(c["held"])-script.Num(c["d"])-script.Num(c["x"])-script.Num(c["c"]) != 0
+}
+
+// waiting reads a topic's counters, and how many of its jobs are due and in no ready list: those of queues that are kept
+// back, or whose list is full. lanes are the first of its lanes.
+func (s *Counts) waiting(ctx context.Context, name string, lanes []string) (counters map[string]string, due int64, err error) {
+	stats := s.Keys.TopicByName(name).Stats
+	for {
+		counted, counts, err := s.dueOf(ctx, stats, lanes)
+		if err != nil {
+			return nil, 0, err
+		}
+		if counters == nil {
+			counters = counted
+		}
+		for _, n := range counts {
+			due += n
+		}
+		if len(lanes) < oldestLanes {
+			return counters, due, nil
+		}
+		if lanes, err = s.Client.ZRangeByLex(ctx, s.Keys.Lanes(name),
+			&redis.ZRangeBy{Min: "(" + lanes[len(lanes)-1], Max: "+", Count: oldestLanes}).Result(); err != nil {
+			return nil, 0, connect.MapError(ctx, err)
+		}
+	}
+}
+
+// dueOf reads a topic's counters and, of lanes, how many jobs of each are due and not in its ready list.
+func (s *Counts) dueOf(ctx context.Context, stats string, lanes []string) (counters map[string]string, counts []int64, err error) {
+	keys := make([]string, 1, 1+len(lanes))
+	keys[0] = stats
+	for _, lane := range lanes {
+		_, n, _ := strings.Cut(lane, "\x00")
+		keys = append(keys, s.Keys.Due(n))
+	}
+	reply, err := s.Eval(ctx, scriptWaiting, keys, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 2 || len(script.List(answer[1])) != len(lanes) {
+		return nil, nil, scriptWaiting.Malformed()
+	}
+	fields := script.Strs(answer[0])
+	counters = make(map[string]string, len(fields)/2)
+	for i := 1; i < len(fields); i += 2 {
+		counters[fields[i-1]] = fields[i]
+	}
+	for _, n := range script.List(answer[1]) {
+		counts = append(counts, script.Num(n))
+	}
+	return counters, counts, nil
+}
+
+// openLanes counts the lanes of topics whose breaker is open.
+func (s *Counts) openLanes(ctx context.Context, names []string) ([]int64, error) {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = s.Keys.TopicByName(name).Open
+	}
+	reply, err := s.Eval(ctx, scriptOpenBreakers, keys, nil)
+	if err != nil {
+		return nil, err
+	}
+	counts := script.List(reply)
+	if len(counts) != len(names) {
+		return nil, scriptOpenBreakers.Malformed()
+	}
+	open := make([]int64, len(counts))
+	for i := range counts {
+		open[i] = script.Num(counts[i])
+	}
+	return open, nil
+}
+
+// oldestDue is the earliest due moment in lanes' due sets and ready lists.
+func (s *Counts) oldestDue(ctx context.Context, lanes []string) (time.Time, error) {
+	var oldest int64
+	earlier := func(ms int64) {
+		if oldest == 0 || ms < oldest {
+			oldest = ms
+		}
+	}
+	pipe := s.Client.Pipeline()
+	var dues []*redis.ZSliceCmd
+	var heads []*redis.StringCmd
+	for _, lane := range lanes {
+		if _, n, ok := strings.Cut(lane, "\x00"); ok {
+			dues = append(dues, pipe.ZRangeWithScores(ctx, s.Keys.Due(n), 0, 0))
+			heads = append(heads, pipe.LIndex(ctx, s.Keys.Ready(n), 0))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !connect.IsNil(err) {
+		return time.Time{}, connect.MapError(ctx, err)
+	}
+	for _, due := range dues {
+		for _, z := range due.Val() {
+			earlier(int64(z.Score))
+		}
+	}
+	var members []any
+	for _, head := range heads {
+		if head.Val() != "" {
+			members = append(members, head.Val())
+		}
+	}
+	err := s.EachJob(ctx, members, func(_ int, _ int64, record, run, _ string) error {
+		if record == "" {
+			return nil
+		}
+		rec, err := layout.DecodeRecord(record, job.Queue{}, true)
+		if err != nil {
+			return fmt.Errorf("read a job: %w", err)
+		}
+		r, err := layout.ParseRun(run, rec)
+		earlier(r.Due)
+		return err
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return layout.Time(oldest), nil
+}
+
+// LaneStats counts the members of lanes' sets, leaving out lanes without unfinished jobs.
+func (s *Counts) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+	from := "-"
+	if after != "" {
+		from = "(" + after + "\x01"
+	}
+	var rows []store.LaneStats
+	for len(rows) < limit {
+		lanes, err := s.Client.ZRangeByLex(ctx, s.Keys.Lanes(layout.TopicName(namespace, topic)),
+			&redis.ZRangeBy{Min: from, Max: "+", Count: oldestLanes}).Result()
+		if err != nil {
+			return nil, fmt.Errorf("lanes: %w", connect.MapError(ctx, err))
+		}
+		part, err := s.lanes(ctx, s.Keys.Topic(namespace, topic).Stats, lanes)
+		if err != nil {
+			return nil, fmt.Errorf("lanes: %w", err)
+		}
+		rows = append(rows, part...)
+		if len(lanes) < oldestLanes {
+			break
+		}
+		from = "(" + lanes[len(lanes)-1]
+	}
+	return rows[:min(len(rows), max(limit, 0))], nil
+}
+
+func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]store.LaneStats, error) {
+	if len(lanes) == 0 {
+		return nil, nil
+	}
+	pipe := s.Client.Pipeline()
+	counts := make([]*redis.IntCmd, 0, 3*len(lanes))
+	numbers := make([]any, 0, len(lanes))
+	for _, lane := range lanes {
+		_, n, _ := strings.Cut(lane, "\x00")
+		numbers = append(numbers, n)
+		counts = append(counts, pipe.ZCard(ctx, s.Keys.Due(n)), pipe.LLen(ctx, s.Keys.Ready(n)),
+			pipe.ZCard(ctx, s.Keys.Held(n)))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, connect.MapError(ctx, err)
+	}
+	_, due, err := s.dueOf(ctx, stats, lanes)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.Eval(ctx, scriptThrottles, []string{s.Keys.Throttles}, numbers)
+	if err != nil {
+		return nil, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 2 || len(script.List(answer[1])) != len(lanes) {
+		return nil, scriptThrottles.Malformed()
+	}
+	now, gates := script.Num(answer[0]), script.Strs(answer[1])
+	var rows []store.LaneStats
+	for i, lane := range lanes {
+		name, _, _ := strings.Cut(lane, "\x00")
+		isDue := min(due[i], counts[3*i].Val()) // which were read a moment before
+		row := store.LaneStats{
+			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue, Running: counts[3*i+2].Val(),
+		}
+		row.CooldownUntil, row.BreakerOpen = parseThrottle(gates[i], now, row.Running > 0)
+		if row.Scheduled+row.Ready+row.Running > 0 {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// parseThrottle reads of a gate, until when it holds its lane back, zero when it does not, and whether the lane's
+// breaker is open. held says that a job of the lane is.
+func parseThrottle(line string, now int64, held bool) (until time.Time, open bool) {
+	f := strings.Fields(line)
+	if len(f) < 2 {
+		return time.Time{}, false
+	}
+	hold := script.Num(f[0])
+	if hold > now {
+		until = layout.Time(hold)
+	}
+	return until, f[1] == "1" && (held || now <= hold+store.BreakerRetention.Milliseconds())
+}

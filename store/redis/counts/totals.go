@@ -1,0 +1,137 @@
+package counts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+)
+
+// counterFields are the counters of a topic that Totals adds up.
+var counterFields = []string{"reg", "ready", "held", "d", "x", "c"}
+
+// Totals adds up the counters of all topics, and looks at all lanes on the agenda for jobs that are due and in no ready
+// list.
+func (s *Counts) Totals(ctx context.Context, namespace string) (total store.TopicStats, err error) {
+	err = s.RetryStale(func() (err error) {
+		total, err = s.totals(ctx, namespace)
+		return err
+	})
+	if err != nil {
+		return store.TopicStats{}, fmt.Errorf("totals: %w", err)
+	}
+	return total, nil
+}
+
+func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	total := store.TopicStats{Namespace: namespace}
+	// The lanes first: what comes to ready after that is counted there.
+	due, oldest, err := s.dueOnAgenda(ctx, namespace)
+	if err != nil {
+		return total, err
+	}
+	ready := due
+	add := func(names []string) error {
+		pipe := s.Client.Pipeline()
+		parts := make([]*redis.SliceCmd, len(names))
+		for i, name := range names {
+			parts[i] = pipe.HMGet(ctx, s.Keys.Tag+"stats:"+name, counterFields...)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return connect.MapError(ctx, err)
+		}
+		for _, part := range parts {
+			c := script.Strs(part.Val())
+			total.Registered += script.Num(c[0])
+			ready += script.Num(c[1])
+			total.Running += script.Num(c[2])
+			total.Delivered += script.Num(c[3])
+			total.Dead += script.Num(c[4])
+			total.Cancelled += script.Num(c[5])
+		}
+		counts, err := s.openLanes(ctx, names)
+		for _, n := range counts {
+			total.OpenBreakers += n
+		}
+		return err
+	}
+	if err := s.eachTopics(ctx, namespace, add); err != nil {
+		return total, err
+	}
+	if err := add([]string{layout.TopicName(namespace, layout.ForgottenTopic)}); err != nil {
+		return total, err
+	}
+	waiting := max(0, total.Registered-total.Running-total.Delivered-total.Dead-total.Cancelled)
+	total.Ready = min(ready, waiting)
+	total.Scheduled = waiting - total.Ready
+	if waiting > 0 {
+		total.OldestDue = oldest
+	}
+	return total, nil
+}
+
+// dueOnAgenda counts the jobs of all lanes that are due and in no ready list, and finds the first due moment of all. After
+// a step of the clock lanes may be on the stale agenda, or on both.
+func (s *Counts) dueOnAgenda(ctx context.Context, namespace string) (due int64, oldest time.Time, err error) {
+	stale := map[string]bool{}
+	for _, agenda := range []string{s.Keys.StaleAgenda, s.Keys.Agenda} {
+		for from := int64(0); ; from += oldestLanes {
+			numbers, err := s.Client.ZRange(ctx, agenda, from, from+oldestLanes-1).Result()
+			if err != nil {
+				return 0, oldest, connect.MapError(ctx, err)
+			}
+			last := len(numbers) < oldestLanes
+			numbers = slices.DeleteFunc(numbers, func(n string) bool { return stale[n] })
+			n, first, err := s.dueOfQueues(ctx, namespace, numbers)
+			if err != nil {
+				return 0, oldest, err
+			}
+			due += n
+			if oldest.IsZero() || !first.IsZero() && first.Before(oldest) {
+				oldest = first
+			}
+			if agenda != s.Keys.Agenda {
+				for _, n := range numbers {
+					stale[n] = true
+				}
+			}
+			if last {
+				break
+			}
+		}
+	}
+	return due, oldest, nil
+}
+
+// dueOfQueues is dueOnAgenda of the queues of a namespace among those given by number.
+func (s *Counts) dueOfQueues(ctx context.Context, namespace string, numbers []string) (due int64, oldest time.Time, err error) {
+	queues, err := s.PeekByNumber(ctx, numbers)
+	if err != nil {
+		return 0, oldest, err
+	}
+	lanes := make([]string, 0, len(queues))
+	for _, q := range queues {
+		if q.Namespace == namespace {
+			lanes = append(lanes, q.Lane+"\x00"+q.Number)
+		}
+	}
+	if len(lanes) == 0 {
+		return 0, oldest, nil
+	}
+	_, counts, err := s.dueOf(ctx, s.Keys.Topic(namespace, "").Stats, lanes)
+	if err != nil {
+		return 0, oldest, err
+	}
+	for _, n := range counts {
+		due += n
+	}
+	oldest, err = s.oldestDue(ctx, lanes)
+	return due, oldest, err
+}

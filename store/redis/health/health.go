@@ -1,0 +1,224 @@
+// Package health checks, every few seconds, whether Redis still has a store's data and is configured to keep them. What Open refuses
+// can also happen while a process runs: another maxmemory-policy, an emptied database, data laid out anew.
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+const (
+	// checkEvery is the pause between two checks.
+	checkEvery = 5 * time.Second
+	// checkTimeout bounds a check.
+	checkTimeout = 2 * time.Second
+	// EmptiedFor is how long a process is not ready after its store was emptied.
+	EmptiedFor = time.Minute
+)
+
+// A Monitor checks the servers and the data of one store. It is safe for concurrent use.
+type Monitor struct {
+	Now func() time.Time // the clock; default: time.Now
+
+	client *connect.Client
+	log    *slog.Logger
+	prefix string
+	shards []*shard.Shard
+
+	mu      sync.Mutex
+	next    time.Time         // the next check
+	id      string            // of the data, in <prefix>:meta; empty: not known
+	runs    map[string]string // servers' run ids by address
+	filled  map[int]bool      // shards that had data
+	evicts  string            // the maxmemory-policy of a server that may evict keys; empty: none
+	emptied time.Time         // when data were last found missing
+	foreign string            // the layout of the data if another process created them anew with a different one
+	found   int               // how often data were found missing since Take
+}
+
+// New returns the monitor of an open store.
+func New(client *connect.Client, log *slog.Logger, prefix string, shards []*shard.Shard) *Monitor {
+	return &Monitor{Now: time.Now, client: client, log: log, prefix: prefix, shards: shards, filled: make(map[int]bool)}
+}
+
+// Check checks servers and data if the last check was 5 s ago. Failures are logged, and the check is repeated the next time.
+func (h *Monitor) Check(ctx context.Context) {
+	h.mu.Lock()
+	due := !h.Now().Before(h.next)
+	if due {
+		h.next = h.Now().Add(checkEvery)
+	}
+	h.mu.Unlock()
+	if !due {
+		return
+	}
+	ctx, cancel := connect.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	if err := errors.Join(h.checkServers(ctx), h.checkData(ctx)); err != nil {
+		h.log.DebugContext(ctx, "reading redis's configuration failed, retrying", "err", err)
+	}
+}
+
+// checkServers reads the servers' run ids and eviction policies.
+func (h *Monitor) checkServers(ctx context.Context) error {
+	found, err := h.client.Servers(ctx)
+	evicts := found.EvictionPolicy
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.runs = found.RunIDs // also when some servers failed
+	if err != nil {
+		return fmt.Errorf("ask redis who it is: %w", err)
+	}
+	if evicts != "" && h.evicts == "" {
+		h.log.ErrorContext(ctx, "redis may evict jobs, refusing registrations until maxmemory-policy is noeviction",
+			"maxmemory_policy", evicts)
+	}
+	h.evicts = evicts
+	return nil
+}
+
+// RunID returns the run id of the server that serves a shard; empty when it is not known.
+func (h *Monitor) RunID(ctx context.Context, sh *shard.Shard) string {
+	address, err := h.client.NodeAddress(ctx, sh.Keys.Jobs)
+	if err != nil {
+		return ""
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.runs[address]
+}
+
+// checkData checks that the data are still there, and the ones that were opened.
+func (h *Monitor) checkData(ctx context.Context) error {
+	values, err := h.client.HMGet(ctx, layout.MetaKey(h.prefix), "version", "shards", "id").Result()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", layout.MetaKey(h.prefix), connect.MapError(ctx, err))
+	}
+	found := script.Strs(values)
+	gone, err := h.emptiedShards(ctx)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	known := h.id
+	h.mu.Unlock()
+	missing := found[0] == "" || found[1] == ""
+	if missing || known != "" && found[2] != "" && found[2] != known || len(gone) > 0 {
+		h.log.ErrorContext(ctx, "redis was emptied while in use: jobs, policies, pauses and lane settings are lost; accepting new jobs, policies must be put again",
+			"prefix", h.prefix, "shards", gone)
+		h.mu.Lock()
+		h.emptied, h.found = h.Now(), h.found+1
+		h.mu.Unlock()
+		for _, sh := range h.shards {
+			sh.ForgetQueues()
+		}
+	}
+	if missing || found[2] == "" {
+		if found, err = h.writeMeta(ctx); err != nil {
+			return err
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.id = found[2]
+	foreign := ""
+	if script.Num(found[0]) != layout.Version || script.Num(found[1]) != int64(len(h.shards)) {
+		foreign = found[1] + " shards, version " + found[0]
+	}
+	if foreign != "" && h.foreign == "" {
+		h.log.ErrorContext(ctx, "data were created anew by another process, refusing registrations until this process is restarted",
+			"prefix", h.prefix, "now", foreign, "opened_with_shards", len(h.shards))
+	}
+	h.foreign = foreign
+	return nil
+}
+
+// writeMeta writes the missing fields of <prefix>:meta and reads it. Data without an id get one, so that data that were deleted and
+// created again have another.
+func (h *Monitor) writeMeta(ctx context.Context) ([]string, error) {
+	key := layout.MetaKey(h.prefix)
+	pipe := h.client.Pipeline()
+	pipe.HSetNX(ctx, key, "version", layout.Version)
+	pipe.HSetNX(ctx, key, "shards", len(h.shards))
+	pipe.HSetNX(ctx, key, "id", string(store.NewToken()))
+	read := pipe.HMGet(ctx, key, "version", "shards", "id")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("write %s: %w", key, connect.MapError(ctx, err))
+	}
+	return script.Strs(read.Val()), nil
+}
+
+// emptiedShards returns the shards that had data and have none. On a cluster each server may be emptied on its own.
+func (h *Monitor) emptiedShards(ctx context.Context) ([]int, error) {
+	pipe := h.client.Pipeline()
+	there := make([]*redis.IntCmd, len(h.shards))
+	for i, sh := range h.shards {
+		there[i] = pipe.Exists(ctx, sh.Keys.Names, sh.Keys.Last, sh.Keys.Checked)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("look for the shards: %w", connect.MapError(ctx, err))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var gone []int
+	for i := range h.shards {
+		if there[i].Val() == 0 && h.filled[i] {
+			gone = append(gone, i)
+		}
+		h.filled[i] = there[i].Val() > 0
+	}
+	return gone, nil
+}
+
+// CheckInsert returns an error if jobs must not be registered: the layout changed, or servers may evict.
+func (h *Monitor) CheckInsert() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.foreign != "":
+		return &store.UnavailableError{RetryAfter: checkEvery, Reason: "the data in redis were laid out anew (" + h.foreign +
+			", not " + strconv.Itoa(len(h.shards)) + "): restart this process"}
+	case h.evicts != "":
+		return &store.UnavailableError{RetryAfter: checkEvery, Reason: "redis may evict jobs (maxmemory-policy " + h.evicts +
+			"): set it to noeviction"}
+	}
+	return nil
+}
+
+// CheckReady returns an error if the process must not get work: like CheckInsert, and for a minute after data were lost.
+func (h *Monitor) CheckReady() error {
+	if err := h.CheckInsert(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if left := EmptiedFor - h.Now().Sub(h.emptied); !h.emptied.IsZero() && left > 0 {
+		return &store.UnavailableError{RetryAfter: left, Reason: "redis was emptied while in use: jobs and policies are gone, put the policies anew"}
+	}
+	return nil
+}
+
+// TakeRepairs returns how often data were found missing since the last call.
+func (h *Monitor) TakeRepairs() map[store.RepairKind]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.found
+	h.found = 0
+	if n == 0 {
+		return nil
+	}
+	return map[store.RepairKind]int{store.RepairEmptied: n}
+}

@@ -1,0 +1,112 @@
+package jobs
+
+import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+)
+
+// A place is a position in a list: a lane (empty for ended jobs, which are listed by topic), a score in ms, and a job.
+type place struct {
+	lane   string // "<lane>\x00<number>", as in Keys.Lanes
+	score  string
+	jobKey string
+}
+
+func (p place) cursor() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(p.lane + "\n" + p.score + "\n" + p.jobKey))
+}
+
+func parsePlace(cursor string) (place, error) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	parts := strings.Split(string(text), "\n")
+	if err != nil || len(parts) != 3 {
+		return place{}, store.ErrCursor
+	}
+	if parts[1] != "" {
+		if _, err := strconv.ParseInt(parts[1], 10, 64); err != nil {
+			return place{}, store.ErrCursor
+		}
+	}
+	return place{parts[0], parts[1], parts[2]}, nil
+}
+
+// A listedJob is a job without its body, and its place.
+type listedJob struct {
+	place
+	due int64
+	job job.Job
+}
+
+// readPage reads up to most jobs of a sorted set after a place, fewer if they are large. It returns the place up to which it read,
+// and whether there may be more.
+func (s *Jobs) readPage(ctx context.Context, key, least, greatest string, most int, from place) (jobs []listedJob, to place, more bool, err error) {
+	reply, err := s.Eval(ctx, scriptPage, []string{s.Keys.Jobs, s.Keys.Runs, key, s.Keys.Names}, []any{least, greatest, most, from.score, from.jobKey})
+	if err != nil {
+		return nil, from, false, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 6 {
+		return nil, from, false, scriptPage.Malformed()
+	}
+	now, found := script.Num(answer[0]), script.Strs(answer[1])
+	records, runs, names := script.Strs(answer[2]), script.Strs(answer[3]), script.Strs(answer[4])
+	if len(found) != 2*len(records) || len(records) != len(runs) || len(records) != len(names) {
+		return nil, from, false, scriptPage.Malformed()
+	}
+	jobs = make([]listedJob, 0, len(records))
+	for i := range records {
+		from.score, from.jobKey = strconv.FormatInt(script.Num(found[2*i+1]), 10), found[2*i]
+		if records[i] == "" {
+			continue
+		}
+		j, err := s.parse(from.jobKey, records[i], runs[i], names[i], now)
+		if err != nil {
+			return nil, from, false, err
+		}
+		j.place = from
+		jobs = append(jobs, j)
+	}
+	return jobs, from, script.Num(answer[5]) != 0, nil
+}
+
+// readLaneJobs reads jobs of a lane, in the order of their due times.
+func (s *Jobs) readLaneJobs(ctx context.Context, jobKeys []string, lane string) ([]listedJob, error) {
+	args := make([]any, len(jobKeys))
+	for i, key := range jobKeys {
+		args[i] = key
+	}
+	all := make([]listedJob, 0, len(jobKeys))
+	err := s.EachJob(ctx, args, func(i int, now int64, record, run, queue string) error {
+		if record == "" {
+			return nil
+		}
+		j, err := s.parse(jobKeys[i], record, run, queue, now)
+		if err != nil {
+			return err
+		}
+		j.place = place{lane: lane, score: strconv.FormatInt(j.due, 10), jobKey: jobKeys[i]}
+		all = append(all, j)
+		return nil
+	})
+	return all, err
+}
+
+// parse parses a job without its body.
+func (s *Jobs) parse(jobKey, record, run, queue string, now int64) (listedJob, error) {
+	q, err := s.QueueOf(record, queue)
+	if err != nil {
+		return listedJob{}, err
+	}
+	stored, err := layout.ParseJob(jobKey, record, run, true, q.Queue)
+	if err != nil {
+		return listedJob{}, err
+	}
+	return listedJob{due: stored.Run.Due, job: stored.Job(now)}, nil
+}

@@ -1,0 +1,212 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// changeTries bounds how often a change is made anew because the job changed between reading and writing.
+const changeTries = 16
+
+var errAgain = errors.New("redis: the job changed meanwhile")
+
+// storedJob is a job as it was read, with what a change needs.
+type storedJob struct {
+	layout.StoredJob
+	queue *layout.Queue
+	now   int64
+	tries string
+}
+
+// read reads a job's record, run and attempts at once. ErrNotFound. replyKey is the key of the change for which the job is
+// read: when the change has ended and removed the job, its reply holds it.
+func (s *Jobs) read(ctx context.Context, ref job.Ref, replyKey string) (*storedJob, error) {
+	c := s.NewCall(scriptGet, replyKey, nil, nil, 1)
+	c.Add(layout.JobKey(ref))
+	reply, err := s.Run(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 6 {
+		return nil, scriptGet.Malformed()
+	}
+	key, rec, line := layout.JobKey(ref), script.Str(answer[1]), script.Str(answer[2])
+	if rec == "" {
+		line, rec, _ = strings.Cut(script.Str(answer[4]), "\n")
+	}
+	if rec == "" {
+		return nil, store.ErrNotFound
+	}
+	q, err := s.QueueOf(rec, script.Str(answer[5]))
+	if err != nil {
+		return nil, fmt.Errorf("read job %s: %w", key, err)
+	}
+	stored, err := layout.ParseJob(key, rec, line, false, q.Queue)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the job
+	}
+	return &storedJob{StoredJob: stored, queue: q, now: script.Num(answer[0]), tries: script.Str(answer[3])}, nil
+}
+
+// Get reads a job with its record.
+func (s *Jobs) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	var found job.Job
+	err := s.RetryStale(func() error {
+		st, err := s.read(ctx, ref, s.Keys.Reply("", ""))
+		if err != nil {
+			return err
+		}
+		found = st.Job(st.now)
+		found.History, err = layout.ParseAttempts(st.tries)
+		return err
+	})
+	if err != nil {
+		return job.Job{}, fmt.Errorf("get: %w", err)
+	}
+	return found, nil
+}
+
+// Known looks among jobs and remembered ids.
+func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+	shard.CheckBatchSize(len(refs))
+	c := s.NewCall(scriptKnown, s.Keys.Reply("", ""), nil, nil, len(refs))
+	for _, ref := range refs {
+		c.Add(layout.JobKey(ref))
+	}
+	reply, err := s.Run(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("look for ids: %w", err)
+	}
+	answer := script.Str(reply)
+	if len(answer) != len(refs) {
+		return nil, scriptKnown.Malformed()
+	}
+	known := make([]bool, len(refs))
+	for i := range known {
+		known[i] = answer[i] == '1'
+	}
+	return known, nil
+}
+
+// change reads a job, makes the call that prepare makes of it, and does so again when the job changed in between.
+// kind names the method under the token.
+func (s *Jobs) change(ctx context.Context, token store.Token, kind string, ref job.Ref, prepare func(st *storedJob, replyKey string) (*script.Call, error)) (job.Job, error) {
+	replyKey := s.Keys.Reply(string(token), kind)
+	for range changeTries {
+		var changed job.Job
+		err := s.RetryStale(func() error {
+			st, err := s.read(ctx, ref, replyKey)
+			if err != nil {
+				return err
+			}
+			c, err := prepare(st, replyKey)
+			if err != nil {
+				return err
+			}
+			reply, reached, err := s.RunDurably(ctx, c)
+			if err != nil {
+				return err
+			}
+			changed, err = s.changed(st, reply)
+			changed.Durability = reached
+			return err
+		})
+		if !errors.Is(err, errAgain) {
+			return changed, err
+		}
+	}
+	return job.Job{}, &store.UnavailableError{Reason: "redis: too many concurrent updates of the job", Err: errAgain}
+}
+
+// changed reads the answer of cancel and replace.
+func (s *Jobs) changed(st *storedJob, reply any) (job.Job, error) {
+	answer := script.List(reply)
+	code := ""
+	if len(answer) > 0 {
+		code = script.Str(answer[0])
+	}
+	switch code {
+	case "none":
+		return job.Job{}, store.ErrNotFound
+	case "version":
+		return job.Job{}, store.ErrVersion
+	case "expired":
+		return job.Job{}, store.ErrExpired
+	case "again":
+		return job.Job{}, errAgain
+	case "ok", "state":
+	default:
+		return job.Job{}, errors.New("redis: unknown reply to a change")
+	}
+	if len(answer) != 4 {
+		return job.Job{}, scriptReplace.Malformed()
+	}
+	if code == "state" {
+		r, err := layout.ParseRun(script.Str(answer[3]), st.Record)
+		if err != nil {
+			return job.Job{}, err
+		}
+		return job.Job{}, &store.StateError{State: r.JobState(script.Num(answer[1]))}
+	}
+	changed, err := layout.ParseJob(st.Key, script.Str(answer[2]), script.Str(answer[3]), false, st.queue.Queue)
+	if err != nil {
+		return job.Job{}, err //nolint:wrapcheck // it names the job
+	}
+	return changed.Job(script.Num(answer[1])), nil
+}
+
+// Cancel ends a job, or marks it while it is held.
+func (s *Jobs) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+	j, err := s.change(ctx, token, "x", ref, func(st *storedJob, replyKey string) (*script.Call, error) {
+		c := s.NewCall(scriptCancel, replyKey, []*layout.Queue{st.queue}, nil, 1)
+		c.Add(st.Key)
+		return c, nil
+	})
+	if err != nil {
+		return job.Job{}, fmt.Errorf("cancel: %w", err)
+	}
+	return j, nil
+}
+
+// Replace changes a job that nobody holds.
+func (s *Jobs) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+	due, moves := "", 0
+	if replacement.Due != nil {
+		due = layout.FormatDue(replacement.Due.In, replacement.Due.At)
+	}
+	if replacement.MovesTime() {
+		moves = 1
+	}
+	j, err := s.change(ctx, token, "e", ref, func(st *storedJob, replyKey string) (*script.Call, error) {
+		expiry := ""
+		switch {
+		case replacement.Expiry != nil:
+			expiry = layout.FormatExpiry(replacement.Expiry.In, replacement.Expiry.At)
+		case st.Record.Expires != 0:
+			expiry = "@" + strconv.FormatInt(st.Record.Expires, 10)
+		}
+		replaced := *st.Record
+		replacement.Apply(&replaced.Spec)
+		head, rest, err := replaced.Encode(st.queue.Number)
+		if err != nil {
+			return nil, err
+		}
+		c := s.NewCall(scriptReplace, replyKey, []*layout.Queue{st.queue}, nil, 9)
+		c.Add(st.Key, st.Run.Version, replacement.IfVersion, due, expiry, head, rest, string(replacement.Kind), moves)
+		return c, nil
+	})
+	if err != nil {
+		return job.Job{}, fmt.Errorf("replace: %w", err)
+	}
+	return j, nil
+}

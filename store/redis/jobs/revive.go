@@ -1,0 +1,210 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+const (
+	// reviveAnswer bounds the records that a revival answers whole, in bytes: beyond it, jobs come without their body.
+	reviveAnswer = 8 << 20
+	// reviveMemory bounds those that are kept for a repeat of the call; the others are answered again as they are then.
+	reviveMemory = 256 << 10
+)
+
+// Revive sends ended jobs on another round in one script.
+func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	shard.CheckBatchSize(len(items))
+	if len(items) == 0 {
+		return nil, ctx.Err()
+	}
+	refs := make([]job.Ref, len(items))
+	for i := range items {
+		refs[i] = items[i].Ref
+	}
+	var results []store.ReviveResult
+	err := s.batch(ctx, refs, func(queues []*layout.Queue, position []int) error {
+		c := s.NewCall(scriptRevive, s.Keys.Reply(string(token), "v"), queues, nil, 2+6*len(items))
+		c.Add(reviveAnswer, reviveMemory)
+		for i := range items {
+			item := &items[i]
+			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), urlField(queues, position[i], item.URL), layout.FormatState(item.From),
+				layout.FormatExpiry(item.ExpiresIn, time.Time{}))
+		}
+		reply, reached, err := s.RunDurably(ctx, c)
+		if err != nil {
+			return err
+		}
+		results, err = s.revived(items, reply)
+		for i := range results {
+			if results[i].Err == nil {
+				results[i].Job.Durability = reached
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("revive: %w", err)
+	}
+	return results, nil
+}
+
+// urlField encodes the new URL of a job of a queue, empty when it stays.
+func urlField(queues []*layout.Queue, position int, url string) []byte {
+	if url == "" || position == 0 {
+		return nil
+	}
+	return codec.AppendURL(nil, queues[position-1].Lane, url)
+}
+
+// revived reads the script's answer.
+func (s *Jobs) revived(items []store.Revival, reply any) ([]store.ReviveResult, error) {
+	answer := script.List(reply)
+	if script.Str(reply) == "again" {
+		return nil, errAgain
+	}
+	if len(answer) != 1+len(items) {
+		return nil, scriptRevive.Malformed()
+	}
+	now := script.Num(answer[0])
+	results := make([]store.ReviveResult, len(items))
+	for i := range items {
+		one := script.Strs(answer[1+i])
+		if len(one) != 4 {
+			return nil, scriptRevive.Malformed()
+		}
+		code, line, rec, name := one[0], one[1], one[2], one[3]
+		switch code {
+		case "none":
+			results[i].Err = store.ErrNotFound
+		case "expired":
+			results[i].Err = store.ErrExpired
+		case "state":
+			r, err := layout.ParseRun(line, nil)
+			if err != nil {
+				return nil, err
+			}
+			results[i].Err = &store.StateError{State: r.JobState(now)}
+		case "ok", "bare":
+			q, err := s.QueueOf(rec, name)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := layout.ParseJob(layout.JobKey(items[i].Ref), rec, line, code == "bare", q.Queue)
+			if results[i].Err = err; err == nil {
+				results[i].Job = stored.Job(now)
+			}
+		default:
+			results[i].Err = fmt.Errorf("read job %s: %w", layout.JobKey(items[i].Ref), layout.ErrRecord)
+		}
+	}
+	return results, nil
+}
+
+// Purge removes dead jobs in one script.
+func (s *Jobs) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+	shard.CheckBatchSize(len(refs))
+	if len(refs) == 0 {
+		return nil, ctx.Err()
+	}
+	errs := make([]error, len(refs))
+	err := s.batch(ctx, refs, func(queues []*layout.Queue, position []int) error {
+		c := s.NewCall(scriptPurge, s.Keys.Reply(string(token), "g"), queues, nil, 2*len(refs))
+		for i, ref := range refs {
+			c.Add(position[i], layout.JobKey(ref))
+		}
+		reply, err := s.Run(ctx, c)
+		if err != nil {
+			return err
+		}
+		answer := script.Str(reply)
+		switch {
+		case answer == "again":
+			return errAgain
+		case len(answer) != len(refs):
+			return scriptPurge.Malformed()
+		}
+		for i := range errs {
+			errs[i] = purged(answer[i])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("purge: %w", err)
+	}
+	return errs, nil
+}
+
+// purged reads what became of one job.
+func purged(code byte) error {
+	switch code {
+	case '1':
+		return nil
+	case 'd':
+		return &store.StateError{State: job.Delivered}
+	case 'c':
+		return &store.StateError{State: job.Cancelled}
+	case 'h':
+		return &store.StateError{State: job.Running}
+	case 'y':
+		return &store.StateError{State: job.Ready}
+	case 'w':
+		return &store.StateError{State: job.Scheduled}
+	default:
+		return store.ErrNotFound
+	}
+}
+
+// batch finds the queues of jobs and makes a call with them and each job's position among them, from 1 (0: there is no
+// such job); and does so again when the call answers errAgain, since a job is of another queue by now.
+func (s *Jobs) batch(ctx context.Context, refs []job.Ref, do func(queues []*layout.Queue, position []int) error) error {
+	for range changeTries {
+		err := s.RetryStale(func() error {
+			queues, position, err := s.queuesOfJobs(ctx, refs)
+			if err != nil {
+				return err
+			}
+			return do(queues, position)
+		})
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+	return &store.UnavailableError{Reason: "redis: too many concurrent updates of the jobs", Err: errAgain}
+}
+
+// queuesOfJobs reads the jobs' records for it.
+func (s *Jobs) queuesOfJobs(ctx context.Context, refs []job.Ref) (queues []*layout.Queue, position []int, err error) {
+	at := map[*layout.Queue]int{}
+	position = make([]int, 0, len(refs))
+	members := make([]any, len(refs))
+	for i, ref := range refs {
+		members[i] = layout.JobKey(ref)
+	}
+	err = s.EachJob(ctx, members, func(_ int, _ int64, rec, _, name string) error {
+		if _, ok := layout.QueueNumber(rec); !ok {
+			position = append(position, 0) // there is none, or none that can be read
+			return nil
+		}
+		q, err := s.QueueOf(rec, name)
+		if err != nil {
+			return err
+		}
+		if at[q] == 0 {
+			queues = append(queues, q)
+			at[q] = len(queues)
+		}
+		position = append(position, at[q])
+		return nil
+	})
+	return queues, position, err
+}

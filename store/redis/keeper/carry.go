@@ -1,0 +1,223 @@
+package keeper
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// A round's bounds where it names none.
+const (
+	DefaultQueues = 128
+	defaultJobs   = 1024
+	// MaxMoves bounds jobs and ready whatever a round names: one command's arguments must fit Lua's stack.
+	MaxMoves = 4096
+	// recheckQueues is how many of a topic's queues are looked at again in one round after its policy changed.
+	recheckQueues = 128
+)
+
+// Carry reads the agenda's head, and moves what its queues have in one script. When there is nothing to do the first
+// is all.
+func (s *Keeper) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	round.Queues = min(cmp.Or(max(round.Queues, 0), DefaultQueues), 4*store.MaxBatch)
+	round.Jobs = min(cmp.Or(max(round.Jobs, 0), defaultJobs), MaxMoves)
+	round.Ready = min(cmp.Or(max(round.Ready, 0), layout.MaxReady), MaxMoves)
+	round.SkipOutbox, round.OutboxBytes = max(round.SkipOutbox, 0), cmp.Or(max(round.OutboxBytes, 0), store.OutboxBytes)
+	var carried store.CarryResult
+	err := s.RetryStale(func() (err error) {
+		carried, err = s.carry(ctx, token, round)
+		return err
+	})
+	if err != nil {
+		return store.CarryResult{}, fmt.Errorf("carry: %w", err)
+	}
+	carried.ClockStep = s.clock.report()
+	return carried, nil
+}
+
+func (s *Keeper) carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	replyKey := s.Keys.Reply(string(token), "y")
+	agenda, r, err := s.agenda(ctx, replyKey, &round)
+	if err != nil {
+		return store.CarryResult{}, err
+	}
+	now, first, outbox, redo, numbers := script.Num(agenda[0]), script.Str(agenda[1]), script.Num(agenda[2]), script.Str(agenda[3]), script.Strs(agenda[4])
+	clock, err := s.followClock(ctx, r, clockAnswer{
+		noted: script.Num(agenda[6]), by: script.Str(agenda[7]), epoch: script.Str(agenda[8]), stale: script.Strs(agenda[9]),
+	})
+	if err != nil {
+		return store.CarryResult{}, err
+	}
+	if clock == clockStepped {
+		numbers, redo = nil, "" // they come again when they are rescored
+	}
+	// Deadlines that are still to be moved end no lease.
+	round.KeepLeases = round.KeepLeases || clock.pending()
+	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && redo == "" && len(round.Relayed) == 0 && script.Num(agenda[5]) == 0
+	if idle && clock == clockSteady {
+		return store.CarryResult{Now: layout.Time(now), Next: untilHead(now, first)}, nil
+	}
+	done, rest, again, err := s.queuesToRecheck(ctx, redo)
+	if err != nil {
+		return store.CarryResult{}, err
+	}
+	queues, unknown, err := s.FindByNumber(ctx, numbers)
+	if err != nil {
+		return store.CarryResult{}, err
+	}
+	queues = shard.Distinct(append(queues, again...))
+
+	c := s.NewCall(scriptCarry, replyKey, queues, nil, 9+len(unknown)+len(round.Relayed))
+	c.Add(round.Jobs, round.Ready, leaseBound(&round), store.MaxBatch, done, rest, round.SkipOutbox, round.OutboxBytes, len(unknown))
+	for _, number := range unknown {
+		c.Add(number)
+	}
+	for _, ref := range round.Relayed {
+		c.Add(layout.JobKey(ref))
+	}
+	reply, err := s.Run(ctx, c)
+	if err != nil {
+		return store.CarryResult{}, err
+	}
+	carried, err := s.readCarried(ctx, &round, reply)
+	if clock.pending() {
+		carried.Next = 0
+	}
+	return carried, err
+}
+
+// agenda reads what there is to look at, and Redis's clock.
+func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.CarryOptions) ([]any, reading, error) {
+	look := s.NewCall(scriptAgenda, replyKey, nil, nil, 3)
+	look.Keys = append(look.Keys, s.Keys.Clock, s.Keys.StaleAgenda, s.Keys.StaleThrottles)
+	lapses, me := 1, ""
+	if round.KeepLeases {
+		lapses = 0
+	}
+	began := s.process.elapsed()
+	if s.clock.notes(began) {
+		me = s.process.id
+	}
+	look.Add(round.Queues, lapses, me)
+	reply, err := s.Run(ctx, look)
+	if err != nil {
+		return nil, reading{}, err
+	}
+	agenda := script.List(reply)
+	if len(agenda) != 10 {
+		return nil, reading{}, scriptAgenda.Malformed()
+	}
+	if me != "" {
+		s.clock.wrote(began)
+	}
+	return agenda, reading{now: script.Num(agenda[0]), began: began, ended: s.process.elapsed()}, nil
+}
+
+// untilHead is the time until the agenda's head; negative when nothing has a moment.
+func untilHead(now int64, first string) time.Duration {
+	if first == "" || script.Num(first) >= layout.Never {
+		return -1
+	}
+	return time.Duration(max(0, script.Num(first)-now)) * time.Millisecond
+}
+
+// leaseBound is the latest deadline that may lapse, as carry.lua reads it.
+func leaseBound(round *store.CarryOptions) string {
+	switch {
+	case round.KeepLeases:
+		return "-1"
+	case !round.ExpireLeasesBefore.IsZero():
+		return strconv.FormatInt(max(0, round.ExpireLeasesBefore.UnixMilli()), 10)
+	default:
+		return ""
+	}
+}
+
+// readCarried reads the script's answer. An outbox entry that cannot be read stays where it is, so that it stops no
+// other, and is not counted in what is left to do.
+func (s *Keeper) readCarried(ctx context.Context, round *store.CarryOptions, reply any) (store.CarryResult, error) {
+	answer := script.List(reply)
+	if len(answer) != 6 {
+		return store.CarryResult{}, scriptCarry.Malformed()
+	}
+	carried := store.CarryResult{
+		Now: layout.Time(script.Num(answer[0])), Moved: int(script.Num(answer[1])), ExpiredLeases: int(script.Num(answer[2])), Next: -1,
+	}
+	if next := script.Num(answer[3]); next >= 0 {
+		carried.Next = time.Duration(next) * time.Millisecond
+	}
+	parcels := script.Strs(answer[4])
+	carried.OutboxRead = len(parcels) / 2
+	for i := 1; i < len(parcels); i += 2 {
+		e, err := store.DecodeNewJob([]byte(parcels[i]))
+		if err != nil {
+			if s.isFirstFailure(parcels[i-1]) {
+				s.Log.ErrorContext(ctx, "outbox entry not readable, skipping it", "job", parcels[i-1], "err", err)
+			}
+			continue
+		}
+		carried.Outbox = append(carried.Outbox, e)
+	}
+	if script.Num(answer[5]) > int64(round.SkipOutbox+carried.OutboxRead) {
+		carried.Next = 0
+	}
+	return carried, nil
+}
+
+// queuesToRecheck reads which queues of a topic are to be looked at again because its policy changed: a chunk a round. A member of
+// redo is the topic's name and, after a zero byte, the lane to go on after. done is the member, rest its successor.
+func (s *Keeper) queuesToRecheck(ctx context.Context, head string) (done, rest string, queues []*layout.Queue, err error) {
+	name, after, ok := strings.Cut(head, "\x00")
+	if !ok {
+		return head, "", nil, nil
+	}
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	lanes, err := s.Client.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: recheckQueues}).Result()
+	if err != nil {
+		return "", "", nil, connect.MapError(ctx, err)
+	}
+	numbers := make([]string, 0, len(lanes))
+	for _, lane := range lanes {
+		if _, n, ok := strings.Cut(lane, "\x00"); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	if queues, _, err = s.FindByNumber(ctx, numbers); err != nil {
+		return "", "", nil, err
+	}
+	if len(lanes) == recheckQueues {
+		rest = name + "\x00" + lanes[len(lanes)-1]
+	}
+	return head, rest, queues, nil
+}
+
+// maxLogged bounds the unreadable outbox entries that a process remembers to have logged; beyond it, it begins again.
+const maxLogged = 1000
+
+// isFirstFailure reports whether an outbox entry was not found unreadable before: it is read in every round.
+func (s *Keeper) isFirstFailure(jobKey string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unreadable[jobKey] {
+		return false
+	}
+	if s.unreadable == nil || len(s.unreadable) >= maxLogged {
+		s.unreadable = map[string]bool{}
+	}
+	s.unreadable[jobKey] = true
+	return true
+}

@@ -1,0 +1,154 @@
+package keeper
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store/redis/layout"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/script"
+)
+
+const (
+	// ForgetLanes is how many lanes of a topic one look for unused ones takes.
+	ForgetLanes = 256
+	// forgetTurns is in how many turns of Sweep over all topics one looks for unused lanes. Where a Sweep sees all topics at
+	// once every one does.
+	forgetTurns = 6
+)
+
+// An idleTopic is what is read of a topic and its lanes before a script decides.
+type idleTopic struct {
+	name  string
+	lanes []string // as members of queues:<topic>
+	after string   // the first lane's predecessor; empty: the first of all
+
+	page  *redis.StringSliceCmd
+	first [3]*redis.ZSliceCmd // that ended, of each kind
+	sizes []*redis.IntCmd     // of due, ready and held of each lane
+	rings *redis.SliceCmd
+}
+
+// forgetUnused looks at some topics, and at ForgetLanes lanes of each, for those that nothing refers to. The next look at a
+// Topic goes on behind them. It reads without scripts, and calls one for a topic of which something can be forgotten.
+//
+// Nothing is forgotten while a check of the shard is due or under way that its server's restart makes necessary: what it
+// puts back may be of a lane that seems to be unused.
+func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
+	if checked, err := s.repairs.IsChecked(ctx); !checked || err != nil {
+		return err
+	}
+	topics := make([]*idleTopic, len(names))
+	pipe := s.Client.Pipeline()
+	for i, name := range names {
+		t := &idleTopic{name: name, after: s.idleFrom(name)}
+		from := "-"
+		if t.after != "" {
+			from = "(" + t.after
+		}
+		t.page = pipe.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: ForgetLanes})
+		keys := s.Keys.TopicByName(name)
+		for k, key := range []string{keys.Done, keys.Dead, keys.Cancelled} {
+			t.first[k] = pipe.ZRangeWithScores(ctx, key, 0, 0)
+		}
+		topics[i] = t
+	}
+	if pipe.Len() > 0 {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return connect.MapError(ctx, err)
+		}
+	}
+	pipe = s.Client.Pipeline()
+	for _, t := range topics {
+		t.lanes = t.page.Val()
+		if len(t.lanes) < ForgetLanes {
+			s.idleNext(t.name, "")
+		} else {
+			s.idleNext(t.name, t.lanes[len(t.lanes)-1])
+		}
+		numbers := make([]string, len(t.lanes))
+		for i, lane := range t.lanes {
+			_, numbers[i], _ = strings.Cut(lane, "\x00")
+			t.sizes = append(t.sizes, pipe.Exists(ctx, s.Keys.Due(numbers[i]), s.Keys.Ready(numbers[i]), s.Keys.Held(numbers[i])))
+		}
+		if len(numbers) > 0 {
+			t.rings = pipe.HMGet(ctx, s.Keys.Rings, numbers...)
+		}
+	}
+	if pipe.Len() > 0 {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return connect.MapError(ctx, err)
+		}
+	}
+	for _, t := range topics {
+		if err := s.forget(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idleFrom is the lane behind which the next look at a topic begins; empty: with the first.
+func (s *Keeper) idleFrom(topic string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ForgetAfter[topic]
+}
+
+// idleNext notes how far a look at a topic came. Only topics with many lanes have a note.
+func (s *Keeper) idleNext(topic, lane string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lane == "" {
+		delete(s.ForgetAfter, topic)
+		return
+	}
+	if s.ForgetAfter == nil {
+		s.ForgetAfter = make(map[string]string)
+	}
+	s.ForgetAfter[topic] = lane
+}
+
+// forget calls the script for the lanes of a topic that may be unused.
+func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
+	var oldest int64 // of the kept jobs' ends; 0: none is kept
+	for k := range t.first {
+		for _, z := range t.first[k].Val() {
+			if oldest == 0 || int64(z.Score) < oldest {
+				oldest = int64(z.Score)
+			}
+		}
+	}
+	namespace, topic, _ := strings.Cut(t.name, "/")
+	keys := s.Keys.TopicByName(t.name)
+	scriptKeys := []string{
+		s.Keys.Queues, s.Keys.Names, s.Keys.Seen, s.Keys.Agenda, s.Keys.Rings, s.Keys.Throttles, s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock,
+		s.Keys.Lanes(t.name), s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
+		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.Last, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners,
+	}
+	args := []any{t.name}
+	var rings []string
+	if t.rings != nil {
+		rings = script.Strs(t.rings.Val())
+	}
+	for i, lane := range t.lanes {
+		idle := -script.Num(rings[i])
+		if t.sizes[i].Val() > 0 || oldest != 0 && idle > 0 && oldest <= idle {
+			continue
+		}
+		name, n, _ := strings.Cut(lane, "\x00")
+		q := job.Queue{Namespace: namespace, Topic: topic, Lane: name}
+		scriptKeys = append(scriptKeys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Held(n))
+		args = append(args, n, q.String(), name)
+	}
+	// Of a topic without lanes the last ones were forgotten, but not it.
+	if len(args) == 1 && (len(t.lanes) > 0 || t.after != "" || oldest != 0) {
+		return nil
+	}
+	_, err := s.Eval(ctx, scriptForget, scriptKeys, args)
+	return err
+}

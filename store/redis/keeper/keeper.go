@@ -1,0 +1,58 @@
+// Package keeper implements store.Keeper on Redis: it moves due jobs to ready, expires leases, reads the outbox, applies retention,
+// and forgets unused lanes. It follows steps of Redis's clock. A carrier calls it, under a lock that Lead takes.
+package keeper
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/repair"
+	"github.com/ringback/ringback/store/redis/settings"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// Keeper maintains one shard. It is safe for concurrent use.
+type Keeper struct {
+	*shard.Shard
+	policies *settings.Documents
+	repairs  *repair.Repairer
+	process  *Process
+	clock    clockWatch
+	wakeups  connect.Listener // of the agenda
+	// ForgetAfter has the last lane that was checked for use, by topic, of topics with many.
+	ForgetAfter map[string]string
+
+	mu         sync.Mutex
+	overdue    overdueLock
+	sweepAfter string          // the last topic of the last Sweep
+	sweeps     int             // complete ones over all topics
+	unreadable map[string]bool // outbox entries that were logged
+}
+
+// Process is what the keepers of one process share.
+type Process struct {
+	id      string               // marks its readings of Redis's clock
+	elapsed func() time.Duration // a monotonic clock
+}
+
+// NewProcess returns a process with a monotonic clock.
+func NewProcess(elapsed func() time.Duration) *Process {
+	return &Process{id: string(store.NewToken()), elapsed: elapsed}
+}
+
+// New returns the keeper of a shard.
+func New(s *shard.Shard, p *Process, policies *settings.Documents, repairs *repair.Repairer) *Keeper {
+	return &Keeper{Shard: s, process: p, policies: policies, repairs: repairs}
+}
+
+// WaitAgenda blocks on a connection until an earlier moment is on the agenda.
+func (s *Keeper) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {
+	moved, err := s.wakeups.Pop(ctx, s.Client, s.Keys.Wake, 1, timeout)
+	return len(moved) > 0, err
+}
+
+// Close closes the connection that WaitAgenda uses.
+func (s *Keeper) Close() { s.wakeups.Close() }

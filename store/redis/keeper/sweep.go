@@ -1,0 +1,66 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+)
+
+// sweepTopics is how many topics one Sweep looks at; the next goes on where it ended.
+const sweepTopics = 128
+
+// Sweep removes what retention no longer keeps of the next topics, and forgets what is unused of them. More says that topics are left in this turn, too.
+func (s *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
+	if limit <= 0 {
+		return store.SweepResult{}, ctx.Err()
+	}
+	s.mu.Lock()
+	after, turn := s.sweepAfter, s.sweeps
+	s.mu.Unlock()
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Seen, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
+	if err != nil {
+		return store.SweepResult{}, fmt.Errorf("sweep: %w", connect.MapError(ctx, err))
+	}
+	topics := make([]*layout.Topic, len(names))
+	for i, name := range names {
+		topics[i] = s.Keys.TopicByName(name)
+	}
+	c := s.NewCall(scriptSweep, s.Keys.Reply(string(token), "w"), nil, topics, 1)
+	c.Add(limit)
+	reply, err := s.Run(ctx, c)
+	if err != nil {
+		return store.SweepResult{}, fmt.Errorf("sweep: %w", err)
+	}
+	answer := script.Strs(reply)
+	if len(answer) != 3 {
+		return store.SweepResult{}, scriptSweep.Malformed()
+	}
+	swept := store.SweepResult{Jobs: int(script.Num(answer[0])), IDs: int(script.Num(answer[1])), More: answer[2] == "1"}
+	if swept.More {
+		return swept, nil // these topics are not done
+	}
+	all := after == "" && len(names) < sweepTopics
+	if all || turn%forgetTurns == 0 {
+		if err := s.forgetUnused(ctx, names); err != nil {
+			return store.SweepResult{}, fmt.Errorf("forget unused lanes: %w", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sweepAfter = ""; len(names) == sweepTopics {
+		s.sweepAfter, swept.More = names[len(names)-1], true
+	} else {
+		s.sweeps++
+	}
+	return swept, nil
+}

@@ -1,0 +1,223 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/settings"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// Claim holds jobs in one script.
+func (s *Queue) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	var claimed store.ClaimResult
+	err := s.RetryStale(func() error {
+		c, err := s.claim(ctx, token, &request, "")
+		if err != nil {
+			return err
+		}
+		reply, err := s.Run(ctx, c.Call)
+		if err != nil {
+			return err
+		}
+		claimed, err = c.read(ctx, s.Log, reply)
+		return err
+	})
+	if err != nil {
+		return store.ClaimResult{}, fmt.Errorf("claim: %w", err)
+	}
+	return claimed, nil
+}
+
+// A claim is a claim to be sent, and what its answer is read with.
+type claim struct {
+	*script.Call
+	token         store.Token
+	wants         []store.QueueClaim
+	queues        []*layout.Queue                  // known to the script, in its order
+	at            []int                            // each Want's position among queues, from 1; 0: the shard has never seen it
+	unknownQueues map[job.Queue]*store.QueueStatus // those that the shard has never seen
+}
+
+// claim prepares the script. Two Wants of one queue are one, with the larger bounds. After is the memory of the
+// settlement that the claim follows in the same trip, empty when there is none.
+func (s *Queue) claim(ctx context.Context, token store.Token, request *store.ClaimRequest, after string) (*claim, error) {
+	shard.CheckBatchSize(len(request.Queues))
+	shard.CheckBatchSize(request.Max)
+	names, position := shard.QueuesOf(request.Queues, func(w *store.QueueClaim) job.Queue { return w.Queue })
+	queues, known, err := s.FindKnown(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	c := &claim{token: token, wants: request.Queues, queues: queues, at: make([]int, len(request.Queues))}
+	most, timeout, lanes := make([]int, len(c.queues)), make([]int64, len(c.queues)), make([]int64, len(c.queues))
+	ahead := make([]int, len(c.queues))
+	owner, lanesKnown := store.LeaseOwner(""), false
+	for i, w := range request.Queues {
+		c.at[i] = known[position[i]-1]
+		if k := c.at[i] - 1; k >= 0 {
+			most[k] = min(max(most[k], w.Max), store.MaxBatch)
+			timeout[k] = max(timeout[k], layout.Millis(w.Timeout))
+			if ahead[k] = max(ahead[k], w.Ahead); ahead[k] > 0 {
+				owner = token.Owner()
+			}
+			lanes[k] = w.Lane
+			lanesKnown = lanesKnown || w.Lane != 0
+		}
+	}
+	if c.unknownQueues, err = s.findUnknownQueues(ctx, request.Queues, c.at); err != nil {
+		return nil, err
+	}
+	c.Call = s.NewCall(scriptClaim, s.Keys.Reply(string(token), "c"), c.queues, nil, 7+4*len(c.queues))
+	c.Keys = append(c.Keys, s.Keys.Settings)
+	follows := 0
+	if after != "" {
+		c.Keys, follows = append(c.Keys, after), 1
+	}
+	c.Add(string(token), max(0, request.Max), max(0, request.MaxBytes), layout.Millis(request.Margin), follows,
+		layout.Millis(max(0, request.Slack)), string(owner))
+	for i := range c.queues {
+		c.Add(most[i], timeout[i])
+	}
+	if owner != "" {
+		for _, n := range ahead {
+			c.Add(n)
+		}
+	}
+	if lanesKnown {
+		for _, revision := range lanes {
+			c.Add(revision)
+		}
+	}
+	return c, nil
+}
+
+// findUnknownQueues says how wanted queues stand that the shard has never seen: they have no jobs, but may have settings.
+func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim, at []int) (map[job.Queue]*store.QueueStatus, error) {
+	var names []job.Queue
+	var topics []string
+	for i, w := range wants {
+		if at[i] == 0 {
+			names, topics = append(names, w.Queue), append(topics, layout.TopicName(w.Queue.Namespace, w.Queue.Topic))
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	keys, lanes := make([]store.DocumentKey, len(names)), make([]string, len(names))
+	for i, q := range names {
+		keys[i], lanes[i] = store.LaneKey(q), q.String()
+	}
+	docs, _, err := s.lanes.Read(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := s.Client.HMGet(ctx, s.Keys.LaneLimits, lanes...).Result()
+	if err != nil {
+		return nil, connect.MapError(ctx, err)
+	}
+	terms, err := s.Client.HMGet(ctx, s.Keys.Limits, topics...).Result()
+	if err != nil {
+		return nil, connect.MapError(ctx, err)
+	}
+	left := make(map[job.Queue]*store.QueueStatus, len(names))
+	for i, q := range names {
+		line := script.Str(terms[i])
+		if line == "" {
+			line = s.Defaults
+		}
+		left[q] = &store.QueueStatus{Queue: q, Blocked: isPaused(script.Str(limits[i])) || isPaused(line), Lane: &docs[i]}
+	}
+	return left, nil
+}
+
+// read turns the script's answer into the contract's. A job that cannot be read is left out, so that it stops no other:
+// it is held until its lease lapses.
+func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.ClaimResult, error) {
+	answer := script.List(reply)
+	if len(answer) != 5 {
+		return store.ClaimResult{}, scriptClaim.Malformed()
+	}
+	now, jobs := script.Num(answer[0]), script.List(answer[3])
+	if len(jobs)%5 != 0 {
+		return store.ClaimResult{}, scriptClaim.Malformed()
+	}
+	left, err := c.left(script.Strs(answer[2]), script.Strs(answer[4]))
+	if err != nil {
+		return store.ClaimResult{}, err
+	}
+	claimed := store.ClaimResult{Revision: script.Num(answer[1]), Queues: left}
+	if len(jobs) > 0 {
+		claimed.Jobs = make([]store.ClaimedJob, 0, len(jobs)/5)
+	}
+	for i := 0; i < len(jobs); i += 5 {
+		k := int(script.Num(jobs[i]))
+		if k < 1 || k > len(c.queues) {
+			return store.ClaimResult{}, scriptClaim.Malformed()
+		}
+		stored, err := layout.ParseJob(script.Str(jobs[i+1]), script.Str(jobs[i+2]), script.Str(jobs[i+3]), false, c.queues[k-1].Queue)
+		if err != nil {
+			log.ErrorContext(ctx, "claimed job not readable, skipping it", "job", script.Str(jobs[i+1]), "err", err)
+			continue
+		}
+		held := claimedJob(&stored, c.token, now, script.Num(jobs[i+4]))
+		held.Rated, held.Probe = stored.Run.IsRated(), stored.Run.IsProbe()
+		claimed.Jobs = append(claimed.Jobs, held)
+	}
+	return claimed, nil
+}
+
+// claimedJob is a job that was claimed at now, with the ms that are left of its lease.
+func claimedJob(stored *layout.StoredJob, token store.Token, now, left int64) store.ClaimedJob {
+	r := &stored.Run
+	return store.ClaimedJob{
+		Job: stored.Job(now), Lease: token, LeaseFor: time.Duration(left) * time.Millisecond,
+		Age:  time.Duration(now-r.FirstDue) * time.Millisecond,
+		Late: time.Duration(max(0, r.Finished-r.Due)) * time.Millisecond,
+	}
+}
+
+// isPaused reports whether limits in the form that scripts read are a pause.
+func isPaused(limits string) bool {
+	_, limits, _ = strings.Cut(limits, " ")
+	return strings.HasPrefix(limits, "1 ")
+}
+
+// left reads the status of each queue: its letters, and the settings of lanes that the caller does not know.
+func (c *claim) left(lines, lanes []string) ([]store.QueueStatus, error) {
+	if len(lines) != len(c.queues) || len(lanes)%2 != 0 {
+		return nil, scriptClaim.Malformed()
+	}
+	changed := make(map[int]*store.Document, len(lanes)/2)
+	for i := 0; i < len(lanes); i += 2 {
+		k := int(script.Num(lanes[i]))
+		if k < 1 || k > len(c.queues) {
+			return nil, scriptClaim.Malformed()
+		}
+		changed[k] = new(settings.ParseLane(store.LaneKey(c.queues[k-1].Queue), lanes[i+1]))
+	}
+	all := make([]store.QueueStatus, len(c.wants))
+	for i, w := range c.wants {
+		left := store.QueueStatus{Queue: w.Queue}
+		if k := c.at[i]; k > 0 {
+			line := lines[k-1]
+			left.More, left.Blocked = strings.Contains(line, "m"), strings.Contains(line, "b")
+			left.BreakerOpen, left.Lane = strings.Contains(line, "o"), changed[k]
+		} else if unknown := c.unknownQueues[w.Queue]; unknown != nil {
+			left = *unknown
+			if left.Lane.Revision == w.Lane {
+				left.Lane = nil
+			}
+		}
+		all[i] = left
+	}
+	return all, nil
+}

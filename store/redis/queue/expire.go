@@ -1,0 +1,112 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// ClaimExpired reads which jobs wait beyond their time to live, and holds them in one script.
+func (s *Queue) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	shard.CheckBatchSize(request.Max)
+	var held []store.ClaimedJob
+	err := s.RetryStale(func() (err error) {
+		held, err = s.claimExpired(ctx, token, &request)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim expired jobs: %w", err)
+	}
+	return held, nil
+}
+
+func (s *Queue) claimExpired(ctx context.Context, token store.Token, request *store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	replyKey := s.Keys.Reply(string(token), "d")
+	look := s.NewCall(scriptOverdue, replyKey, nil, nil, 2)
+	look.Add(string(token), max(0, request.Max))
+	reply, err := s.Run(ctx, look)
+	if err != nil {
+		return nil, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 3 {
+		return nil, scriptOverdue.Malformed()
+	}
+	if script.Num(answer[1]) != 0 {
+		return s.expiredAgain(ctx, token, script.Num(answer[0]), script.List(answer[2]))
+	}
+	found := script.Strs(answer[2])
+	if len(found) == 0 || len(found)%2 != 0 {
+		return nil, nil
+	}
+	numbers := make([]string, 0, len(found)/2)
+	for i := 1; i < len(found); i += 2 {
+		if found[i] != "" {
+			numbers = append(numbers, found[i])
+		}
+	}
+	queues, _, err := s.FindByNumber(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	queues = shard.Distinct(queues)
+	position := make(map[string]int, len(queues))
+	for i, q := range queues {
+		position[q.Number] = i + 1
+	}
+	c := s.NewCall(scriptExpire, replyKey, queues, nil, 3+len(found))
+	c.Add(string(token), max(0, request.MaxBytes), layout.Millis(request.Lease))
+	for i := 0; i < len(found); i += 2 {
+		c.Add(position[found[i+1]], found[i])
+	}
+	if reply, err = s.Run(ctx, c); err != nil {
+		return nil, err
+	}
+	answer = script.List(reply)
+	if len(answer) != 2 {
+		return nil, scriptExpire.Malformed()
+	}
+	now, jobs := script.Num(answer[0]), script.List(answer[1])
+	if len(jobs)%5 != 0 {
+		return nil, scriptExpire.Malformed()
+	}
+	held := make([]store.ClaimedJob, 0, len(jobs)/5)
+	for i := 0; i < len(jobs); i += 5 {
+		k := int(script.Num(jobs[i]))
+		if k < 1 || k > len(queues) {
+			return nil, scriptExpire.Malformed()
+		}
+		held = s.addHeld(ctx, held, token, now, jobs[i+1:i+5], queues[k-1].Queue)
+	}
+	return held, nil
+}
+
+// expiredAgain reads the answer to a repeated call.
+func (s *Queue) expiredAgain(ctx context.Context, token store.Token, now int64, jobs []any) (held []store.ClaimedJob, err error) {
+	if len(jobs)%5 != 0 {
+		return nil, scriptOverdue.Malformed()
+	}
+	for i := 0; i < len(jobs); i += 5 {
+		q, err := s.QueueOf(script.Str(jobs[i+1]), script.Str(jobs[i+4]))
+		if err != nil {
+			return nil, err
+		}
+		held = s.addHeld(ctx, held, token, now, jobs[i:i+4], q.Queue)
+	}
+	return held, nil
+}
+
+// addHeld reads a held job: member, record, run, ms left of its lease. One that cannot be read is left out, as in a claim.
+func (s *Queue) addHeld(ctx context.Context, held []store.ClaimedJob, token store.Token, now int64, parts []any, q job.Queue) []store.ClaimedJob {
+	stored, err := layout.ParseJob(script.Str(parts[0]), script.Str(parts[1]), script.Str(parts[2]), false, q)
+	if err != nil {
+		s.Log.ErrorContext(ctx, "claimed job not readable, skipping it", "job", script.Str(parts[0]), "err", err)
+		return held
+	}
+	return append(held, claimedJob(&stored, token, now, script.Num(parts[3])))
+}

@@ -1,0 +1,27 @@
+// Package queue implements store.Queue on Redis: claims, settlements, wake-ups and rate permits. Claims take throttles, limits
+// and rates into account in their script (claim.lua), which runs in one round trip with the settlement before it.
+//
+// It does not know how jobs are registered, listed or deleted.
+package queue
+
+import (
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/settings"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// Queue is the queues of one shard. It is safe for concurrent use.
+type Queue struct {
+	*shard.Shard
+	lanes   *settings.Lanes
+	wakeups connect.Listener
+}
+
+// New returns the queues of a shard.
+func New(s *shard.Shard, lanes *settings.Lanes) *Queue { return &Queue{Shard: s, lanes: lanes} }
+
+// Close closes the connection that Wait uses.
+func (s *Queue) Close() { s.wakeups.Close() }
+
+// IsWaiting reports whether the connection that Wait uses is open.
+func (s *Queue) IsWaiting() bool { return s.wakeups.IsOpen() }

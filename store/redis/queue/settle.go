@@ -1,0 +1,178 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// settleTimeout bounds a settlement that was sent: an ended context does not stop it.
+const settleTimeout = 10 * time.Second
+
+// Settle ends attempts, and claims in the same trip.
+func (s *Queue) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+	shard.CheckBatchSize(len(items))
+	if err := ctx.Err(); err != nil {
+		return nil, store.ClaimResult{}, fmt.Errorf("settle: %w", err)
+	}
+	ctx, cancel := connect.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if len(items) == 0 {
+		if next == nil {
+			return nil, store.ClaimResult{}, nil
+		}
+		claimed, err := s.Claim(ctx, token, *next)
+		return nil, claimed, err
+	}
+	var errs []error
+	var claimed store.ClaimResult
+	err := s.RetryStale(func() (err error) {
+		errs, claimed, err = s.settle(ctx, token, items, next)
+		return err
+	})
+	if err != nil {
+		return nil, store.ClaimResult{}, fmt.Errorf("settle: %w", err)
+	}
+	return errs, claimed, nil
+}
+
+func (s *Queue) settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+	names, position := shard.QueuesOf(items, func(i *store.Settlement) job.Queue { return i.Queue })
+	queues, known, err := s.FindKnown(ctx, names)
+	if err != nil {
+		return nil, store.ClaimResult{}, err
+	}
+	replyKey := s.Keys.Reply(string(token), "s")
+	var after *claim
+	if next != nil {
+		if after, err = s.claim(ctx, token, next, replyKey); err != nil {
+			return nil, store.ClaimResult{}, err
+		}
+	}
+	c := s.NewCall(scriptSettle, replyKey, queues, nil, 1+3*len(items))
+	c.Add(claimedNext(queues, after))
+	// An item of an unknown queue has no lease. It is sent all the same: the call's reply then has an answer for it,
+	// whatever a repeat of the call knows of the queue.
+	AddSettlements(c, items, func(i int) int { return known[position[i]-1] })
+	var reply, second any
+	if after == nil {
+		reply, err = s.Run(ctx, c)
+	} else {
+		reply, second, err = s.RunBoth(ctx, c, after.Call)
+	}
+	if err != nil {
+		return nil, store.ClaimResult{}, err
+	}
+	answer := script.Str(reply)
+	if len(answer) != len(items) {
+		return nil, store.ClaimResult{}, scriptSettle.Malformed()
+	}
+	errs := make([]error, len(items))
+	for i := range errs {
+		if answer[i] != '1' {
+			errs[i] = store.ErrLeaseLost
+		}
+	}
+	if after == nil {
+		return errs, store.ClaimResult{}, nil
+	}
+	claimed, err := after.read(ctx, s.Log, second)
+	return errs, claimed, err
+}
+
+// claimedNext names, by their positions, the queues that the caller claims from in the same trip: they need no bell,
+// and that claim looks at them.
+func claimedNext(queues []*layout.Queue, next *claim) string {
+	if next == nil {
+		return ","
+	}
+	wanted := make(map[*layout.Queue]bool, len(next.queues))
+	for _, q := range next.queues {
+		wanted[q] = true
+	}
+	var b strings.Builder
+	b.WriteByte(',')
+	for i, q := range queues {
+		if wanted[q] {
+			b.WriteString(strconv.Itoa(i + 1))
+			b.WriteByte(',')
+		}
+	}
+	return b.String()
+}
+
+// AddSettlements adds the arguments of items. queue returns the position of each one's queue, from 1; 0 if the shard does not
+// know it.
+func AddSettlements(c *script.Call, items []store.Settlement, queue func(i int) int) {
+	var text []byte
+	var last string
+	var head any // of one item after another, mostly the same
+	for i := range items {
+		item := &items[i]
+		if text = appendHead(text[:0], item, queue(i)); head == nil || string(text) != last {
+			last = string(text)
+			head = last
+		}
+		var line []byte
+		if item.Attempt.Kind != "" {
+			line = append(item.Attempt.JSON(), '\n')
+		}
+		c.Add(head, layout.JobKey(item.Ref), line)
+		for k := range item.Outbox {
+			c.Add(layout.JobKey(item.Outbox[k].Ref()), store.AppendNewJob(nil, &item.Outbox[k]))
+		}
+	}
+}
+
+// appendHead writes what items have in common, see settle.lua.
+func appendHead(b []byte, item *store.Settlement, queue int) []byte {
+	b = strconv.AppendInt(b, int64(queue), 10)
+	switch item.Verdict.Kind {
+	case policy.Delivered:
+		b = append(b, " d "...)
+	case policy.Again:
+		b = append(b, " a "...)
+	case policy.Dead:
+		b = append(b, " x "...)
+	case policy.Released:
+		b = append(b, " r "...)
+	default:
+		panic(fmt.Sprintf("redis: a settlement with verdict %v", item.Verdict.Kind))
+	}
+	b = append(b, layout.FormatWait(item.Verdict.Wait)...)
+	b = append(append(b, ' '), layout.FormatReason(item.Verdict.Reason)...)
+	b = strconv.AppendInt(append(b, ' '), int64(len(item.Outbox)), 10)
+	b = appendShows(append(b, ' '), item)
+	return append(append(b, '\n'), item.Lease...)
+}
+
+// appendShows writes what an attempt shows: mostly no more than that it counts, and its status.
+func appendShows(b []byte, item *store.Settlement) []byte {
+	if item.Attempt.Kind == job.KindAttempt {
+		b = strconv.AppendInt(append(b, 'a'), int64(max(0, item.Attempt.Status)), 10)
+	} else {
+		b = append(b, '-')
+	}
+	if item.Lane == (store.LaneChange{}) {
+		return b
+	}
+	b = append(append(b, ' '), layout.FormatWait(item.Lane.Cooldown)...)
+	switch item.Lane.Breaker {
+	case store.OpenBreaker:
+		b = append(b, 'o')
+	case store.CloseBreaker:
+		b = append(b, 'c')
+	case store.KeepBreaker:
+	}
+	return b
+}

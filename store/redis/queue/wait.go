@@ -1,0 +1,47 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// Wait blocks on a connection for the shard's wake-ups.
+func (s *Queue) Wait(ctx context.Context, options store.WaitOptions) (store.Wakeup, error) {
+	most := min(cmp.Or(max(options.Max, 0), store.MaxBatch), store.MaxBatch)
+	numbers, err := s.wakeups.Pop(ctx, s.Client, s.Keys.Bell(options.Group), most, options.Timeout)
+	if err != nil || len(numbers) == 0 {
+		return store.Wakeup{}, err
+	}
+	found, _, err := s.FindByNumber(ctx, numbers)
+	if err != nil {
+		return store.Wakeup{}, fmt.Errorf("wait for wake-ups: %w", err)
+	}
+	var wakeup store.Wakeup
+	for _, q := range shard.Distinct(found) {
+		wakeup.Queues = append(wakeup.Queues, q.Queue)
+	}
+	return wakeup, nil
+}
+
+// Notify writes wake-ups for queues with claimable jobs.
+func (s *Queue) Notify(ctx context.Context, queues []job.Queue) error {
+	shard.CheckBatchSize(len(queues))
+	names, _ := shard.QueuesOf(queues, func(q *job.Queue) job.Queue { return *q })
+	err := s.RetryStale(func() error {
+		known, _, err := s.FindKnown(ctx, names)
+		if len(known) == 0 || err != nil {
+			return err
+		}
+		_, err = s.Run(ctx, s.NewCall(scriptRing, s.Keys.Reply("", ""), known, nil, 0))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("notify: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package redis
+
+import (
+	"embed"
+
+	"github.com/ringback/ringback/store/redis/script"
+)
+
+// Scripts that tests run with keys and arguments that the engine would not send.
+//
+//go:embed queue/*.lua jobs/*.lua settings/*.lua
+var luaFiles embed.FS
+
+var (
+	scriptSettle  = script.New(luaFiles, "queue/settle", script.EndingJobs, "outbox")
+	scriptRevive  = script.New(luaFiles, "jobs/revive", script.MovingJobs)
+	scriptReplace = script.New(luaFiles, "jobs/replace", script.MovingJobs, "reply")
+	scriptCancel  = script.New(luaFiles, "jobs/cancel", script.EndingJobs, "reply")
+	scriptPurge   = script.New(luaFiles, "jobs/purge", script.EndingJobs)
+	scriptPutLane = script.New(luaFiles, "settings/put_lane", script.MovingJobs)
+)

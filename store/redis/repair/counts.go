@@ -1,0 +1,217 @@
+package repair
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+)
+
+// endings are the states of jobs that have ended, as scripts write them.
+var endings = []string{"d", "x", "c"}
+
+// nextEnding goes on to a topic's next list of ended jobs, or to the next topic.
+func (p *Pass) nextEnding() {
+	p.cursor, p.place, p.sums = "0", 0, sums{}
+	if p.state++; p.state == len(endings) {
+		p.state, p.topics = 0, p.topics[1:]
+	}
+}
+
+// repairEnded walks through the topics' lists of ended jobs.
+func (s *Repairer) repairEnded(ctx context.Context, p *Pass) (bool, error) {
+	name, err := s.nextTopic(ctx, p)
+	if name == "" || err != nil {
+		return err == nil, err
+	}
+	c := s.NewCall(scriptEnded, s.Keys.Reply("repair", "e"), nil, []*layout.Topic{s.Keys.TopicByName(name)}, 2)
+	c.Add(endings[p.state], p.cursor)
+	reply, err := s.Run(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 3 {
+		return false, scriptEnded.Malformed()
+	}
+	p.noteAll(script.Strs(answer[1]), script.Strs(answer[2]))
+	if p.cursor = script.Str(answer[0]); p.cursor == "0" {
+		p.nextEnding()
+	}
+	return false, nil
+}
+
+// leftovers is a step that removes from a hash what is of no job.
+func leftovers(hash string) func(*Repairer, context.Context, *Pass) (bool, error) {
+	return func(s *Repairer, ctx context.Context, p *Pass) (bool, error) {
+		keys := []string{s.Keys.Jobs, s.Keys.Tag + hash, s.Keys.Forget}
+		reply, err := s.Eval(ctx, scriptLeftovers, keys, []any{p.cursor, hash})
+		if err != nil {
+			return false, err
+		}
+		answer := script.List(reply)
+		if len(answer) != 3 {
+			return false, scriptLeftovers.Malformed()
+		}
+		p.cursor = script.Str(answer[0])
+		p.note(store.RepairLeftover, script.Num(answer[1]), script.Strs(answer[2])...)
+		return p.cursor == "0", nil
+	}
+}
+
+// repairOutbox checks the outbox: its entries, then their order.
+func (s *Repairer) repairOutbox(ctx context.Context, p *Pass) (bool, error) {
+	reply, err := s.Eval(ctx, scriptOutbox, []string{s.Keys.Outbox, s.Keys.OutboxQueue}, []any{p.cursor, p.place})
+	if err != nil {
+		return false, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 4 {
+		return false, scriptOutbox.Malformed()
+	}
+	p.cursor, p.place = script.Str(answer[0]), script.Num(answer[1])
+	p.note(store.RepairOutbox, script.Num(answer[2]))
+	p.note(store.RepairNoJob, script.Num(answer[3]))
+	return p.place < 0, nil
+}
+
+// repairAgenda removes from the agenda what nobody can look at.
+func (s *Repairer) repairAgenda(ctx context.Context, p *Pass) (bool, error) {
+	reply, err := s.Eval(ctx, scriptAgenda, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.Rings}, []any{p.cursor})
+	if err != nil {
+		return false, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 2 {
+		return false, scriptAgenda.Malformed()
+	}
+	p.cursor = script.Str(answer[0])
+	p.note(store.RepairQueue, script.Num(answer[1]))
+	return p.cursor == "0", nil
+}
+
+const (
+	// repairTries is how often the counting of a topic with more than that is begun anew because the topic was changed
+	// meanwhile; then its counters stay as they are until the next check.
+	repairTries = 5
+)
+
+// sums are what was counted of a topic so far.
+type sums struct {
+	due, ready, held int64  // of its queues
+	bytes            int64  // of a list of ended jobs
+	read             int64  // queues or jobs
+	began            string // what must not change meanwhile, as it was at the beginning
+	after            string // the last queue that was counted
+	before           *sums  // what the counting before this one came to
+	tries            int
+}
+
+// again begins a counting anew, unless that was done often enough.
+func (u *sums) again() bool {
+	*u = sums{tries: u.tries + 1}
+	return u.tries < repairTries
+}
+
+// repairCounts counts the next queues of a topic. Up to QueuesPerCount queues are counted in one script, exactly, whatever
+// goes on. More are counted twice, and what came out both times is written if no counter has changed since.
+func (s *Repairer) repairCounts(ctx context.Context, p *Pass) (bool, error) {
+	name, err := s.nextTopic(ctx, p)
+	if name == "" || err != nil {
+		return err == nil, err
+	}
+	u, from := &p.sums, "-"
+	if u.after != "" {
+		from = "(" + u.after
+	}
+	lanes, err := s.Client.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(s.process.QueuesPerCount)}).Result()
+	if err != nil {
+		return false, connect.MapError(ctx, err)
+	}
+	last := len(lanes) < s.process.QueuesPerCount
+	set, counters, err := s.countLanes(ctx, name, lanes, u, last && u.after == "", "")
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case last && u.after == "": // all of them, and written
+	case u.began != "" && u.began != counters:
+		set = -1
+	case !last:
+		u.began, u.after = counters, lanes[len(lanes)-1]
+		return false, nil
+	case u.before == nil:
+		whole := *u
+		*u = sums{began: u.began, before: &whole, tries: u.tries}
+		return false, nil
+	case u.due != u.before.due || u.ready != u.before.ready || u.held != u.before.held:
+		set = -1
+	default:
+		if set, _, err = s.countLanes(ctx, name, nil, u, true, u.began); err != nil {
+			return false, err
+		}
+	}
+	if set < 0 && u.again() {
+		return false, nil
+	}
+	p.note(store.RepairCounter, set)
+	p.topics, p.sums = p.topics[1:], sums{}
+	return false, nil
+}
+
+// countLanes adds queues to what was counted of a topic. With apply it sets the counters and answers how many changed, -1
+// when they are not those expected or the topic has other queues by now.
+func (s *Repairer) countLanes(
+	ctx context.Context, name string, lanes []string, u *sums, apply bool, expected string,
+) (set int64, counters string, err error) {
+	t := s.Keys.TopicByName(name)
+	keys := make([]string, 0, 5+3*len(lanes))
+	keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, s.Keys.Lanes(name))
+	for _, lane := range lanes {
+		_, n, _ := strings.Cut(lane, "\x00")
+		keys = append(keys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Held(n))
+	}
+	read := u.read + int64(len(lanes))
+	reply, err := s.Eval(ctx, scriptCounts, keys, []any{u.due, u.ready, u.held, apply, expected, read})
+	if err != nil {
+		return 0, "", err
+	}
+	answer := script.List(reply)
+	if len(answer) != 5 {
+		return 0, "", scriptCounts.Malformed()
+	}
+	u.due, u.ready, u.held, u.read = script.Num(answer[0]), script.Num(answer[1]), script.Num(answer[2]), read
+	return script.Num(answer[4]), script.Str(answer[3]), nil
+}
+
+// repairBytes adds up the next jobs of a list of ended jobs. A list longer than JobsPerCount is added up in several steps,
+// and written if nothing was added or removed meanwhile.
+func (s *Repairer) repairBytes(ctx context.Context, p *Pass) (bool, error) {
+	name, err := s.nextTopic(ctx, p)
+	if name == "" || err != nil {
+		return err == nil, err
+	}
+	t, u, state := s.Keys.TopicByName(name), &p.sums, endings[p.state]
+	reply, err := s.Eval(ctx, scriptBytes, []string{t.Stats, t.Ended(state), s.Keys.Runs},
+		[]any{state + "b", u.read, s.process.JobsPerCount, u.bytes, u.began})
+	if err != nil {
+		return false, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 4 {
+		return false, scriptBytes.Malformed()
+	}
+	read, set := script.Num(answer[0]), script.Num(answer[3])
+	u.read, u.bytes, u.began = u.read+read, script.Num(answer[1]), script.Str(answer[2])
+	if set < 0 && u.again() || set == 0 && read == int64(s.process.JobsPerCount) {
+		return false, nil
+	}
+	p.note(store.RepairCounter, set)
+	p.nextEnding()
+	return false, nil
+}

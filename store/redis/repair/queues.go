@@ -1,0 +1,219 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+)
+
+// scanHash reads the next fields of a hash with small values, and gives the cursor behind them: zero at the end.
+func (s *Repairer) scanHash(ctx context.Context, key string, p *Pass) (fields []string, next uint64, err error) {
+	cursor, err := strconv.ParseUint(p.cursor, 10, 64)
+	if err != nil {
+		return nil, 0, scriptIndex.Malformed()
+	}
+	fields, next, err = s.Client.HScan(ctx, key, cursor, "", StepSize).Result()
+	if err != nil {
+		return nil, 0, connect.MapError(ctx, err)
+	}
+	return fields, next, nil
+}
+
+// repairNumbers checks the queues that have a number under their name. Those that have a name are checked before they are
+// walked through.
+func (s *Repairer) repairNumbers(ctx context.Context, p *Pass) (bool, error) {
+	fields, next, err := s.scanHash(ctx, s.Keys.Queues, p)
+	if err != nil {
+		return false, err
+	}
+	if err := s.repairIndex(ctx, p, fields, 1, 0); err != nil {
+		return false, err
+	}
+	p.cursor = strconv.FormatUint(next, 10)
+	return next == 0, nil
+}
+
+// repairIndex checks queues given as pairs, of which number and name say where each stands.
+func (s *Repairer) repairIndex(ctx context.Context, p *Pass, pairs []string, number, name int) error {
+	keys, args := []string{s.Keys.Queues, s.Keys.Names, s.Keys.Seen}, []any{}
+	for i := 1; i < len(pairs); i += 2 {
+		pair := pairs[i-1 : i+1]
+		if q, ok := layout.ParseQueue(pair[name]); ok && layout.Int(pair[number]) > 0 {
+			topic := layout.TopicName(q.Namespace, q.Topic)
+			keys = append(keys, s.Keys.Lanes(topic))
+			args = append(args, pair[number], pair[name], topic, q.Lane)
+		}
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	reply, err := s.Eval(ctx, scriptIndex, keys, args)
+	if err != nil {
+		return err
+	}
+	p.note(store.RepairQueue, script.Num(reply))
+	return nil
+}
+
+// repairQueues checks the queues that have a name under their number, and walks through them.
+func (s *Repairer) repairQueues(ctx context.Context, p *Pass) (bool, error) {
+	if len(p.Queues) == 0 {
+		if p.last {
+			return true, nil
+		}
+		fields, next, err := s.scanHash(ctx, s.Keys.Names, p)
+		if err != nil {
+			return false, err
+		}
+		if err := s.repairIndex(ctx, p, fields, 0, 1); err != nil {
+			return false, err
+		}
+		p.cursor, p.last = strconv.FormatUint(next, 10), next == 0
+		topics := make(map[string]*layout.Topic)
+		for i := 1; i < len(fields); i += 2 {
+			if q, ok := layout.ParseQueue(fields[i]); ok {
+				p.Queues = append(p.Queues, s.Uncached(q, fields[i-1], topics))
+			}
+		}
+		p.set, p.at = "ready", "0"
+		if len(p.Queues) == 0 {
+			return p.last, nil
+		}
+	}
+	some := p.Queues[:min(len(p.Queues), StepSize/2)]
+	c := s.NewCall(scriptQueues, s.Keys.Reply("repair", "q"), some, nil, 4)
+	c.Add(p.set, p.at, 4*StepSize, p.Slow)
+	reply, err := s.Run(ctx, c)
+	if errors.Is(err, script.ErrStale) {
+		return false, s.dropForgotten(ctx, p)
+	}
+	if err != nil {
+		return false, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 5 {
+		return false, scriptQueues.Malformed()
+	}
+	p.Queues, p.set, p.at = p.Queues[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]), script.Str(answer[2])
+	p.noteAll(script.Strs(answer[3]), script.Strs(answer[4]))
+	return len(p.Queues) == 0 && p.last, nil
+}
+
+// dropForgotten leaves out of the queues that are still to be checked those that were forgotten since they were read. It
+// answers ErrStale when there is none.
+func (s *Repairer) dropForgotten(ctx context.Context, p *Pass) error {
+	numbers := make([]string, len(p.Queues))
+	for i, q := range p.Queues {
+		numbers[i] = q.Number
+	}
+	names, err := s.Client.HMGet(ctx, s.Keys.Names, numbers...).Result()
+	if err != nil {
+		return connect.MapError(ctx, err)
+	}
+	var left []*layout.Queue
+	for i, name := range script.Strs(names) {
+		if name == p.Queues[i].Name {
+			left = append(left, p.Queues[i])
+		}
+	}
+	if len(left) == len(p.Queues) {
+		return script.ErrStale
+	}
+	if len(left) == 0 || left[0] != p.Queues[0] {
+		p.set, p.at = "ready", "0"
+	}
+	p.Queues = left
+	return nil
+}
+
+// repairJobs looks at the next jobs, wherever they are.
+func (s *Repairer) repairJobs(ctx context.Context, p *Pass) (bool, error) {
+	reply, err := s.Eval(ctx, scriptScan, []string{s.Keys.Jobs}, []any{p.cursor, p.count})
+	if err != nil {
+		return false, err
+	}
+	answer := script.List(reply)
+	if len(answer) != 4 {
+		return false, scriptScan.Malformed()
+	}
+	members, numbers := script.Strs(answer[2]), script.Strs(answer[3])
+	if len(members) > 0 {
+		p.count = min(StepSize, max(1, int(int64(len(members))*stepBytes/max(1, script.Num(answer[1])))))
+	}
+	queues, err := s.PeekByNumber(ctx, numbers)
+	if err != nil {
+		return false, err
+	}
+	for from := 0; from < len(members); from += 2 * StepSize {
+		to := min(from+2*StepSize, len(members))
+		if err := s.repairSome(ctx, p, members[from:to], numbers[from:to], queues); err != nil {
+			return false, err
+		}
+	}
+	p.cursor = script.Str(answer[0])
+	if p.cursor == "0" && p.lost > 0 {
+		s.Log.ErrorContext(ctx, "jobs not deliverable: the names of their queues are lost", "shard", s.Index, "jobs", p.lost)
+	}
+	return p.cursor == "0", nil
+}
+
+func (s *Repairer) repairSome(
+	ctx context.Context, p *Pass, members, numbers []string, queues map[string]*layout.Queue,
+) error {
+	var all []*layout.Queue
+	position := make(map[*layout.Queue]int)
+	args := make([]any, 0, 2*len(members))
+	for i, m := range members {
+		q := queues[numbers[i]]
+		if q == nil {
+			p.lost++
+			continue
+		}
+		if position[q] == 0 {
+			all = append(all, q)
+			position[q] = len(all)
+		}
+		args = append(args, position[q], m)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	c := s.NewCall(scriptJobs, s.Keys.Reply("repair", "j"), all, nil, len(args))
+	c.Add(args...)
+	reply, err := s.Run(ctx, c)
+	if err != nil {
+		return err
+	}
+	answer := script.List(reply)
+	if len(answer) != 2 {
+		return scriptJobs.Malformed()
+	}
+	p.noteAll(script.Strs(answer[0]), script.Strs(answer[1]))
+	return nil
+}
+
+// nextTopic is the topic that a step is at; empty after the last.
+func (s *Repairer) nextTopic(ctx context.Context, p *Pass) (string, error) {
+	if len(p.topics) == 0 {
+		from := "-"
+		if p.afterName != "" {
+			from = "(" + p.afterName
+		}
+		names, err := s.Client.ZRangeByLex(ctx, s.Keys.Seen, &redis.ZRangeBy{Min: from, Max: "+", Count: StepSize}).Result()
+		if err != nil {
+			return "", connect.MapError(ctx, err)
+		}
+		if len(names) == 0 {
+			return "", nil
+		}
+		p.topics, p.afterName = names, names[len(names)-1]
+	}
+	return p.topics[0], nil
+}

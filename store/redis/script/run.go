@@ -1,0 +1,87 @@
+package script
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/redis/connect"
+)
+
+// ErrStale reports that a queue's number belongs to another queue now, because the database was emptied.
+var ErrStale = errors.New("redis: a queue's number is stale")
+
+// A Runner runs scripts.
+type Runner struct {
+	Client   *connect.Client
+	Defaults string // limits of topics without a stored policy, as layout.FormatLimits returns them
+}
+
+// Eval runs a script by its hash, and by its text when the server does not know it.
+func (r *Runner) Eval(ctx context.Context, s *Script, keys []string, args []any) (any, error) {
+	return r.Run(ctx, &Call{Script: s, Keys: keys, Args: args})
+}
+
+// Run runs a call like Eval.
+func (r *Runner) Run(ctx context.Context, c *Call) (any, error) {
+	return r.finish(ctx, c, r.Client.EvalSha(ctx, c.Script.sha, c.Keys, c.Args...))
+}
+
+// finish returns the reply to an EVALSHA, which it repeats with the text when the server did not know the script.
+func (r *Runner) finish(ctx context.Context, c *Call, cmd *redis.Cmd) (any, error) {
+	reply, err := cmd.Result()
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, err = r.Client.Eval(ctx, c.Script.text, c.Keys, c.Args...).Result()
+	}
+	return reply, mapError(ctx, err)
+}
+
+// RunDurably is Run for a change that a caller is promised: it waits for the client's Wait, and returns what was reached.
+func (r *Runner) RunDurably(ctx context.Context, c *Call) (any, *job.Durability, error) {
+	if !r.Client.Waits() {
+		reply, err := r.Run(ctx, c)
+		return reply, nil, err
+	}
+	reply, reached, err := r.Client.WriteDurably(ctx, c.Keys[0], func(p redis.Pipeliner) *redis.Cmd {
+		return p.EvalSha(ctx, c.Script.sha, c.Keys, c.Args...)
+	})
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, reached, err = r.Client.WriteDurably(ctx, c.Keys[0], func(p redis.Pipeliner) *redis.Cmd {
+			return p.Eval(ctx, c.Script.text, c.Keys, c.Args...)
+		})
+	}
+	return reply, reached, mapError(ctx, err)
+}
+
+// RunBoth runs two calls in one round trip, the second after the first. A server that knows only the second script replies
+// EARLY to it, since the first has not run. Then the second is sent again.
+func (r *Runner) RunBoth(ctx context.Context, first, second *Call) (a, b any, err error) {
+	pipe := r.Client.Pipeline()
+	one := pipe.EvalSha(ctx, first.Script.sha, first.Keys, first.Args...)
+	two := pipe.EvalSha(ctx, second.Script.sha, second.Keys, second.Args...)
+	_, _ = pipe.Exec(ctx) // the error is that of a command, and read from it
+	if a, err = r.finish(ctx, first, one); err != nil {
+		return nil, nil, err
+	}
+	if b, err = r.finish(ctx, second, two); err != nil {
+		return nil, nil, err
+	}
+	if b == "EARLY" {
+		b, err = r.Run(ctx, second)
+	}
+	return a, b, err
+}
+
+// mapError maps a script's error to ErrStale or one of package store. A nil reply is none.
+func mapError(ctx context.Context, err error) error {
+	switch {
+	case err == nil || connect.IsNil(err):
+		return nil
+	case redis.HasErrorPrefix(err, "STALE"):
+		return ErrStale
+	default:
+		return connect.MapError(ctx, err) //nolint:wrapcheck // it is the mapping
+	}
+}

@@ -1,0 +1,65 @@
+package script
+
+import (
+	"crypto/sha1" //nolint:gosec // Redis names scripts by it
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
+)
+
+// A Script is a Lua script.
+type Script struct {
+	name, text, sha string
+}
+
+// Files that scripts include: those that read jobs, move them between the sets of their queue, and end them.
+const (
+	ReadingJobs = "record window keys"
+	MovingJobs  = ReadingJobs + " limits run attempts throttle queue close"
+	EndingJobs  = MovingJobs + " retention"
+)
+
+//go:embed include
+var included embed.FS
+
+// constants are the numbers that scripts share with Go.
+var constants = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS, FREE_LOSSES = %d, %d, %d, %d, %d, %d, %d\n"+
+	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE = %d, %d, %d, %d\n",
+	layout.Never, layout.MaxReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()), store.BreakerRetention.Milliseconds(),
+	store.CountedStarts, policy.FreeLosses, layout.RecordFormat, layout.TagCreated, layout.TagExpiry, layout.TagMaxAge)
+
+// New returns the script <name>.lua of a package. It panics if a file does not exist.
+func New(files embed.FS, name string, include ...string) *Script {
+	var b strings.Builder
+	b.WriteString(constants + read(included, "include/prelude"))
+	for file := range strings.FieldsSeq(strings.Join(include, " ")) {
+		b.WriteString(readIncluded(files, file))
+	}
+	b.WriteString(read(files, name))
+	sum := sha1.Sum([]byte(b.String())) //nolint:gosec // as above
+	return &Script{name: name, text: b.String(), sha: hex.EncodeToString(sum[:])}
+}
+
+func read(files embed.FS, name string) string {
+	text, err := files.ReadFile(name + ".lua")
+	if err != nil {
+		panic(fmt.Sprintf("redis: read a script: %v", err))
+	}
+	return string(text)
+}
+
+// Malformed returns the error for a reply that the script cannot have sent.
+func (s *Script) Malformed() error { return fmt.Errorf("redis: script %s: malformed reply", s.name) }
+
+// readIncluded reads a file of the folder include, or of the package that includes it.
+func readIncluded(files embed.FS, name string) string {
+	if text, err := included.ReadFile("include/" + name + ".lua"); err == nil {
+		return string(text)
+	}
+	return read(files, name)
+}

@@ -1,0 +1,227 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+const (
+	// copyChunk is how many topics' limits are copied to a shard in one script.
+	copyChunk = 256
+	// putTimeout bounds the copies to the shards after a policy was written. An ended context does not stop them.
+	putTimeout = 10 * time.Second
+	// UnknownRevision is a revision that policies never have.
+	UnknownRevision = -1
+)
+
+// PutDocument writes the document, then a topic's limits to each shard. If that fails half way, the document is written and
+// the call may be repeated. The shards' carriers copy the limits too, within a second.
+func (d *Documents) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	text := ""
+	if len(doc.Value) > 0 {
+		encoded, err := json.Marshal(limits)
+		if err != nil {
+			return store.Document{}, fmt.Errorf("encode limits: %w", err)
+		}
+		text = string(encoded) + " " + string(doc.Value)
+	}
+	key, name := layout.DocumentsKey(d.prefix, doc.Key.Kind), layout.TopicName(doc.Key.Namespace, doc.Key.Name)
+	keys := []string{key, "{" + key + "}:m:" + string(token)}
+	reply, reached, err := d.RunDurably(ctx, &script.Call{Script: scriptPutDocument, Keys: keys, Args: []any{name, doc.Revision, text}})
+	if err != nil {
+		return store.Document{}, fmt.Errorf("put document: %w", err)
+	}
+	revision, newest, _ := strings.Cut(script.Str(reply), " ")
+	if revision == "!" {
+		return store.Document{}, store.ErrVersion
+	}
+	doc.Revision, doc.Durability = script.Num(revision), reached
+	if doc.Key.Kind != store.KindTopic {
+		return doc, nil
+	}
+	ctx, cancel := connect.WithTimeout(context.WithoutCancel(ctx), putTimeout)
+	defer cancel()
+	copied := layout.FormatLimits(script.Num(newest), limits.Over(d.limits))
+	for _, sh := range d.shards {
+		keys := []string{sh.Keys.Limits, sh.Keys.Recheck, sh.Keys.Wake}
+		if _, err := d.Eval(ctx, scriptCopyLimits, keys, []any{newest, "", name, copied}); err != nil {
+			return store.Document{}, fmt.Errorf("copy limits to shard %d: %w", sh.Index, err)
+		}
+	}
+	return doc, nil
+}
+
+// GetDocuments implements store.Settings.
+func (d *Documents) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	shard.CheckBatchSize(len(keys))
+	docs := make([]store.Document, len(keys))
+	for i, key := range keys {
+		text, err := d.Client.HGet(ctx, layout.DocumentsKey(d.prefix, key.Kind), layout.TopicName(key.Namespace, key.Name)).Result()
+		if err != nil && !connect.IsNil(err) {
+			return nil, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
+		}
+		docs[i], _ = parseDocument(key, text)
+	}
+	return docs, nil
+}
+
+// ListDocuments implements store.Settings.
+func (d *Documents) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+	stored, revision, err := d.documents(ctx, after.Kind)
+	if err != nil {
+		return nil, 0, err
+	}
+	var docs []store.Document
+	for i := range stored {
+		if stored[i].Key.Compare(after) > 0 {
+			docs = append(docs, stored[i].Document)
+		}
+	}
+	slices.SortFunc(docs, func(a, b store.Document) int { return a.Key.Compare(b.Key) })
+	if limit > 0 {
+		docs = docs[:min(limit, len(docs))]
+	}
+	return docs, revision, nil
+}
+
+// A storedDocument is a document with its limits.
+type storedDocument struct {
+	store.Document
+
+	limits policy.Limits
+}
+
+// documents reads all documents of a kind, and its revision.
+func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocument, int64, error) {
+	stored, err := d.Client.HGetAll(ctx, layout.DocumentsKey(d.prefix, kind)).Result()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
+	}
+	docs := make([]storedDocument, 0, len(stored))
+	for name, text := range stored {
+		if name == "" {
+			continue
+		}
+		key := store.DocumentKey{Kind: kind}
+		key.Namespace, key.Name, _ = strings.Cut(name, "/")
+		doc, encoded := parseDocument(key, text)
+		document := storedDocument{Document: doc}
+		if err := json.Unmarshal([]byte(encoded), &document.limits); err != nil {
+			d.log.ErrorContext(ctx, "limits not readable, treating the topic as paused: put its policy again, then resume it",
+				"topic", key.Name, "err", err)
+			document.limits = policy.Limits{Paused: true}
+		}
+		docs = append(docs, document)
+	}
+	return docs, script.Num(stored[""]), nil
+}
+
+// parseDocument reads a stored document, '<revision> <limits> <value>'; empty: there is none. It also returns the limits.
+func parseDocument(key store.DocumentKey, text string) (store.Document, string) {
+	if text == "" {
+		return store.Document{Key: key}, ""
+	}
+	doc, rest := parseRevision(key, text)
+	limits, value, _ := strings.Cut(rest, " ")
+	doc.Value = []byte(value)
+	return doc, limits
+}
+
+// parseRevision reads the revision that a stored document begins with. A damaged one is read as 1, so that the document
+// does not seem to be missing.
+func parseRevision(key store.DocumentKey, text string) (store.Document, string) {
+	revision, rest, _ := strings.Cut(text, " ")
+	n, err := strconv.ParseInt(revision, 10, 64)
+	if err != nil || n <= 0 {
+		n = 1
+	}
+	return store.Document{Key: key, Revision: n}, rest
+}
+
+// Revision reads the revision of all policies.
+func (d *Documents) Revision(ctx context.Context) (int64, error) {
+	text, err := d.Client.HGet(ctx, layout.DocumentsKey(d.prefix, store.KindTopic), "").Result()
+	if err != nil && !connect.IsNil(err) {
+		return 0, fmt.Errorf("read the topics' revision: %w", connect.MapError(ctx, err))
+	}
+	return script.Num(text), nil
+}
+
+// CopyLimits copies the limits of all topics to one shard, and returns their revision; UnknownRevision when another process was
+// faster.
+//
+// PutDocument writes the policies first, then the shards. So a shard that has a newer revision than the policies, read after
+// it, has limits that a failover of the policies' server rolled back. The policies apply as they are then.
+func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard) (int64, error) {
+	held, err := d.Client.HGet(ctx, sh.Keys.Limits, "").Result()
+	if err != nil && !connect.IsNil(err) {
+		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.Index, connect.MapError(ctx, err))
+	}
+	topics, revision, err := d.documents(ctx, store.KindTopic)
+	if err != nil {
+		return 0, err
+	}
+	copies := make([][2]string, 0, len(topics))
+	for _, t := range topics {
+		copies = append(copies, [2]string{layout.TopicName(t.Key.Namespace, t.Key.Name), layout.FormatLimits(t.Revision, t.limits.Over(d.limits))})
+	}
+	lost := ""
+	if script.Num(held) > revision {
+		lost = held
+		if copies, err = d.withForgotten(ctx, sh, copies); err != nil {
+			return 0, err
+		}
+		d.log.WarnContext(ctx, "topic policies were rolled back by a failover", "shard", sh.Index)
+	}
+	for from := 0; ; from += copyChunk {
+		chunk := copies[from:min(from+copyChunk, len(copies))]
+		last := from+copyChunk >= len(copies)
+		args := []any{"", lost}
+		if last || lost == "" {
+			args[0] = revision
+		}
+		for _, c := range chunk {
+			args = append(args, c[0], c[1])
+		}
+		reply, err := d.Eval(ctx, scriptCopyLimits, []string{sh.Keys.Limits, sh.Keys.Recheck, sh.Keys.Wake}, args)
+		if err != nil {
+			return 0, fmt.Errorf("copy topics to shard %d: %w", sh.Index, err)
+		}
+		if script.Num(reply) < 0 {
+			return UnknownRevision, nil
+		}
+		if last {
+			return revision, nil
+		}
+	}
+}
+
+// withForgotten adds the topics that a shard has limits of, but whose policies were lost, with the default limits.
+func (d *Documents) withForgotten(ctx context.Context, sh *shard.Shard, copies [][2]string) ([][2]string, error) {
+	known, err := d.Client.HGetAll(ctx, sh.Keys.Limits).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read the policies of shard %d: %w", sh.Index, connect.MapError(ctx, err))
+	}
+	kept := map[string]bool{"": true}
+	for _, c := range copies {
+		kept[c[0]] = true
+	}
+	for name := range known {
+		if !kept[name] {
+			copies = append(copies, [2]string{name, d.Defaults})
+		}
+	}
+	return copies, nil
+}

@@ -1,0 +1,121 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// PutDocument writes a lane's settings. The lane need not have jobs.
+func (s *Lanes) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	q := doc.Key.Queue()
+	err := s.RetryStale(func() error {
+		found, err := s.Find(ctx, []job.Queue{q})
+		if err != nil {
+			return err
+		}
+		if found[0] == nil {
+			found = nil
+		}
+		c := s.NewCall(scriptPutLane, s.Keys.Reply(string(token), "l"), found, nil, 5)
+		c.Keys = append(c.Keys, s.Keys.Settings, s.Keys.ConfiguredLanes(layout.TopicName(q.Namespace, q.Topic)), s.Keys.Queues)
+		c.Add(q.String(), q.Lane, doc.Revision, layout.FormatLaneLimits(limits), doc.Value)
+		reply, reached, err := s.RunDurably(ctx, c)
+		if err != nil {
+			return err
+		}
+		if script.Str(reply) == "!" {
+			return store.ErrVersion
+		}
+		doc.Revision, doc.Durability = script.Num(reply), reached
+		return nil
+	})
+	if err != nil {
+		return store.Document{}, fmt.Errorf("put lane settings: %w", err)
+	}
+	return doc, nil
+}
+
+// GetDocuments implements store.Settings.
+func (s *Lanes) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	shard.CheckBatchSize(len(keys))
+	docs, _, err := s.Read(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read lane settings: %w", err)
+	}
+	return docs, nil
+}
+
+// Read reads the settings of lanes, and the newest revision.
+func (s *Lanes) Read(ctx context.Context, keys []store.DocumentKey) ([]store.Document, int64, error) {
+	names := make([]string, len(keys), len(keys)+1)
+	for i, key := range keys {
+		names[i] = key.Queue().String()
+	}
+	values, err := s.Client.HMGet(ctx, s.Keys.Settings, append(names, "")...).Result()
+	if err != nil {
+		return nil, 0, connect.MapError(ctx, err)
+	}
+	docs := make([]store.Document, len(keys))
+	for i, key := range keys {
+		docs[i] = ParseLane(key, script.Str(values[i]))
+	}
+	return docs, script.Num(script.Str(values[len(keys)])), nil
+}
+
+// ParseLane parses a lane's stored settings, '<revision> <settings>'; empty: there are none.
+func ParseLane(key store.DocumentKey, text string) store.Document {
+	if text == "" {
+		return store.Document{Key: key}
+	}
+	doc, value := parseRevision(key, text)
+	doc.Value = []byte(value)
+	return doc
+}
+
+// ListDocuments lists the lanes of after's topic that have settings.
+func (s *Lanes) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) (docs []store.Document, revision int64, err error) {
+	shard.CheckBatchSize(limit)
+	if limit <= 0 {
+		limit = store.MaxBatch
+	}
+	topic := layout.TopicName(after.Namespace, after.Name)
+	for len(docs) < limit {
+		from := "-"
+		if after.Lane != "" {
+			from = "(" + after.Lane
+		}
+		names, err := s.Client.ZRangeByLex(ctx, s.Keys.ConfiguredLanes(topic),
+			&redis.ZRangeBy{Min: from, Max: "+", Count: int64(limit - len(docs))}).Result()
+		if err != nil {
+			return nil, 0, fmt.Errorf("list lane settings: %w", connect.MapError(ctx, err))
+		}
+		keys := make([]store.DocumentKey, len(names))
+		for i, name := range names {
+			after.Lane = name
+			keys[i] = after
+		}
+		var found []store.Document
+		if found, revision, err = s.Read(ctx, keys); err != nil {
+			return nil, 0, fmt.Errorf("list lane settings: %w", err)
+		}
+		for _, doc := range found {
+			if doc.Revision != 0 { // else it was removed in between
+				docs = append(docs, doc)
+			}
+		}
+		if len(names) == 0 {
+			break
+		}
+	}
+	return docs, revision, nil
+}

@@ -1,0 +1,31 @@
+// Package settings implements store.Settings on Redis: documents such as the policies of topics and the settings of lanes. It copies
+// the limits that scripts read to the shards.
+//
+// Policies are in one hash for all shards. Each shard has a copy of their limits, which the carrier brings up to date. A lane's
+// settings are on the lane's shard.
+package settings
+
+import (
+	"log/slog"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+// Lanes implements store.Settings for the lanes of one shard. It is safe for concurrent use.
+type Lanes struct{ *shard.Shard }
+
+// Documents implements store.Settings for the documents of all shards. It is safe for concurrent use.
+type Documents struct {
+	*script.Runner
+	prefix string
+	limits policy.Limits // of topics without a stored policy
+	shards []*shard.Shard
+	log    *slog.Logger
+}
+
+// NewDocuments returns the documents of a store with shards.
+func NewDocuments(r *script.Runner, prefix string, limits policy.Limits, shards []*shard.Shard, log *slog.Logger) *Documents {
+	return &Documents{Runner: r, prefix: prefix, limits: limits, shards: shards, log: log}
+}
