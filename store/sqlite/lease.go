@@ -1,10 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql/driver"
-
-	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
@@ -60,17 +56,4 @@ func (tx *tx) flushLeases() error {
 		}
 	}
 	return nil
-}
-
-// readRunning reads the leased jobs of a connection's snapshot, by number.
-func readRunning(ctx context.Context, c *db.Conn) (map[int64]memory.Mark, error) {
-	running := make(map[int64]memory.Mark)
-	err := c.Query(ctx, table.ReadLeases, func(v []driver.Value) error {
-		marks, _ := memory.ParseMarks(db.Text(v[2])) // Open complains of what cannot be read
-		for _, m := range marks {
-			running[m.N] = m
-		}
-		return nil
-	})
-	return running, err
 }

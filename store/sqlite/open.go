@@ -107,7 +107,7 @@ func (s *Store) expireOldLeases() error {
 	if err := s.db.Conn().Query(context.Background(), table.ReadLeases, func(v []driver.Value) error {
 		b := &memory.Batch{Number: db.Int(v[0]), Claimed: db.Int(v[1])}
 		var err error
-		if b.Marks, err = memory.ParseMarks(db.Text(v[2])); err != nil {
+		if b.Marks, err = table.ParseMarks(db.Text(v[2])); err != nil {
 			s.log.Error("row of a claim unreadable, its attempts are not recorded as lost", "claim", b.Number, "err", err)
 		}
 		batches = append(batches, b)
@@ -176,7 +176,7 @@ func (tx *tx) expireOldBatch(b *memory.Batch) error {
 func (s *Store) expireEach(b *memory.Batch) error {
 	for _, m := range b.Marks {
 		err := s.commitAlone(func(tx *tx) error {
-			return tx.expireOldBatch(&memory.Batch{Claimed: b.Claimed, Marks: []memory.Mark{m}})
+			return tx.expireOldBatch(&memory.Batch{Claimed: b.Claimed, Marks: []table.Mark{m}})
 		})
 		if db.IsDamage(err) {
 			err = s.commitAlone(func(tx *tx) error {

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/json"
 	"strconv"
 
 	"github.com/ringback/ringback/job"
@@ -16,9 +15,9 @@ type Batch struct {
 	Number  int64
 	Claimed int64 // by the wall clock
 	Jobs    []*Lease
-	Marks   []Mark // what Open read of them
-	Stored  bool   // as the database has it at the end of the last transaction
-	SavedIn uint64 // the transaction that changed it last
+	Marks   []table.Mark // what Open read of them
+	Stored  bool         // as the database has it at the end of the last transaction
+	SavedIn uint64       // the transaction that changed it last
 }
 
 // BatchJobs bounds a batch: a settlement of one job writes all that is left of it.
@@ -53,9 +52,6 @@ func (m *State) RemoveLease(h *Lease) {
 	h.Queue.Owners.add(h.Token.Owner(), -1)
 }
 
-// A Mark is one job in a row of the table leases: its lane and its number.
-type Mark struct{ Q, N int64 }
-
 // Encode returns the column of a batch: its marks, as JSON. A number is between a comma and a bracket (table.IsLeased).
 func (b *Batch) Encode() string {
 	text := make([]byte, 0, 24*len(b.Jobs)+2)
@@ -71,19 +67,6 @@ func (b *Batch) Encode() string {
 		text = append(text, ']')
 	}
 	return string(append(text, ']'))
-}
-
-// ParseMarks decodes what Encode has encoded.
-func ParseMarks(column string) ([]Mark, error) {
-	var raw [][2]int64
-	if err := json.Unmarshal([]byte(column), &raw); err != nil {
-		return nil, err
-	}
-	marks := make([]Mark, len(raw))
-	for i, r := range raw {
-		marks[i] = Mark{Q: r[0], N: r[1]}
-	}
-	return marks, nil
 }
 
 // A Lease is the lease of one claimed job, with what a settlement needs of the job.

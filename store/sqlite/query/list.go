@@ -1,4 +1,4 @@
-package sqlite
+package query
 
 import (
 	"cmp"
@@ -13,13 +13,12 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
-	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // What one page looks at, at most, whatever its limit: rows, and lanes.
 const (
-	listRows  = 5000
+	MaxRows   = 5000
 	listLanes = 500
 	listChunk = 500
 )
@@ -42,46 +41,47 @@ func parseCursor(text string) (cursor, error) {
 	return p, nil
 }
 
-// A listing is one page under way.
-type listing struct {
+// A List is one page of jobs that is being read.
+type List struct {
 	filter   store.Filter
 	from, to int64  // of the state's time, to exclusive
 	at       cursor // behind what was looked at last
 	looked   int
 	page     store.Page
 	now      clock.Instant
-	running  map[int64]memory.Mark   // leased jobs in the snapshot, by number
-	byLane   map[int64][]memory.Mark // the same, by lane
-	passed   int                     // how many of them lie in the lane that is being listed
+	running  map[int64]table.Mark   // leased jobs in the snapshot, by number
+	byLane   map[int64][]table.Mark // the same, by lane
+	passed   int                    // how many of them lie in the lane that is being listed
 }
 
-// List implements store.Shard.
-func (s *Store) List(ctx context.Context, filter store.Filter) (store.Page, error) {
-	l := listing{filter: filter, from: clock.MillisUp(filter.After), to: math.MaxInt64, at: cursor{N: -1}, now: s.clock()}
+// NewList returns a list of the jobs that a filter selects, with states at now. It fails with store.ErrCursor.
+func NewList(filter store.Filter, now clock.Instant) (*List, error) {
+	l := &List{filter: filter, from: clock.MillisUp(filter.After), to: math.MaxInt64, at: cursor{N: -1}, now: now}
 	if !filter.Before.IsZero() {
 		l.to = clock.MillisUp(filter.Before)
 	}
 	if filter.Cursor != "" {
 		var err error
 		if l.at, err = parseCursor(filter.Cursor); err != nil {
-			return store.Page{}, err
+			return nil, err
 		}
 	}
-	err := s.db.Read(ctx, "list jobs", func(ctx context.Context, c *db.Conn) error {
-		if filter.State.Ended() {
-			return l.ended(ctx, c)
-		}
-		return l.open(ctx, c)
-	})
-	if err != nil {
-		return store.Page{}, err
+	return l, nil
+}
+
+// Run reads the page from a snapshot.
+func (l *List) Run(ctx context.Context, c *db.Conn) (store.Page, error) {
+	list := l.open
+	if l.filter.State.Ended() {
+		list = l.ended
 	}
-	return l.page, nil
+	err := list(ctx, c)
+	return l.page, err
 }
 
 // stop says that the page ends here, and where the next begins.
-func (l *listing) stop() bool {
-	if len(l.page.Jobs) < l.filter.Limit && l.looked < listRows {
+func (l *List) stop() bool {
+	if len(l.page.Jobs) < l.filter.Limit && l.looked < MaxRows {
 		return false
 	}
 	l.page.Cursor = l.at.encode()
@@ -89,7 +89,7 @@ func (l *listing) stop() bool {
 }
 
 // add takes a row that the filter lets through.
-func (l *listing) add(r *table.Row) {
+func (l *List) add(r *table.Row) {
 	f := &l.filter
 	switch {
 	case f.Lane != "" && r.Lane != f.Lane, f.Reason != "" && r.Reason != f.Reason, f.Status != 0 && r.Status != f.Status:
@@ -107,7 +107,7 @@ func (l *listing) add(r *table.Row) {
 }
 
 // open lists unfinished jobs, a lane after the other.
-func (l *listing) open(ctx context.Context, c *db.Conn) error {
+func (l *List) open(ctx context.Context, c *db.Conn) error {
 	switch l.filter.State {
 	case job.Scheduled:
 		l.from = max(l.from, l.now.Millis+1)
@@ -121,7 +121,7 @@ func (l *listing) open(ctx context.Context, c *db.Conn) error {
 	if l.running, err = readRunning(ctx, c); err != nil {
 		return err
 	}
-	l.byLane = make(map[int64][]memory.Mark)
+	l.byLane = make(map[int64][]table.Mark)
 	for _, m := range l.running {
 		l.byLane[m.Q] = append(l.byLane[m.Q], m)
 	}
@@ -159,7 +159,7 @@ func (l *listing) open(ctx context.Context, c *db.Conn) error {
 }
 
 // lane lists one lane from the cursor; done says that the page is full.
-func (l *listing) lane(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
+func (l *List) lane(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
 	if l.filter.State == job.Running {
 		return l.leased(ctx, c, q)
 	}
@@ -172,7 +172,7 @@ func (l *listing) lane(ctx context.Context, c *db.Conn, q int64) (done bool, err
 }
 
 // leased lists the running jobs of a lane. Its rows are all read for each page: no more than its limit.
-func (l *listing) leased(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
+func (l *List) leased(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
 	var rows []*table.Row
 	for _, m := range l.byLane[q] {
 		if err := c.Query(ctx, table.HeadByN, func(v []driver.Value) error {
@@ -203,7 +203,7 @@ func (l *listing) leased(ctx context.Context, c *db.Conn, q int64) (done bool, e
 }
 
 // ended lists delivered, dead or cancelled jobs by the time of their end.
-func (l *listing) ended(ctx context.Context, c *db.Conn) error {
+func (l *List) ended(ctx context.Context, c *db.Conn) error {
 	topic := int64(0)
 	err := c.Query(ctx, table.FindTopic, func(v []driver.Value) error {
 		topic = db.Int(v[0])
@@ -224,7 +224,7 @@ func (l *listing) ended(ctx context.Context, c *db.Conn) error {
 // walk reads rows from the cursor on, chunk by chunk, until the page is full (done) or there are no more. The
 // statement same reads on within the cursor's millisecond, later reads what comes after that moment: one
 // for both would look at every row of a moment again for each chunk.
-func (l *listing) walk(
+func (l *List) walk(
 	ctx context.Context, c *db.Conn, same, later db.Statement, of int64, state job.State,
 	read func([]driver.Value) (r *table.Row, at int64, err error),
 ) (done bool, err error) {
@@ -267,7 +267,7 @@ func (l *listing) walk(
 
 // chunk is how many rows to read at once: no more than the page can take and those that are passed over, unless a filter
 // may drop some.
-func (l *listing) chunk() int {
+func (l *List) chunk() int {
 	f := &l.filter
 	if f.Label == "" && f.Reason == "" && f.Status == 0 && (f.Lane == "" || !f.State.Ended()) {
 		return max(1, min(listChunk, l.filter.Limit-len(l.page.Jobs)+l.passed))
