@@ -37,7 +37,7 @@ func large(id string, size int) store.NewJob {
 	return e
 }
 
-func TestARevivalsAnswerIsBoundedAndItsRepeatIsTheSame(t *testing.T) {
+func TestRevive_ResultIsBoundedAndRepeatable(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		var entries []store.NewJob
 		var items []store.Revival
@@ -76,7 +76,7 @@ func TestARevivalsAnswerIsBoundedAndItsRepeatIsTheSame(t *testing.T) {
 	})
 }
 
-func TestARevivalIsAnsweredAgainAsItWasThoughItsJobChangedSince(t *testing.T) {
+func TestRevive_RepeatReturnsTheFirstResult(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		bury(t, s, entry("a"), entry("b"))
 		items := []store.Revival{{Ref: ref("a"), Delay: time.Hour}, {Ref: ref("b"), Delay: time.Hour}, {Ref: ref("a")}, {Ref: ref("no")}}
@@ -100,7 +100,7 @@ func TestARevivalIsAnsweredAgainAsItWasThoughItsJobChangedSince(t *testing.T) {
 }
 
 // The expiry and the URL are fields among others, which stay as they were.
-func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
+func TestRevive_KeepsUnchangedFields(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		e := entry("a")
 		e.ExpiresIn, e.Fingerprint = time.Millisecond, []byte("print")
@@ -133,7 +133,7 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 	})
 }
 
-func TestAJobThatCannotBeReadSpoilsNoBatch(t *testing.T) {
+func TestBatch_UnreadableJobStopsNoOther(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		bury(t, s, entry("good"), entry("newer"))
 		key := s.shards[0].Keys.Jobs
@@ -152,7 +152,7 @@ func TestAJobThatCannotBeReadSpoilsNoBatch(t *testing.T) {
 }
 
 // A batch is made anew when one of its jobs is of another queue by the time its script runs.
-func TestABatchWhoseJobIsOfAnotherQueueMeanwhileIsMadeAnew(t *testing.T) {
+func TestBatch_IsRepeatedWhenAJobMoved(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		bury(t, s, entry("a"))
 		other := entry("b")
@@ -177,7 +177,7 @@ func TestABatchWhoseJobIsOfAnotherQueueMeanwhileIsMadeAnew(t *testing.T) {
 }
 
 // While memory is full, what takes more is refused whole, and what lets deliveries go on is not.
-func TestLanesGoOnWhileMemoryIsFull(t *testing.T) {
+func TestFull_LanesContinue(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	bury(t, s, entry("dead"), entry("purged"))

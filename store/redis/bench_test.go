@@ -188,7 +188,7 @@ func perSecond(b *testing.B) {
 }
 
 // A job that waits: a URL of 36 bytes, a body of 64, an id made by the server, due later.
-func TestAPendingJobIsSmall(t *testing.T) {
+func TestMemory_OfAPendingJobIsSmall(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, Options{URL: server.URL()})
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
-func TestAClusterIsLaidOutInSixteenShardsSpreadOverItsServers(t *testing.T) {
+func TestCluster_HasSixteenShardsSpreadOverItsServers(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
 	s := open(t, Options{URL: servers.URL()})
@@ -27,7 +27,7 @@ func TestAClusterIsLaidOutInSixteenShardsSpreadOverItsServers(t *testing.T) {
 	require.Len(t, open(t, Options{URL: servers.URL()}).Shards(), 16, "as it was laid out")
 }
 
-func TestAnAddressOfAnotherFormIsRefusedByName(t *testing.T) {
+func TestOpen_RefusesAnotherFormOfAddress(t *testing.T) {
 	server := redistest.Start(t)
 	for url, says := range map[string]string{
 		"redis+cluster://" + server.Addr():                     "not a node of a cluster",

@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
-func TestSettlementsOfAnEmptiedDatabaseAreLost(t *testing.T) {
+func TestSettle_IsLostAfterTheDatabaseWasEmptied(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("a"), entry("b"))
 		held := claimAll(t, s, 2).Jobs
@@ -53,7 +53,7 @@ func TestSettlementsOfAnEmptiedDatabaseAreLost(t *testing.T) {
 }
 
 // Another process empties the database and numbers the queues in another order: what this one remembers is wrong.
-func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
+func TestRead_DetectsReassignedNumbers(t *testing.T) {
 	url := redistest.Start(t).URL()
 	s, other := open(t, Options{URL: url}), open(t, Options{URL: url})
 	in := func(id, lane string) store.NewJob {
@@ -116,7 +116,7 @@ func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
 }
 
 // A round's budget that is spent must not keep the rest of a resumed topic from being looked at.
-func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
+func TestResume_NotifiesEveryLaneOfManyJobs(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	put := func(paused bool) {
 		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})

@@ -50,7 +50,7 @@ func rings(t *testing.T, s *Store, shard int, id string) {
 	})
 }
 
-func TestASentinelsPrimaryIsLostAndItsReplicaTakesOver(t *testing.T) {
+func TestFailover_OfSentinelsPrimary(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartSentinel(t, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
@@ -85,7 +85,7 @@ func behind(t *testing.T, servers *redistest.Sentinel) (promote func()) {
 	}
 }
 
-func TestAWaitForReplicasTellsWhatAFailoverWouldLose(t *testing.T) {
+func TestFailover_DurabilityReportsUnreplicatedWrites(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartSentinel(t, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: time.Second}})
@@ -106,7 +106,7 @@ func TestAWaitForReplicasTellsWhatAFailoverWouldLose(t *testing.T) {
 	require.Equal(t, 0, insertOne("at risk"), "and a repeat takes it anew")
 }
 
-func TestPoliciesAreSeenToChangeAfterAFailoverTookSomeBack(t *testing.T) {
+func TestFailover_RolledBackPoliciesAreDetected(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartSentinel(t, 1)
 	s := open(t, Options{URL: servers.URL()})
@@ -128,7 +128,7 @@ func TestPoliciesAreSeenToChangeAfterAFailoverTookSomeBack(t *testing.T) {
 	require.Greater(t, put(3).Revision, lost.Revision, "who has seen the lost one must read again")
 }
 
-func TestAClustersServerIsLostAndItsReplicaTakesOver(t *testing.T) {
+func TestFailover_OfAClusterServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
@@ -146,7 +146,7 @@ func TestAClustersServerIsLostAndItsReplicaTakesOver(t *testing.T) {
 	rings(t, s, shard, "b")
 }
 
-func TestASlotMovesWithItsJobs(t *testing.T) {
+func TestCluster_SlotMovesWithItsJobs(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
 	s := open(t, Options{URL: restrictNodes(t, servers)})

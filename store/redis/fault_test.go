@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestAReplicaIsUnavailable(t *testing.T) {
+func TestFault_ReplicaIsUnavailable(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	insert(t, s, entry("a"))
@@ -27,7 +27,7 @@ func TestAReplicaIsUnavailable(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrUnavailable)
 }
 
-func TestAServerThatIsGoneIsUnavailableAndComesBack(t *testing.T) {
+func TestFault_LostServerIsUnavailableUntilItReturns(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := open(t, Options{URL: server.URL()})
 	insert(t, s, entry("a"))
@@ -48,7 +48,7 @@ func TestAServerThatIsGoneIsUnavailableAndComesBack(t *testing.T) {
 	})
 }
 
-func TestScriptsSurviveAFlush(t *testing.T) {
+func TestFault_ScriptsSurviveAFlush(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		flush := func() { require.NoError(t, s.Client.ScriptFlush(t.Context()).Err()) }
 		insert(t, s, entry("a"))
@@ -108,7 +108,7 @@ func (l *losing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-func TestACallWhoseReplyWasLostIsAnsweredAgain(t *testing.T) {
+func TestFault_LostReplyIsReturnedAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		l := &losing{}
 		s.Client.AddHook(l)
@@ -145,7 +145,7 @@ func TestACallWhoseReplyWasLostIsAnsweredAgain(t *testing.T) {
 	})
 }
 
-func TestAnEmptiedDatabaseBeginsAnew(t *testing.T) {
+func TestFault_EmptiedDatabaseStartsAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		other := entry("x")
 		other.Lane = "other"
@@ -160,7 +160,7 @@ func TestAnEmptiedDatabaseBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
+func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -185,7 +185,7 @@ func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 	})
 }
 
-func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
+func TestLead_CopiesAPartlyWrittenPolicy(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("a"))
 		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
@@ -207,7 +207,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
 	})
 }
 
-func TestAPolicyWrittenHalfWayIsCopiedByTheLeadThatHolds(t *testing.T) {
+func TestLead_CopiesAPartlyWrittenPolicyWhileHeld(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("a"))
 		lead, err := s.Shards()[0].Lead(t.Context())
@@ -223,7 +223,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheLeadThatHolds(t *testing.T) {
 	})
 }
 
-func TestAResumedTopicOfManyLanesRings(t *testing.T) {
+func TestResume_NotifiesEveryLane(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	put := func(paused bool) {
 		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})

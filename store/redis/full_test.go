@@ -20,7 +20,7 @@ func memory(t *testing.T, c *redis.Client, bytes string) {
 	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", bytes).Err())
 }
 
-func TestAFullServerTakesNoJobsAndDeliversWhatItHas(t *testing.T) {
+func TestFull_RefusesJobsAndDelivers(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	lapsing, waiting, gone := entry("lapsing"), entry("waiting"), entry("gone")
@@ -89,7 +89,7 @@ func TestAFullServerTakesNoJobsAndDeliversWhatItHas(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
-func TestAPolicyThatWasNotCopiedIsCopiedThoughMemoryIsFull(t *testing.T) {
+func TestFull_CopiesAMissingPolicy(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	insert(t, s, entry("a"))
@@ -103,7 +103,7 @@ func TestAPolicyThatWasNotCopiedIsCopiedThoughMemoryIsFull(t *testing.T) {
 }
 
 // What takes memory is refused whole: no write of it may come before the one that Redis refuses.
-func TestAFullServerLetsNoLargeBodyThrough(t *testing.T) {
+func TestFull_RefusesLargeBodies(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	large := make([]byte, 1<<20)

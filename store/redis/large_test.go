@@ -13,7 +13,7 @@ import (
 )
 
 // A page of large jobs takes several scripts, none of which takes in more than a few of them.
-func TestAPageOfLargeJobsIsReadInParts(t *testing.T) {
+func TestList_ReadsAPageOfLargeJobsInParts(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		const jobs = 14
 		ids := make([]string, jobs)
@@ -61,7 +61,7 @@ func TestAPageOfLargeJobsIsReadInParts(t *testing.T) {
 	})
 }
 
-func TestARecordThatIsGoneDoesNotEndAList(t *testing.T) {
+func TestList_SkipsAMissingRecord(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		for i := range 9 {
 			insert(t, s, entry(fmt.Sprintf("job-%02d", i)))

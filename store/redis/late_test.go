@@ -49,7 +49,7 @@ func quietly(t *testing.T) (*Store, *silent, store.ClaimedJob) {
 	return s, h, held
 }
 
-func TestADeadlineOfTheEnginesOwnIsUnavailable(t *testing.T) {
+func TestDeadline_OfTheEngineIsUnavailable(t *testing.T) {
 	s, h, held := quietly(t)
 	synctest.Test(t, func(t *testing.T) {
 		item := settlement(held, policy.Verdict{Kind: policy.Delivered}, 200)
@@ -68,7 +68,7 @@ func TestADeadlineOfTheEnginesOwnIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestADeadlineOfTheCallersIsTheCallers(t *testing.T) {
+func TestDeadline_OfTheCallerIsReturned(t *testing.T) {
 	s, _, _ := quietly(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

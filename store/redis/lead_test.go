@@ -39,7 +39,7 @@ func (w *without) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-func TestPoliciesThatAFailoverTookBackAreTakenBackOnTheShardsToo(t *testing.T) {
+func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	insert(t, s, entry("a"))
 	put := func(name string, paused bool) {
@@ -73,7 +73,7 @@ func TestPoliciesThatAFailoverTookBackAreTakenBackOnTheShardsToo(t *testing.T) {
 	require.NoError(t, l.Release(t.Context()))
 }
 
-func TestAShardIsCarriedWhileTheServerWithThePoliciesIsAway(t *testing.T) {
+func TestLead_CarriesWithoutTheServerOfPolicies(t *testing.T) {
 	var passed time.Duration
 	s := open(t, Options{URL: redistest.Start(t).URL(), elapsed: func() time.Duration { return passed }})
 	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})

@@ -14,7 +14,7 @@ import (
 )
 
 // One settlement ends jobs in all ways: only of those that are kept or go on is anything left.
-func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
+func TestKeys_OfUnkeptJobsAreRemoved(t *testing.T) {
 	url := redistest.Start(t).URL()
 	for most, want := range [][]string{{"again", "dead"}, {"again", "dead", "done-3"}} {
 		s := open(t, Options{URL: url, Limits: policy.Limits{KeepDelivered: policy.Retention{Max: new(int64(most))}}})
@@ -47,7 +47,7 @@ func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
 }
 
 // One item takes its attempt from a job of which nothing is kept: the record of its neighbour stays.
-func TestAJobThatIsNotKeptTakesNoOtherRecordWithIt(t *testing.T) {
+func TestKeys_OfOtherJobsStayWhenOneIsRemoved(t *testing.T) {
 	none := policy.Limits{KeepDelivered: policy.Retention{Max: new(int64(0))}}
 	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: none})
 	insert(t, s, entry("a"), entry("b"))
@@ -63,7 +63,7 @@ func TestAJobThatIsNotKeptTakesNoOtherRecordWithIt(t *testing.T) {
 }
 
 // A claim that finds jobs held by another does not forget which lease runs out first.
-func TestAClaimKeepsTheFirstLapseOfItsQueue(t *testing.T) {
+func TestClaim_KeepsTheFirstLeaseExpiryOfItsQueue(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: 5}})
 	short, long := entry("a"), entry("b")
 	short.Timeout, long.Timeout = time.Second, time.Hour
@@ -76,7 +76,7 @@ func TestAClaimKeepsTheFirstLapseOfItsQueue(t *testing.T) {
 }
 
 // A settlement leaves the look at its queues to the claim of the same trip. Should that not come, somebody looks in time.
-func TestAQueueIsLookedAtThoughTheClaimAfterItsSettlementDoesNotCome(t *testing.T) {
+func TestSettle_SchedulesItsQueueWithoutALaterClaim(t *testing.T) {
 	delivered := policy.Verdict{Kind: policy.Delivered}
 	for name, test := range map[string]struct {
 		limit   int

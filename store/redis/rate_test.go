@@ -79,7 +79,7 @@ func three(t *testing.T) []*Store {
 	return []*Store{open(t, o), open(t, o), open(t, o)}
 }
 
-func TestNoWindowOfALaneHasMoreStartsThanItsRateAllowsWhicheverProcessClaims(t *testing.T) {
+func TestRate_LaneHoldsInEveryWindowOverProcesses(t *testing.T) {
 	for _, c := range rates {
 		t.Run(fmt.Sprintf("%d in %s", c.rate.Starts, c.rate.Per), func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +118,7 @@ func TestNoWindowOfALaneHasMoreStartsThanItsRateAllowsWhicheverProcessClaims(t *
 	}
 }
 
-func TestNoWindowOfATopicHasMoreStartsThanItsRateAllowsWhicheverProcessAsks(t *testing.T) {
+func TestRate_TopicHoldsInEveryWindowOverProcesses(t *testing.T) {
 	for _, c := range rates {
 		t.Run(fmt.Sprintf("%d in %s", c.rate.Starts, c.rate.Per), func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +152,7 @@ func small(t *testing.T, text string, n int) {
 	require.Zero(t, n)
 }
 
-func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
+func TestRate_StateOfALargeRateIsSmall(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
 		for _, per := range []time.Duration{100 * time.Millisecond, 10 * time.Second} {

@@ -13,7 +13,7 @@ import (
 )
 
 // A change is answered again as it was at first, whatever has become of the job.
-func TestAChangeIsAnsweredAgainAfterItsJobIsGone(t *testing.T) {
+func TestRepeat_ReturnsTheResultAfterTheJobIsGone(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("edited"), entry("revived"), entry("marked"))
 		claimed := claimAll(t, s, 3).Jobs
@@ -63,7 +63,7 @@ func TestAChangeIsAnsweredAgainAfterItsJobIsGone(t *testing.T) {
 	})
 }
 
-func TestAJobThatMovedToAnotherQueueMeanwhileIsReadAgain(t *testing.T) {
+func TestRepeat_ReadsAMovedJobAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
 		ended := entry("ended")

@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestConnectionsThatWentSilentAreFoundAllAtOnce(t *testing.T) {
+func TestDial_DetectsAllSilentConnectionsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server.Addr())
@@ -47,7 +47,7 @@ func TestConnectionsThatWentSilentAreFoundAllAtOnce(t *testing.T) {
 	require.Less(t, time.Since(began), 10*time.Second)
 }
 
-func TestConnectionsWithTLSThatWereClosedAreNotUsed(t *testing.T) {
+func TestDial_DoesNotUseClosedTLSConnections(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartTLS(t)
 	s := open(t, Options{URL: server.URL() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key})
@@ -64,7 +64,7 @@ func TestConnectionsWithTLSThatWereClosedAreNotUsed(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestAwaitEndsWithItsContextWhileItConnects(t *testing.T) {
+func TestWait_EndsWithItsContextWhileConnecting(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartTLS(t)
 	proxy := redistest.StartProxy(t, server.Addr())
@@ -79,7 +79,7 @@ func TestAwaitEndsWithItsContextWhileItConnects(t *testing.T) {
 	proxy.Cut()
 }
 
-func TestAListenerWhoseConnectionWentSilentIsGivenUp(t *testing.T) {
+func TestWait_EndsOnASilentConnection(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server.Addr())

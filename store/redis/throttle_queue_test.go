@@ -21,7 +21,7 @@ func queued(t *testing.T, s *Store) int64 {
 	return n
 }
 
-func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
+func TestCarry_ForgetsRemovedThrottles(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
 		hold(t, s, "held", store.LaneChange{Cooldown: time.Hour})
@@ -49,7 +49,7 @@ func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 	})
 }
 
-func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
+func TestCarry_LeavesFurtherThrottlesToTheNextRound(t *testing.T) {
 	clock := newClock(t)
 	s := open(t, clock.options())
 	const lanes = 6

@@ -44,7 +44,7 @@ func hold(t *testing.T, s *Store, id string, change store.LaneChange) {
 	settle(t, s, item)
 }
 
-func TestNothingIsKeptOfLanesThatNothingKeepsBack(t *testing.T) {
+func TestThrottle_LeavesNoKeysOfFreeLanes(t *testing.T) {
 	clock := newClock(t)
 	pass := clock.pass
 	s := open(t, clock.options())
@@ -86,7 +86,7 @@ func TestNothingIsKeptOfLanesThatNothingKeepsBack(t *testing.T) {
 	require.Negative(t, carried.Next)
 }
 
-func TestABreakersGateOutlivesItsMemoryWhileAProbeIsOut(t *testing.T) {
+func TestThrottle_BreakerOutlivesItsRetentionDuringAProbe(t *testing.T) {
 	clock := newClock(t)
 	s := open(t, clock.options())
 	insert(t, s, entry("second"))
@@ -165,7 +165,7 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 	})
 }
 
-func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T) {
+func TestThrottle_NewLaneGetsConcurrentlyWrittenSettings(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
 		put := putLane(t, s, policy.Lane{Paused: true})
@@ -182,7 +182,7 @@ func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T
 	})
 }
 
-func TestSettingsAndPoliciesCanBePutWhereNoneAre(t *testing.T) {
+func TestSettings_CanBePutWhereNoneAre(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		settings := store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}, Revision: store.MustNotExist}
 		topic := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Revision: store.MustNotExist}
@@ -198,7 +198,7 @@ func TestSettingsAndPoliciesCanBePutWhereNoneAre(t *testing.T) {
 }
 
 // One queue's calls cost the same however many others have settings and gates.
-func TestACallDoesNotGrowWithTheLanesOfOthers(t *testing.T) {
+func TestThrottle_CallsDoNotGrowWithOtherLanes(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 1000, Per: time.Hour}})

@@ -19,7 +19,7 @@ import (
 	"github.com/ringback/ringback/store/redis/keeper"
 )
 
-func TestAnUnreadableJobStopsNoOther(t *testing.T) {
+func TestUnreadable_JobStopsNoOther(t *testing.T) {
 	var log bytes.Buffer
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	insert(t, s, entry("good"), entry("broken"), entry("better"))
@@ -36,7 +36,7 @@ func TestAnUnreadableJobStopsNoOther(t *testing.T) {
 	require.Contains(t, log.String(), "job=broken")
 }
 
-func TestAnUnreadableOutboxEntryStopsNoOther(t *testing.T) {
+func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {
 	var log bytes.Buffer
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	insert(t, s, entry("a"))
@@ -57,7 +57,7 @@ func TestAnUnreadableOutboxEntryStopsNoOther(t *testing.T) {
 	require.Contains(t, log.String(), "level=ERROR")
 }
 
-func TestARoundsBoundsAreBoundedThemselves(t *testing.T) {
+func TestCarry_BoundsItsOptions(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("first"))
 		const jobs = 9000

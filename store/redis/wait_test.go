@@ -46,7 +46,7 @@ func replicated(t *testing.T, primary *redistest.Server) int64 {
 	return script.Num(offset)
 }
 
-func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
+func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	replica := follower(t, primary)
@@ -106,7 +106,7 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	replica.Resume()
 }
 
-func TestWhatCannotBeWaitedForIsNotSaidToBeReached(t *testing.T) {
+func TestDurability_IsNotReportedWithoutAWait(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	follower(t, primary)
@@ -121,7 +121,7 @@ func TestWhatCannotBeWaitedForIsNotSaidToBeReached(t *testing.T) {
 	require.Equal(t, &job.Durability{}, taken[0].Job.Durability, "nothing was written that could be waited for")
 }
 
-func TestAServerThatTookOverAndCannotBeWaitedForStillTakesJobs(t *testing.T) {
+func TestDurability_NewPrimaryWithoutWaitAcceptsJobs(t *testing.T) {
 	fake := miniredis.RunT(t)
 	able := true
 	require.NoError(t, fake.Server().Register("WAITAOF", func(c *server.Peer, _ string, _ []string) {
@@ -146,7 +146,7 @@ func TestAServerThatTookOverAndCannotBeWaitedForStillTakesJobs(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "WAIT/WAITAOF rejected"), log.String())
 }
 
-func TestAWaitOnAClusterIsMadeAtTheServerThatHasTheJob(t *testing.T) {
+func TestDurability_ClusterWaitsAtTheServerOfTheJob(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
@@ -157,13 +157,13 @@ func TestAWaitOnAClusterIsMadeAtTheServerThatHasTheJob(t *testing.T) {
 	}
 }
 
-func TestAWaitForFsyncNeedsAServerThatCan(t *testing.T) {
+func TestDurability_FsyncNeedsServerSupport(t *testing.T) {
 	_, err := Open(t.Context(), Options{URL: redistest.Start(t).URL(), Wait: connect.Wait{Fsync: true, Timeout: time.Second}, Logger: quiet})
 	require.Error(t, err) // Redis 7.0 does not know the command, a later one needs appendonly yes
 	require.Regexp(t, "needs (Redis 7.2|appendonly yes)", err.Error())
 }
 
-func TestAWaitForFsyncIsAskedForAndRead(t *testing.T) {
+func TestDurability_WaitsForFsync(t *testing.T) {
 	// No server of 7.2 is at hand everywhere: this one answers as it is documented.
 	fake := miniredis.RunT(t)
 	var asked []string
