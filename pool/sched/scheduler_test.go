@@ -182,22 +182,44 @@ func TestPick_WithoutRunnableQueuesHasNothingMore(t *testing.T) {
 	require.False(t, more)
 }
 
-func TestPrefetch_LaneAtItsConcurrencyBeginsNoMoreThanItsSlots(t *testing.T) {
-	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 8, LaneConcurrency: 2})
+// prefetchBeyondSlots returns a lane's two running jobs, which is its limit, while others of it wait for a worker.
+func (f *fixture) prefetchBeyondSlots() []*Job {
 	f.sh.MarkRunnable([]job.Queue{queue("a", "x")})
 	_, jobs := f.claim(map[string]int{"a": 1})
-	require.Len(t, jobs, 2)
+	require.Len(f, jobs, 2)
 	topic := jobs[0].Lane.Topic()
 	topic.prefetchTarget, topic.measuredAt = 10, f.now
 	for _, j := range jobs {
-		f.s.End(j, Outcome{Result: &policy.Result{Status: 200}, Concurrency: 2, Breaker: policy.Builtin().Breaker}, f.now)
-		require.Nil(t, f.s.Next(topic, f.now))
+		f.endAtLimit(j)
+		require.Nil(f, f.s.Next(topic, f.now))
 		f.sh.Settle([]Settling{{Lane: j.Lane, Attempted: true}}, f.now)
 	}
 	_, jobs = f.claim(map[string]int{"a": 1})
-	require.Len(t, jobs, 2, "of those that were claimed")
-	require.Greater(t, f.s.InFlight(), 2)
-	f.s.End(jobs[0], Outcome{Result: &policy.Result{Status: 200}, Concurrency: 2, Breaker: policy.Builtin().Breaker}, f.now)
+	require.Len(f, jobs, 2, "of those that were claimed")
+	require.Greater(f, f.s.InFlight(), 2)
+	return jobs
+}
+
+func (f *fixture) endAtLimit(j *Job) {
+	f.s.End(j, Outcome{Result: &policy.Result{Status: 200}, Concurrency: 2, Breaker: policy.Builtin().Breaker}, f.now)
+}
+
+func TestPrefetch_LaneAtItsConcurrencyBeginsNoMoreThanItsSlots(t *testing.T) {
+	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 8, LaneConcurrency: 2})
+	jobs := f.prefetchBeyondSlots()
+	topic := jobs[0].Lane.Topic()
+	f.endAtLimit(jobs[0])
 	require.NotNil(t, f.s.Next(topic, f.now), "the slot is taken over at once")
 	require.Nil(t, f.s.Next(topic, f.now), "and no other")
+}
+
+func TestPrefetch_KeepsToALimitThatWasLoweredSinceTheClaim(t *testing.T) {
+	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 8, LaneConcurrency: 2})
+	jobs := f.prefetchBeyondSlots()
+	topic := jobs[0].Lane.Topic()
+	jobs[0].Lane.settings = &LaneSettings{Lane: store.Lane{Settings: policy.Lane{LaneConcurrency: 1}}}
+	f.endAtLimit(jobs[0])
+	require.Nil(t, f.s.Next(topic, f.now), "one still runs")
+	f.endAtLimit(jobs[1])
+	require.NotNil(t, f.s.Next(topic, f.now))
 }
