@@ -2,9 +2,7 @@ package app
 
 import (
 	"log/slog"
-	"net/http"
 
-	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/pool"
 )
 
@@ -57,9 +55,4 @@ func (p descriptorPlan) log(log *slog.Logger, delivers bool) {
 			"limit", p.limit, "for_deliveries", p.deliveries, "workers", pool.DefaultWorkers,
 			"needed", 2*pool.DefaultWorkers)
 	}
-}
-
-// BoundConnections limits a server's connections to about bound; see limits.BoundConnections.
-func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
-	limits.BoundConnections(s, bound, log)
 }

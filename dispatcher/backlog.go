@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -206,7 +207,7 @@ func (d *Dispatcher) newBacklogJob(t store.Topic, alarm *policy.Backlog, now boo
 		b.Type = "topic.backlog"
 	}
 	if alarm.OlderThan > 0 {
-		b.OlderThan = job.FormatDuration(alarm.OlderThan)
+		b.OlderThan = units.FormatDuration(alarm.OlderThan)
 	}
 	if !s.OldestDue.IsZero() {
 		b.OldestDueAt = new(timestamp(s.OldestDue))

@@ -33,6 +33,8 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c)
 }
 
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
 // isDotSegment reports whether text is a dot segment, which clients and servers remove from paths (RFC 3986, 5.2.4).
 func isDotSegment(text string) bool { return text == "." || text == ".." }
 

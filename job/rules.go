@@ -33,6 +33,9 @@ const (
 	MaxIDWindow = 365 * day
 )
 
+// day is 24 hours, independent of the calendar.
+const day = 24 * time.Hour
+
 // rule is the validation rule of a field. Fields of the same name share one rule.
 type rule struct {
 	field          string // its Go name

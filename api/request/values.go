@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -74,9 +75,9 @@ func (d *decoder) duration(at string, raw []byte) time.Duration {
 	var err error
 	switch {
 	case raw[0] == '"':
-		span, err = job.ParseDuration(jsonscan.Unquote(raw))
+		span, err = units.ParseDuration(jsonscan.Unquote(raw))
 	case isNumber(raw):
-		span, err = job.ParseSeconds(string(raw))
+		span, err = units.ParseSeconds(string(raw))
 	default:
 		d.wrongType(at, raw, `a duration such as "1h30m", or a number of seconds`)
 	}
@@ -92,7 +93,7 @@ func (d *decoder) size(at string, raw []byte) int64 {
 	if raw[0] != '"' {
 		return d.integer(at, raw)
 	}
-	n, err := job.ParseSize(jsonscan.Unquote(raw))
+	n, err := units.ParseSize(jsonscan.Unquote(raw))
 	if err != nil {
 		d.AddError(at, err.Error())
 	}
@@ -118,7 +119,7 @@ func (d *decoder) time(at string, raw []byte) time.Time {
 
 // rate reads a rate such as "100/s"; empty means no limit.
 func (d *decoder) rate(at string, raw []byte) policy.Rate {
-	rate, err := job.ParseRate(d.text(at, raw))
+	rate, err := units.ParseRate(d.text(at, raw))
 	if err != nil {
 		d.AddError(at, err.Error())
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/units"
 )
 
 // A Buffer writes one JSON answer. encoding/json would compact a job's body, which is answered byte for byte, and is
@@ -176,7 +177,7 @@ func (o *Buffer) Duration(name string, d time.Duration) { o.Key(name); o.duratio
 func (o *Buffer) durationElement(d time.Duration) {
 	o.next()
 	o.b = append(o.b, '"')
-	o.b = job.AppendDuration(o.b, d)
+	o.b = units.AppendDuration(o.b, d)
 	o.b = append(o.b, '"')
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"net/http"
 
-	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -20,8 +20,8 @@ func (o *Buffer) Topic(t *store.Topic, p policy.Topic) {
 	o.Duration("max_age", p.Terms(policy.Terms{}).MaxAge)
 	o.Number("workers", int64(p.Workers))
 	o.Number("lane_concurrency", int64(p.LaneConcurrency))
-	o.Text("rate", job.FormatRate(p.Rate))
-	o.Text("lane_rate", job.FormatRate(p.LaneRate))
+	o.Text("rate", units.FormatRate(p.Rate))
+	o.Text("lane_rate", units.FormatRate(p.LaneRate))
 	o.Text("url", p.URL)
 	o.headers("headers", p.Headers)
 	o.success("success", p.Success)
@@ -114,7 +114,7 @@ func (o *Buffer) retention(name string, k policy.Retention) {
 	o.Object(name)
 	o.Duration("for", *k.For)
 	o.Number("max", *k.Max)
-	o.Text("max_bytes", job.FormatSize(*k.MaxBytes))
+	o.Text("max_bytes", units.FormatSize(*k.MaxBytes))
 	o.Close()
 }
 
@@ -130,7 +130,7 @@ func (o *Buffer) Lane(l *store.Lane) {
 	} else {
 		o.Null("lane_concurrency")
 	}
-	o.Text("lane_rate", job.FormatRate(l.Settings.LaneRate))
+	o.Text("lane_rate", units.FormatRate(l.Settings.LaneRate))
 	o.Bool("paused", l.Settings.Paused)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -47,7 +48,7 @@ func TestLane_ShowsUnsetSettings(t *testing.T) {
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue}) }))
 	set := policy.Lane{LaneConcurrency: 2, LaneRate: policy.Rate{Starts: 5, Per: time.Second}, Paused: true, Secrets: []policy.Secret{{Value: "hidden"}}}
 	require.Equal(t, map[string]any{
-		"topic": "orders", "lane": "a", "revision": 7.0, "url": "", "headers": map[string]any{}, "lane_concurrency": 2.0, "lane_rate": job.FormatRate(set.LaneRate), "paused": true,
+		"topic": "orders", "lane": "a", "revision": 7.0, "url": "", "headers": map[string]any{}, "lane_concurrency": 2.0, "lane_rate": units.FormatRate(set.LaneRate), "paused": true,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue, Revision: 7, Settings: set}) }))
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/internal/inbox"
 	"github.com/ringback/ringback/internal/logbuffer"
 )
 
@@ -29,7 +30,7 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	}
 	stdout := logbuffer.New(p.stdout, logbuffer.Options{}) // a blocked stdout must not block the inbox
 	defer stdout.Close(flushTime)
-	in, err := openInbox(ctx, c.Inbox, stdout)
+	in, err := inbox.Open(ctx, c.Inbox, stdout)
 	if err != nil {
 		return err
 	}
@@ -37,9 +38,9 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	defer cancel()
 	var background sync.WaitGroup
 	defer background.Wait()
-	defer in.close()
+	defer in.Close()
 	background.Go(func() {
-		if err := in.serve(); err != nil {
+		if err := in.Serve(); err != nil {
 			printError(p.stderr, err)
 		}
 	})
@@ -50,7 +51,7 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	}
 	background.Go(func() {
 		banner{
-			api: callableAddr(a.Addr()), inbox: callableAddr(in.addr()), token: options.Token, tokenFile: c.TokenFile, out: stdout,
+			api: callableAddr(a.Addr()), inbox: callableAddr(in.Addr()), token: options.Token, tokenFile: c.TokenFile, out: stdout,
 		}.print(ctx)
 	})
 	err = a.Run(ctx)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/ringback/ringback/internal/inbox"
 )
 
 // Bounds of a health check.
@@ -123,5 +125,5 @@ func problemDetail(body io.Reader) string {
 	if json.NewDecoder(io.LimitReader(body, maxHealthBody)).Decode(&problem) != nil || problem.Detail == "" {
 		return ""
 	}
-	return ": " + printable([]byte(problem.Detail))
+	return ": " + inbox.Printable(problem.Detail)
 }

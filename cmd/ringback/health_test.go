@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/inbox"
 )
 
 // healthServer responds to /healthz with 200 and to /readyz with status and body. It returns its address.
@@ -108,16 +110,16 @@ func TestHealth_FailsOnA200OfAnotherServer(t *testing.T) {
 		require.Equal(t, "ringback: GET http://"+addr+"/readyz: 200 OK without status \"ready\": the server is not Ringback\n", stderr)
 	}
 
-	in, err := openInbox(t.Context(), "127.0.0.1:0", io.Discard)
+	in, err := inbox.Open(t.Context(), "127.0.0.1:0", io.Discard)
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- in.serve() }()
+	go func() { served <- in.Serve() }()
 	for _, args := range [][]string{nil, {"--live"}} {
-		code, stdout, stderr := try(t, nil, append([]string{"health", "--addr=" + in.addr()}, args...)...)
+		code, stdout, stderr := try(t, nil, append([]string{"health", "--addr=" + in.Addr()}, args...)...)
 		require.Equal(t, []any{exitFault, ""}, []any{code, stdout})
 		require.Contains(t, stderr, "the server is not Ringback")
 	}
-	in.close()
+	in.Close()
 	require.NoError(t, <-served)
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/ringback/ringback/internal/inbox"
 )
 
 // listenCommand is ringback listen.
@@ -12,18 +14,13 @@ type listenCommand struct {
 
 // Run serves the inbox until ctx ends.
 func (c *listenCommand) Run(ctx context.Context, p *process) error {
-	in, err := openInbox(ctx, c.Addr, p.stdout)
+	in, err := inbox.Open(ctx, c.Addr, p.stdout)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(p.stdout, "inbox at http://%s/ (200) and http://%s/flaky (500 twice, then 200)\n",
-		callableAddr(in.addr()), callableAddr(in.addr()))
-	return in.serveUntil(ctx)
-}
-
-// serveUntil serves until ctx ends.
-func (in *inbox) serveUntil(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, in.close)
+		callableAddr(in.Addr()), callableAddr(in.Addr()))
+	stop := context.AfterFunc(ctx, in.Close)
 	defer stop()
-	return in.serve()
+	return in.Serve()
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/ringback/ringback/internal/inbox"
 )
 
 // sampleTimeout bounds each of the sample's two requests.
@@ -54,7 +56,7 @@ func (g banner) call(ctx context.Context, method, path, body string, want int, i
 		return fmt.Errorf("read the API's response: %w", err)
 	}
 	if resp.StatusCode != want {
-		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, printable(text))
+		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, inbox.Printable(string(text)))
 	}
 	if into == nil {
 		return nil

@@ -39,6 +39,11 @@ var plan = []row{
 		others: []string{"github.com/go-playground/validator/v10"},
 	},
 	{
+		pkg:    "job/units",
+		reason: "durations, sizes and rates as texts; knows no field",
+		ours:   []string{"policy"},
+	},
+	{
 		pkg:    "job/codec",
 		reason: "the stored form of what a job asks for, described once; knows no engine",
 		ours:   []string{"job", "policy"},
@@ -215,7 +220,7 @@ var plan = []row{
 	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
-		ours:   []string{"carrier", "dispatcher/secrets", "job", "job/codec", "policy", "pool", "seal", "sign", "store"},
+		ours:   []string{"carrier", "dispatcher/secrets", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store"},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{
@@ -227,7 +232,7 @@ var plan = []row{
 	{
 		pkg:    "api/response",
 		reason: "writes JSON and problems; knows no handler and no service",
-		ours:   []string{"job", "policy", "store"},
+		ours:   []string{"job", "job/units", "policy", "store"},
 	},
 	{
 		pkg:    "api/limits",
@@ -247,7 +252,7 @@ var plan = []row{
 	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
-		ours:   []string{"api/jsonscan", "api/limits", "api/response", "job", "policy", "sign", "store"},
+		ours:   []string{"api/jsonscan", "api/limits", "api/response", "job", "job/units", "policy", "sign", "store"},
 	},
 	{
 		pkg:    "api/ndjson",
@@ -271,9 +276,14 @@ var plan = []row{
 		},
 	},
 	{
+		pkg:    "internal/inbox",
+		reason: "a receiver to try things out with; knows nothing of jobs",
+		ours:   []string{"api/limits"},
+	},
+	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
-		ours:   []string{"app", "internal/logbuffer"},
+		ours:   []string{"app", "internal/inbox", "internal/logbuffer"},
 		others: []string{"github.com/alecthomas/kong"},
 	},
 	{

@@ -1,4 +1,7 @@
-package job
+// Package units reads and writes durations, sizes and rates as clients spell them: "1h30m", "256MiB", "100/s".
+//
+// Texts of errors follow the name of a field. The package keeps no state.
+package units
 
 import (
 	"errors"
@@ -26,7 +29,7 @@ var units = [...]struct {
 
 // ParseDuration parses a duration: numbers with the units d, h, m, s and ms in descending order, each at most once, the
 // last one with optional decimals: "90s", "1h30m", "7d", "2d2h", "1.5s". A day is 24 h. A leading minus is accepted, so
-// that range checks can report it. The result is rounded to whole milliseconds. The error's text follows a field's name.
+// that range checks can report it. The result is rounded to whole milliseconds.
 func ParseDuration(text string) (time.Duration, error) {
 	rest, negative := strings.CutPrefix(text, "-")
 	if rest == "" {

@@ -1,4 +1,4 @@
-package job
+package units
 
 import (
 	"fmt"
@@ -13,8 +13,7 @@ var sizes = [...]struct {
 	bytes int64
 }{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-// ParseSize parses a number of bytes with a unit, B, KiB, MiB, GiB or TiB: "256MiB", "1GiB", "512B". The error's text
-// follows a field's name.
+// ParseSize parses a number of bytes with a unit, B, KiB, MiB, GiB or TiB: "256MiB", "1GiB", "512B".
 func ParseSize(text string) (int64, error) {
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
 	number, unit := text[:digits], text[digits:]

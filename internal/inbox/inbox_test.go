@@ -1,4 +1,4 @@
-package main
+package inbox
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 )
 
 // post sends one callback to the inbox and returns the response's status.
-func post(in *inbox, path, id, body string) int {
+func post(in *Inbox, path, id, body string) int {
 	req := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	req.Header.Set("webhook-id", id)
 	req.Header.Set("Ringback-Attempt", "7")
@@ -21,9 +21,9 @@ func post(in *inbox, path, id, body string) int {
 	return w.Code
 }
 
-func newInbox() (*inbox, *bytes.Buffer) {
+func newInbox() (*Inbox, *bytes.Buffer) {
 	var out bytes.Buffer
-	return &inbox{out: &out, seen: make(map[string]int)}, &out
+	return &Inbox{out: &out, seen: make(map[string]int)}, &out
 }
 
 func TestInbox_PrintsALineForEachCallback(t *testing.T) {

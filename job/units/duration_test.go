@@ -1,4 +1,4 @@
-package job
+package units
 
 import (
 	"encoding/json"

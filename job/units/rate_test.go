@@ -1,4 +1,4 @@
-package job_test
+package units_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -31,14 +31,14 @@ func TestRate_ParsesAndFormats(t *testing.T) {
 		"0005/s":        {policy.Rate{Starts: 5, Per: time.Second}, "5/s"},
 		"0000000000/1d": {policy.Rate{}, "out of range"},
 	} {
-		rate, err := job.ParseRate(text)
+		rate, err := units.ParseRate(text)
 		if want.written == "out of range" {
 			require.Error(t, err, text)
 			continue
 		}
 		require.NoError(t, err, text)
 		require.Equal(t, want.rate, rate, text)
-		require.Equal(t, want.written, job.FormatRate(rate), text)
+		require.Equal(t, want.written, units.FormatRate(rate), text)
 	}
 }
 
@@ -51,17 +51,17 @@ func TestRate_RejectsInvalidText(t *testing.T) {
 		"0/s": "must be 1 to 1000000", "1000001/s": "must be 1 to 1000000", "5/99ms": "100ms to 30d", "5/ms": "100ms to 30d",
 		"5/31d": "100ms to 30d", "5/0s": "100ms to 30d", "5/-1s": "100ms to 30d",
 	} {
-		rate, err := job.ParseRate(text)
+		rate, err := units.ParseRate(text)
 		require.Zero(t, rate, text)
 		require.ErrorContains(t, err, says, text)
 	}
-	_, err := job.ParseRate(strings.Repeat("ü", 1000))
+	_, err := units.ParseRate(strings.Repeat("ü", 1000))
 	require.Less(t, len(err.Error()), 200, "an overlong text is cut")
 }
 
 func TestRate_FormatsNoLimitAsEmpty(t *testing.T) {
 	for _, r := range []policy.Rate{{}, {Starts: 5}, {Per: time.Second}, {Starts: -1, Per: time.Second}} {
-		require.Empty(t, job.FormatRate(r))
+		require.Empty(t, units.FormatRate(r))
 	}
 }
 
@@ -71,7 +71,7 @@ func FuzzParseRate(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rate, err := job.ParseRate(text)
+		rate, err := units.ParseRate(text)
 		if err != nil {
 			require.Zero(t, rate)
 			require.NotEmpty(t, err.Error())
@@ -85,7 +85,7 @@ func FuzzParseRate(f *testing.F) {
 			require.LessOrEqual(t, rate.Per, policy.MaxPer)
 			require.Zero(t, rate.Per%time.Millisecond)
 		}
-		again, err := job.ParseRate(job.FormatRate(rate))
+		again, err := units.ParseRate(units.FormatRate(rate))
 		require.NoError(t, err)
 		require.Equal(t, rate, again)
 	})

@@ -1,7 +1,8 @@
-package main
+// Package inbox is a receiver for trying things out: it prints a line for every request.
+package inbox
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,11 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/api/limits"
 )
 
 // Bounds of an inbox.
@@ -21,16 +23,16 @@ const (
 	inboxIDs     = 10_000  // ids whose attempts are counted; then the oldest is evicted
 	maxShownBody = 200     // bytes of a body that are printed
 	maxInboxBody = 1 << 20 // bytes of a body that are read
-	// inboxConnections bounds open connections: more than one lane uses, and few of ringback dev's descriptors.
+	// inboxConnections bounds open connections: more than one lane uses, and few of the descriptors of ringback dev.
 	inboxConnections = 128
 	flakyFailures    = 2 // failed attempts of each id at /flaky
 )
 
-// inbox is a receiver for trying things out. It prints a line for every request and responds with 200. /flaky responds
+// Inbox is the receiver. It prints a line for every request and responds with 200. /flaky responds
 // with 500 to the first two attempts of every id.
 //
 // It is safe for concurrent use and counts the attempts of the last 10,000 ids.
-type inbox struct {
+type Inbox struct {
 	listener net.Listener
 	server   *http.Server
 
@@ -41,13 +43,13 @@ type inbox struct {
 	next int
 }
 
-// openInbox listens on addr. Requests are answered from serve on.
-func openInbox(ctx context.Context, addr string, out io.Writer) (*inbox, error) {
+// Open listens on addr. Requests are answered from Serve on.
+func Open(ctx context.Context, addr string, out io.Writer) (*Inbox, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
-	in := &inbox{listener: listener, out: out, seen: make(map[string]int)}
+	in := &Inbox{listener: listener, out: out, seen: make(map[string]int)}
 	in.server = &http.Server{
 		Handler:           in,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -56,23 +58,23 @@ func openInbox(ctx context.Context, addr string, out io.Writer) (*inbox, error) 
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 	}
-	app.BoundConnections(in.server, inboxConnections, slog.New(slog.DiscardHandler))
+	limits.BoundConnections(in.server, inboxConnections, slog.New(slog.DiscardHandler))
 	return in, nil
 }
 
-// addr returns the host:port at which the inbox listens.
-func (in *inbox) addr() string { return in.listener.Addr().String() }
+// Addr returns the host:port at which the inbox listens.
+func (in *Inbox) Addr() string { return in.listener.Addr().String() }
 
-// serve serves until close is called.
-func (in *inbox) serve() error {
+// Serve serves until Close is called.
+func (in *Inbox) Serve() error {
 	if err := in.server.Serve(in.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the inbox: %w", err)
 	}
 	return nil
 }
 
-// close waits at most a second for requests in flight, then closes their connections.
-func (in *inbox) close() {
+// Close waits at most a second for requests in flight, then closes their connections.
+func (in *Inbox) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := in.server.Shutdown(ctx); err != nil {
@@ -82,7 +84,7 @@ func (in *inbox) close() {
 }
 
 // ServeHTTP prints one callback and responds to it.
-func (in *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxInboxBody))
 	if err != nil {
 		return // the client is gone
@@ -96,13 +98,13 @@ func (in *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusInternalServerError
 	}
 	fmt.Fprintf(in.out, "%s  inbox  %s %s  id %s  attempt %s  → %d  %s\n", time.Now().Format("15:04:05.000"),
-		r.Method, printable([]byte(r.URL.Path)), printable([]byte(orDash(id))),
-		printable([]byte(orDash(r.Header.Get("Ringback-Attempt")))), status, printable(body))
+		r.Method, Printable(r.URL.Path), Printable(cmp.Or(id, "-")), Printable(cmp.Or(r.Header.Get("Ringback-Attempt"), "-")),
+		status, Printable(string(body)))
 	w.WriteHeader(status)
 }
 
 // count counts an attempt of an id and returns its number, from 1.
-func (in *inbox) count(id string) int {
+func (in *Inbox) count(id string) int {
 	n, known := in.seen[id]
 	if !known {
 		if len(in.ids) < inboxIDs {
@@ -117,21 +119,12 @@ func (in *inbox) count(id string) int {
 	return n + 1
 }
 
-// printable makes text safe for a terminal: one line, at most maxShownBody bytes, control characters escaped.
-func printable(text []byte) string {
+// Printable makes text safe for a terminal: one line, at most maxShownBody bytes, control characters escaped.
+func Printable(text string) string {
 	cut := ""
 	if len(text) > maxShownBody {
 		text, cut = text[:maxShownBody], "…"
 	}
-	quoted := strconv.Quote(string(text))
-	quoted = quoted[1 : len(quoted)-1]
-	return string(bytes.ReplaceAll([]byte(quoted), []byte(`\"`), []byte(`"`))) + cut
-}
-
-// orDash returns s, or - if it is empty.
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+	quoted := strconv.Quote(text)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) + cut
 }
