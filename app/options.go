@@ -34,7 +34,7 @@ type Options struct {
 	// RedisWait is the durability that an API write waits for, beyond execution by the master. Default: none.
 	RedisWait RedisWait
 	// Roles are the roles of this process, in any order. Default: RoleAPI and RoleWorker. A SQLite store needs both.
-	Roles []Role
+	Roles Roles
 	// AllowPrivate lets jobs call loopback and private networks, never link-local ones, metadata services or the API.
 	AllowPrivate bool
 	// AllowTargets are networks, addresses and host names that jobs may call although they are not public. DenyTargets are
@@ -77,13 +77,8 @@ type Options struct {
 	Version string
 }
 
-// RedisWait is the durability that an API write waits for.
+// RedisWait is the durability that an API write waits for. Its text is replicas=N, fsync and timeout=D, separated by commas.
 type RedisWait = connect.Wait
-
-// ParseRedisWait parses replicas=N, fsync and timeout=D, separated by commas.
-func ParseRedisWait(text string) (RedisWait, error) {
-	return connect.ParseWait(text) //nolint:wrapcheck // it is the whole of it
-}
 
 // Token is the API's bearer token. It prints as [redacted].
 type Token = access.Token

@@ -16,19 +16,23 @@ const (
 	RoleWorker Role = "worker"
 )
 
-// ParseRoles parses a comma-separated list such as "api,worker", in any order. Duplicates are dropped.
-func ParseRoles(text string) ([]Role, error) {
-	var roles []Role
-	for name := range strings.SplitSeq(text, ",") {
+// Roles are the roles of a process.
+type Roles []Role
+
+// UnmarshalText parses a comma-separated list such as "api,worker", in any order. Duplicates are dropped.
+func (r *Roles) UnmarshalText(text []byte) error {
+	var roles Roles
+	for name := range strings.SplitSeq(string(text), ",") {
 		role := Role(strings.TrimSpace(name))
 		if role != RoleAPI && role != RoleWorker {
-			return nil, fmt.Errorf("%q is not api, worker or api,worker", text)
+			return fmt.Errorf("%q is not api, worker or api,worker", text)
 		}
 		if !slices.Contains(roles, role) {
 			roles = append(roles, role)
 		}
 	}
-	return roles, nil
+	*r = roles
+	return nil
 }
 
 // has reports whether the process has the role.

@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Breaker configures a lane's circuit breaker. While it is open, the lane's jobs are not attempted and spend no retries.
 // Then one probe is attempted, whose result closes the breaker or opens it again.
@@ -20,13 +23,7 @@ const (
 )
 
 func (b Breaker) withDefaults(base Breaker) Breaker {
-	if b.Failures == nil {
-		b.Failures = base.Failures
-	}
-	if b.Open == 0 {
-		b.Open = base.Open
-	}
-	return b
+	return Breaker{Failures: cmp.Or(b.Failures, base.Failures), Open: cmp.Or(b.Open, base.Open)}
 }
 
 // Unavailable reports whether the receiver is unavailable: no response, or a 502, 503 or 504. It counts for the breaker.

@@ -34,9 +34,7 @@ func (l Lane) Limits() Limits {
 func (l Limits) Over(base Limits) Limits {
 	l.Paused = l.Paused || base.Paused
 	l.Concurrency = cmp.Or(l.Concurrency, base.Concurrency)
-	if !l.Rate.Limited() {
-		l.Rate = base.Rate
-	}
+	l.Rate = l.Rate.or(base.Rate)
 	l.KeepDelivered = l.KeepDelivered.withDefaults(base.KeepDelivered)
 	l.KeepDead = l.KeepDead.withDefaults(base.KeepDead)
 	l.IDWindow = cmp.Or(l.IDWindow, base.IDWindow)

@@ -9,7 +9,7 @@ type Rate struct {
 	Per    time.Duration `json:"per,omitempty"`
 }
 
-// Limits of a rate, enforced by job.ParseRate.
+// Limits of a rate, enforced by units.ParseRate.
 const (
 	MaxStarts = 1_000_000
 	MinPer    = 100 * time.Millisecond
@@ -18,3 +18,11 @@ const (
 
 // Limited reports whether the rate is a limit.
 func (r Rate) Limited() bool { return r.Starts > 0 && r.Per > 0 }
+
+// or returns r if it is a limit, else base.
+func (r Rate) or(base Rate) Rate {
+	if r.Limited() {
+		return r
+	}
+	return base
+}

@@ -118,30 +118,14 @@ func (t Topic) WithDefaults(base Topic) Topic {
 	if t.Retries == nil {
 		t.Retries = new(len(t.Ladder))
 	}
-	if t.Jitter == nil {
-		t.Jitter = base.Jitter
-	}
-	if t.Timeout == 0 {
-		t.Timeout = base.Timeout
-	}
-	if t.MaxAge == 0 {
-		t.MaxAge = base.MaxAge
-	}
-	if t.Workers == 0 {
-		t.Workers = base.Workers
-	}
-	if t.LaneConcurrency == 0 {
-		t.LaneConcurrency = base.LaneConcurrency
-	}
-	if !t.Rate.Limited() {
-		t.Rate = base.Rate
-	}
-	if !t.LaneRate.Limited() {
-		t.LaneRate = base.LaneRate
-	}
-	if t.URL == "" {
-		t.URL = base.URL
-	}
+	t.Jitter = cmp.Or(t.Jitter, base.Jitter)
+	t.Timeout = cmp.Or(t.Timeout, base.Timeout)
+	t.MaxAge = cmp.Or(t.MaxAge, base.MaxAge)
+	t.Workers = cmp.Or(t.Workers, base.Workers)
+	t.LaneConcurrency = cmp.Or(t.LaneConcurrency, base.LaneConcurrency)
+	t.Rate = t.Rate.or(base.Rate)
+	t.LaneRate = t.LaneRate.or(base.LaneRate)
+	t.URL = cmp.Or(t.URL, base.URL)
 	if t.Headers == nil {
 		t.Headers = base.Headers
 	}
@@ -161,23 +145,14 @@ func (t Topic) WithDefaults(base Topic) Topic {
 	t.ClientCert = cmp.Or(t.ClientCert, base.ClientCert)
 	t.KeepDelivered = t.KeepDelivered.withDefaults(base.KeepDelivered)
 	t.KeepDead = t.KeepDead.withDefaults(base.KeepDead)
-	if t.IDWindow == nil {
-		t.IDWindow = base.IDWindow
-	}
+	t.IDWindow = cmp.Or(t.IDWindow, base.IDWindow)
 	return t
 }
 
 func (k Retention) withDefaults(base Retention) Retention {
-	if k.For == nil {
-		k.For = base.For
+	return Retention{
+		For: cmp.Or(k.For, base.For), Max: cmp.Or(k.Max, base.Max), MaxBytes: cmp.Or(k.MaxBytes, base.MaxBytes),
 	}
-	if k.Max == nil {
-		k.Max = base.Max
-	}
-	if k.MaxBytes == nil {
-		k.MaxBytes = base.MaxBytes
-	}
-	return k
 }
 
 // maxAgeMargin is added to the ladder's span for the default MaxAge.
@@ -196,9 +171,7 @@ func (t Topic) Terms(own Terms) Terms {
 	if len(terms.Ladder) == 0 {
 		terms.Ladder = t.Ladder
 	}
-	if terms.Timeout == 0 {
-		terms.Timeout = t.Timeout
-	}
+	terms.Timeout = cmp.Or(terms.Timeout, t.Timeout)
 	terms.Jitter = *t.Jitter
 	terms.GiveUpOn = t.GiveUpOn
 	terms.Success = t.Success

@@ -74,7 +74,7 @@ func TestFlags_ParseListsOfTargets(t *testing.T) {
 }
 
 func TestFlags_ParseRolesInAnyOrder(t *testing.T) {
-	for text, want := range map[string]roles{
+	for text, want := range map[string]app.Roles{
 		"":            {app.RoleAPI, app.RoleWorker},
 		"api":         {app.RoleAPI},
 		"worker":      {app.RoleWorker},

@@ -20,7 +20,7 @@ type serverFlags struct {
 	Store         string        `default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…"`
 	Shards        int           `default:"0" placeholder:"N" help:"Number of shards of a Redis store, 1 to 256, fixed at its first use. 0: the store's number; for a new store 1, on a cluster 16."`
 	RedisPrefix   string        `placeholder:"TEXT" help:"Prefix of every Redis key, so that installations can share a Redis. Default: rb."`
-	RedisWait     redisWait     `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, beyond the Redis master: N replicas, fsync to disk (Redis 7.2). Responses report what was reached."`
+	RedisWait     app.RedisWait `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, beyond the Redis master: N replicas, fsync to disk (Redis 7.2). Responses report what was reached."`
 	AllowTargets  []string      `placeholder:"TARGETS" help:"Networks, addresses and hosts (shop.internal, *.shop.internal) that jobs may call although they are not public."`
 	DenyTargets   []string      `placeholder:"TARGETS" help:"Networks, addresses and hosts that jobs may never call. Takes precedence over everything else."`
 	Proxy         string        `placeholder:"URL" help:"Forward proxy for deliveries, http:// or https://, or none. Default: from HTTPS_PROXY, HTTP_PROXY and NO_PROXY."`
@@ -37,7 +37,7 @@ type serverFlags struct {
 }
 
 // options converts the flags, with those of one command, to app.Options.
-func (f *serverFlags) options(p *process, allowPrivate bool, roles roles) (app.Options, error) {
+func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (app.Options, error) {
 	if err := f.checkZeros(); err != nil {
 		return app.Options{}, &usageError{err}
 	}
@@ -59,7 +59,7 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles roles) (app.O
 		Store:          f.Store,
 		Shards:         f.Shards,
 		RedisPrefix:    f.RedisPrefix,
-		RedisWait:      f.RedisWait.RedisWait,
+		RedisWait:      f.RedisWait,
 		Roles:          roles,
 		AllowPrivate:   allowPrivate,
 		AllowTargets:   f.AllowTargets,
@@ -143,8 +143,8 @@ func readFileMode(name string) ([]byte, os.FileMode, error) {
 // serveCommand is ringback serve.
 type serveCommand struct {
 	serverFlags  `embed:""`
-	Roles        roles `default:"api,worker" placeholder:"ROLES" help:"Roles of this process: api (serve the API), worker (deliver jobs), or both. A SQLite store needs both."`
-	AllowPrivate bool  `help:"Let jobs call loopback and private networks."`
+	Roles        app.Roles `default:"api,worker" placeholder:"ROLES" help:"Roles of this process: api (serve the API), worker (deliver jobs), or both. A SQLite store needs both."`
+	AllowPrivate bool      `help:"Let jobs call loopback and private networks."`
 }
 
 // Run serves until ctx ends.

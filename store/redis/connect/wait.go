@@ -71,6 +71,12 @@ func ParseWait(text string) (Wait, error) {
 	return w, nil
 }
 
+// UnmarshalText is ParseWait.
+func (w *Wait) UnmarshalText(text []byte) (err error) {
+	*w, err = ParseWait(string(text))
+	return err
+}
+
 func (w Wait) enabled() bool { return w.Replicas > 0 || w.Fsync }
 
 // command returns the WAIT or WAITAOF command.
