@@ -1,53 +1,39 @@
 package metrics
 
 import (
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 )
 
 var _ pool.Observer = (*Metrics)(nil)
 
-// Numbers of verdicts and outcomes.
-const (
-	verdictCount = int(policy.Released) + 1 // the zero Kind is "none"
-	outcomeCount = firstClass + classCount
-	// Outcomes are numbered: 0 is no request, 1 to 9 are classes of statuses, then the error classes. The last one is also
-	// used for unknown error classes.
-	noRequest      = 0
-	firstClass     = 10
-	classCount     = 23
-	unknownOutcome = outcomeCount - 1
-)
-
-// errorClasses are the error classes with their own series. Others count as policy.ClassOther.
-var errorClasses = [classCount]policy.ErrorClass{
-	policy.ClassDNS, policy.ClassRefused, policy.ClassUnreachable, policy.ClassReset,
-	policy.ClassTLS, policy.ClassTLSExpired, policy.ClassTLSName, policy.ClassTLSAuthority, policy.ClassTLSVersion,
-	policy.ClassTLSClient, policy.ClassProxy, policy.ClassHTTP, policy.ClassTooLarge,
-	policy.ClassTimeoutDial, policy.ClassTimeoutTLS, policy.ClassTimeoutHeaders, policy.ClassTimeoutBody,
-	policy.ClassTimeoutSend, policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown, policy.ClassLocalResources,
-	policy.ClassOther,
+// outcomes are what a request came to: no request, a class of statuses, an error class. Their index is the number of an
+// outcome. Unknown ones count as the last.
+var outcomes = [...]string{
+	"none", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx",
+	string(policy.ClassDNS), string(policy.ClassRefused), string(policy.ClassUnreachable), string(policy.ClassReset),
+	string(policy.ClassTLS), string(policy.ClassTLSExpired), string(policy.ClassTLSName), string(policy.ClassTLSAuthority),
+	string(policy.ClassTLSVersion), string(policy.ClassTLSClient), string(policy.ClassProxy), string(policy.ClassHTTP),
+	string(policy.ClassTooLarge), string(policy.ClassTimeoutDial), string(policy.ClassTimeoutTLS),
+	string(policy.ClassTimeoutHeaders), string(policy.ClassTimeoutBody), string(policy.ClassTimeoutSend),
+	string(policy.ClassBlocked), string(policy.ClassInvalid), string(policy.ClassShutdown),
+	string(policy.ClassLocalResources), string(policy.ClassOther),
 }
 
-// classNumbers maps error classes to outcomes.
-var classNumbers = func() map[policy.ErrorClass]int {
-	numbers := make(map[policy.ErrorClass]int, classCount)
-	for i, class := range errorClasses {
-		numbers[class] = firstClass + i
+const (
+	verdictCount = int(policy.Released) + 1 // the zero Kind is "none"
+	outcomeCount = len(outcomes)
+)
+
+// outcomeNumbers are the numbers of outcomes by name.
+var outcomeNumbers = func() map[string]int {
+	numbers := make(map[string]int, outcomeCount)
+	for i, name := range outcomes {
+		numbers[name] = i
 	}
 	return numbers
-}()
-
-// outcomeNames are the label values by outcome.
-var outcomeNames = func() (names [outcomeCount]string) {
-	names[noRequest] = "none"
-	for i := 1; i < firstClass; i++ {
-		names[i] = string(rune('0'+i)) + "xx"
-	}
-	for i, class := range errorClasses {
-		names[firstClass+i] = string(class)
-	}
-	return names
 }()
 
 // Buckets in seconds. Lateness excludes the ladder's waits; an attempt lasts at most ten minutes.
@@ -81,45 +67,33 @@ func (m *Metrics) Ended(e pool.Ended) {
 	if verdict >= verdictCount {
 		verdict = 0
 	}
-	count := t.attempts[verdict][outcome].get()
-	if count == nil {
-		count = t.attempts[verdict][outcome].set(
-			m.attempts.WithLabelValues(t.label, policy.Kind(verdict).String(), outcomeNames[outcome]))
-	}
-	(*count).Inc()
+	t.attempts[verdict][outcome].get(func() prometheus.Counter {
+		return m.attempts.WithLabelValues(t.label, policy.Kind(verdict).String(), outcomes[outcome])
+	}).Inc()
 	if e.Result == nil {
 		return
 	}
-	late := t.lateness.get()
-	if late == nil {
-		late = t.lateness.set(m.lateness.WithLabelValues(t.label))
-	}
-	(*late).Observe(max(e.Late, 0).Seconds())
+	t.lateness.get(func() prometheus.Observer { return m.lateness.WithLabelValues(t.label) }).
+		Observe(max(e.Late, 0).Seconds())
 	switch e.Result.Class {
 	case policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown, policy.ClassLocalResources:
 		return // nothing was sent, or this process interrupted the attempt
 	default:
 	}
-	took := t.duration.get()
-	if took == nil {
-		took = t.duration.set(m.duration.WithLabelValues(t.label))
-	}
-	(*took).Observe(e.Result.Duration.Seconds())
+	t.duration.get(func() prometheus.Observer { return m.duration.WithLabelValues(t.label) }).
+		Observe(e.Result.Duration.Seconds())
 }
 
-// outcomeOf returns the outcome of a result; nil: no request was made.
+// outcomeOf returns the number of a result's outcome; nil: no request was made.
 func outcomeOf(r *policy.Result) int {
 	if r == nil {
-		return noRequest
+		return 0
 	}
-	if r.Class == policy.ClassNone {
-		if class := r.Status / 100; class >= 1 && class < firstClass {
-			return class
-		}
-		return unknownOutcome
+	if class := r.Status / 100; r.Class == policy.ClassNone && class >= 1 && class <= 9 {
+		return class
 	}
-	if number, known := classNumbers[r.Class]; known {
+	if number, known := outcomeNumbers[string(r.Class)]; known {
 		return number
 	}
-	return unknownOutcome
+	return outcomeCount - 1
 }

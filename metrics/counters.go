@@ -28,22 +28,11 @@ const (
 
 var settlementOutcomeNames = [settlementOutcomes]string{recorded: "recorded", leaseLost: "lease_lost", settleFailed: "failed"}
 
-// reasons are the reasons of an end by number: 0 for delivered, then those of dead jobs, the last for unknown ones.
-var reasons = func() []string {
-	all := []string{"none"}
-	for _, reason := range policy.Reasons() {
-		all = append(all, string(reason))
-	}
-	return append(all, "other")
-}()
-
-var reasonNumbers = func() map[policy.Reason]int {
-	numbers := make(map[policy.Reason]int)
-	for i, reason := range policy.Reasons() {
-		numbers[reason] = 1 + i
-	}
-	return numbers
-}()
+// The labels of an end whose reason is not one of policy.Reasons.
+const (
+	noReason    policy.Reason = "none" // delivered
+	otherReason policy.Reason = "other"
+)
 
 // countInserts counts the results of an Insert. Consecutive entries of one topic are counted together.
 func (m *Metrics) countInserts(entries []store.NewJob, results []store.InsertResult, err error) {
@@ -64,11 +53,9 @@ func (m *Metrics) countInserts(entries []store.NewJob, results []store.InsertRes
 			if n == 0 {
 				continue
 			}
-			series := t.inserted[outcome].get()
-			if series == nil {
-				series = t.inserted[outcome].set(m.inserted.WithLabelValues(t.label, insertOutcomeNames[outcome]))
-			}
-			(*series).Add(float64(n))
+			t.inserted[outcome].get(func() prometheus.Counter {
+				return m.inserted.WithLabelValues(t.label, insertOutcomeNames[outcome])
+			}).Add(float64(n))
 		}
 	}
 }
@@ -97,43 +84,34 @@ func (m *Metrics) countSettlements(items []store.Settlement, errs []error) {
 // countEnd counts a settlement that ends its job, also if a requested cancellation changed its state.
 func (m *Metrics) countEnd(item *store.Settlement) {
 	t := m.topics.of(item.Queue.Topic)
-	ends := t.ends.get()
-	if ends == nil {
-		ends = t.ends.set(m.newEndCounters(t.label))
-	}
+	ends := t.ends.get(func() map[policy.Reason]prometheus.Counter { return m.newEndCounters(t.label) })
 	switch item.Verdict.Kind {
 	case policy.Delivered:
-		(*ends)[0].Inc()
+		ends[noReason].Inc()
 	case policy.Dead:
-		reason, known := reasonNumbers[item.Verdict.Reason]
+		count, known := ends[item.Verdict.Reason]
 		if !known {
-			reason = len(reasons) - 1
+			count = ends[otherReason]
 		}
-		(*ends)[reason].Inc()
+		count.Inc()
 	default:
 	}
 }
 
 // newEndCounters creates all series of a topic's ends at its first settlement, so that a first death is an increase.
-func (m *Metrics) newEndCounters(label string) []prometheus.Counter {
-	ends := make([]prometheus.Counter, len(reasons))
-	for i, reason := range reasons {
-		state := job.Dead
-		if i == 0 {
-			state = job.Delivered
-		}
-		ends[i] = m.ends.WithLabelValues(label, string(state), reason)
+func (m *Metrics) newEndCounters(label string) map[policy.Reason]prometheus.Counter {
+	ends := map[policy.Reason]prometheus.Counter{
+		noReason: m.ends.WithLabelValues(label, string(job.Delivered), string(noReason)),
+	}
+	for _, reason := range append(policy.Reasons(), otherReason) {
+		ends[reason] = m.ends.WithLabelValues(label, string(job.Dead), string(reason))
 	}
 	return ends
 }
 
 // countWaitFailure counts a failed wait for a wake-up, unless its caller cancelled it.
 func (m *Metrics) countWaitFailure(ctx context.Context, err error) {
-	switch callOutcomeOf(ctx, err) {
-	case unavailable:
-		m.series.waitUnavailable.Inc()
-	case errored:
-		m.series.waitErrors.Inc()
-	default:
+	if outcome := callOutcome(ctx, err); outcome == unavailable || outcome == errored {
+		m.waitFailures.WithLabelValues(outcome).Inc()
 	}
 }

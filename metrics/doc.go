@@ -26,8 +26,8 @@
 //	ringback_lanes_open                gauge      topic                 lanes     store
 //	ringback_store_up                  gauge      -                     0,1       process
 //	ringback_store_seconds             histogram  method,outcome        seconds   process
-//	ringback_wakeup_failures_total       counter    outcome               calls     process
-//	ringback_carrier_moves_total             counter    what                  jobs      process
+//	ringback_wakeup_failures_total     counter    outcome               calls     process
+//	ringback_carrier_moves_total       counter    what                  jobs      process
 //	ringback_clock_steps_total         counter    direction             steps     process
 //	ringback_swept_total               counter    what                  jobs,ids  process
 //	ringback_store_repairs_total       counter    kind                  repairs   process
@@ -82,7 +82,8 @@
 //
 // # Cost
 //
-// An attempt costs a few atomic additions and no allocation; a call of the store two clock readings and a few additions.
+// An attempt costs a few atomic additions and no allocation; a call of the store two clock readings and a look-up of
+// its series.
 // The store's counts are read at most once per Options.Fresh, for any number of scrapes: Totals, and the rows of topics
 // with series. A scrape waits for them at most Options.Timeout.
 //

@@ -33,17 +33,17 @@ func (m *Metrics) Store(s store.Store) store.Store {
 }
 
 // timed times a call.
-func timed[T any](ctx context.Context, m *Metrics, what method, call func() (T, error)) (T, error) {
+func timed[T any](ctx context.Context, m *Metrics, method string, call func() (T, error)) (T, error) {
 	began := time.Now()
 	answer, err := call()
-	m.observeCall(ctx, what, began, err)
+	m.observeCall(ctx, method, began, err)
 	return answer, err
 }
 
 func (s instrumented) Shards() []store.Shard { return s.shards }
 
 func (s instrumentedShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
-	results, err := timed(ctx, s.m, insert, func() ([]store.InsertResult, error) {
+	results, err := timed(ctx, s.m, "insert", func() ([]store.InsertResult, error) {
 		return s.next.Insert(ctx, token, entries)
 	})
 	s.m.countInserts(entries, results, err)
@@ -51,7 +51,7 @@ func (s instrumentedShard) Insert(ctx context.Context, token store.Token, entrie
 }
 
 func (s instrumentedShard) Lead(ctx context.Context) (store.Leadership, error) {
-	leadership, err := timed(ctx, s.m, lead, func() (store.Leadership, error) { return s.next.Lead(ctx) })
+	leadership, err := timed(ctx, s.m, "lead", func() (store.Leadership, error) { return s.next.Lead(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (s instrumentedShard) Lead(ctx context.Context) (store.Leadership, error) {
 }
 
 func (s instrumentedShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	carried, err := timed(ctx, s.m, carry, func() (store.CarryResult, error) { return s.next.Carry(ctx, token, round) })
+	carried, err := timed(ctx, s.m, "carry", func() (store.CarryResult, error) { return s.next.Carry(ctx, token, round) })
 	if err == nil {
 		s.m.series.moved.Add(float64(carried.Moved))
 		s.m.series.lapsed.Add(float64(carried.ExpiredLeases))
@@ -95,16 +95,16 @@ func (s instrumentedShard) WaitAgenda(ctx context.Context, timeout time.Duration
 func (s instrumentedShard) Notify(ctx context.Context, queues []job.Queue) error {
 	began := time.Now()
 	err := s.next.Notify(ctx, queues)
-	s.m.observeCall(ctx, notify, began, err)
+	s.m.observeCall(ctx, "notify", began, err)
 	return err
 }
 
 func (s instrumentedShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
-	return timed(ctx, s.m, claimExpired, func() ([]store.ClaimedJob, error) { return s.next.ClaimExpired(ctx, token, request) })
+	return timed(ctx, s.m, "claim_expired", func() ([]store.ClaimedJob, error) { return s.next.ClaimExpired(ctx, token, request) })
 }
 
 func (s instrumentedShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
-	return timed(ctx, s.m, claim, func() (store.ClaimResult, error) { return s.next.Claim(ctx, token, request) })
+	return timed(ctx, s.m, "claim", func() (store.ClaimResult, error) { return s.next.Claim(ctx, token, request) })
 }
 
 func (s instrumentedShard) Settle(
@@ -112,57 +112,57 @@ func (s instrumentedShard) Settle(
 ) ([]error, store.ClaimResult, error) {
 	began := time.Now()
 	errs, claimed, err := s.next.Settle(ctx, token, items, next)
-	s.m.observeCall(ctx, settle, began, err)
+	s.m.observeCall(ctx, "settle", began, err)
 	s.m.countSettlements(items, errs)
 	return errs, claimed, err
 }
 
 func (s instrumentedShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
-	return timed(ctx, s.m, cancel, func() (job.Job, error) { return s.next.Cancel(ctx, token, ref) })
+	return timed(ctx, s.m, "cancel", func() (job.Job, error) { return s.next.Cancel(ctx, token, ref) })
 }
 
 func (s instrumentedShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
-	return timed(ctx, s.m, replace, func() (job.Job, error) { return s.next.Replace(ctx, token, ref, replacement) })
+	return timed(ctx, s.m, "replace", func() (job.Job, error) { return s.next.Replace(ctx, token, ref, replacement) })
 }
 
 func (s instrumentedShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
-	return timed(ctx, s.m, revive, func() ([]store.ReviveResult, error) { return s.next.Revive(ctx, token, items) })
+	return timed(ctx, s.m, "revive", func() ([]store.ReviveResult, error) { return s.next.Revive(ctx, token, items) })
 }
 
 func (s instrumentedShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
-	return timed(ctx, s.m, purge, func() ([]error, error) { return s.next.Purge(ctx, token, refs) })
+	return timed(ctx, s.m, "purge", func() ([]error, error) { return s.next.Purge(ctx, token, refs) })
 }
 
 func (s instrumentedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
-	return timed(ctx, s.m, get, func() (job.Job, error) { return s.next.Get(ctx, ref) })
+	return timed(ctx, s.m, "get", func() (job.Job, error) { return s.next.Get(ctx, ref) })
 }
 
 func (s instrumentedShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
-	return timed(ctx, s.m, known, func() ([]bool, error) { return s.next.Known(ctx, refs) })
+	return timed(ctx, s.m, "known", func() ([]bool, error) { return s.next.Known(ctx, refs) })
 }
 
 func (s instrumentedShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
-	return timed(ctx, s.m, list, func() (store.Page, error) { return s.next.List(ctx, filter) })
+	return timed(ctx, s.m, "list", func() (store.Page, error) { return s.next.List(ctx, filter) })
 }
 
 func (s instrumentedShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
-	return timed(ctx, s.m, topicStats, func() ([]store.TopicStats, error) { return s.next.TopicStats(ctx, filter) })
+	return timed(ctx, s.m, "topic_stats", func() ([]store.TopicStats, error) { return s.next.TopicStats(ctx, filter) })
 }
 
 func (s instrumentedShard) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
-	return timed(ctx, s.m, totals, func() (store.TopicStats, error) { return s.next.Totals(ctx, namespace) })
+	return timed(ctx, s.m, "totals", func() (store.TopicStats, error) { return s.next.Totals(ctx, namespace) })
 }
 
 func (s instrumentedShard) LaneStats(
 	ctx context.Context, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
-	return timed(ctx, s.m, laneStats, func() ([]store.LaneStats, error) {
+	return timed(ctx, s.m, "lane_stats", func() ([]store.LaneStats, error) {
 		return s.next.LaneStats(ctx, namespace, topic, after, limit)
 	})
 }
 
 func (s instrumentedShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
-	swept, err := timed(ctx, s.m, sweep, func() (store.SweepResult, error) { return s.next.Sweep(ctx, token, limit) })
+	swept, err := timed(ctx, s.m, "sweep", func() (store.SweepResult, error) { return s.next.Sweep(ctx, token, limit) })
 	if err == nil {
 		s.m.series.sweptJobs.Add(float64(swept.Jobs))
 		s.m.series.sweptIDs.Add(float64(swept.IDs))
@@ -171,7 +171,7 @@ func (s instrumentedShard) Sweep(ctx context.Context, token store.Token, limit i
 }
 
 func (s instrumentedShard) Repair(ctx context.Context) (store.RepairResult, error) {
-	result, err := timed(ctx, s.m, repair, func() (store.RepairResult, error) { return s.next.Repair(ctx) })
+	result, err := timed(ctx, s.m, "repair", func() (store.RepairResult, error) { return s.next.Repair(ctx) })
 	for kind, n := range result.Repairs {
 		s.m.repairs.WithLabelValues(string(kind)).Add(float64(n))
 	}
@@ -181,34 +181,34 @@ func (s instrumentedShard) Repair(ctx context.Context) (store.RepairResult, erro
 func (s instrumented) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {
-	return timed(ctx, s.m, putTopic, func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
+	return timed(ctx, s.m, "put_topic", func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
 }
 
 func (s instrumented) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
-	return timed(ctx, s.m, getTopics, func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
+	return timed(ctx, s.m, "get_topics", func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
 }
 
 func (s instrumented) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	return timedList(ctx, s.m, topicsRead, s.next, after, limit)
+	return timedList(ctx, s.m, "topics", s.next, after, limit)
 }
 
 func (s instrumentedShard) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {
-	return timed(ctx, s.m, putLane, func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
+	return timed(ctx, s.m, "put_lane", func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
 }
 
 func (s instrumentedShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
-	return timed(ctx, s.m, getLanes, func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
+	return timed(ctx, s.m, "get_lanes", func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
 }
 
 func (s instrumentedShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	return timedList(ctx, s.m, listLanes, s.next, after, limit)
+	return timedList(ctx, s.m, "list_lanes", s.next, after, limit)
 }
 
 // timedList is Settings.ListDocuments with its time.
 func timedList(
-	ctx context.Context, m *Metrics, method method, next store.Settings, after store.DocumentKey, limit int,
+	ctx context.Context, m *Metrics, method string, next store.Settings, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
 	began := time.Now()
 	docs, revision, err := next.ListDocuments(ctx, after, limit)
@@ -217,17 +217,17 @@ func timedList(
 }
 
 func (s instrumentedShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
-	return timed(ctx, s.m, permit, func() ([]store.Permit, error) { return s.next.Permit(ctx, token, asks) })
+	return timed(ctx, s.m, "permit", func() ([]store.Permit, error) { return s.next.Permit(ctx, token, asks) })
 }
 
 func (s instrumentedShard) Alarm(ctx context.Context, token store.Token, state store.Alarm) (bool, error) {
-	return timed(ctx, s.m, alarm, func() (bool, error) { return s.next.Alarm(ctx, token, state) })
+	return timed(ctx, s.m, "alarm", func() (bool, error) { return s.next.Alarm(ctx, token, state) })
 }
 
 func (s instrumented) Ping(ctx context.Context) error {
 	began := time.Now()
 	err := s.next.Ping(ctx)
-	s.m.observeCall(ctx, ping, began, err)
+	s.m.observeCall(ctx, "ping", began, err)
 	return err
 }
 
@@ -242,13 +242,13 @@ type instrumentedLead struct {
 func (l instrumentedLead) Extend(ctx context.Context) error {
 	began := time.Now()
 	err := l.next.Extend(ctx)
-	l.m.observeCall(ctx, extend, began, err)
+	l.m.observeCall(ctx, "extend", began, err)
 	return err
 }
 
 func (l instrumentedLead) Release(ctx context.Context) error {
 	began := time.Now()
 	err := l.next.Release(ctx)
-	l.m.observeCall(ctx, release, began, err)
+	l.m.observeCall(ctx, "release", began, err)
 	return err
 }

@@ -50,9 +50,10 @@ type Metrics struct {
 	ends     *prometheus.CounterVec
 
 	// Of the store.
-	calls   *prometheus.HistogramVec
-	repairs *prometheus.CounterVec
-	series  storeSeries
+	calls        *prometheus.HistogramVec
+	repairs      *prometheus.CounterVec
+	waitFailures *prometheus.CounterVec
+	series       storeSeries
 }
 
 // New returns a Metrics with its own registry. It panics if an option is out of range.

@@ -10,65 +10,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// method is an instrumented method of the store.
-type method int
-
+// The outcomes of a call of the store.
 const (
-	insert method = iota
-	lead
-	extend
-	release
-	carry
-	notify
-	claim
-	claimExpired
-	settle
-	cancel
-	replace
-	revive
-	purge
-	get
-	known
-	list
-	topicStats
-	totals
-	laneStats
-	sweep
-	repair
-	putTopic
-	getTopics
-	topicsRead
-	putLane
-	getLanes
-	listLanes
-	permit
-	alarm
-	ping
-	methods
+	succeeded   = "ok"
+	rejected    = "refused"     // caused by the caller
+	unavailable = "unavailable" // the store is unreachable, read-only or timed out
+	errored     = "error"       // any other error
 )
-
-var methodNames = [methods]string{
-	insert: "insert", lead: "lead", extend: "extend", release: "release", carry: "carry", notify: "notify", claim: "claim",
-	claimExpired: "claim_expired",
-	settle:       "settle", cancel: "cancel", replace: "replace", revive: "revive", purge: "purge", get: "get", known: "known",
-	list: "list", topicStats: "topic_stats", totals: "totals", laneStats: "lane_stats", sweep: "sweep", repair: "repair",
-	putTopic: "put_topic", getTopics: "get_topics", topicsRead: "topics",
-	putLane: "put_lane", getLanes: "get_lanes", listLanes: "list_lanes", permit: "permit", alarm: "alarm",
-	ping: "ping",
-}
-
-// callOutcome is the outcome of a call of the store.
-type callOutcome int
-
-const (
-	succeeded   callOutcome = iota
-	rejected                // caused by the caller
-	unavailable             // the store is unreachable, read-only or timed out
-	errored                 // any other error
-	callOutcomes
-)
-
-var callOutcomeNames = [callOutcomes]string{succeeded: "ok", rejected: "refused", unavailable: "unavailable", errored: "error"}
 
 // callBuckets are in seconds.
 var callBuckets = []float64{
@@ -77,17 +25,14 @@ var callBuckets = []float64{
 
 // storeSeries are the series of the store.
 type storeSeries struct {
-	calls           [methods][callOutcomes]lazySeries[prometheus.Observer]
-	waitUnavailable prometheus.Counter
-	waitErrors      prometheus.Counter
-	settlements     [settlementOutcomes]prometheus.Counter
-	moved           prometheus.Counter
-	lapsed          prometheus.Counter
-	outbox          prometheus.Counter
-	clockAhead      prometheus.Counter
-	clockBack       prometheus.Counter
-	sweptJobs       prometheus.Counter
-	sweptIDs        prometheus.Counter
+	settlements [settlementOutcomes]prometheus.Counter
+	moved       prometheus.Counter
+	lapsed      prometheus.Counter
+	outbox      prometheus.Counter
+	clockAhead  prometheus.Counter
+	clockBack   prometheus.Counter
+	sweptJobs   prometheus.Counter
+	sweptIDs    prometheus.Counter
 }
 
 // registerStoreMetrics registers the metrics of the store.
@@ -106,7 +51,7 @@ func (m *Metrics) registerStoreMetrics() {
 		"Steps of the store's clock that this process detected, counted for each shard that it carries.", "direction")
 	m.repairs = m.counter("ringback_store_repairs_total",
 		"Inconsistencies that this process's carrier repaired after the store had lost writes.", "kind")
-	wakeups := m.counter("ringback_wakeup_failures_total", "Failed waits for wake-ups.", "outcome")
+	m.waitFailures = m.counter("ringback_wakeup_failures_total", "Failed waits for wake-ups.", "outcome")
 	// Created at the start, so that a first event is an increase.
 	for what, name := range settlementOutcomeNames {
 		m.series.settlements[what] = settlements.WithLabelValues(name)
@@ -121,23 +66,18 @@ func (m *Metrics) registerStoreMetrics() {
 	m.series.clockBack = clockSteps.WithLabelValues("back")
 	m.series.sweptJobs = swept.WithLabelValues("jobs")
 	m.series.sweptIDs = swept.WithLabelValues("ids")
-	m.series.waitUnavailable = wakeups.WithLabelValues(callOutcomeNames[unavailable])
-	m.series.waitErrors = wakeups.WithLabelValues(callOutcomeNames[errored])
+	m.waitFailures.WithLabelValues(unavailable)
+	m.waitFailures.WithLabelValues(errored)
 }
 
-// observeCall records the duration and outcome of a call of the store.
-func (m *Metrics) observeCall(ctx context.Context, what method, began time.Time, err error) {
-	outcome := callOutcomeOf(ctx, err)
-	series := m.series.calls[what][outcome].get()
-	if series == nil {
-		series = m.series.calls[what][outcome].set(m.calls.WithLabelValues(methodNames[what], callOutcomeNames[outcome]))
-	}
-	(*series).Observe(time.Since(began).Seconds())
+// observeCall records the duration and outcome of a call of a method of the store.
+func (m *Metrics) observeCall(ctx context.Context, method string, began time.Time, err error) {
+	m.calls.WithLabelValues(method, callOutcome(ctx, err)).Observe(time.Since(began).Seconds())
 }
 
-// callOutcomeOf classifies the error of a call. A cancelled context is the caller's doing, an exceeded deadline the
+// callOutcome classifies the error of a call. A cancelled context is the caller's doing, an exceeded deadline the
 // store's.
-func callOutcomeOf(ctx context.Context, err error) callOutcome {
+func callOutcome(ctx context.Context, err error) string {
 	if err == nil {
 		return succeeded
 	}

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringback/ringback/policy"
 )
 
 // otherTopics is the label of the topics without their own series. No topic has that name: clients cannot use the prefix _.
@@ -22,7 +24,7 @@ type topic struct {
 	label    string
 	attempts [verdictCount][outcomeCount]lazySeries[prometheus.Counter]
 	inserted [insertOutcomes]lazySeries[prometheus.Counter]
-	ends     lazySeries[[]prometheus.Counter] // by index of reasons
+	ends     lazySeries[map[policy.Reason]prometheus.Counter]
 	lateness lazySeries[prometheus.Observer]
 	duration lazySeries[prometheus.Observer]
 }
@@ -30,12 +32,14 @@ type topic struct {
 // lazySeries is a series that is created at first use. Concurrent creators get the same one from its vector.
 type lazySeries[T any] struct{ at atomic.Pointer[T] }
 
-// get returns nil until set.
-func (l *lazySeries[T]) get() *T { return l.at.Load() }
-
-func (l *lazySeries[T]) set(series T) *T {
-	l.at.Store(&series)
-	return &series
+// get returns the series. It calls create at the first use.
+func (l *lazySeries[T]) get(create func() T) T {
+	if known := l.at.Load(); known != nil {
+		return *known
+	}
+	created := create()
+	l.at.Store(&created)
+	return created
 }
 
 // topics finds a topic's series by name. The first limit topics get their own series for good. The map is copied on
