@@ -31,9 +31,6 @@ func readEnvironment(environ []string) environment {
 	return env
 }
 
-func (e environment) token() string     { return e[tokenVariable] }
-func (e environment) secretKey() string { return e[secretKeyVariable] }
-
 // variable returns the name of a flag's variable. A flag whose meaning depends on the command has a "variable" tag.
 func variable(v *kong.Value) string {
 	if own := v.Tag.Get("variable"); own != "" {

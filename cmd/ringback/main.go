@@ -68,9 +68,7 @@ type commands struct {
 type process struct {
 	stdout io.Writer
 	stderr io.Writer
-	token  string // RINGBACK_TOKEN
-
-	secretKey string // RINGBACK_SECRET_KEY
+	env    environment
 }
 
 // run runs the command line and returns the exit code. It returns soon after ctx ends.
@@ -105,7 +103,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		fmt.Fprintln(stderr, "ringback: try ringback --help")
 		return exitUsage
 	}
-	if err := command.Run(&process{stdout: stdout, stderr: stderr, token: env.token(), secretKey: env.secretKey()}); err != nil {
+	if err := command.Run(&process{stdout: stdout, stderr: stderr, env: env}); err != nil {
 		printError(stderr, err)
 		if _, ok := errors.AsType[*usageError](err); ok {
 			return exitUsage

@@ -163,7 +163,7 @@ func TestOptions_PrintNoSecret(t *testing.T) {
 	key := strings.Repeat("ab", 32)
 	require.NoError(t, os.WriteFile(file, []byte(key), 0o600))
 	f := serverFlags{MaxBody: 1, Grace: time.Second, SecretKeyFile: file, Proxy: "http://me:pa55@proxy.example:3128"}
-	options, err := f.options(&process{token: "t0ken-0123456789"}, false, nil)
+	options, err := f.options(&process{env: environment{tokenVariable: "t0ken-0123456789"}}, false, nil)
 	require.NoError(t, err)
 	text := fmt.Sprintf("%v %+v %#v", options, options, options)
 	for _, hidden := range []string{key, "pa55", "t0ken"} {

@@ -42,11 +42,11 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 		return app.Options{}, &usageError{err}
 	}
 	logger := newLogger(p.stderr, f.Log)
-	token, err := secret("token", tokenVariable, "--token-file", p.token, f.TokenFile, logger)
+	token, err := secret("token", tokenVariable, "--token-file", p.env[tokenVariable], f.TokenFile, logger)
 	if err != nil {
 		return app.Options{}, err
 	}
-	keys, err := secret("secret key", secretKeyVariable, "--secret-key-file", p.secretKey, f.SecretKeyFile, logger)
+	keys, err := secret("secret key", secretKeyVariable, "--secret-key-file", p.env[secretKeyVariable], f.SecretKeyFile, logger)
 	if err != nil {
 		return app.Options{}, err
 	}
