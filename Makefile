@@ -27,7 +27,8 @@ SIDE  := -parallel=4
 # The race detector instruments everything except SQLite (C translated to Go) and the Lua of miniredis: they share no memory
 # with other goroutines, and would be up to six times slower. The SQLite driver and miniredis's server are instrumented.
 CALM  := modernc.org/sqlite/lib modernc.org/libc/... github.com/yuin/gopher-lua/...
-TESTS := $(GO) test -race $(patsubst %,'-gcflags=%=-race=false',$(CALM)) -shuffle=on -timeout=8m $(SIDE)
+# make lint vets.
+TESTS := $(GO) test -race $(patsubst %,'-gcflags=%=-race=false',$(CALM)) -vet=off -shuffle=on -timeout=8m $(SIDE)
 
 # The tools have a separate go.mod, so that the product's does not list their dependencies.
 TOOLS     := bin/golangci-lint bin/gofumpt

@@ -101,8 +101,7 @@ func (b *bench) ringback(name string, l load, processes int) contestant {
 	}}
 }
 
-// laneLimit is Ringback's limit of a lane, where so many are sent at a time: it holds for jobs that are claimed, and some
-// are ahead of the workers.
+// laneLimit is the lane_concurrency for a number of workers: more than these need, so that it is no limit.
 func laneLimit(concurrency int) int { return 8 * concurrency }
 
 // deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded. What that

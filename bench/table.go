@@ -10,7 +10,7 @@ var settings = []string{
 	"All: a body of 256 B, 64 at a time unless a figure says otherwise, each contestant and the receiver in processes of " +
 		"their own. The receiver is a plain net/http server that reads each request to its end and answers 200 with two bytes.",
 	"Ringback: the released build with its defaults, so every attempt is signed, recorded with its answer and kept (Redis: 24 h and " +
-		"100,000 of a topic; SQLite: 7 d and a million). The topic has 64 `workers`, which bound what is sent at a time, and a `lane_concurrency` of 512, which bounds what is claimed and not settled of a lane. Jobs due at once are " +
+		"100,000 of a topic; SQLite: 7 d and a million). The topic has 64 `workers`, which bound what is sent at a time, and a `lane_concurrency` of 512, which bounds the attempts in flight of a lane. Jobs due at once are " +
 		"registered in a paused topic; the clock runs from the request that resumes it to the last arrival. Each run has an empty store, unless it is said that others wait. " +
 		"Its requests go over plain HTTP/1.1 connections of its own making; those of the bare loop and of the peers by `net/http`'s client, as Ringback's do over https.",
 	"Over https the receiver offers HTTP/1.1 and HTTP/2; connections are kept, so handshakes are not part of a figure.",
