@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/txn"
 )
 
 // A round's bounds when it names none.
@@ -36,7 +37,7 @@ func (s *Store) Carry(ctx context.Context, token store.Token, round store.CarryO
 			carried, err = once(tx, memory.Call{Method: "carry", Token: token}, weighCarried, func() (store.CarryResult, error) {
 				return tx.carry(round)
 			})
-			culprit = tx.culprit
+			culprit = tx.Culprit
 			return err
 		}})
 	}
@@ -66,20 +67,20 @@ func weighCarried(c store.CarryResult) int {
 }
 
 func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
-	c := store.CarryResult{Now: clock.Time(tx.now.Millis)}
-	steps := &tx.mem.Steps
+	c := store.CarryResult{Now: clock.Time(tx.Now.Millis)}
+	steps := &tx.Mem.Steps
 	if step := steps.Pending; step != 0 {
-		save(tx, &steps.Pending)
+		txn.Save(&tx.Tx, &steps.Pending)
 		c.ClockStep, steps.Pending = time.Duration(step)*time.Millisecond, 0
 	}
 	stepped, waits := false, false
-	if err := tx.unlessDamaged(&tx.mem.NoSteps, "move jobs after a step of the clock", func() (err error) {
+	if err := tx.UnlessDamaged(&tx.Mem.NoSteps, "move jobs after a step of the clock", func() (err error) {
 		stepped, err = tx.followClock()
 		return err
 	}); err != nil {
 		return c, err
 	}
-	if err := tx.unlessDamaged(&tx.mem.NoOutbox, "empty the outbox", func() error { return tx.removeRelayed(round.Relayed) }); err != nil {
+	if err := tx.UnlessDamaged(&tx.Mem.NoOutbox, "empty the outbox", func() error { return tx.removeRelayed(round.Relayed) }); err != nil {
 		return c, err
 	}
 	visits, left, bounded, err := tx.expireLeases(round, &c)
@@ -90,7 +91,7 @@ func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 	if err != nil {
 		return c, err
 	}
-	if err := tx.unlessDamaged(&tx.mem.NoOutbox, "read the outbox", func() (err error) {
+	if err := tx.UnlessDamaged(&tx.Mem.NoOutbox, "read the outbox", func() (err error) {
 		waits, err = tx.readOutbox(round, &c)
 		return err
 	}); err != nil {
@@ -110,7 +111,7 @@ func (tx *tx) removeRelayed(home []job.Ref) error {
 		if err != nil {
 			return err
 		}
-		tx.mem.Outbox -= gone
+		tx.Mem.Outbox -= gone
 	}
 	return nil
 }
@@ -118,14 +119,14 @@ func (tx *tx) removeRelayed(home []job.Ref) error {
 // expireLeases makes jobs due again whose lease has expired. It returns their queues, whether the round's options left
 // expired leases alone, and whether its bound did, so that the next round can go on at once.
 func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visits []*memory.Queue, left, bounded bool, err error) {
-	a := &tx.mem.Agenda
+	a := &tx.Mem.Agenda
 	var stay []*memory.Slot
 	defer func() {
 		for _, s := range stay {
 			a.Leases.Set(s, s.At, s.N)
 		}
 	}()
-	for s := a.Leases.Head(tx.now.Mono); s != nil; s = a.Leases.Head(tx.now.Mono) {
+	for s := a.Leases.Head(tx.Now.Mono); s != nil; s = a.Leases.Head(tx.Now.Mono) {
 		if round.KeepLeases {
 			return visits, true, false, nil
 		}
@@ -134,19 +135,19 @@ func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visi
 		}
 		a.Leases.Drop(s)
 		h := s.Lease
-		if tx.mem.Leases[h.Ref] != h {
+		if tx.Mem.Leases[h.Ref] != h {
 			continue // settled earlier in this transaction
 		}
 		// The deadline by the wall clock as it is now: since the claim it may have been set back or ahead.
-		until := tx.now.Millis - (tx.now.Mono-h.Deadline)/int64(time.Millisecond)
+		until := tx.Now.Millis - (tx.Now.Mono-h.Deadline)/int64(time.Millisecond)
 		if !round.ExpireLeasesBefore.IsZero() && until > round.ExpireLeasesBefore.UnixMilli() {
 			stay, left = append(stay, s), true
 			continue
 		}
-		if err := tx.expireLease(h, time.Duration(tx.now.Mono-h.Begun).Truncate(time.Millisecond)); err != nil {
+		if err := tx.ExpireLease(h, time.Duration(tx.Now.Mono-h.Begun).Truncate(time.Millisecond)); err != nil {
 			stay = append(stay, s)
 			if db.IsDamage(err) {
-				tx.culprit = h
+				tx.Culprit = h
 			}
 			return nil, false, false, err
 		}
@@ -166,16 +167,16 @@ func (tx *tx) visitQueues(round store.CarryOptions, visits []*memory.Queue, c *s
 			return false, err
 		}
 	}
-	a := &tx.mem.Agenda
+	a := &tx.Mem.Agenda
 	looked := 0
 	for _, part := range []struct {
 		moments *memory.Moments
 		now     int64
 		most    int
 	}{
-		{&a.Dues, tx.now.Millis, (round.Queues + 1) / 2},
-		{&a.Renotifications, tx.now.Mono, round.Queues},
-		{&a.Dues, tx.now.Millis, round.Queues},
+		{&a.Dues, tx.Now.Millis, (round.Queues + 1) / 2},
+		{&a.Renotifications, tx.Now.Mono, round.Queues},
+		{&a.Dues, tx.Now.Millis, round.Queues},
 	} {
 		for s := part.moments.Head(part.now); s != nil; s = part.moments.Head(part.now) {
 			if looked >= part.most || c.Moved+c.ExpiredLeases >= round.Jobs {
@@ -188,14 +189,14 @@ func (tx *tx) visitQueues(round store.CarryOptions, visits []*memory.Queue, c *s
 			}
 		}
 	}
-	return a.Dues.Head(tx.now.Millis) != nil || a.Renotifications.Head(tx.now.Mono) != nil, nil
+	return a.Dues.Head(tx.Now.Millis) != nil || a.Renotifications.Head(tx.Now.Mono) != nil, nil
 }
 
 // takeOut takes a queue's moment out of the agenda, until the transaction is taken back.
 func (tx *tx) takeOut(part *memory.Moments, s *memory.Slot) {
-	a, at, n, q := &tx.mem.Agenda, s.At, s.N, s.Queue
+	a, at, n, q := &tx.Mem.Agenda, s.At, s.N, s.Queue
 	part.Drop(s)
-	tx.undo(func() {
+	tx.OnUndo(func() {
 		a.Dues.Drop(&q.DueSlot) // it may have been planned for either
 		a.Renotifications.Drop(&q.RenotifySlot)
 		part.Set(s, at, n)
@@ -208,17 +209,17 @@ func (tx *tx) visit(q *memory.Queue, round store.CarryOptions, c *store.CarryRes
 		return nil
 	}
 	visited[q] = true
-	tx.toPlan = append(tx.toPlan, q)
-	if err := tx.loadHead(q); err != nil || !q.Due(tx.now) || q.Blocked(tx.now) {
+	tx.ToPlan = append(tx.ToPlan, q)
+	if err := tx.LoadHead(q); err != nil || !q.Due(tx.Now) || q.Blocked(tx.Now) {
 		return err
 	}
 	silent := q.Ready == 0 || q.Silent // no wake-up was sent for its jobs
 	moved, err := tx.markReady(q, min(round.Jobs-c.Moved-c.ExpiredLeases, round.Ready-int(q.Ready)))
 	c.Moved += moved
-	if silent || q.NotifiedAt+int64(store.RenotifyAfter) <= tx.now.Mono {
-		tx.touch(q)
-		q.NotifiedAt, q.Silent = tx.now.Mono, false
-		tx.notify(q)
+	if silent || q.NotifiedAt+int64(store.RenotifyAfter) <= tx.Now.Mono {
+		tx.Touch(q)
+		q.NotifiedAt, q.Silent = tx.Now.Mono, false
+		tx.Notify(q)
 	}
 	return err
 }
@@ -232,24 +233,24 @@ func (tx *tx) markReady(q *memory.Queue, most int) (int, error) {
 	next := func(v []driver.Value) error {
 		count++
 		last = table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
-		if tx.mem.LeaseByNumber[last.N] != nil {
+		if tx.Mem.LeaseByNumber[last.N] != nil {
 			held++ // ClaimExpired has claimed it
 		}
 		return nil
 	}
 	// First those of the mark's own moment, then the later ones.
-	err := tx.Query(table.WaitingAt, next, q.Id, q.Mark.Due, q.Mark.N, tx.now.Millis, int64(most))
+	err := tx.Query(table.WaitingAt, next, q.Id, q.Mark.Due, q.Mark.N, tx.Now.Millis, int64(most))
 	if err == nil && count < most {
-		err = tx.Query(table.WaitingAfter, next, q.Id, q.Mark.Due, tx.now.Millis, int64(most-count))
+		err = tx.Query(table.WaitingAfter, next, q.Id, q.Mark.Due, tx.Now.Millis, int64(most-count))
 	}
 	if db.IsDamage(err) {
-		tx.setAside(q, "count due jobs", err)
+		tx.SetAside(q, "count due jobs", err)
 		return 0, nil
 	}
 	if err != nil || count == 0 {
 		return 0, err
 	}
-	tx.touch(q)
+	tx.Touch(q)
 	q.Mark = last
 	q.Ready += int64(count - held)
 	q.Topic.Ready += int64(count - held)
@@ -259,16 +260,16 @@ func (tx *tx) markReady(q *memory.Queue, most int) (int, error) {
 // nextDue is the time until the agenda's head, as it will be once this transaction is applied; negative when there is
 // none. With left, leases that are over do not count, or it would be zero again and again.
 func (tx *tx) nextDue(left bool) (time.Duration, error) {
-	a := &tx.mem.Agenda
-	for _, list := range [][]*memory.Queue{tx.toPlan, tx.queues} {
+	a := &tx.Mem.Agenda
+	for _, list := range [][]*memory.Queue{tx.ToPlan, tx.Queues} {
 		for _, q := range list {
-			if err := tx.loadHead(q); err != nil {
+			if err := tx.LoadHead(q); err != nil {
 				return 0, err
 			}
-			a.Plan(q, tx.now)
+			a.Plan(q, tx.Now)
 		}
 	}
-	if wait := a.Next(tx.now, !left); wait != memory.Never {
+	if wait := a.Next(tx.Now, !left); wait != memory.Never {
 		return wait, nil
 	}
 	return -1, nil
@@ -277,7 +278,7 @@ func (tx *tx) nextDue(left bool) (time.Duration, error) {
 // readOutbox hands out the oldest entries after those that the round passes over, at most store.MaxBatch; more says that
 // others wait behind them. One that cannot be read stays where it is and keeps nothing back.
 func (tx *tx) readOutbox(round store.CarryOptions, c *store.CarryResult) (more bool, err error) {
-	waiting, room := tx.mem.Outbox-int64(round.SkipOutbox), round.OutboxBytes
+	waiting, room := tx.Mem.Outbox-int64(round.SkipOutbox), round.OutboxBytes
 	full, last, skip := false, int64(math.MinInt64), int64(round.SkipOutbox)
 	for !full && int64(c.OutboxRead) < waiting && len(c.Outbox) < store.MaxBatch {
 		before := c.OutboxRead

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/txn"
 )
 
 // change makes one call that changes one job, and returns the job after it.
@@ -18,19 +19,19 @@ func (s *Store) change(
 	var answer job.Job
 	err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(tx *tx) (err error) {
 		answer, err = once(tx, c, func(j job.Job) int { return 1024 + len(j.Body) }, func() (job.Job, error) {
-			r, err := tx.find(ref, true)
+			r, err := tx.Find(ref, true)
 			if err != nil {
 				return job.Job{}, err
 			}
-			q, err := tx.loadQueue(r.Queue)
+			q, err := tx.LoadQueue(r.Queue)
 			if err != nil {
 				return job.Job{}, err
 			}
-			tx.mayBeNewHead = true
+			tx.MayBeNewHead = true
 			if err := do(tx, q, r); err != nil {
 				return job.Job{}, err
 			}
-			return r.View(tx.now), nil
+			return r.View(tx.Now), nil
 		})
 		return err
 	}})
@@ -51,7 +52,7 @@ func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job
 		}
 		to := r.Progress()
 		to.Version++
-		if err := tx.recordEvent(r.N, &to, job.KindCancelled); err != nil {
+		if err := tx.RecordEvent(r.N, &to, job.KindCancelled); err != nil {
 			return err
 		}
 		r.Version = to.Version
@@ -59,9 +60,9 @@ func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job
 			r.CancelRequested = true
 			return tx.mark(ref, r.N, to)
 		}
-		tx.leave(q, r.Key())
-		r.State, r.Reason, r.FinishedAt = job.Cancelled, job.ReasonCancelled, clock.Time(tx.now.Millis)
-		return tx.finish(q, ref, r.N, to, job.Cancelled, job.ReasonCancelled)
+		tx.Leave(q, r.Key())
+		r.State, r.Reason, r.FinishedAt = job.Cancelled, job.ReasonCancelled, clock.Time(tx.Now.Millis)
+		return tx.Finish(q, ref, r.N, to, job.Cancelled, job.ReasonCancelled)
 	})
 }
 
@@ -70,8 +71,8 @@ func (tx *tx) mark(ref job.Ref, n int64, to table.Progress) error {
 	if err := tx.Exec(table.MarkCancel, to.Version, to.Entries, db.NullZero(to.First), n); err != nil {
 		return err
 	}
-	if h := tx.mem.Leases[ref]; h != nil {
-		save(tx, &h.Progress)
+	if h := tx.Mem.Leases[ref]; h != nil {
+		txn.Save(&tx.Tx, &h.Progress)
 		h.Version, h.Entries, h.First, h.Cancel = to.Version, to.Entries, to.First, true
 	}
 	return nil
@@ -89,16 +90,16 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 		before, size := r.Key(), r.BodySize
 		replacement.Apply(&r.Spec)
 		if expiry := replacement.Expiry; expiry != nil {
-			r.ExpiresAt = clock.Time(tx.now.Expiry(expiry.In, expiry.At))
+			r.ExpiresAt = clock.Time(tx.Now.Expiry(expiry.In, expiry.At))
 		}
 		if due := replacement.Due; due != nil {
-			r.MoveTo(clock.Time(tx.now.Due(due.In, due.At)))
+			r.MoveTo(clock.Time(tx.Now.Due(due.In, due.At)))
 		}
 		if replacement.MovesTime() && r.ExpiresTooEarly() {
 			return store.ErrExpired
 		}
 		to := r.Progress()
-		if err := tx.recordEvent(r.N, &to, replacement.Kind); err != nil {
+		if err := tx.RecordEvent(r.N, &to, replacement.Kind); err != nil {
 			return err
 		}
 		r.Version++
@@ -108,16 +109,16 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 		if replacement.Due == nil {
 			return nil
 		}
-		tx.mem.Steps.SetDelayed(r.N, false)
-		tx.leave(q, before)
-		return tx.arrive(q, r.Key())
+		tx.Mem.Steps.SetDelayed(r.N, false)
+		tx.Leave(q, before)
+		return tx.Arrive(q, r.Key())
 	})
 }
 
 // rewrite stores a replaced job.
 func (tx *tx) rewrite(r *table.Row, to table.Progress, oldSize int64) error {
 	c := table.Encode(&r.Spec)
-	tx.mem.NextTTL = 0
+	tx.Mem.NextTTL = 0
 	err := tx.Exec(table.ReplaceJob, clock.Millis(r.DueAt), r.Version, to.Entries, db.NullZero(to.First), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt),
 		clock.Millis(r.ExpiresAt), r.URL,
 		c.Timeout, c.BodySize, c.Spec, c.Body, r.N)

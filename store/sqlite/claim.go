@@ -68,11 +68,11 @@ func newClaim(token store.Token, request store.ClaimRequest) *claim {
 
 // run makes the claim, or repeats its reply.
 func (c *claim) run(tx *tx) error {
-	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.now, revision: tx.mem.Revisions[store.KindTopic]}
+	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.Now, revision: tx.Mem.Revisions[store.KindTopic]}
 	fresh := false
 	t, err := once(tx, memory.Call{Method: c.kind, Token: c.token}, (*claimReply).weight, func() (*claimReply, error) {
 		fresh = true
-		tx.mayBeNewHead = true // the next job of a queue may be due before all others
+		tx.MayBeNewHead = true // the next job of a queue may be due before all others
 		c.reply = &claimReply{queues: make([]store.QueueStatus, 0, len(c.request.Queues))}
 		if err := c.fill(c, tx); err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (c *claim) run(tx *tx) error {
 		return err
 	}
 	for _, h := range t.leases {
-		if tx.mem.Leases[h.Ref] != h || tx.mem.Unreadable[h.N] {
+		if tx.Mem.Leases[h.Ref] != h || tx.Mem.Unreadable[h.N] {
 			continue
 		}
 		if err := tx.Query(table.JobByN, func(v []driver.Value) error {
@@ -96,7 +96,7 @@ func (c *claim) run(tx *tx) error {
 			c.rows, c.leases = append(c.rows, r), append(c.leases, h)
 			return nil
 		}, h.N); db.IsDamage(err) {
-			tx.skipJob(h.Queue, h.N, "claim a job again", err)
+			tx.SkipJob(h.Queue, h.N, "claim a job again", err)
 		} else if err != nil {
 			return err
 		}
@@ -108,8 +108,8 @@ func (c *claim) run(tx *tx) error {
 func (c *claim) serveAll(tx *tx) error {
 	for _, want := range c.request.Queues {
 		left, err := c.serve(tx, want)
-		if q := tx.mem.Queues[want.Queue]; q != nil && db.IsDamage(err) {
-			tx.setAside(q, "claim jobs", err)
+		if q := tx.Mem.Queues[want.Queue]; q != nil && db.IsDamage(err) {
+			tx.SetAside(q, "claim jobs", err)
 			left, err = store.QueueStatus{Queue: want.Queue, Blocked: true}, nil
 		}
 		if err != nil {
@@ -123,31 +123,31 @@ func (c *claim) serveAll(tx *tx) error {
 // serve takes what one Want may have: the first so many of its queue.
 func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) {
 	left := store.QueueStatus{Queue: want.Queue}
-	q := tx.mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
+	q := tx.Mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
 	if q == nil {
 		return left, tx.statusOfUnloaded(want, &left)
 	}
 	if err := tx.showLaneConfig(q, want, &left); err != nil {
 		return left, err
 	}
-	if err := tx.loadHead(q); err != nil {
+	if err := tx.LoadHead(q); err != nil {
 		return left, err
 	}
-	tx.pruneThrottle(q)
+	tx.PruneThrottle(q)
 	ahead := int64(0)
 	if !q.Limits().Rate.Limited() && q.Owners.Only(c.token.Owner()) {
 		ahead = int64(want.Ahead)
 	}
-	most := min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)), q.Room(tx.now, ahead))
+	most := min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)), q.Room(tx.Now, ahead))
 	// Bodies that fill the answer already leave no room for another.
 	full := len(c.reply.leases) > 0 && c.size >= c.request.MaxBytes
-	if most > 0 && !full && q.Due(tx.now) {
+	if most > 0 && !full && q.Due(tx.Now) {
 		if err := c.take(tx, q, want, most); err != nil {
 			return left, err
 		}
 	}
-	left.Blocked, left.BreakerOpen = q.Blocked(tx.now), q.BreakerOpen(tx.now)
-	left.More = !left.Blocked && q.Due(tx.now)
+	left.Blocked, left.BreakerOpen = q.Blocked(tx.Now), q.BreakerOpen(tx.Now)
+	left.More = !left.Blocked && q.Due(tx.Now)
 	return left, nil
 }
 
@@ -165,12 +165,12 @@ func (c *claim) take(tx *tx, q *memory.Queue, want store.QueueClaim, most int64)
 		r := cells.Row()
 		cells.Body(r)
 		r.TTLEnd = cells.Int()
-		if tx.mem.IsSkipped(r.N) {
+		if tx.Mem.IsSkipped(r.N) {
 			return nil
 		}
 		body := int(max(0, r.BodySize))
 		full := int64(len(rows)) == most || (len(c.reply.leases)+len(rows) > 0 && size+body > c.request.MaxBytes)
-		if full || clock.Millis(r.DueAt) > tx.now.Millis {
+		if full || clock.Millis(r.DueAt) > tx.Now.Millis {
 			next = r.Key()
 			return db.ErrStop
 		}
@@ -185,9 +185,9 @@ func (c *claim) take(tx *tx, q *memory.Queue, want store.QueueClaim, most int64)
 	if q.PartlyUnreadable || db.IsDamage(err) {
 		rows, next, size = nil, table.Key{}, c.size
 		err = c.readEach(tx, q, read)
-		tx.touch(q)
+		tx.Touch(q)
 		if q.HeadKnown = false; err == nil && len(rows) == 0 {
-			return tx.loadHead(q)
+			return tx.LoadHead(q)
 		}
 	}
 	if err != nil || len(rows) == 0 {
@@ -196,20 +196,20 @@ func (c *claim) take(tx *tx, q *memory.Queue, want store.QueueClaim, most int64)
 	c.size = size
 	last := rows[len(rows)-1].Key()
 	count := int64(len(rows))
-	rate, probe := q.Limits().Rate, q.BreakerOpen(tx.now)
+	rate, probe := q.Limits().Rate, q.BreakerOpen(tx.Now)
 	starts := int64(0)
 	if rate.Limited() {
 		for _, r := range rows {
-			if !r.Expired(tx.now) {
+			if !r.Expired(tx.Now) {
 				starts++
 			}
 		}
 	}
 	if starts > 0 {
-		tx.setThrottle(q, func(g *throttle.Throttle) { g.Starts = g.Starts.Add(rate, starts, c.request.Slack, tx.now) })
+		tx.SetThrottle(q, func(g *throttle.Throttle) { g.Starts = g.Starts.Add(rate, starts, c.request.Slack, tx.Now) })
 	}
-	tx.touch(q)
-	tx.mayBeNewHead = true // the next job may be due before the next wake-up
+	tx.Touch(q)
+	tx.MayBeNewHead = true // the next job may be due before the next wake-up
 	fromReady := min(count, q.Ready)
 	q.Ready -= fromReady
 	q.Topic.Ready -= fromReady
@@ -223,7 +223,7 @@ func (c *claim) take(tx *tx, q *memory.Queue, want store.QueueClaim, most int64)
 	}
 	for _, r := range rows {
 		h := c.lease(tx, q, r, cmp.Or(r.Timeout, want.Timeout)+c.request.Margin)
-		h.Rated, h.Probe = rate.Limited() && !r.Expired(tx.now), probe
+		h.Rated, h.Probe = rate.Limited() && !r.Expired(tx.Now), probe
 		c.reply.leases = append(c.reply.leases, h)
 	}
 	c.rows = append(c.rows, rows...)
@@ -232,12 +232,12 @@ func (c *claim) take(tx *tx, q *memory.Queue, want store.QueueClaim, most int64)
 
 // lease makes the lease of one claimed job.
 func (c *claim) lease(tx *tx, q *memory.Queue, r *table.Row, leaseFor time.Duration) *memory.Lease {
-	until := tx.now.After(leaseFor)
+	until := tx.Now.After(leaseFor)
 	h := &memory.Lease{
-		Ref: r.Ref(), N: r.N, Queue: q, Token: c.token, Claimed: tx.now.Millis, Begun: tx.now.Mono,
-		Deadline: tx.now.Mono + (until-tx.now.Millis)*int64(time.Millisecond), Progress: r.Progress(),
+		Ref: r.Ref(), N: r.N, Queue: q, Token: c.token, Claimed: tx.Now.Millis, Begun: tx.Now.Mono,
+		Deadline: tx.Now.Mono + (until-tx.Now.Millis)*int64(time.Millisecond), Progress: r.Progress(),
 	}
-	tx.addLease(h)
+	tx.AddLease(h)
 	return h
 }
 

@@ -10,7 +10,7 @@ import (
 // followClock moves delayed jobs after a step of the wall clock, those of one span of numbers. more reports that others
 // follow.
 func (tx *tx) followClock() (more bool, err error) {
-	c := &tx.mem.Steps
+	c := &tx.Mem.Steps
 	after, last, ok := c.Span()
 	if !ok {
 		return false, nil
@@ -25,20 +25,20 @@ func (tx *tx) followClock() (more bool, err error) {
 	for _, v := range rows {
 		n, due := db.Int(v[0]), db.Int(v[2])
 		d := c.Shift(n)
-		q := tx.mem.ByID[db.Int(v[1])]
-		if d == 0 || q == nil || tx.mem.IsSkipped(n) {
+		q := tx.Mem.ByID[db.Int(v[1])]
+		if d == 0 || q == nil || tx.Mem.IsSkipped(n) {
 			continue
 		}
 		if err := tx.Exec(table.StepJob, d, d, d, n); err != nil {
 			return false, err
 		}
-		tx.leave(q, table.Key{Due: due, N: n})
-		if err := tx.arrive(q, table.Key{Due: due + d, N: n}); err != nil {
+		tx.Leave(q, table.Key{Due: due, N: n})
+		if err := tx.Arrive(q, table.Key{Due: due + d, N: n}); err != nil {
 			return false, err
 		}
-		tx.mayBeNewHead = true
+		tx.MayBeNewHead = true
 	}
 	undo, more := c.Advance()
-	tx.undo(undo)
+	tx.OnUndo(undo)
 	return more, nil
 }

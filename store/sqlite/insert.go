@@ -33,7 +33,7 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 	var all []insertOutcome
 	var now int64
 	err := s.db.Submit(ctx, &op{Verb: "insert jobs", Durable: true, Weight: len(entries), Run: func(tx *tx) (err error) {
-		now = tx.now.Millis
+		now = tx.Now.Millis
 		all, err = once(tx, memory.Call{Method: "insert", Token: token}, weighOutcomes, func() ([]insertOutcome, error) {
 			all := make([]insertOutcome, len(entries))
 			for i := range entries {
@@ -92,24 +92,24 @@ func (r *newRow) fill(e *store.NewJob) {
 
 // insert registers one job, or finds that its id is known.
 func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
-	if tx.mem.Ids > 0 {
+	if tx.Mem.Ids > 0 {
 		if p, err := tx.rememberedID(e); err != nil || p.outcome != 0 {
 			return p, err
 		}
 	}
-	if tx.mem.Topics[memory.TopicName{Namespace: e.Namespace, Name: e.Topic}] == nil { // which an id that is known must not make
+	if tx.Mem.Topics[memory.TopicName{Namespace: e.Namespace, Name: e.Topic}] == nil { // which an id that is known must not make
 		if p, err := tx.existing(e); !errors.Is(err, store.ErrNotFound) {
 			return p, err
 		}
 	}
-	q, err := tx.queue(e.Queue)
+	q, err := tx.Queue(e.Queue)
 	if err != nil {
 		return insertOutcome{}, err
 	}
-	tx.touch(q)
-	p := insertOutcome{outcome: store.Created, created: tx.now.Millis, due: tx.now.Due(e.Delay, e.RunAt)}
-	p.expires = tx.now.Expiry(e.ExpiresIn, e.ExpiresAt)
-	n := tx.mem.LastN + 1
+	tx.Touch(q)
+	p := insertOutcome{outcome: store.Created, created: tx.Now.Millis, due: tx.Now.Due(e.Delay, e.RunAt)}
+	p.expires = tx.Now.Expiry(e.ExpiresIn, e.ExpiresAt)
+	n := tx.Mem.LastN + 1
 	ttl := table.TTLEnd(p.due, p.expires, e.MaxAge)
 	copy(r.args[:9], []driver.Value{
 		n, q.Id, q.Topic.Id, p.due, p.created, p.due, p.expires, db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl),
@@ -121,8 +121,8 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	if changed == 0 {
 		return tx.existing(e)
 	}
-	tx.mem.LastN = n
-	tx.mem.Steps.SetDelayed(n, e.RunAt.IsZero())
+	tx.Mem.LastN = n
+	tx.Mem.Steps.SetDelayed(n, e.RunAt.IsZero())
 	if r.external != nil {
 		if err := tx.Exec(table.InsertBody, n, r.external); err != nil {
 			return insertOutcome{}, err
@@ -130,18 +130,18 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	}
 	q.Rows++
 	q.Topic.Registered++
-	tx.mem.NoteTTL(ttl)
-	tx.mayBeNewHead = true
-	return p, tx.arrive(q, table.Key{Due: p.due, N: n})
+	tx.Mem.NoteTTL(ttl)
+	tx.MayBeNewHead = true
+	return p, tx.Arrive(q, table.Key{Due: p.due, N: n})
 }
 
 // existing answers for an id whose job is there.
 func (tx *tx) existing(e *store.NewJob) (insertOutcome, error) {
-	known, err := tx.find(e.Ref(), true)
+	known, err := tx.Find(e.Ref(), true)
 	if err != nil {
 		return insertOutcome{}, err
 	}
-	view := known.View(tx.now)
+	view := known.View(tx.Now)
 	return insertOutcome{outcome: outcome(known.Fingerprint, e.Fingerprint, view.State), known: &view}, nil
 }
 
@@ -161,46 +161,4 @@ func outcome(known, sent []byte, state job.State) store.Outcome {
 		return store.Existing
 	}
 	return store.Conflict
-}
-
-// find reads a job by its name, with its body or without; store.ErrNotFound. One that cannot be read is a fault of the disk,
-// so that the call which needs it changes nothing.
-func (tx *tx) find(ref job.Ref, withBody bool) (*table.Row, error) {
-	r, err := tx.findRow(ref, withBody)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.Decode(); err != nil {
-		return nil, db.NewError(table.Unreadable(err))
-	}
-	return r, nil
-}
-
-// findRow is find without what may be unreadable.
-func (tx *tx) findRow(ref job.Ref, withBody bool) (found *table.Row, err error) {
-	which := table.FindHead
-	if withBody {
-		which = table.FindJob
-	}
-	err = tx.Query(which, func(v []driver.Value) error {
-		c := table.Cells(v)
-		found = c.Row()
-		c.Names(found)
-		if withBody {
-			c.Body(found)
-		}
-		tx.overlay(found)
-		return nil
-	}, ref.ID, ref.Namespace)
-	if err == nil && found == nil {
-		err = store.ErrNotFound
-	}
-	return found, err
-}
-
-// overlay sets the state of a leased job to running: its row is not changed by a claim.
-func (tx *tx) overlay(r *table.Row) {
-	if tx.mem.LeaseByNumber[r.N] != nil {
-		r.State = job.Running
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 	"github.com/ringback/ringback/store/sqlite/throttle"
+	"github.com/ringback/ringback/store/sqlite/txn"
 )
 
 // load fills memory from the database, and ends the attempts that the last process left behind. It reads a row per
@@ -66,7 +67,7 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	s.mem.Ids += t.Ids
 	s.mem.Topics[t.Name] = t
 	key := store.DocumentKey{Kind: store.KindTopic, Namespace: t.Name.Namespace, Name: t.Name.Name}
-	t.SetLimits(revision, s.parseLimits(key, limits), &s.defaults)
+	t.SetLimits(revision, s.base.ParseLimits(key, limits), &s.defaults)
 	return nil
 }
 
@@ -79,22 +80,13 @@ func (s *Store) loadQueue(v []driver.Value) error {
 	q.Waiting, q.Rows = c.Int(), c.Int()
 	q.Topic = s.mem.Topics[memory.TopicName{Namespace: q.Name.Namespace, Name: q.Name.Topic}]
 	q.Topic.Waiting += q.Waiting
-	q.Throttle = s.parseThrottle(q.Name, c.Next(), s.clock())
+	q.Throttle = s.base.ParseThrottle(q.Name, c.Next(), s.clock())
 	revision := c.Int()
-	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, s.parseLimits(store.LaneKey(q.Name), c.Text()))
+	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, s.base.ParseLimits(store.LaneKey(q.Name), c.Text()))
 	q.HeadKnown = q.Waiting == 0
 	s.mem.Add(q)
 	memory.SetMember(s.mem.Unused, q, q.Rows == 0)
 	return nil
-}
-
-// throttle reads a queue's stored throttle. An unreadable one is logged and dropped.
-func (s *Store) parseThrottle(name job.Queue, column driver.Value, now clock.Instant) *throttle.Throttle {
-	g, err := throttle.Parse(column, now)
-	if err != nil {
-		s.log.Error("lane throttle unreadable, dropping its cooldown and rate", "topic", name.Topic, "lane", name.Lane, "err", err)
-	}
-	return g
 }
 
 // expireBatch is how many leases one transaction ends, of however many lanes.
@@ -137,7 +129,7 @@ func (s *Store) expireOldLeases() error {
 	}
 	return s.commitAlone(func(tx *tx) error {
 		for _, q := range s.mem.Queues {
-			tx.toPlan = append(tx.toPlan, q)
+			tx.ToPlan = append(tx.ToPlan, q)
 		}
 		return nil
 	})
@@ -156,16 +148,16 @@ func (tx *tx) expireOldBatch(b *memory.Batch) error {
 		}, m.N); err != nil {
 			return err
 		}
-		q := tx.mem.ByID[m.Q]
+		q := tx.Mem.ByID[m.Q]
 		if r == nil || q == nil || r.State != job.Scheduled {
 			continue // only where a page was damaged
 		}
 		// It was counted among the waiting.
-		tx.leave(q, r.Key())
+		tx.Leave(q, r.Key())
 		q.Running++
 		q.Topic.Running++
 		h := &memory.Lease{Ref: r.Ref(), N: r.N, Queue: q, Claimed: b.Claimed, Slot: memory.Slot{Pos: -1}, Progress: r.Progress()}
-		if err := tx.expireLease(h, 0); err != nil {
+		if err := tx.ExpireLease(h, 0); err != nil {
 			return err
 		}
 	}
@@ -180,8 +172,8 @@ func (s *Store) expireEach(b *memory.Batch) error {
 		})
 		if db.IsDamage(err) {
 			err = s.commitAlone(func(tx *tx) error {
-				if q := tx.mem.ByID[m.Q]; q != nil {
-					tx.skipJob(q, m.N, "end a lost attempt", errDamagedPage)
+				if q := tx.Mem.ByID[m.Q]; q != nil {
+					tx.SkipJob(q, m.N, "end a lost attempt", txn.ErrDamaged)
 				}
 				return nil
 			})

@@ -44,30 +44,30 @@ func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.Perm
 
 // permit serves one request: it grants what fits.
 func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
-	p := store.Permit{Starts: ask.Starts, At: clock.Time(tx.now.Millis)}
+	p := store.Permit{Starts: ask.Starts, At: clock.Time(tx.Now.Millis)}
 	if !ask.Rate.Limited() {
 		return p, nil
 	}
-	t, err := tx.topic(memory.TopicName{Namespace: ask.Namespace, Name: ask.Topic})
+	t, err := tx.Topic(memory.TopicName{Namespace: ask.Namespace, Name: ask.Topic})
 	if err != nil {
 		return p, err
 	}
 	var before, w throttle.Window
 	if t.Grants != nil {
 		before = t.Grants.Starts
-		w = before.Counting(ask.Rate, tx.now)
+		w = before.Counting(ask.Rate, tx.Now)
 	}
-	granted := max(0, min(int64(ask.Starts), w.Room(ask.Rate, tx.now)))
+	granted := max(0, min(int64(ask.Starts), w.Room(ask.Rate, tx.Now)))
 	if granted > 0 {
-		w = w.Add(ask.Rate, granted, ask.Slack, tx.now)
+		w = w.Add(ask.Rate, granted, ask.Slack, tx.Now)
 	}
 	if p.Starts = int(granted); p.Starts < ask.Starts {
-		p.Next = time.Duration(w[0].Leave(ask.Rate) - tx.now.Mono)
+		p.Next = time.Duration(w[0].Leave(ask.Rate) - tx.Now.Mono)
 	}
 	if granted == 0 && len(w) == len(before) {
 		return p, nil
 	}
-	tx.touchTopic(t)
+	tx.TouchTopic(t)
 	t.Grants = nil
 	if len(w) > 0 {
 		t.Grants = &throttle.Grants{Starts: w, Per: ask.Rate.Per}
@@ -82,16 +82,16 @@ func (s *Store) Alarm(ctx context.Context, token store.Token, alarm store.Alarm)
 	err := s.db.Submit(ctx, &op{Verb: "note an alarm", Durable: true, Weight: 1 + len(outbox), Run: func(tx *tx) (err error) {
 		changed, err = once(tx, memory.Call{Method: "alarm", Token: token}, light[bool], func() (bool, error) {
 			name := memory.TopicName{Namespace: alarm.Namespace, Name: alarm.Topic}
-			if t := tx.mem.Topics[name]; alarm.Raised == (t != nil && t.Alarm) {
+			if t := tx.Mem.Topics[name]; alarm.Raised == (t != nil && t.Alarm) {
 				return false, nil
 			}
-			t, err := tx.topic(name)
+			t, err := tx.Topic(name)
 			if err != nil {
 				return false, err
 			}
-			tx.touchTopic(t)
+			tx.TouchTopic(t)
 			t.Alarm = alarm.Raised
-			return true, tx.enqueue(alarm.Outbox, outbox)
+			return true, tx.Enqueue(alarm.Outbox, outbox)
 		})
 		return err
 	}})

@@ -6,9 +6,9 @@ import (
 
 // once runs do, or returns what it returned under the same token. weigh returns about how many bytes an answer keeps.
 func once[T any](tx *tx, c memory.Call, weigh func(T) int, do func() (T, error)) (T, error) {
-	value, undo, err := memory.Once(tx.mem.Replies, c, tx.now.Mono, weigh, do)
+	value, undo, err := memory.Once(tx.Mem.Replies, c, tx.Now.Mono, weigh, do)
 	if undo != nil {
-		tx.undo(undo)
+		tx.OnUndo(undo)
 	}
 	return value, err
 }

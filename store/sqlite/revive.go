@@ -34,7 +34,7 @@ func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Rev
 					results[i].Err = db.Unavailable(err)
 					continue
 				}
-				results[i].Job = r.View(tx.now)
+				results[i].Job = r.View(tx.Now)
 			}
 			return results, nil
 		})
@@ -56,16 +56,16 @@ func weighRevived(all []store.ReviveResult) int {
 
 // revive sends an ended job on another round. It answers the body as far as there is room, of which it takes the body's.
 func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
-	r, err := tx.find(item.Ref, *room > 0)
+	r, err := tx.Find(item.Ref, *room > 0)
 	if err != nil {
 		return nil, err
 	}
 	if !r.State.Ended() || (item.From != "" && r.State != item.From) {
-		return nil, &store.StateError{State: r.View(tx.now).State}
+		return nil, &store.StateError{State: r.View(tx.Now).State}
 	}
-	r.DueAt = clock.Time(tx.now.Due(item.Delay, item.RunAt))
+	r.DueAt = clock.Time(tx.Now.Due(item.Delay, item.RunAt))
 	if item.ExpiresIn > 0 {
-		r.ExpiresAt = clock.Time(tx.now.After(item.ExpiresIn))
+		r.ExpiresAt = clock.Time(tx.Now.After(item.ExpiresIn))
 	}
 	if r.ExpiresTooEarly() {
 		return nil, store.ErrExpired
@@ -73,15 +73,15 @@ func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
 	if *room -= int64(len(r.Body)); *room < 0 {
 		r.Body = nil
 	}
-	q, err := tx.loadQueue(r.Queue)
+	q, err := tx.LoadQueue(r.Queue)
 	if err != nil {
 		return nil, err
 	}
-	tx.mayBeNewHead = true
+	tx.MayBeNewHead = true
 	tx.releaseRetained(q, r)
 	q.Topic.Count(r.State, -1)
 	to := r.Progress()
-	if err := tx.recordEvent(r.N, &to, job.KindRevived); err != nil {
+	if err := tx.RecordEvent(r.N, &to, job.KindRevived); err != nil {
 		return nil, err
 	}
 	if item.URL != "" {
@@ -92,18 +92,18 @@ func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
 	r.Generation++
 	r.FailedAttempts, r.ConsecutiveLost = 0, 0
 	r.FirstDueAt = r.DueAt
-	tx.mem.NextTTL = 0
+	tx.Mem.NextTTL = 0
 	err = tx.Exec(table.ReviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.Entries, db.NullZero(to.First),
 		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, r.N)
 	if err != nil {
 		return nil, err
 	}
-	return r, tx.arrive(q, r.Key())
+	return r, tx.Arrive(q, r.Key())
 }
 
 // releaseRetained counts an ended job that is kept no longer.
 func (tx *tx) releaseRetained(q *memory.Queue, r *table.Row) {
-	tx.touch(q)
+	tx.Touch(q)
 	kept, _ := q.Topic.Retained(r.State)
 	kept.Jobs--
 	kept.Bytes -= r.Size()
@@ -135,21 +135,21 @@ func weighErrors(errs []error) int { return 16 * len(errs) }
 
 // purge removes a dead job.
 func (tx *tx) purge(ref job.Ref) error {
-	r, err := tx.findRow(ref, false)
+	r, err := tx.FindRow(ref, false)
 	if err != nil {
 		return err
 	}
 	if r.State != job.Dead {
-		return &store.StateError{State: r.View(tx.now).State}
+		return &store.StateError{State: r.View(tx.Now).State}
 	}
-	q, err := tx.loadQueue(r.Queue)
+	q, err := tx.LoadQueue(r.Queue)
 	if err != nil {
 		return err
 	}
 	tx.releaseRetained(q, r)
 	to := r.Progress()
-	if err := tx.erase(q, r.N, to); err != nil {
+	if err := tx.Erase(q, r.N, to); err != nil {
 		return err
 	}
-	return tx.rememberID(q.Topic, ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))
+	return tx.RememberID(q.Topic, ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))
 }

@@ -41,7 +41,7 @@ func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 	err := s.count(ctx, func(tx *tx, room *int) error {
 		rows = make([]store.TopicStats, 0, len(names))
 		for _, name := range names {
-			if err := tx.count(tx.mem.Topics[memory.TopicName{Namespace: f.Namespace, Name: name}], &rows, room); err != nil {
+			if err := tx.count(tx.Mem.Topics[memory.TopicName{Namespace: f.Namespace, Name: name}], &rows, room); err != nil {
 				return err
 			}
 		}
@@ -59,7 +59,7 @@ func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats,
 	var total store.TopicStats
 	err := s.count(ctx, func(tx *tx, room *int) error {
 		total = store.TopicStats{Namespace: namespace}
-		for name, t := range tx.mem.Topics {
+		for name, t := range tx.Mem.Topics {
 			if name.Namespace != namespace || t.Registered == 0 {
 				continue
 			}
@@ -94,7 +94,7 @@ func (tx *tx) countDue(q *memory.Queue, room *int) error {
 	if q.Ready >= q.Waiting {
 		return nil
 	}
-	if err := tx.loadHead(q); err != nil || !q.Due(tx.now) {
+	if err := tx.LoadHead(q); err != nil || !q.Due(tx.Now) {
 		return err
 	}
 	wasSilent := q.Ready == 0
@@ -135,7 +135,7 @@ func (tx *tx) countTopic(t *memory.Topic, queues iter.Seq[*memory.Queue], room *
 		Scheduled: t.Waiting - t.Ready, Ready: t.Ready, Running: t.Running,
 	}
 	for q := range t.OpenBreakers {
-		if q.BreakerOpen(tx.now) {
+		if q.BreakerOpen(tx.Now) {
 			row.OpenBreakers++
 		}
 	}
@@ -143,7 +143,7 @@ func (tx *tx) countTopic(t *memory.Topic, queues iter.Seq[*memory.Queue], room *
 		if q.Waiting == 0 {
 			continue
 		}
-		if err := tx.loadHead(q); err != nil {
+		if err := tx.LoadHead(q); err != nil {
 			return row, err
 		}
 		if q.Head == memory.NoHead {
@@ -163,7 +163,7 @@ func (tx *tx) someQueues(t *memory.Topic) (queues []*memory.Queue, err error) {
 		return slices.Collect(maps.Keys(t.Queues)), nil
 	}
 	err = tx.Query(table.TopicQueues, func(v []driver.Value) error {
-		if q := tx.mem.ByID[db.Int(v[0])]; q != nil {
+		if q := tx.Mem.ByID[db.Int(v[0])]; q != nil {
 			queues = append(queues, q)
 		}
 		return nil
@@ -192,11 +192,11 @@ func (s *Store) LaneStats(
 	err = s.count(ctx, func(tx *tx, room *int) error {
 		clear(inMemory)
 		for i, id := range ids {
-			if q := tx.mem.ByID[id]; q != nil {
+			if q := tx.Mem.ByID[id]; q != nil {
 				if err := tx.countDue(q, room); err != nil {
 					return err
 				}
-				inMemory[i] = store.LaneStats{Ready: q.Ready, Running: q.Running, CooldownUntil: q.CooldownUntil(tx.now), BreakerOpen: q.BreakerOpen(tx.now)}
+				inMemory[i] = store.LaneStats{Ready: q.Ready, Running: q.Running, CooldownUntil: q.CooldownUntil(tx.Now), BreakerOpen: q.BreakerOpen(tx.Now)}
 			}
 		}
 		return nil

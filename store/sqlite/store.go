@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/txn"
 )
 
 // Store is the engine. Open makes one.
@@ -27,8 +28,8 @@ type Store struct {
 	closed   func() error
 
 	// The fields below belong to the writer.
-	mem    *memory.State
-	serial uint64 // of transactions
+	mem  *memory.State
+	base *txn.Base
 	// loggedOutbox are the unreadable outbox entries that were logged.
 	loggedOutbox map[int64]bool
 }
@@ -60,6 +61,10 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 
 		loggedOutbox: make(map[int64]bool),
 	}
+	s.base = &txn.Base{
+		Mem: s.mem, Wakeups: s.wakeups, Defaults: &s.defaults, Log: s.log, Clock: s.clock,
+		Note: func(verb string, err error, reading bool) { s.db.Note(verb, err, reading) },
+	}
 	s.closed = sync.OnceValue(s.shut)
 	var err error
 	if s.db, err = db.Open(ctx, db.Options{
@@ -88,7 +93,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		if err := tx.Exec(table.DeleteOutbox, "", ""); err != nil {
 			return err
 		}
-		return tx.Exec(table.UpdateMeta, "pinged", tx.now.Millis)
+		return tx.Exec(table.UpdateMeta, "pinged", tx.Now.Millis)
 	}}); err != nil {
 		return err
 	}

@@ -43,19 +43,19 @@ func (s *Store) Sweep(ctx context.Context, token store.Token, limit int) (store.
 
 func (tx *tx) sweep(limit int) (store.SweepResult, error) {
 	var swept store.SweepResult
-	for _, t := range tx.mem.Topics {
-		if t.Grants != nil && t.Grants.Expired(tx.now) {
-			tx.touchTopic(t)
+	for _, t := range tx.Mem.Topics {
+		if t.Grants != nil && t.Grants.Expired(tx.Now) {
+			tx.TouchTopic(t)
 			t.Grants = nil
 		}
 		retain := func() error { return tx.retain(t, limit, &swept) }
-		if err := tx.unlessDamaged(&t.NoRetention, "remove ended jobs of topic "+t.Name.Name, retain); err != nil {
+		if err := tx.UnlessDamaged(&t.NoRetention, "remove ended jobs of topic "+t.Name.Name, retain); err != nil {
 			return swept, err
 		}
 	}
 	tx.forgetThrottles(limit)
 	more := false
-	err := tx.unlessDamaged(&tx.mem.NoRemoval, "remove unused lanes and topics", func() (err error) {
+	err := tx.UnlessDamaged(&tx.Mem.NoRemoval, "remove unused lanes and topics", func() (err error) {
 		more, err = tx.forget(limit)
 		return err
 	})
@@ -85,12 +85,12 @@ func (tx *tx) forget(limit int) (more bool, err error) {
 
 // forgetThrottles drops throttles that have expired.
 func (tx *tx) forgetThrottles(limit int) {
-	for q := range tx.mem.Throttled {
+	for q := range tx.Mem.Throttled {
 		if limit--; limit < 0 {
 			return
 		}
-		if q.Throttle != nil && q.ThrottleExpired(tx.now) {
-			tx.touch(q)
+		if q.Throttle != nil && q.ThrottleExpired(tx.Now) {
+			tx.Touch(q)
 			q.Throttle = nil
 		}
 	}
@@ -101,7 +101,7 @@ func (tx *tx) over(s *memory.Retained, keep policy.Retention) int64 {
 	switch {
 	case s.Jobs > *keep.Max:
 		return s.Jobs - *keep.Max
-	case s.Jobs > 0 && (s.Bytes > *keep.MaxBytes || s.Oldest+keep.For.Milliseconds() <= tx.now.Millis):
+	case s.Jobs > 0 && (s.Bytes > *keep.MaxBytes || s.Oldest+keep.For.Milliseconds() <= tx.Now.Millis):
 		return 1
 	default:
 		return 0
@@ -118,7 +118,7 @@ func (tx *tx) trim(t *memory.Topic, states []job.State, limit int, swept *store.
 	if err != nil {
 		return err
 	}
-	tx.touchTopic(t)
+	tx.TouchTopic(t)
 	for i, r := range ended {
 		s.Oldest = clock.Millis(r.FinishedAt)
 		if tx.over(s, keep) == 0 {
@@ -128,11 +128,11 @@ func (tx *tx) trim(t *memory.Topic, states []job.State, limit int, swept *store.
 			swept.More = true
 			return nil
 		}
-		q, err := tx.loadQueue(r.Queue)
+		q, err := tx.LoadQueue(r.Queue)
 		if err != nil {
 			return err
 		}
-		if err := tx.remove(q, r.Ref(), r.N, r.Progress(), r.State, r.Reason, s.Oldest); err != nil {
+		if err := tx.Remove(q, r.Ref(), r.N, r.Progress(), r.State, r.Reason, s.Oldest); err != nil {
 			return err
 		}
 		s.Jobs--
@@ -169,7 +169,7 @@ func (tx *tx) oldestEnded(t *memory.Topic, states []job.State, limit int) (ended
 // forgetIDs removes what need not be remembered any more.
 func (tx *tx) forgetIDs(t *memory.Topic, limit int, swept *store.SweepResult) error {
 	window := t.Limits.IDWindow.Milliseconds()
-	if t.Ids == 0 || t.OldestID+window > tx.now.Millis {
+	if t.Ids == 0 || t.OldestID+window > tx.Now.Millis {
 		return nil
 	}
 	type remembered struct {
@@ -184,10 +184,10 @@ func (tx *tx) forgetIDs(t *memory.Topic, limit int, swept *store.SweepResult) er
 	if err != nil {
 		return err
 	}
-	tx.touchTopic(t)
+	tx.TouchTopic(t)
 	for _, r := range oldest {
 		t.OldestID = r.finished
-		if r.finished+window > tx.now.Millis {
+		if r.finished+window > tx.Now.Millis {
 			return nil
 		}
 		if swept.IDs == limit {
@@ -198,7 +198,7 @@ func (tx *tx) forgetIDs(t *memory.Topic, limit int, swept *store.SweepResult) er
 			return err
 		}
 		t.Ids--
-		tx.mem.Ids--
+		tx.Mem.Ids--
 		swept.IDs++
 	}
 	return nil
@@ -207,9 +207,9 @@ func (tx *tx) forgetIDs(t *memory.Topic, limit int, swept *store.SweepResult) er
 // forgetLanes removes lanes that no job refers to, at most limit, and unloads those that are idle. more says that there
 // are others to remove.
 func (tx *tx) forgetLanes(limit int) (more bool, err error) {
-	m := tx.mem
+	m := tx.Mem
 	for q := range m.Unused {
-		if q.Rows > 0 || q.Throttle != nil || q.SavedIn == tx.serial {
+		if q.Rows > 0 || q.Throttle != nil || q.SavedIn == tx.Serial {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -220,7 +220,7 @@ func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 			return false, err
 		}
 		m.Forget(q)
-		tx.undo(func() {
+		tx.OnUndo(func() {
 			m.Add(q)
 			m.Unused[q] = struct{}{}
 		})
@@ -232,15 +232,15 @@ func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 // unloadLanes drops lanes from memory that have been idle since the last check, a minute ago or more. A lane that is to be
 // removed stays until it is: nothing would find its row before the next Open.
 func (tx *tx) unloadLanes() {
-	m := tx.mem
-	if tx.now.Mono-m.IdleLooked < int64(idleLook) {
+	m := tx.Mem
+	if tx.Now.Mono-m.IdleLooked < int64(idleLook) {
 		return
 	}
-	m.IdleLooked = tx.now.Mono
+	m.IdleLooked = tx.Now.Mono
 	before := len(m.Queues)
 	for _, q := range m.Queues {
 		switch {
-		case q.Waiting > 0 || q.Running > 0 || q.Throttle != nil || q.SavedIn == tx.serial:
+		case q.Waiting > 0 || q.Running > 0 || q.Throttle != nil || q.SavedIn == tx.Serial:
 			q.IdleIn = 0
 		case q.Rows == 0:
 			m.Unused[q] = struct{}{}
@@ -268,8 +268,8 @@ const forgotten = ""
 // forgetTopics forgets topics that nothing refers to, at most limit: no job, kept or not, no lane, no policy, no id that
 // is remembered, no start that a rate counts and no alarm. Their counts are kept together. more says that there are others.
 func (tx *tx) forgetTopics(limit int) (more bool, err error) {
-	for name, t := range tx.mem.Topics {
-		if !t.Unused() || t.SavedIn == tx.serial || name.Name == forgotten || tx.now.Mono < t.InUseUntil {
+	for name, t := range tx.Mem.Topics {
+		if !t.Unused() || t.SavedIn == tx.Serial || name.Name == forgotten || tx.Now.Mono < t.InUseUntil {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -280,19 +280,19 @@ func (tx *tx) forgetTopics(limit int) (more bool, err error) {
 			return false, err
 		}
 		if gone == 0 { // it has lanes with settings: others are not kept from their turn by it, nor is Sweep called at once again
-			t.InUseUntil = tx.now.Mono + int64(idleLook)
+			t.InUseUntil = tx.Now.Mono + int64(idleLook)
 			continue
 		}
-		delete(tx.mem.Topics, name)
-		tx.undo(func() { tx.mem.Topics[name] = t })
+		delete(tx.Mem.Topics, name)
+		tx.OnUndo(func() { tx.Mem.Topics[name] = t })
 		if t.Registered == 0 {
 			continue
 		}
-		sum, err := tx.topic(memory.TopicName{Namespace: name.Namespace, Name: forgotten})
+		sum, err := tx.Topic(memory.TopicName{Namespace: name.Namespace, Name: forgotten})
 		if err != nil {
 			return false, err
 		}
-		tx.touchTopic(sum)
+		tx.TouchTopic(sum)
 		sum.Registered += t.Registered
 		sum.Delivered += t.Delivered
 		sum.Dead += t.Dead

@@ -32,7 +32,7 @@ func (s *Store) ClaimExpired(
 
 // takeExpired claims jobs that wait beyond their time to live.
 func (c *claim) takeExpired(tx *tx) error {
-	return tx.unlessDamaged(&tx.mem.NoTTL, "claim expired jobs", func() error { return c.takeOverdue(tx) })
+	return tx.UnlessDamaged(&tx.Mem.NoTTL, "claim expired jobs", func() error { return c.takeOverdue(tx) })
 }
 
 func (c *claim) takeOverdue(tx *tx) error {
@@ -44,7 +44,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 		r := cells.Row()
 		cells.Names(r)
 		cells.Body(r)
-		if tx.mem.IsSkipped(r.N) {
+		if tx.Mem.IsSkipped(r.N) {
 			return nil
 		}
 		body := int(max(0, r.BodySize))
@@ -54,21 +54,21 @@ func (c *claim) takeOverdue(tx *tx) error {
 		c.size += body
 		c.rows = append(c.rows, r)
 		return nil
-	}, tx.now.Millis)
+	}, tx.Now.Millis)
 	if err != nil {
 		return err
 	}
 	for _, r := range c.rows {
-		q, err := tx.loadQueue(r.Queue)
+		q, err := tx.LoadQueue(r.Queue)
 		if err != nil {
 			return err
 		}
-		tx.pruneThrottle(q)
-		tx.leave(q, r.Key())
+		tx.PruneThrottle(q)
+		tx.Leave(q, r.Key())
 		q.Running++
 		q.Topic.Running++
 		c.reply.leases = append(c.reply.leases, c.lease(tx, q, r, c.request.Margin))
-		if expires := clock.Millis(r.ExpiresAt); expires == 0 || expires >= tx.now.Millis { // its MaxAge counts once
+		if expires := clock.Millis(r.ExpiresAt); expires == 0 || expires >= tx.Now.Millis { // its MaxAge counts once
 			if err := tx.Exec(table.UpdateTTL, db.NullZero(expires), r.N); err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 
 // anyExpired reports whether the time to live of an unfinished job is over.
 func (tx *tx) anyExpired() (bool, error) {
-	if tx.mem.NextTTL >= tx.now.Millis {
+	if tx.Mem.NextTTL >= tx.Now.Millis {
 		return false, nil
 	}
 	next := int64(math.MaxInt64)
@@ -92,6 +92,6 @@ func (tx *tx) anyExpired() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	tx.mem.NextTTL = next
-	return next < tx.now.Millis, nil
+	tx.Mem.NextTTL = next
+	return next < tx.Now.Millis, nil
 }

@@ -19,7 +19,7 @@ import (
 func loaded(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "look", Run: func(tx *tx) error {
-		n = len(tx.mem.Queues)
+		n = len(tx.Mem.Queues)
 		return nil
 	}}))
 	return n
@@ -120,7 +120,7 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 		require.NoError(t, err)
 		inWriter(t, s, func() {
 			require.NoError(t, s.commitAlone(func(tx *tx) error {
-				_, err := tx.topic(memory.TopicName{Namespace: e.Namespace, Name: e.Topic})
+				_, err := tx.Topic(memory.TopicName{Namespace: e.Namespace, Name: e.Topic})
 				return err
 			}))
 		})

@@ -51,7 +51,7 @@ func (tx *tx) faults() (faults []string) {
 			faults = append(faults, fmt.Sprintf("%s: %d in memory, %d counted", what, memory, counted))
 		}
 	}
-	m := tx.mem
+	m := tx.Mem
 	heldBy := make(map[*memory.Queue]int64)
 	var marked, entries int64
 	for _, h := range m.Leases {
@@ -167,7 +167,7 @@ func (tx *tx) gateFaults(q *memory.Queue, ask func(string, ...any) int64) (fault
 	if q.Throttle != nil {
 		g = *q.Throttle
 	}
-	_, gated := tx.mem.Throttled[q]
+	_, gated := tx.Mem.Throttled[q]
 	_, open := q.Topic.OpenBreakers[q]
 	revision := int64(0)
 	if q.LaneConfig != nil {

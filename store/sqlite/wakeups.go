@@ -71,14 +71,14 @@ func (s *Store) Notify(ctx context.Context, queues []job.Queue) error {
 	bound("queues to notify", len(queues))
 	return s.db.Submit(ctx, &op{Verb: "notify queues", Weight: 1, Run: func(tx *tx) error {
 		for _, name := range queues {
-			q := tx.mem.Queues[name]
+			q := tx.Mem.Queues[name]
 			if q == nil || q.Waiting == 0 {
 				continue
 			}
-			if err := tx.loadHead(q); err != nil {
+			if err := tx.LoadHead(q); err != nil {
 				return err
 			}
-			tx.notify(q)
+			tx.Notify(q)
 		}
 		return nil
 	}})

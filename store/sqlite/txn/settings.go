@@ -1,0 +1,84 @@
+package txn
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/memory"
+	"github.com/ringback/ringback/store/sqlite/table"
+)
+
+// SetTopicLimits sets the limits of a topic and those of its lanes.
+func (tx *Tx) SetTopicLimits(name memory.TopicName, revision int64, limits policy.Limits) error {
+	t, err := tx.Topic(name)
+	if err != nil {
+		return err
+	}
+	Save(tx, &t.TopicPolicy)
+	t.SetLimits(revision, limits, tx.Base.Defaults)
+	for q := range t.Queues {
+		if q.LaneConfig != nil {
+			tx.SetLaneConfig(q, q.LaneConfig.Revision, q.LaneConfig.Own)
+		}
+		tx.LimitsChanged(q)
+	}
+	return nil
+}
+
+// SetLaneConfig sets the limits of a queue's lane; with revision 0 those of the topic apply.
+func (tx *Tx) SetLaneConfig(q *memory.Queue, revision int64, own policy.Limits) {
+	Save(tx, &q.LaneConfig)
+	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, own)
+}
+
+// LimitsChanged plans a queue that may have been blocked or freed.
+func (tx *Tx) LimitsChanged(q *memory.Queue) {
+	tx.MayBeNewHead = true
+	if q.Waiting > 0 {
+		tx.ToPlan = append(tx.ToPlan, q)
+		tx.Notify(q)
+	}
+}
+
+// loadLaneConfig reads the limits of a queue that is loaded; nil if its lane has no settings.
+func (tx *Tx) loadLaneConfig(q *memory.Queue) (*memory.LaneConfig, error) {
+	doc, limits, err := tx.LaneDocument(store.QueueClaim{Queue: q.Name})
+	return memory.NewLaneConfig(q.Topic, doc.Revision, limits), err
+}
+
+// LaneDocument reads the document of a lane and its limits.
+func (tx *Tx) LaneDocument(want store.QueueClaim) (store.Document, policy.Limits, error) {
+	key := store.LaneKey(want.Queue)
+	if tx.Mem.Revisions[store.KindLane] == 0 {
+		return store.Document{Key: key}, policy.Limits{}, nil
+	}
+	doc, limits, err := ReadDocument(context.Background(), tx.Conn, key)
+	return doc, tx.Base.ParseLimits(key, limits), err
+}
+
+// ReadDocument reads a document, with the stored form of its limits; revision 0: none is stored.
+func ReadDocument(ctx context.Context, c *db.Conn, key store.DocumentKey) (doc store.Document, limits string, err error) {
+	doc.Key = key
+	err = c.Query(ctx, table.FindDocument, func(v []driver.Value) error {
+		doc.Revision, limits, doc.Value = db.Int(v[0]), db.Text(v[1]), []byte(db.Text(v[2]))
+		return nil
+	}, key.Kind, key.Namespace, key.Name, key.Lane)
+	return doc, limits, err
+}
+
+// ParseLimits reads stored limits. Unreadable ones are a pause: anything else could open what somebody paused.
+func (s *Base) ParseLimits(key store.DocumentKey, stored string) (limits policy.Limits) {
+	if stored == "" {
+		return limits
+	}
+	if err := json.Unmarshal([]byte(stored), &limits); err != nil {
+		s.Log.Error("limits unreadable, treating the topic or lane as paused: put its settings again, then resume it",
+			"topic", key.Name, "lane", key.Lane, "err", err)
+		return policy.Limits{Paused: true}
+	}
+	return limits
+}
