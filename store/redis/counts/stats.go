@@ -313,7 +313,7 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	if len(answer) != 2 || len(script.List(answer[1])) != len(lanes) {
 		return nil, scriptThrottles.Malformed()
 	}
-	now, gates := script.Num(answer[0]), script.Strs(answer[1])
+	now, throttles := script.Num(answer[0]), script.Strs(answer[1])
 	var rows []store.LaneStats
 	for i, lane := range lanes {
 		name, _, _ := strings.Cut(lane, "\x00")
@@ -321,7 +321,7 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 		row := store.LaneStats{
 			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue, Running: counts[3*i+2].Val(),
 		}
-		row.CooldownUntil, row.BreakerOpen = parseThrottle(gates[i], now, row.Running > 0)
+		row.CooldownUntil, row.BreakerOpen = parseThrottle(throttles[i], now, row.Running > 0)
 		if row.Scheduled+row.Ready+row.Running > 0 {
 			rows = append(rows, row)
 		}
@@ -329,16 +329,16 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	return rows, nil
 }
 
-// parseThrottle reads of a gate, until when it holds its lane back, zero when it does not, and whether the lane's
-// breaker is open. held says that a job of the lane is.
+// parseThrottle parses a queue's throttle: when its cooldown ends (zero: there is none), and whether its breaker is open. held says
+// that a job of the queue is claimed.
 func parseThrottle(line string, now int64, held bool) (until time.Time, open bool) {
 	f := strings.Fields(line)
 	if len(f) < 2 {
 		return time.Time{}, false
 	}
-	hold := script.Num(f[0])
-	if hold > now {
-		until = layout.Time(hold)
+	cooldown := script.Num(f[0])
+	if cooldown > now {
+		until = layout.Time(cooldown)
 	}
-	return until, f[1] == "1" && (held || now <= hold+store.BreakerRetention.Milliseconds())
+	return until, f[1] == "1" && (held || now <= cooldown+store.BreakerRetention.Milliseconds())
 }

@@ -1,8 +1,8 @@
--- Reads the gates of queues. Changes nothing.
--- KEYS    1 gates
+-- Reads the throttles of queues. Changes nothing.
+-- KEYS    1 throttles
 -- ARGV    queue numbers
--- result  now, gates ('' none)
-local gates = {}
-if call('EXISTS', KEYS[1]) == 1 then gates = call('HMGET', KEYS[1], unpack(ARGV)) end
-for i = 1, #ARGV do gates[i] = gates[i] or '' end
-return { NOW, gates }
+-- result  now, throttles ('' none)
+local throttles = {}
+if call('EXISTS', KEYS[1]) == 1 then throttles = call('HMGET', KEYS[1], unpack(ARGV)) end
+for i = 1, #ARGV do throttles[i] = throttles[i] or '' end
+return { NOW, throttles }

@@ -17,9 +17,9 @@ if r.state == 'c' or flagged(r, 'm') then
   call('SET', REPLY, r.state == 'c' and line or line .. '\n' .. rec, 'EX', REPLY_TTL)
   return { 'ok', int(now), rec, line }
 end
-watch()
-local due, since, ver, round = apart(r.course)
-r.course, r.size = joined(due, since, plus(ver), round), #rec
+read_agenda_head()
+local due, since, ver, round = split_schedule(r.schedule)
+r.schedule, r.size = join_schedule(due, since, plus(ver), round), #rec
 note(r, member, '{"n":' .. r.made .. ',"k":"cancelled","ms":' .. NOW .. '}\n')
 -- The memory holds the record of a job that is gone, or may go before the call is repeated.
 local kept, memory = true, ''
@@ -34,7 +34,7 @@ else
 end
 if kept then call('HSET', RUNS, member, pack(r)) else memory = '\n' .. rec end
 retain(q.topic)
-look(q)
+update_agenda(q)
 close()
 call('SET', REPLY, pack(r) .. memory, 'EX', REPLY_TTL)
 return { 'ok', int(now), rec, pack(r) }

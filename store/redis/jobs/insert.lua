@@ -30,7 +30,7 @@ if outcomes then
   return result
 end
 
-watch()
+read_agenda_head()
 local result, codes, records, ids, printed, stood, ttls = { int(now), int(later) }, {}, {}, {}, {}, {}, {}
 local present = call('HMGET', JOBS, unpack(members))
 for i = 1, entries do
@@ -90,7 +90,7 @@ many('HSET', IDS, ids)
 many('ZREM', FORGET, printed)
 setTTL(ttls)
 for _, q in ipairs(queues) do
-  if q.touched then look(q) end
+  if q.touched then update_agenda(q) end
 end
 close()
 call('SET', REPLY, int(now) .. ' ' .. int(later) .. ' ' .. table.concat(codes), 'EX', REPLY_TTL)

@@ -20,7 +20,7 @@ for i = 1, entries do
     if r.state == 'x' then
       answers[i], gone[member] = '1', { t = q.topic, r = r }
     elseif r.state == '-' then
-      answers[i] = r.lease ~= '-' and 'h' or tonumber((apart(r.course))) <= now and 'y' or 'w'
+      answers[i] = r.lease ~= '-' and 'h' or tonumber((split_schedule(r.schedule))) <= now and 'y' or 'w'
     end
   end
 end

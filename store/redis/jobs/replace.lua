@@ -13,11 +13,11 @@ if not rec then return refuse(member, 'none') end
 if queue_number(rec) ~= q.n then return { 'again' } end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
-local due, since, ver, round = apart(r.course)
+local due, since, ver, round = split_schedule(r.schedule)
 if ARGV[A + 3] ~= '0' and ver ~= ARGV[A + 3] then return refuse(member, 'version') end
 if r.lease ~= '-' or r.state ~= '-' then return refuse(member, 'state', pack(r)) end
 if ver ~= ARGV[A + 2] then return { 'again' } end
-watch()
+read_agenda_head()
 local wish = ARGV[A + 4]
 local base = (wish ~= '' and wish ~= '0' and string.sub(wish, 1, 1) ~= '@') and later or now
 if wish ~= '' then due = math.max(instant(wish, base), now) end
@@ -37,9 +37,9 @@ end
 local _, age = lifetime(rec)
 local ttl = ends(expires, tonumber(since), age)
 if ttl then setTTL({ int(ttl), member }) elseif anyTTL() then call('ZREM', TTL, member) end
-r.course = joined(due, since, plus(ver), round)
+r.schedule = join_schedule(due, since, plus(ver), round)
 call('HSET', RUNS, member, pack(r))
-look(q)
+update_agenda(q)
 close()
 call('SET', REPLY, pack(r) .. '\n' .. rec, 'EX', REPLY_TTL)
 return { 'ok', int(now), rec, pack(r) }

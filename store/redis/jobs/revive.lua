@@ -57,7 +57,7 @@ local function retagged(rec, url, expires)
 end
 
 -- First everything is decided, so that nothing is done when the first write is refused.
-watch()
+read_agenda_head()
 local stood, revived, records, lines, remembered, ttls = {}, {}, {}, {}, {}, {}
 local function decide(a)
   local q, member, wait, url, from = queues[tonumber(ARGV[a])], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
@@ -74,9 +74,9 @@ local function decide(a)
   if wish ~= '' then expires = instant(wish, later) end
   if expires and expires < due then return 'expired', '', '' end
   local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, expiry(wish, later))
-  local _, _, ver, round = apart(r.course)
+  local _, _, ver, round = split_schedule(r.schedule)
   r.tries, r.lost, r.state, r.fin, r.reason, r.size = '0', '0', '-', '0', '-', #new
-  r.course = joined(due, due, plus(ver), plus(round))
+  r.schedule = join_schedule(due, due, plus(ver), plus(round))
   note(r, member, '{"n":' .. r.made .. ',"k":"revived","ms":' .. NOW .. '}\n')
   stood[member] = r
   local ttl = ends(expires, due, age)
@@ -119,7 +119,7 @@ for _, item in ipairs(revived) do
   q.touched = true
 end
 for _, q in ipairs(queues) do
-  if q.touched then look(q) end
+  if q.touched then update_agenda(q) end
 end
 close()
 call('SET', REPLY, table.concat(remembered), 'EX', REPLY_TTL)

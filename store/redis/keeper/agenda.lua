@@ -1,23 +1,23 @@
 -- Reads what the carrier has to look at. Changes nothing but the last reading of the clock.
--- KEYS    those of keys.lua; clock, stale agenda, stale gateq
+-- KEYS    those of keys.lua; clock, stale agenda, stale throttle_queue
 -- ARGV    most queues, 1 when lapses are not held off, who notes its reading of the clock ('' nobody)
--- result  now, ms of the agenda's head ('' when it is empty), size of the outbox, head of redo ('' none),
---         {numbers of the queues whose moment has come, whose gate is over, or whose lapses were held off}, 1 when the call
+-- result  now, ms of the agenda's head ('' when it is empty), size of the outbox, head of recheck ('' none),
+--         {numbers of the queues whose moment has come, whose throttle is over, or whose lapses were held off}, 1 when the call
 --         is a repeat, the reading of the clock that was noted last, who noted it, epoch, {numbers of queues that were
 --         scored before the last step of the clock}
 local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')
 local numbers = call('ZRANGEBYSCORE', AGENDA, '-inf', int(now), 'LIMIT', 0, ARGV[A + 1])
-for _, n in ipairs(call('ZRANGEBYSCORE', GATEQ, '-inf', NOW, 'LIMIT', 0, ARGV[A + 1])) do
+for _, n in ipairs(call('ZRANGEBYSCORE', THROTTLE_QUEUE, '-inf', NOW, 'LIMIT', 0, ARGV[A + 1])) do
   numbers[#numbers + 1] = n
 end
 if ARGV[A + 2] == '1' then
-  for _, n in ipairs(call('ZRANGE', OFF, 0, tonumber(ARGV[A + 1]) - 1)) do numbers[#numbers + 1] = n end
+  for _, n in ipairs(call('ZRANGE', DEFERRED, 0, tonumber(ARGV[A + 1]) - 1)) do numbers[#numbers + 1] = n end
 end
-local CLOCK, STALE, STALE_GATES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
+local CLOCK, STALE, STALE_THROTTLES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
 local noted, by, epoch = unpack(call('HMGET', CLOCK, 'seen', 'by', 'epoch'))
 local stale = {}
-if call('EXISTS', STALE, STALE_GATES) > 0 then
-  for _, key in ipairs({ STALE, STALE_GATES }) do
+if call('EXISTS', STALE, STALE_THROTTLES) > 0 then
+  for _, key in ipairs({ STALE, STALE_THROTTLES }) do
     for _, n in ipairs(call('ZRANGE', key, 0, tonumber(ARGV[A + 1]) - 1)) do stale[#stale + 1] = n end
   end
 end
@@ -27,5 +27,5 @@ if ARGV[A + 3] ~= '' and tonumber(noted or 0) <= now then
   call('ZREM', STALE, '') -- a first write that is allowed while memory is full, see keys.lua
   call('HSET', CLOCK, 'seen', NOW, 'by', ARGV[A + 3])
 end
-return { int(now), first[2] or '', call('ZCARD', OUTQ), call('ZRANGE', REDO, 0, 0)[1] or '', numbers, again,
+return { int(now), first[2] or '', call('ZCARD', OUTQ), call('ZRANGE', RECHECK, 0, 0)[1] or '', numbers, again,
   noted or '0', by or '', epoch or '0', stale }

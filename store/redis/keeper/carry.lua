@@ -1,7 +1,7 @@
 -- Makes one round of moves: lapses, due to ready, rings; outbox entries go and come.
 -- KEYS    those of keys.lua
 -- ARGV    most jobs, bound of ready, latest deadline that may lapse in ms (-1 none, '' now), most outbox entries,
---         done member of redo ('' none), its successor ('' none), outbox entries to pass over, most bytes of the others,
+--         done member of recheck ('' none), its successor ('' none), outbox entries to pass over, most bytes of the others,
 --         how many numbers have no queue, those, then members of the outbox that are home
 -- result  now, moved, lapsed, ms until the agenda's head (-1 empty), {outbox: member, entry}, size of the outbox
 local most, bound, line = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2]), ARGV[A + 3]
@@ -26,7 +26,7 @@ local function lapse(q)
       if flagged(r, 'm') then
         kept = finish(q, member, r, 'c', 'cancelled')
       else
-        r.course = turned(r.course, NOW)
+        r.schedule = reschedule(r.schedule, NOW)
         defer(q, NOW, member)
       end
       if kept then
@@ -63,12 +63,12 @@ else
   allow()
   local home, none = {}, A + 9 + tonumber(ARGV[A + 9])
   for i = none + 1, #ARGV do home[#home + 1] = ARGV[i] end
-  local off, gated, gone = call('EXISTS', OFF) == 1, call('EXISTS', GATEQ) == 1, {}
+  local off, gated, gone = call('EXISTS', DEFERRED) == 1, call('EXISTS', THROTTLE_QUEUE) == 1, {}
   for i = A + 10, none do
     gone[#gone + 1] = ARGV[i]
     if call('HEXISTS', NAMES, ARGV[i]) == 0 then -- nobody can look at it
       call('ZREM', AGENDA, ARGV[i])
-      call('ZREM', OFF, ARGV[i])
+      call('ZREM', DEFERRED, ARGV[i])
     end
   end
   many('HDEL', OUTBOX, home)
@@ -77,9 +77,9 @@ else
     -- Every queue is looked at, even when the round has moved all it may: a queue that a changed policy woke up has no
     -- moment on the agenda until then.
     local before = lapsed
-    local full = free(q) <= 0
+    local full = capacity(q) <= 0
     lapse(q)
-    if free(q) > 0 then
+    if capacity(q) > 0 then
       local ready = call('LLEN', q.ready)
       local came = fill(q, ready)
       if (ready == 0 and came > 0) or (full and lapsed > before) then
@@ -91,14 +91,14 @@ else
     end
     local hold = upto < now
     q.idle = true
-    look(q, hold and now + 100 or nil)
-    if q.off then call('ZADD', OFF, int(now), q.n) elseif off then call('ZREM', OFF, q.n) end
-    if gated and not q.gate then gone[#gone + 1] = q.n end
+    update_agenda(q, hold and now + 100 or nil)
+    if q.deferred then call('ZADD', DEFERRED, int(now), q.n) elseif off then call('ZREM', DEFERRED, q.n) end
+    if gated and not q.throttle then gone[#gone + 1] = q.n end
   end
-  many('ZREM', GATEQ, gone)
+  many('ZREM', THROTTLE_QUEUE, gone)
   for _, t in ipairs(topics) do retain(t) end
-  if ARGV[A + 6] ~= '' then call('ZADD', REDO, int(now), ARGV[A + 6]) end
-  if ARGV[A + 5] ~= '' and ARGV[A + 5] ~= ARGV[A + 6] then call('ZREM', REDO, ARGV[A + 5]) end
+  if ARGV[A + 6] ~= '' then call('ZADD', RECHECK, int(now), ARGV[A + 6]) end
+  if ARGV[A + 5] ~= '' and ARGV[A + 5] ~= ARGV[A + 6] then call('ZREM', RECHECK, ARGV[A + 5]) end
   close()
   call('SET', REPLY, moved .. ' ' .. lapsed, 'EX', REPLY_TTL)
 end
@@ -112,18 +112,18 @@ for _, member in ipairs(call('ZRANGE', OUTQ, int(skip), int(skip + tonumber(ARGV
   outbox[#outbox + 1] = member
   outbox[#outbox + 1] = entry
 end
--- late tells whether gates that are over were left to another round.
+-- late tells whether throttles that are over were left to another round.
 local function late()
   local seen = {}
   for _, q in ipairs(queues) do seen[q.n] = not again end
-  for _, n in ipairs(call('ZRANGEBYSCORE', GATEQ, '-inf', NOW, 'LIMIT', 0, nq + 1)) do
+  for _, n in ipairs(call('ZRANGEBYSCORE', THROTTLE_QUEUE, '-inf', NOW, 'LIMIT', 0, nq + 1)) do
     if not seen[n] then return true end
   end
   return false
 end
 local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')[2]
 local wait = -1
-if call('ZCARD', REDO) > 0 or late() then
+if call('ZCARD', RECHECK) > 0 or late() then
   wait = 0
 elseif first and tonumber(first) < NEVER then
   wait = math.max(0, tonumber(first) - now)

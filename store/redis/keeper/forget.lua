@@ -1,13 +1,13 @@
 -- Forgets lanes of a topic that nothing refers to, and then the topic when nothing refers to it either.
--- KEYS    1 queues  2 names  3 seen  4 agenda  5 rings  6 gates  7 lanes  8 terms  9 alarms  10 clock
+-- KEYS    1 queues  2 names  3 seen  4 agenda  5 rings  6 throttles  7 lanes  8 limits  9 alarms  10 clock
 --         11 queues:<topic>  12 lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>  16 done  17 dead
---         18 cancelled  19 stats of the forgotten  20 last  21 stale agenda  22 stale gateq  23 owners  then for each lane: due,
+--         18 cancelled  19 stats of the forgotten  20 last  21 stale agenda  22 stale throttle_queue  23 owners  then for each lane: due,
 --         ready, held
 -- ARGV    topic's name; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was
--- look notes when a lane had its last unfinished job, as a negative ring. Of what ended before that, records may be kept,
+-- update_agenda writes when a lane had its last unfinished job, as a negative ring. Of what ended before that, records may be kept,
 -- which know their lane by its number. They are all gone when the oldest that is kept of the topic ended later. The clock
--- may have been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda is one that somebody is still to look at: what look notes of it may be old.
+-- may have been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda is one that somebody is still to look at: what update_agenda wrote of it may be old.
 local MARGIN = 600000
 call('ZREM', KEYS[3], '') -- no such member: a first write that is allowed while memory is full, see keys.lua
 -- Until all queues are rescored after a step of the clock, the agenda does not say who is still to be looked at.

@@ -1,14 +1,14 @@
--- Moves the leases and gates of queues along with the last step of the clock, each once, and looks at the queues anew.
+-- Moves the leases and throttles of queues along with the last step of the clock, each once, and looks at the queues anew.
 --
--- KEYS    those of keys.lua; clock, stale agenda, stale gateq
+-- KEYS    those of keys.lua; clock, stale agenda, stale throttle_queue
 -- ARGV    most leases, then numbers that have no queue
 -- result  how many entries are left
-local CLOCK, STALE, STALE_GATES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
+local CLOCK, STALE, STALE_THROTTLES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
 local room = tonumber(ARGV[A + 1])
 allow()
 for i = A + 2, #ARGV do
   call('ZREM', STALE, ARGV[i])
-  call('ZREM', STALE_GATES, ARGV[i])
+  call('ZREM', STALE_THROTTLES, ARGV[i])
 end
 local steps = newer(call('HGET', CLOCK, 'steps'), 0)
 local step = steps[#steps] or { by = 0, from = 0 }
@@ -40,20 +40,20 @@ end
 
 for _, q in ipairs(queues) do
   if room < 0 then break end
-  if call('ZREM', STALE, q.n) + call('ZREM', STALE_GATES, q.n) > 0 then
+  if call('ZREM', STALE, q.n) + call('ZREM', STALE_THROTTLES, q.n) > 0 then
     leases(q)
-    local g = q.gate
+    local g = q.throttle
     if g then
       rescore_starts(g.starts, step, now)
-      if g.hold > 0 then
+      if g.cooldown > 0 then
         local began = tonumber(match(g.rest, '^ (%d+)') or now)
         local at = rescored(began, step, now)
-        g.hold = math.max(0, g.hold + at - began)
-        held_since(g, int(at))
+        g.cooldown = math.max(0, g.cooldown + at - began)
+        set_cooldown_start(g, int(at))
       end
       g.changed = true
     end
-    look(q)
+    update_agenda(q)
   end
 end
-return call('ZCARD', STALE) + call('ZCARD', STALE_GATES)
+return call('ZCARD', STALE) + call('ZCARD', STALE_THROTTLES)

@@ -1,12 +1,12 @@
 -- Notes a step of the clock and sets aside what was scored before it, for rescore.lua.
--- KEYS    those of keys.lua; clock, stale agenda, stale gateq
+-- KEYS    those of keys.lua; clock, stale agenda, stale throttle_queue
 -- ARGV    epoch that the caller knows, who it is, how far the clock was set in ms, from (see clock.lua)
 -- result  1, or 0 when another epoch has begun or the last one is still being rescored
 -- Setting aside is a rename, so it costs the same for any number of queues.
-local CLOCK, STALE, STALE_GATES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
+local CLOCK, STALE, STALE_THROTTLES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
 local KEPT = 8
 local epoch = call('HGET', CLOCK, 'epoch') or '0'
-if epoch ~= ARGV[A + 1] or call('EXISTS', STALE, STALE_GATES) > 0 then return 0 end
+if epoch ~= ARGV[A + 1] or call('EXISTS', STALE, STALE_THROTTLES) > 0 then return 0 end
 allow()
 epoch = plus(epoch)
 local steps = (call('HGET', CLOCK, 'steps') or '') .. epoch .. ':' .. ARGV[A + 3] .. ':' .. ARGV[A + 4] .. ','
@@ -14,5 +14,5 @@ while select(2, string.gsub(steps, ',', ',')) > KEPT do steps = string.gsub(step
 local ahead = math.max(tonumber(call('HGET', CLOCK, 'ahead') or 0), now - tonumber(ARGV[A + 3])) -- what it has shown
 call('HSET', CLOCK, 'epoch', epoch, 'steps', steps, 'seen', NOW, 'by', ARGV[A + 2], 'ahead', int(ahead))
 if call('EXISTS', AGENDA) == 1 then call('RENAME', AGENDA, STALE) end
-if call('EXISTS', GATEQ) == 1 then call('RENAME', GATEQ, STALE_GATES) end
+if call('EXISTS', THROTTLE_QUEUE) == 1 then call('RENAME', THROTTLE_QUEUE, STALE_THROTTLES) end
 return 1

@@ -29,15 +29,15 @@ func NewKeys(tag string) Keys {
 		Tag: tag, Jobs: tag + "jobs", Runs: tag + "runs", Tries: tag + "tries", IDs: tag + "ids", Forget: tag + "forget",
 		Queues: tag + "queues", Names: tag + "names", Seen: tag + "seen", Last: tag + "last",
 		Agenda: tag + "agenda", Rings: tag + "rings", Wake: tag + "wake",
-		Limits: tag + "terms", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
-		Throttles: tag + "gates", Owners: tag + "owners", Recheck: tag + "redo",
+		Limits: tag + "limits", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
+		Throttles: tag + "throttles", Owners: tag + "owners", Recheck: tag + "recheck",
 		Outbox: tag + "outbox", OutboxQueue: tag + "outq",
 		Checked: tag + "checked", Carrier: tag + "carrier",
-		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "gateq:stale",
+		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "throttle_queue:stale",
 	}
 	k.Common = []string{
 		k.Jobs, k.Runs, k.Tries, k.IDs, k.Forget, k.Agenda, k.Rings, k.Bell(store.GroupPush), k.Wake, k.Limits,
-		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, tag + "off", k.Throttles, tag + "gateq", k.LaneLimits, tag + "ttl", k.Owners,
+		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, tag + "deferred", k.Throttles, tag + "throttle_queue", k.LaneLimits, tag + "ttl", k.Owners,
 	}
 	return k
 }

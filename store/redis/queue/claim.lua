@@ -5,7 +5,7 @@
 --         lease owner or '' when no queue is asked for jobs beyond its lane's limit, then for each queue: most jobs, timeout
 --         in ms; then, with a lease owner, for each how many beyond the limit; then for each, unless nobody knows any, the
 --         revision of its lane's settings that the caller knows
--- result  EARLY when the settlement has not run yet, else: now, revision of the terms, {for each queue, as letters: m more
+-- result  EARLY when the settlement has not run yet, else: now, revision of the limits, {for each queue, as letters: m more
 --         is left, b it is blocked, o its breaker is open}, {for each job: position of its queue, member, record, run,
 --         ms left of its lease}, {position of each queue whose lane's settings are not those known, settings ('' none)}
 local token, most, room, margin = ARGV[A + 1], tonumber(ARGV[A + 2]), tonumber(ARGV[A + 3]), tonumber(ARGV[A + 4])
@@ -55,9 +55,9 @@ end
 local firsts = {}
 local function first(lease, marks, print, size, due)
   if firsts.due ~= due or firsts.lease ~= lease then
-    firsts.due, firsts.lease, firsts.course = due, lease, ' - ' .. NOW .. ' - ' .. joined(due, due, 1, 0) .. ' 0 0 0'
+    firsts.due, firsts.lease, firsts.schedule = due, lease, ' - ' .. NOW .. ' - ' .. join_schedule(due, due, 1, 0) .. ' 0 0 0'
   end
-  return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. size .. firsts.course
+  return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. size .. firsts.schedule
 end
 
 -- next is the run of one that was claimed or edited before. A job that is held or has ended, but stands among those to
@@ -117,7 +117,7 @@ local function take(q, i, want, timeout)
   if #members == 0 then return end
   local count, leases, fresh, n, lost, expired, lapse = 0, {}, {}, 0, 0, 0, NEVER
   local lease, k, before = token .. '@' .. q.n, limits(q), holds(q)
-  local probe = q.gate and q.gate.open and 'o' or ''
+  local probe = q.throttle and q.throttle.open and 'o' or ''
   local last, lasts, deadline
   local fits = true
   while fits and count < #members do
@@ -169,41 +169,41 @@ local function take(q, i, want, timeout)
   many('ZADD', q.held, leases)
   many('HSET', RUNS, fresh)
   q.holds = before + n / 2
-  if before == 0 then q.lapse = lapse end
+  if before == 0 then q.first_deadline = lapse end
   if ready > 0 then call('LTRIM', q.ready, ready, -1) end
   if count > ready then call('ZREM', q.due, unpack(members, ready + 1, count)) end
   bump(q.topic, 'ready', -ready)
   bump(q.topic, 'held', count - lost)
   if k.starts and count > lost + expired then
-    local g = gate(q)
+    local g = throttle(q)
     grant(g.starts, now, later + slack, count - lost - expired, k.starts, k.per)
     g.changed = true
   end
 end
 
 -- A claim can empty ready before the ring is repeated: what is due next then comes before the look that was planned.
-watch()
+read_agenda_head()
 for i, q in ipairs(queues) do
   local a = A + 7 + (i - 1) * 2
   if again then
     repeated(q, i)
   else
-    local k, g = limits(q), q.gate
+    local k, g = limits(q), q.throttle
     if g and k.starts then
       local before = #g.starts
       g.starts = counted(g.starts, k.per, now)
       g.changed = g.changed or #g.starts < before
     end
-    local want, allowed = math.min(tonumber(ARGV[a + 1]), most - taken), free(q)
+    local want, allowed = math.min(tonumber(ARGV[a + 1]), most - taken), capacity(q)
     local ahead = OWNER ~= '' and tonumber(ARGV[AHEAD + i]) or 0
-    if ahead > 0 and want > allowed and not k.starts and leased_only_to_caller(q) then allowed = free(q, ahead) end
+    if ahead > 0 and want > allowed and not k.starts and leased_only_to_caller(q) then allowed = capacity(q, ahead) end
     want = math.min(want, allowed)
     if want > 0 and (taken == 0 or used <= room and missed < MISSED) then
       take(q, i, want, tonumber(ARGV[a + 2]))
     end
   end
-  local more, blocked = look(q)
-  local open = q.gate and q.gate.open and 'o' or ''
+  local more, blocked = update_agenda(q)
+  local open = q.throttle and q.throttle.open and 'o' or ''
   lines[i] = (blocked and 'b' or more and 'm' or '') .. open
   local revision = q.lane and string.match(q.lane, '^%d+') or '0'
   if revision ~= (ARGV[REVISIONS + i] or '0') then
@@ -213,4 +213,4 @@ for i, q in ipairs(queues) do
 end
 close()
 call('SET', REPLY, '1', 'EX', REPLY_TTL)
-return { NOW, call('HGET', TERMS, '') or '0', lines, jobs, lanes }
+return { NOW, call('HGET', LIMITS, '') or '0', lines, jobs, lanes }

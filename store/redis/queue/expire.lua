@@ -4,12 +4,12 @@
 -- result  now, {for each job: position of its queue, member, record, run, ms left of its lease}
 local token, room, lease = ARGV[A + 1], tonumber(ARGV[A + 2]), tonumber(ARGV[A + 3])
 allow()
-watch()
+read_agenda_head()
 local jobs, memory, used, ttls, gone = {}, { int(now + lease) }, 0, {}, {}
 
 -- take moves a job to held.
 local function take(q, member, rec, r)
-  free(q) -- closes a breaker that is past its retention: else the claimed job would open it again
+  capacity(q) -- closes a breaker that is past its retention: else the claimed job would open it again
   if call('ZREM', q.due, member) == 0 then bump(q.topic, 'ready', -call('LREM', q.ready, 1, member)) end
   r.lease, r.size, r.fin = token .. '@' .. q.n, #rec, NOW
   unflag(r, 'r')
@@ -48,7 +48,7 @@ end
 many('ZREM', TTL, gone)
 setTTL(ttls)
 for _, q in ipairs(queues) do
-  if q.touched then look(q) end
+  if q.touched then update_agenda(q) end
 end
 close()
 call('SET', REPLY, table.concat(memory, '\n'), 'EX', REPLY_TTL)

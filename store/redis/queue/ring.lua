@@ -6,7 +6,7 @@ allow()
 local rung = 0
 for _, q in ipairs(queues) do
   q.ring = true
-  local more, blocked = look(q)
+  local more, blocked = update_agenda(q)
   if more and not blocked then rung = rung + 1 end
 end
 return rung

@@ -1,18 +1,18 @@
 -- Ends attempts.
 -- KEYS    those of keys.lua
--- ARGV    positions of the queues that the caller claims from next, as ',1,3,', which need no bell and mostly no look; then
+-- ARGV    positions of the queues that the caller claims from next, as ',1,3,', which need no wake-up and mostly no update_agenda; then
 --         for each item: its head, member, line for the record with its end ('' none), then for each of its births: member,
 --         entry
 --         A head is 'queue verdict wait reason births shows', a line end, and the lease: position of its queue (0 unknown:
 --         its lease is lost), verdict (d, a, x, r), wait in ms, reason, number of births, what it shows. Most items of a
 --         call have the same, so that it is read once.
 --         What it shows is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
---         ms of a hold and o or c when its breaker opens or closes
+--         ms of a cooldown and o or c when its breaker opens or closes
 -- result  a character for each item: 1 settled, 0 the lease is lost
 local again = call('GET', REPLY)
 if again then return again end
 allow()
-watch()
+read_agenda_head()
 
 -- head reads an item's head. A lease of no queue is none.
 local heads = {}
@@ -42,19 +42,19 @@ local full = {} -- queues that gave nothing before, or may give otherwise now
 
 -- turn makes a change to a whole lane, of which a held job shows it.
 local function turn(q, change)
-  local hold, breaker = string.match(change, '^(%d+)(%a?)')
-  hold = tonumber(hold)
-  if hold == 0 and (breaker == '' or breaker == 'c' and not q.gate) then return end
-  local g = gate(q)
+  local cooldown, breaker = string.match(change, '^(%d+)(%a?)')
+  cooldown = tonumber(cooldown)
+  if cooldown == 0 and (breaker == '' or breaker == 'c' and not q.throttle) then return end
+  local g = throttle(q)
   g.changed, full[q] = true, true
-  local before = g.hold
-  if hold > 0 then g.hold = math.max(before, later + hold) end
+  local before = g.cooldown
+  if cooldown > 0 then g.cooldown = math.max(before, later + cooldown) end
   if breaker == 'o' then
-    g.open, g.hold = true, math.max(g.hold, now) -- what is remembered of it counts from its hold on
+    g.open, g.cooldown = true, math.max(g.cooldown, now) -- what is remembered of it counts from its cooldown on
   elseif breaker == 'c' then
     g.open = false
   end
-  if g.hold > before then held_since(g, NOW) end
+  if g.cooldown > before then set_cooldown_start(g, NOW) end
 end
 
 local function apply(item, member, line, r)
@@ -81,7 +81,7 @@ local function apply(item, member, line, r)
     return finish(q, member, r, 'x', item.reason)
   end
   local due = int(instant(item.wait, later))
-  r.course = turned(r.course, due)
+  r.schedule = reschedule(r.schedule, due)
   defer(q, due, member)
   return true
 end
@@ -94,7 +94,7 @@ for i = 1, count do
     settled[member] = true
     if not q.left then
       q.left = {}
-      if free(q) <= 0 then full[q] = true end
+      if capacity(q) <= 0 then full[q] = true end
     end
     if apply(item, member, ARGV[froms[i]], r) then
       local n = #lines
@@ -111,7 +111,7 @@ many('HSET', RUNS, lines)
 for _, t in ipairs(topics) do retain(t) end
 for i, q in ipairs(queues) do
   if q.left then
-    local claimed, same = find(next, ',' .. i .. ',', 1, true), not (full[q] or q.dues or q.gate)
+    local claimed, same = find(next, ',' .. i .. ',', 1, true), not (full[q] or q.dues or q.throttle)
     arrange(q)
     many('ZREM', q.held, q.left)
     q.holds = nil
@@ -119,7 +119,7 @@ for i, q in ipairs(queues) do
     if full[q] and not claimed then q.ring = true end
     -- The claim that follows looks at its queues, too. Should it not come, the moment that the agenda has for one that gives
     -- what it gave before is still none too late.
-    if not (claimed and same) then look(q) end
+    if not (claimed and same) then update_agenda(q) end
   end
 end
 close()

@@ -3,7 +3,7 @@
 -- ARGV    for each job: position of its queue, member
 -- result  {kind, how many were repaired, …}, some of their members
 allow()
-watch()
+read_agenda_head()
 for i = A + 1, #ARGV, 2 do
   local q = queues[tonumber(ARGV[i])]
   q.members = q.members or {}

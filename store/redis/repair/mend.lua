@@ -94,7 +94,7 @@ local function mend(q, member)
   local r = line and parse(line) or fresh(rec)
   if not r.lease then return end -- it cannot be read, and is left alone
   if r.state == '-' and r.lease ~= '-' and match(r.lease, '@(%d+)$') ~= q.n then
-    r.lease, r.fin, r.course = '-', '0', turned(r.course, NOW) -- no settlement can name it
+    r.lease, r.fin, r.schedule = '-', '0', reschedule(r.schedule, NOW) -- no settlement can name it
     call('HSET', RUNS, member, pack(r))
   end
   local left, changed, unplaced = 0, false, false
@@ -108,9 +108,9 @@ local function mend(q, member)
   elseif r.lease == '-' then
     left = leave(q, member, 'due') + unlist(q.topic, member)
     local expires, age = lifetime(rec)
-    local ttl = ends(expires, tonumber(match(r.course, '^%d+ (%d+)')), age)
+    local ttl = ends(expires, tonumber(match(r.schedule, '^%d+ (%d+)')), age)
     if ttl and not call('ZSCORE', TTL, member) then setTTL({ int(ttl), member }) end
-    changed, unplaced = wait(q, member, tonumber(match(r.course, '^%d+')))
+    changed, unplaced = wait(q, member, tonumber(match(r.schedule, '^%d+')))
     unplaced = unplaced and left == 0
   else
     left = leave(q, member, 'held') + unlist(q.topic, member)
@@ -126,22 +126,22 @@ local function mend(q, member)
   end
 end
 
--- relook writes what the agenda and the gates say of a queue anew.
+-- relook writes what the agenda and the throttles say of a queue anew.
 local function relook(q)
   local before = call('ZSCORE', AGENDA, q.n)
-  if q.gate and not call('ZSCORE', GATEQ, q.n) then
-    q.gate.changed = true
+  if q.throttle and not call('ZSCORE', THROTTLE_QUEUE, q.n) then
+    q.throttle.changed = true
     repaired('agenda')
   end
-  if not (q.gate and q.gate.open) then call('ZREM', q.topic.open, q.n) end
+  if not (q.throttle and q.throttle.open) then call('ZREM', q.topic.open, q.n) end
   arrange(q)
   q.holds, q.ring = nil, q.ring or q.touched or not before
-  local off = call('ZSCORE', OFF, q.n) -- its lapses are held off
-  look(q, off and now + 100 or nil)
+  local off = call('ZSCORE', DEFERRED, q.n) -- its lapses are held off
+  update_agenda(q, off and now + 100 or nil)
   local after = call('ZSCORE', AGENDA, q.n)
   if not after or q.touched or off then return end
-  -- A policy that has just changed moves queues as well: its topic is in redo until then.
-  if not before or tonumber(before) > math.max(now, tonumber(after)) + RENOTIFY and call('EXISTS', REDO) == 0 then
+  -- A policy that has just changed moves queues as well: its topic is in recheck until then.
+  if not before or tonumber(before) > math.max(now, tonumber(after)) + RENOTIFY and call('EXISTS', RECHECK) == 0 then
     repaired('agenda')
   end
 end

@@ -5,7 +5,7 @@
 -- result  queues that are done, where to go on in the next: ready, held or due, and a cursor; {kind, how many were
 --         repaired, …}, some of their members
 allow()
-watch()
+read_agenda_head()
 local kept = ARGV[A + 4] == '1'
 local set, cursor, room = ARGV[A + 1], ARGV[A + 2], tonumber(ARGV[A + 3])
 
@@ -51,7 +51,7 @@ function walks.due(q, from)
     for i = first, last do
       local line = runs[i - first + 1]
       local lease, state = shown(line)
-      local moved = line and lease and tonumber(scores[i]) ~= tonumber((apart(parse(line).course)))
+      local moved = line and lease and tonumber(scores[i]) ~= tonumber((split_schedule(parse(line).schedule)))
       if lease and (lease ~= '-' or state ~= '-' or moved) or strange(q, members[i]) then mend(q, members[i]) end
     end
   end

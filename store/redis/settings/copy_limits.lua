@@ -1,7 +1,7 @@
 -- Copies what scripts need of topics' policies to a shard.
--- KEYS    1 terms  2 redo  3 wake
+-- KEYS    1 limits  2 recheck  3 wake
 -- ARGV    revision of all; the revision that the shard has and the policies have lost ('' for none): then what is copied
---         counts, whatever its revision; then for each topic: its name, its terms (beginning with the topic's revision)
+--         counts, whatever its revision; then for each topic: its name, its limits (beginning with the topic's revision)
 -- result  how many changed, -1 when the shard has another revision than the lost one
 call('ZREM', KEYS[2], '') -- no such member: a first write that is allowed while memory is full, see keys.lua
 local changed, stored = 0, call('HGET', KEYS[1], '') or '0'

@@ -16,7 +16,7 @@ if ARGV[A + 3] ~= '0' and (ARGV[A + 3] == '-1' and '0' or ARGV[A + 3]) ~= revisi
   call('SET', REPLY, '!', 'EX', REPLY_TTL)
   return '!'
 end
-watch()
+read_agenda_head()
 local newest = int(math.max(tonumber(call('HGET', SETTINGS, '') or 0) + 1, now))
 local new, line = '0', nil
 if ARGV[A + 5] ~= '' then
@@ -32,7 +32,7 @@ else
 end
 for _, q in ipairs(queues) do
   q.lane, q.ring = line, true
-  look(q)
+  update_agenda(q)
 end
 close()
 call('SET', REPLY, new, 'EX', REPLY_TTL)

@@ -1,7 +1,7 @@
 -- The keys and arguments that most scripts have in common.
 --
--- KEYS  1 jobs  2 runs  3 tries  4 ids  5 forget  6 agenda  7 rings  8 bell  9 wake  10 terms  11 names
---       12 outbox  13 outq  14 redo  15 off  16 gates  17 gateq  18 lanes  19 ttl  20 owners
+-- KEYS  1 jobs  2 runs  3 tries  4 ids  5 forget  6 agenda  7 rings  8 bell  9 wake  10 limits  11 names
+--       12 outbox  13 outq  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lanes  19 ttl  20 owners
 --       21 the reply of this call, for its repeats (tok:<token>:<kind>)
 --       then for each queue: due, ready, held; then for each topic: stats, done, dead, gone, open
 -- ARGV  1 number of queues  2 number of topics  3 limits of a topic that has none of its own
@@ -9,9 +9,9 @@
 --       then, from ARGV[A + 1] on, what the script's own table says; its own keys begin at KEYS[K + 1]
 -- An error STALE says that a number does not carry the name that the caller knows it by.
 local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local AGENDA, RINGS, BELL, WAKE, TERMS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local NAMES, OUTBOX, OUTQ, REDO, OFF = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local GATES, GATEQ, LANES, TTL, OWNERS, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
+local AGENDA, RINGS, BELL, WAKE, LIMITS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local NAMES, OUTBOX, OUTQ, RECHECK, DEFERRED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local THROTTLES, THROTTLE_QUEUE, LANES, TTL, OWNERS, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
 local A, K = 3 + nq * 3 + nt, 21 + nq * 3 + nt * 5
 
@@ -34,12 +34,12 @@ if nq > 0 then
     if names[i] ~= ARGV[3 + i * 3] then return redis.error_reply('STALE queue number') end
   end
   -- Most shards have neither, and then nothing more is read.
-  if call('EXISTS', GATES, LANES) > 0 then
-    local gates, lanes = call('HMGET', GATES, unpack(numbers)), call('HMGET', LANES, unpack(names))
+  if call('EXISTS', THROTTLES, LANES) > 0 then
+    local throttles, lanes = call('HMGET', THROTTLES, unpack(numbers)), call('HMGET', LANES, unpack(names))
     for i = 1, nq do
-      local hold, open, over, starts, rest = match(gates[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
-      if hold then
-        queues[i].gate = { hold = tonumber(hold), open = open == '1', over = tonumber(over), starts = groups(starts),
+      local cooldown, open, over, starts, rest = match(throttles[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
+      if cooldown then
+        queues[i].throttle = { cooldown = tonumber(cooldown), open = open == '1', over = tonumber(over), starts = groups(starts),
           rest = rest, stored = true, was = open == '1' }
       end
       queues[i].lane = lanes[i]

@@ -1,18 +1,18 @@
--- terms resolves what scripts need of a topic's policy, but for what is kept: that is for keeps. starts is nil where no
+-- topic_limits resolves a topic's limits but for retention, which keeps resolves. starts is nil where no
 -- rate is.
-local function terms(t)
-  if not t.terms then
-    t.line = call('HGET', TERMS, t.name) or ARGV[3]
+local function topic_limits(t)
+  if not t.limits then
+    t.line = call('HGET', LIMITS, t.name) or ARGV[3]
     local paused, limit, starts, per = match(t.line,
       '^%d+ (%d) (%d+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ ?(%d*) ?(%d*)')
-    t.terms = { paused = paused == '1', limit = tonumber(limit) }
-    if starts ~= '' and starts ~= '0' then t.terms.starts, t.terms.per = tonumber(starts), tonumber(per) end
+    t.limits = { paused = paused == '1', limit = tonumber(limit) }
+    if starts ~= '' and starts ~= '0' then t.limits.starts, t.limits.per = tonumber(starts), tonumber(per) end
   end
-  return t.terms
+  return t.limits
 end
 local function keeps(t)
   if not t.keeps then
-    terms(t)
+    topic_limits(t)
     local dage, dmax, dbytes, xage, xmax, xbytes, window = match(t.line,
       '^%d+ %d %d+ (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
     t.keeps = { window = tonumber(window),
@@ -25,7 +25,7 @@ end
 
 -- limits resolves a queue's: those of its lane's own settings over its topic's.
 local function limits(q)
-  local k = terms(q.topic)
+  local k = topic_limits(q.topic)
   if not q.lane then return k end
   if not q.limits then
     local paused, limit, starts, per = match(q.lane, '^%d+ (%d) (%d+) (%d+) (%d+)')

@@ -36,9 +36,9 @@ local function place(q, member, due)
   defer(q, due, member)
 end
 
--- watch notes the agenda's head, so that look can tell whether something came before it.
+-- read_agenda_head reads the first moment on the agenda, so that update_agenda knows whether it writes an earlier one.
 local head, early
-local function watch()
+local function read_agenda_head()
   local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')
   head = first[2] and tonumber(first[2]) or NEVER
 end
@@ -53,15 +53,15 @@ local function arrange(q)
   q.dues, q.readies = nil, nil
 end
 
--- look writes the next moment at which someone must look at a queue, and rings the bell where q.ring wishes it and
--- there is something to claim; and what became of its gate. A lapse that is to be left alone for now is looked at again
--- at least, and q.off says so; q.lapse is the first, where it is known. With q.idle, a queue that had no job before keeps
+-- update_agenda writes the next moment at which someone must look at a queue, and rings the bell where q.ring wishes it and
+-- there is something to claim; and what became of its throttle. A lapse that is to be left alone for now is looked at again
+-- at least, and q.deferred says so; q.first_deadline is the first, where it is known. With q.idle, a queue that had no job before keeps
 -- the moment since when. It answers whether the queue has claimable jobs, and whether it is blocked.
-local function look(q, least)
+local function update_agenda(q, least)
   arrange(q)
   local held, ready = holds(q), call('LLEN', q.ready)
-  local n, till = free(q)
-  if q.gate then save(q, held) end
+  local n, till = capacity(q)
+  if q.throttle then save(q, held) end
   local blocked = n <= 0
   local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
   local moment, rung = nil, false
@@ -91,8 +91,8 @@ local function look(q, least)
     moment = first or NEVER
   end
   if held > 0 then
-    local lapse = q.lapse or tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
-    if least and lapse < least then lapse, q.off = least, true end
+    local lapse = q.first_deadline or tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
+    if least and lapse < least then lapse, q.deferred = least, true end
     moment = math.min(moment, lapse)
   end
   call('ZADD', AGENDA, int(moment), q.n)

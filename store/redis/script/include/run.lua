@@ -3,24 +3,24 @@
 -- record of attempts, r and o that its claim was under a rate or a probe, 0 none); state is - or d (delivered), x (dead), c (cancelled); finished is when it ended, of a held
 -- job when it was claimed. Then may follow the status of the last answer, and more fields.
 -- parse leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber. It
--- leaves due since version round, which an attempt mostly does not change, in one piece, the course: each string that a
--- script makes costs time, and it has runs to take apart for each job that is settled. turned is a course from another
+-- leaves due since version round, which an attempt mostly does not change, in one piece, the schedule: each string that a
+-- script makes costs time, and it has runs to take apart for each job that is settled. reschedule is a schedule from another
 -- due moment on; whoever changes more of it takes it apart. The fields go into r, where there is a table to use again.
 local function parse(s, r)
-  local lease, flags, size, state, fin, reason, course, made, tries, lost, rest = match(s,
+  local lease, flags, size, state, fin, reason, schedule, made, tries, lost, rest = match(s,
     '^(%S+) (%S+) (%d+) (%S) (%d+) (%S+) (%d+ %d+ %d+ %d+) (%d+) (%d+) (%d+)(.*)$')
   r = r or {}
-  r.lease, r.flags, r.size, r.state, r.fin, r.reason, r.course = lease, flags, size, state, fin, reason, course
+  r.lease, r.flags, r.size, r.state, r.fin, r.reason, r.schedule = lease, flags, size, state, fin, reason, schedule
   r.made, r.tries, r.lost, r.rest, r.text = made, tries, lost, rest, nil
   return r
 end
 local function pack(r)
   return r.lease .. ' ' .. r.flags .. ' ' .. r.size .. ' ' .. r.state .. ' ' .. r.fin .. ' ' .. r.reason .. ' ' ..
-    r.course .. ' ' .. r.made .. ' ' .. r.tries .. ' ' .. r.lost .. r.rest
+    r.schedule .. ' ' .. r.made .. ' ' .. r.tries .. ' ' .. r.lost .. r.rest
 end
-local function apart(course) return match(course, '^(%d+) (%d+) (%d+) (%d+)$') end
-local function joined(due, since, ver, round) return int(due) .. ' ' .. int(since) .. ' ' .. ver .. ' ' .. round end
-local function turned(course, due) return int(due) .. match(course, ' .*') end
+local function split_schedule(schedule) return match(schedule, '^(%d+) (%d+) (%d+) (%d+)$') end
+local function join_schedule(due, since, ver, round) return int(due) .. ' ' .. int(since) .. ' ' .. ver .. ' ' .. round end
+local function reschedule(schedule, due) return int(due) .. match(schedule, ' .*') end
 local function flagged(r, letter) return r.flags ~= '0' and find(r.flags, letter, 1, true) ~= nil end
 local function flag(r, letter) if not flagged(r, letter) then r.flags = r.flags .. letter end end
 local function unflag(r, letter) if flagged(r, letter) then r.flags = (string.gsub(r.flags, letter, '')) end end
@@ -28,5 +28,5 @@ local function unflag(r, letter) if flagged(r, letter) then r.flags = (string.gs
 local function fresh(rec)
   local due = be(rec, 13, 18)
   return { lease = '-', flags = byte(rec, 2) % 2 == 1 and '0p' or '0', size = #rec, state = '-', fin = '0',
-    reason = '-', course = joined(due, due, 1, 0), made = '0', tries = '0', lost = '0', rest = '' }
+    reason = '-', schedule = join_schedule(due, due, 1, 0), made = '0', tries = '0', lost = '0', rest = '' }
 end

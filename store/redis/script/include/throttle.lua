@@ -4,24 +4,24 @@ local function holds(q)
   return q.holds
 end
 
--- A gate is what keeps a whole queue back: a line 'hold open over starts since'. It is held back until hold; open is 1 while
+-- A throttle limits a whole queue. It is stored as 'cooldown open over starts since': nothing is claimed until cooldown; open is 1 while
 -- its breaker is; starts are those that its rate counts; over is when nothing of it will matter any more; since is when the
--- hold was set. A queue without a gate has none of it. More fields may follow.
-local function gate(q)
-  if not q.gate then q.gate = { hold = 0, open = false, over = 0, starts = {}, rest = '' } end
-  return q.gate
+-- cooldown was set. A queue without a throttle has none of it. More fields may follow.
+local function throttle(q)
+  if not q.throttle then q.throttle = { cooldown = 0, open = false, over = 0, starts = {}, rest = '' } end
+  return q.throttle
 end
 
--- held_since notes when a gate's hold was set.
-local function held_since(g, at) g.rest = ' ' .. at .. (match(g.rest, '^ %d+(.*)$') or g.rest) end
+-- set_cooldown_start records when a throttle's cooldown was set.
+local function set_cooldown_start(g, at) g.rest = ' ' .. at .. (match(g.rest, '^ %d+(.*)$') or g.rest) end
 
--- free is how many jobs of a queue may be claimed now, by a caller that may have so many ahead of the limit; when none may,
--- also when time alone ends that.
--- A breaker that nobody probed for a while after its hold is closed.
-local function free(q, ahead)
-  local k, g, held, till = limits(q), q.gate, holds(q), 0
+-- capacity returns how many jobs of a queue may be claimed now, by a caller that may have so many ahead of the limit. When none may,
+-- it also returns when that ends by time alone.
+-- A breaker that nobody probed for a while after its cooldown is closed.
+local function capacity(q, ahead)
+  local k, g, held, till = limits(q), q.throttle, holds(q), 0
   local n = k.limit + (ahead or 0) - held
-  if g and g.open and held == 0 and now > g.hold + BREAKER_TTL then g.open, g.changed = false, true end
+  if g and g.open and held == 0 and now > g.cooldown + BREAKER_TTL then g.open, g.changed = false, true end
   if k.paused or n <= 0 then return 0, NEVER end
   if not g then return k.starts and math.min(n, k.starts) or n end
   if g.open then
@@ -33,17 +33,17 @@ local function free(q, ahead)
     if count >= k.starts then till = fits(list, count, k.starts, k.per) end
     n = math.min(n, k.starts - count)
   end
-  till = math.max(till, g.hold)
+  till = math.max(till, g.cooldown)
   if till > now then return 0, till end
   return n
 end
 
--- save writes a queue's gate, or removes it when it says nothing any more. A gate is looked at again when it is over, for
+-- save writes a queue's throttle, or removes it when it says nothing any more. A throttle is looked at again when it is over, for
 -- that; one of a probe that is out when that ends.
 local function save(q, held)
-  local g, k = q.gate, limits(q)
-  local memory, over, list = 0, g.hold, g.starts
-  if g.open then memory = held > 0 and NEVER or g.hold + BREAKER_TTL end
+  local g, k = q.throttle, limits(q)
+  local memory, over, list = 0, g.cooldown, g.starts
+  if g.open then memory = held > 0 and NEVER or g.cooldown + BREAKER_TTL end
   if k.starts then
     list = counted(list, k.per, now)
     if list[1] then over = math.max(over, list[#list].last + k.per) end
@@ -53,15 +53,15 @@ local function save(q, held)
   if g.open then over = math.max(over, memory + 1) end
   if over <= now then
     if g.stored then
-      call('HDEL', GATES, q.n)
-      call('ZREM', GATEQ, q.n)
+      call('HDEL', THROTTLES, q.n)
+      call('ZREM', THROTTLE_QUEUE, q.n)
       if g.was then call('ZREM', q.topic.open, q.n) end
     end
-    q.gate = nil
+    q.throttle = nil
   elseif g.changed or over ~= g.over then
-    call('HSET', GATES, q.n, table.concat({ int(g.hold), g.open and 1 or 0, int(over), grouped(g.starts) .. g.rest },
+    call('HSET', THROTTLES, q.n, table.concat({ int(g.cooldown), g.open and 1 or 0, int(over), grouped(g.starts) .. g.rest },
       ' '))
-    call('ZADD', GATEQ, int(over), q.n)
+    call('ZADD', THROTTLE_QUEUE, int(over), q.n)
     if g.open then
       call('ZADD', q.topic.open, int(memory), q.n)
     elseif g.was then
