@@ -11,30 +11,30 @@ import (
 	"github.com/ringback/ringback/store/redis/connect"
 )
 
-// Options says where the data are and how they are laid out.
+// Options are the options of Open.
 type Options struct {
 	// URL is parsed by connect.ParseAddress. Required.
 	URL string
-	// Shards is the number of shards, 1 to job.MaxShards; zero takes what the data say, else 1, on a cluster 16. Another
-	// number than the data say is an error.
+	// Shards is the number of shards, 1 to job.MaxShards. Existing data must have the same number. Zero: that of existing data, else 1,
+	// on a cluster 16.
 	Shards int
-	// Wait is for what the answer to a registration, edit, cancellation, revival, policy, alarm or a lane's settings waits,
-	// beyond Redis having taken it; zero: nothing.
+	// Wait is the durability that writes of the API wait for: registrations, replacements, cancellations, revivals, settings and
+	// alarms. Zero: none.
 	Wait connect.Wait
 	// Limits are those of topics without a policy; unset fields take those of policy.Builtin().
 	Limits policy.Limits
 	// Prefix begins every key; empty: "rb". Up to 64 letters, digits, '.', '_' and '-'.
 	Prefix string
-	// Logger hears warnings about the server's settings; nil: slog.Default().
+	// Logger receives warnings and errors; nil: slog.Default().
 	Logger *slog.Logger
 
-	elapsed func() time.Duration // the process's monotonic clock; nil: the real one. Tests that set Redis's clock set it.
+	elapsed func() time.Duration // a monotonic clock, for tests; nil: the real one
 }
 
 // prefixMost is the most bytes of a prefix: every key begins with it.
 const prefixMost = 64
 
-// CheckPrefix says what is wrong with a prefix of keys; empty is the default.
+// CheckPrefix returns an error if a prefix of keys is invalid. Empty is valid: the default.
 func CheckPrefix(prefix string) error {
 	if len(prefix) > prefixMost {
 		return fmt.Errorf("is longer than %d bytes", prefixMost)
@@ -47,7 +47,7 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// check fills defaults in and reports what is wrong.
+// check sets defaults and validates.
 func (o *Options) check() error {
 	if o.URL == "" {
 		return errors.New("redis: no URL")

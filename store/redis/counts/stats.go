@@ -132,7 +132,7 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 	return rows, nil
 }
 
-// waits tells by a topic's counters whether it has jobs that nobody holds.
+// waits reports whether a topic has jobs that are neither claimed nor ended, by its counters.
 func waits(c map[string]string) bool {
 	return script.Num(c["reg"])-script.Num(c["held"])-script.Num(c["d"])-script.Num(c["x"])-script.Num(c["c"]) != 0
 }

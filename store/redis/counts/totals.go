@@ -17,8 +17,7 @@ import (
 // counterFields are the counters of a topic that Totals adds up.
 var counterFields = []string{"reg", "ready", "held", "d", "x", "c"}
 
-// Totals adds up the counters of all topics, and looks at all lanes on the agenda for jobs that are due and in no ready
-// list.
+// Totals adds up the counters of all topics, and counts the due jobs that are in no ready list, of all lanes on the agenda.
 func (s *Counts) Totals(ctx context.Context, namespace string) (total store.TopicStats, err error) {
 	err = s.RetryStale(func() (err error) {
 		total, err = s.totals(ctx, namespace)

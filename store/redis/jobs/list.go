@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// listLanes and listJobs bound what one page looks at: beyond them it is short.
+	// listLanes and listJobs bound the lanes and jobs that are read for one page. Beyond them the page is short.
 	listLanes = 500
 	listJobs  = 2000
 	listChunk = 500
@@ -49,7 +49,7 @@ func (s *Jobs) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	return page, nil
 }
 
-// window is the filter's bounds as ZRANGEBYSCORE takes them.
+// window returns the filter's bounds for ZRANGEBYSCORE.
 func window(f *store.Filter) (least, greatest string) {
 	least, greatest = "-inf", "+inf"
 	if !f.After.IsZero() {
@@ -61,7 +61,7 @@ func window(f *store.Filter) (least, greatest string) {
 	return least, greatest
 }
 
-// listEnded walks a topic's set of ended jobs.
+// listEnded lists a topic's jobs that ended in a state.
 func (s *Jobs) listEnded(ctx context.Context, f *store.Filter, from place) (store.Page, error) {
 	t := s.Keys.Topic(f.Namespace, f.Topic)
 	key := map[job.State]string{job.Delivered: t.Done, job.Dead: t.Dead, job.Cancelled: t.Cancelled}[f.State]
@@ -91,7 +91,7 @@ func (s *Jobs) listEnded(ctx context.Context, f *store.Filter, from place) (stor
 	return page, nil
 }
 
-// listLanes walks a topic's lanes and in each its due, ready or held jobs.
+// listLanes lists the due, ready or claimed jobs of a topic, lane by lane.
 func (s *Jobs) listLanes(ctx context.Context, f *store.Filter, from place) (store.Page, error) {
 	lanes, more, err := s.lanesOf(ctx, f, from)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Jobs) listLanes(ctx context.Context, f *store.Filter, from place) (stor
 	return page, nil
 }
 
-// lanesOf names the lanes to walk, beginning with the cursor's; more says that there are others.
+// lanesOf returns the lanes to list, beginning with the cursor's. more: there are others.
 func (s *Jobs) lanesOf(ctx context.Context, f *store.Filter, from place) (lanes []string, more bool, err error) {
 	if f.Lane != "" {
 		// Asked for, not remembered: the sets that are read next are found by the number alone.
@@ -218,7 +218,7 @@ func compare(a, b *listedJob) int {
 	return cmp.Or(cmp.Compare(script.Num(a.score), script.Num(b.score)), cmp.Compare(a.jobKey, b.jobKey))
 }
 
-// matches tells whether a job is one that the filter asks for.
+// matches reports whether a job matches the filter.
 func matches(f *store.Filter, p *listedJob) bool {
 	j := &p.job
 	if j.State != f.State || (f.Lane != "" && j.Lane != f.Lane) {

@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// A round's bounds where it names none.
+// Default bounds of a round.
 const (
 	DefaultQueues = 128
 	defaultJobs   = 1024
@@ -27,8 +27,7 @@ const (
 	recheckQueues = 128
 )
 
-// Carry reads the agenda's head, and moves what its queues have in one script. When there is nothing to do the first
-// is all.
+// Carry reads the agenda's head, and processes its queues in one script. Without queues it reads only.
 func (s *Keeper) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	round.Queues = min(cmp.Or(max(round.Queues, 0), DefaultQueues), 4*store.MaxBatch)
 	round.Jobs = min(cmp.Or(max(round.Jobs, 0), defaultJobs), MaxMoves)
@@ -53,7 +52,7 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 		return store.CarryResult{}, err
 	}
 	now, first, outbox, redo, numbers := script.Num(agenda[0]), script.Str(agenda[1]), script.Num(agenda[2]), script.Str(agenda[3]), script.Strs(agenda[4])
-	clock, err := s.followClock(ctx, r, clockAnswer{
+	clock, err := s.followClock(ctx, r, clockState{
 		noted: script.Num(agenda[6]), by: script.Str(agenda[7]), epoch: script.Str(agenda[8]), stale: script.Strs(agenda[9]),
 	})
 	if err != nil {
@@ -98,7 +97,7 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 }
 
 // agenda reads what there is to look at, and Redis's clock.
-func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.CarryOptions) ([]any, reading, error) {
+func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.CarryOptions) ([]any, clockReading, error) {
 	look := s.NewCall(scriptAgenda, replyKey, nil, nil, 3)
 	look.Keys = append(look.Keys, s.Keys.Clock, s.Keys.StaleAgenda, s.Keys.StaleThrottles)
 	lapses, me := 1, ""
@@ -106,22 +105,22 @@ func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.Carry
 		lapses = 0
 	}
 	began := s.process.elapsed()
-	if s.clock.notes(began) {
+	if s.clock.shouldStore(began) {
 		me = s.process.id
 	}
 	look.Add(round.Queues, lapses, me)
 	reply, err := s.Run(ctx, look)
 	if err != nil {
-		return nil, reading{}, err
+		return nil, clockReading{}, err
 	}
 	agenda := script.List(reply)
 	if len(agenda) != 10 {
-		return nil, reading{}, scriptAgenda.Malformed()
+		return nil, clockReading{}, scriptAgenda.Malformed()
 	}
 	if me != "" {
-		s.clock.wrote(began)
+		s.clock.stored(began)
 	}
-	return agenda, reading{now: script.Num(agenda[0]), began: began, ended: s.process.elapsed()}, nil
+	return agenda, clockReading{now: script.Num(agenda[0]), began: began, ended: s.process.elapsed()}, nil
 }
 
 // untilHead is the time until the agenda's head; negative when nothing has a moment.

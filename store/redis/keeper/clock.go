@@ -9,58 +9,58 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// Redis's clock is the wall's, which can be set. Due times follow it. Everything else that is scored by it (lease
-// deadlines, repeated rings, holds, rate windows) means a length of time, so it must be moved when the clock is. A carrier
-// compares Redis's clock with its own monotonic one from round to round, and with the reading that the carrier before it
-// noted. When it finds a step it has the agenda set aside, and each queue on it scored anew, a portion a round.
+// Redis's clock is a wall clock, which can be set. Due times follow it. All other scores (lease deadlines, repeated wake-ups,
+// cooldowns, rate windows) stand for durations, so they must be moved when the clock is set. In each round a carrier compares Redis's
+// clock with its own monotonic clock, and with the reading that the previous carrier stored. When it detects a step, it sets the
+// agenda aside, and each following round moves the scores of some queues.
 
-// A reading is Redis's clock, read between two moments of the process's monotonic one.
-type reading struct {
+// A clockReading is a time of Redis's clock, read between two moments of the process's monotonic clock.
+type clockReading struct {
 	now          int64 // milliseconds
 	began, ended time.Duration
 }
 
-// A clockStep is how far the clock was set, in milliseconds, zero: not at all. Moments before from are surely the old
-// clock's; so are those in the future, if they name something that has happened.
+// A clockStep is a change of the clock by some ms; 0: none. Times before from were read from the old clock, and so were
+// future times of past events.
 type clockStep struct {
 	by, from int64
 }
 
 const (
-	// NoteInterval is how often a carrier notes its reading, for the one after it.
+	// NoteInterval is how often a carrier stores its reading for the next carrier.
 	NoteInterval = time.Second
-	// leastStep is the shortest step that is one: beside it come the time that the readings took, and a tenth of that
-	// between them, which allows for clocks that are slewed.
-	leastStep = 500 * time.Millisecond
-	// rescoreLeases is how many leases one script moves, about.
+	// minStep is the smallest step that is detected. The time that the readings took is added, and a tenth of the time between
+	// them, for clocks that are slewed.
+	minStep = 500 * time.Millisecond
+	// rescoreLeases is about how many leases one script moves.
 	rescoreLeases = 1024
 )
 
-// A clockWatch is what a process knows of a shard's clock.
-type clockWatch struct {
+// A stepDetector compares readings of a shard's clock.
+type stepDetector struct {
 	mu      sync.Mutex
 	known   bool
-	last    reading
-	noted   time.Duration // when the reading was noted last
-	mine    bool          // by this process
-	pending int64         // a step that no round has reported yet
+	last    clockReading
+	noted   time.Duration // when a reading was stored last
+	mine    bool          // this process stored it
+	pending int64         // a step that was not reported yet
 }
 
-// notes tells whether it is time to note a reading.
-func (w *clockWatch) notes(now time.Duration) bool {
+// shouldStore reports whether it is time to store a reading.
+func (w *stepDetector) shouldStore(now time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.mine || now-w.noted >= NoteInterval
 }
 
-// observe compares a reading with the one before: the process's own, or, where another process carried the shard
-// meanwhile, the one that this had noted. A step is found again until stepped is called.
-func (w *clockWatch) observe(r reading, noted int64, mine bool) clockStep {
+// detect compares a reading with the previous one: the process's own, or the one that another process stored if that carried the
+// shard meanwhile. It returns the same step until setStep is called.
+func (w *stepDetector) detect(r clockReading, noted int64, mine bool) clockStep {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !mine || !w.known {
 		w.known, w.last, w.mine = true, r, mine
-		if back := r.now - noted; !mine && back < -leastStep.Milliseconds() {
+		if back := r.now - noted; !mine && back < -minStep.Milliseconds() {
 			return clockStep{by: back} // Time least: how long ago the reading was noted is not known
 		}
 		return clockStep{}
@@ -68,7 +68,7 @@ func (w *clockWatch) observe(r reading, noted int64, mine bool) clockStep {
 	w.mine = true
 	passed, longest := r.now-w.last.now, (r.ended-w.last.began).Milliseconds()+2
 	low, high := passed-longest, passed-(r.began-w.last.ended).Milliseconds()+1
-	allowed := leastStep.Milliseconds() + longest/10
+	allowed := minStep.Milliseconds() + longest/10
 	switch {
 	case low > allowed:
 		return clockStep{by: high, from: w.last.now + longest}
@@ -79,23 +79,23 @@ func (w *clockWatch) observe(r reading, noted int64, mine bool) clockStep {
 	return clockStep{}
 }
 
-// stepped begins anew with the reading that showed a step.
-func (w *clockWatch) stepped(r reading, by int64) {
+// setStep records a step, and continues from the reading that showed it.
+func (w *stepDetector) setStep(r clockReading, by int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known, w.last, w.mine, w.noted = true, r, true, r.began
 	w.pending += by
 }
 
-// wrote notes that a reading was noted.
-func (w *clockWatch) wrote(now time.Duration) {
+// stored records that a reading was stored.
+func (w *stepDetector) stored(now time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.noted = now
 }
 
-// report is the step that was found since the last report.
-func (w *clockWatch) report() time.Duration {
+// report returns the steps since the last report.
+func (w *stepDetector) report() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	by := w.pending
@@ -103,19 +103,19 @@ func (w *clockWatch) report() time.Duration {
 	return time.Duration(by) * time.Millisecond
 }
 
-// A clockAnswer is what the agenda's script tells of the clock.
-type clockAnswer struct {
+// A clockState is the part of agenda.lua's reply about the clock.
+type clockState struct {
 	noted int64
 	by    string
 	epoch string
 	stale []string // queues that are to be rescored, some of them
 }
 
-// A clockState is what a round found of the clock.
-type clockState int
+// A clockPhase is the outcome of a round.
+type clockPhase int
 
 const (
-	clockSteady clockState = iota
+	clockSteady clockPhase = iota
 	// clockStepped: what was scored before has been set aside in this round.
 	clockStepped
 	// clockRescoring: some of it has been rescored, and more is left; clockRescored: all of it has been.
@@ -123,24 +123,24 @@ const (
 	clockRescored
 )
 
-// pending tells whether queues are left to be rescored.
-func (c clockState) pending() bool { return c == clockStepped || c == clockRescoring }
+// pending reports whether queues are left to be rescored.
+func (c clockPhase) pending() bool { return c == clockStepped || c == clockRescoring }
 
-// followClock looks for a step of the clock, or rescores a portion of the queues that were scored before it. The clock is
-// not looked at until all are: then its next step is found.
-func (s *Keeper) followClock(ctx context.Context, r reading, answer clockAnswer) (clockState, error) {
-	state, err := s.clockState(ctx, r, answer)
+// followClock detects a step of the clock, or rescores some of the queues that were scored before the last step. The next step is
+// detected when all are rescored.
+func (s *Keeper) followClock(ctx context.Context, r clockReading, answer clockState) (clockPhase, error) {
+	phase, err := s.clockPhase(ctx, r, answer)
 	if err == nil {
-		s.Rescoring.Store(state.pending())
+		s.Rescoring.Store(phase.pending())
 	}
-	return state, err
+	return phase, err
 }
 
-func (s *Keeper) clockState(ctx context.Context, r reading, answer clockAnswer) (clockState, error) {
+func (s *Keeper) clockPhase(ctx context.Context, r clockReading, answer clockState) (clockPhase, error) {
 	if len(answer.stale) > 0 {
 		return s.rescore(ctx, answer.stale)
 	}
-	step := s.clock.observe(r, answer.noted, answer.by == s.process.id)
+	step := s.clock.detect(r, answer.noted, answer.by == s.process.id)
 	if step.by == 0 {
 		return clockSteady, nil
 	}
@@ -154,12 +154,12 @@ func (s *Keeper) clockState(ctx context.Context, r reading, answer clockAnswer) 
 	if script.Num(begun) != 1 { // another carrier was first, or this call was sent twice
 		step.by = 0
 	}
-	s.clock.stepped(r, step.by)
+	s.clock.setStep(r, step.by)
 	return clockStepped, nil
 }
 
-// rescore moves what queues have along with the last step of the clock.
-func (s *Keeper) rescore(ctx context.Context, numbers []string) (clockState, error) {
+// rescore moves queues' scores by the last step of the clock.
+func (s *Keeper) rescore(ctx context.Context, numbers []string) (clockPhase, error) {
 	queues, unknown, err := s.FindByNumber(ctx, numbers)
 	if err != nil {
 		return clockSteady, err

@@ -23,13 +23,13 @@ func TestClockStep_IsNoneWhatCallsAndSlewingTake(t *testing.T) {
 		{"ahead", 116_100, 5000 * ms, 5001 * ms, 6_102, 110_003},
 		{"back", 105_000, 5000 * ms, 5001 * ms, -4_998, 99_997},
 	} {
-		var w clockWatch
-		require.Zero(t, w.observe(reading{now: 105_000, began: 0, ended: 1 * ms}, 0, true))
-		got := w.observe(reading{now: c.now, began: c.began, ended: c.ended}, 0, true)
+		var w stepDetector
+		require.Zero(t, w.detect(clockReading{now: 105_000, began: 0, ended: 1 * ms}, 0, true))
+		got := w.detect(clockReading{now: c.now, began: c.began, ended: c.ended}, 0, true)
 		require.Equal(t, clockStep{c.by, c.from}, got, c.name)
 	}
-	var w clockWatch
-	require.Zero(t, w.observe(reading{now: 5_000}, 5_400, false), "servers differ a little")
-	require.Equal(t, clockStep{by: -2_000}, w.observe(reading{now: 5_000}, 7_000, false))
-	require.Zero(t, w.observe(reading{now: 5_000}, 1_000, false), "nobody has carried for a while")
+	var w stepDetector
+	require.Zero(t, w.detect(clockReading{now: 5_000}, 5_400, false), "servers differ a little")
+	require.Equal(t, clockStep{by: -2_000}, w.detect(clockReading{now: 5_000}, 7_000, false))
+	require.Zero(t, w.detect(clockReading{now: 5_000}, 1_000, false), "nobody has carried for a while")
 }

@@ -21,7 +21,7 @@ const (
 	forgetTurns = 6
 )
 
-// An idleTopic is what is read of a topic and its lanes before a script decides.
+// An idleTopic is a topic with lanes that may be unused. forget.lua decides.
 type idleTopic struct {
 	name  string
 	lanes []string // as members of queues:<topic>

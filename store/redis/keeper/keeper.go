@@ -20,7 +20,7 @@ type Keeper struct {
 	policies *settings.Documents
 	repairs  *repair.Repairer
 	process  *Process
-	clock    clockWatch
+	clock    stepDetector
 	wakeups  connect.Listener // of the agenda
 	// ForgetAfter has the last lane that was checked for use, by topic, of topics with many.
 	ForgetAfter map[string]string

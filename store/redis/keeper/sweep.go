@@ -12,10 +12,11 @@ import (
 	"github.com/ringback/ringback/store/redis/script"
 )
 
-// sweepTopics is how many topics one Sweep looks at; the next goes on where it ended.
+// sweepTopics is how many topics one Sweep processes. The next continues after them.
 const sweepTopics = 128
 
-// Sweep removes what retention no longer keeps of the next topics, and forgets what is unused of them. More says that topics are left in this turn, too.
+// Sweep deletes ended jobs of the next topics beyond their retention, and forgets their unused lanes. More is also set when topics
+// are left.
 func (s *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	if limit <= 0 {
 		return store.SweepResult{}, ctx.Err()

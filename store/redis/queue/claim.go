@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// Claim holds jobs in one script.
+// Claim claims jobs in one script.
 func (s *Queue) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	var claimed store.ClaimResult
 	err := s.RetryStale(func() error {
@@ -37,14 +37,14 @@ func (s *Queue) Claim(ctx context.Context, token store.Token, request store.Clai
 	return claimed, nil
 }
 
-// A claim is a claim to be sent, and what its answer is read with.
+// A claim is a call of claim.lua, with what its reply is parsed with.
 type claim struct {
 	*script.Call
 	token         store.Token
 	wants         []store.QueueClaim
-	queues        []*layout.Queue                  // known to the script, in its order
-	at            []int                            // each Want's position among queues, from 1; 0: the shard has never seen it
-	unknownQueues map[job.Queue]*store.QueueStatus // those that the shard has never seen
+	queues        []*layout.Queue                  // in the script's order
+	at            []int                            // each wanted queue's position among queues, from 1; 0: the shard does not have it
+	unknownQueues map[job.Queue]*store.QueueStatus // those that the shard does not have
 }
 
 // claim prepares the script. Two Wants of one queue are one, with the larger bounds. After is the memory of the
@@ -100,7 +100,7 @@ func (s *Queue) claim(ctx context.Context, token store.Token, request *store.Cla
 	return c, nil
 }
 
-// findUnknownQueues says how wanted queues stand that the shard has never seen: they have no jobs, but may have settings.
+// findUnknownQueues returns the status of wanted queues that the shard does not have: they have no jobs, but may have settings.
 func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim, at []int) (map[job.Queue]*store.QueueStatus, error) {
 	var names []job.Queue
 	var topics []string

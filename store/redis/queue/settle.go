@@ -16,10 +16,10 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// settleTimeout bounds a settlement that was sent: an ended context does not stop it.
+// settleTimeout bounds a settlement. An ended context does not stop it.
 const settleTimeout = 10 * time.Second
 
-// Settle ends attempts, and claims in the same trip.
+// Settle ends attempts, and claims in the same round trip.
 func (s *Queue) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	shard.CheckBatchSize(len(items))
 	if err := ctx.Err(); err != nil {
@@ -90,8 +90,8 @@ func (s *Queue) settle(ctx context.Context, token store.Token, items []store.Set
 	return errs, claimed, err
 }
 
-// claimedNext names, by their positions, the queues that the caller claims from in the same trip: they need no bell,
-// and that claim looks at them.
+// claimedNext returns the positions of the queues that the caller claims from in the same round trip. They need no wake-up, and
+// that claim updates their agenda.
 func claimedNext(queues []*layout.Queue, next *claim) string {
 	if next == nil {
 		return ","

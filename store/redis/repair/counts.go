@@ -46,7 +46,7 @@ func (s *Repairer) repairEnded(ctx context.Context, p *Pass) (bool, error) {
 	return false, nil
 }
 
-// leftovers is a step that removes from a hash what is of no job.
+// leftovers returns a step that deletes a hash's fields that belong to no job.
 func leftovers(hash string) func(*Repairer, context.Context, *Pass) (bool, error) {
 	return func(s *Repairer, ctx context.Context, p *Pass) (bool, error) {
 		keys := []string{s.Keys.Jobs, s.Keys.Tag + hash, s.Keys.Forget}
@@ -80,7 +80,7 @@ func (s *Repairer) repairOutbox(ctx context.Context, p *Pass) (bool, error) {
 	return p.place < 0, nil
 }
 
-// repairAgenda removes from the agenda what nobody can look at.
+// repairAgenda deletes queues without a name from the agenda.
 func (s *Repairer) repairAgenda(ctx context.Context, p *Pass) (bool, error) {
 	reply, err := s.Eval(ctx, scriptAgenda, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.Rings}, []any{p.cursor})
 	if err != nil {

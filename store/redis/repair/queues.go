@@ -40,7 +40,7 @@ func (s *Repairer) repairNumbers(ctx context.Context, p *Pass) (bool, error) {
 	return next == 0, nil
 }
 
-// repairIndex checks queues given as pairs, of which number and name say where each stands.
+// repairIndex checks queues given as pairs. number and name are the positions in a pair.
 func (s *Repairer) repairIndex(ctx context.Context, p *Pass, pairs []string, number, name int) error {
 	keys, args := []string{s.Keys.Queues, s.Keys.Names, s.Keys.Seen}, []any{}
 	for i := 1; i < len(pairs); i += 2 {
@@ -133,7 +133,7 @@ func (s *Repairer) dropForgotten(ctx context.Context, p *Pass) error {
 	return nil
 }
 
-// repairJobs looks at the next jobs, wherever they are.
+// repairJobs checks the next jobs, in any state.
 func (s *Repairer) repairJobs(ctx context.Context, p *Pass) (bool, error) {
 	reply, err := s.Eval(ctx, scriptScan, []string{s.Keys.Jobs}, []any{p.cursor, p.count})
 	if err != nil {
