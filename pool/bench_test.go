@@ -45,6 +45,10 @@ func (e endlessShard) Wait(ctx context.Context, _ store.WaitOptions) (wakeup sto
 
 func (endlessShard) Notify(context.Context, []job.Queue) error { return nil }
 
+func (endlessShard) ClaimExpired(context.Context, store.Token, store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	return nil, nil
+}
+
 func (e endlessShard) Claim(_ context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	var c store.ClaimResult
 	time.Sleep(e.call)
