@@ -26,15 +26,4 @@ func (a *debounceTimer) arm(on bool, after time.Duration) {
 	}
 }
 
-// fired reports, once, that the timer has fired.
-func (a *debounceTimer) fired() bool {
-	select {
-	case <-a.timer.C:
-		a.armed = false
-		return true
-	default:
-		return false
-	}
-}
-
 func (a *debounceTimer) stop() { a.timer.Stop() }

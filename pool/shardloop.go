@@ -68,25 +68,18 @@ func (s *shardLoop) run(claiming, ctx, work context.Context) {
 	defer batch.stop()
 	defer stale.stop()
 	quit := s.quit
-	for {
-		for s.exchange(claiming, ctx, work) {
+	for ctx.Err() == nil {
+		if s.exchange(claiming, ctx, work) {
 			batch.arm(false, 0)
-			_, prefetched := s.pending()
-			if stale.arm(prefetched, sched.MinPrefetchAge); stale.fired() {
-				s.dropStalePrefetch(work)
-			}
-			if ctx.Err() != nil {
-				return
-			}
-		}
-		if quit == nil && s.isIdle() {
+			s.wake() // there may be more to do
+		} else if quit == nil && s.isIdle() {
 			return
 		}
 		requeue.update()
 		left, prefetched := s.pending()
 		batch.arm(left, maxBatchWait)
 		stale.arm(prefetched, sched.MinPrefetchAge)
-		select {
+		select { // at random among what is due: exchanges that follow each other delay nothing else
 		case <-s.wakeup:
 		case <-batch.timer.C:
 			batch.armed = false
@@ -101,7 +94,6 @@ func (s *shardLoop) run(claiming, ctx, work context.Context) {
 			requeue.requeueAll(ctx)
 			quit = nil
 		case <-ctx.Done():
-			return
 		}
 	}
 }
