@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// expiredEvery is how often expired jobs are looked for: those that wait in throttled queues. Others are checked when
-	// they are claimed.
-	expiredEvery = 2 * time.Second
+	// expiredEvery is how often a process looks for expired jobs: those that wait in throttled queues. Others are checked
+	// when they are claimed. Each process makes these calls, also when idle.
+	expiredEvery = 5 * time.Second
 	// expiredJobs and expiredBytes bound the jobs ended in one call, which has their callbacks, too.
 	expiredJobs  = 128
 	expiredBytes = 4 << 20

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 func TestExpired_KeepsJobsThatALongerMaxAgeApplies(t *testing.T) {
@@ -29,7 +31,7 @@ func TestExpired_KeepsJobsThatALongerMaxAgeApplies(t *testing.T) {
 		require.Equal(t, 1, g.count(""))
 		due := get(t, s, "retried").DueAt
 		require.Greater(t, time.Until(due), 50*time.Minute)
-		time.Sleep(2 * time.Second)
+		time.Sleep(5 * time.Second)
 		carry(t, s)
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, g.count(""), "no attempt before its rung")
@@ -50,10 +52,24 @@ func TestExpired_JobThatCannotBeSettledStopsNoOther(t *testing.T) {
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries)
 		require.NoError(t, err)
 		run(t, unsettleableStore{s, "2"}, newGauge(0), nil)
-		time.Sleep(2 * time.Second)
-		time.Sleep(2 * time.Second)
+		time.Sleep(6 * time.Second)
 		for _, e := range entries {
 			require.Equal(t, e.ID != "2", get(t, s, e.ID).State == job.Dead, "job %s", e.ID)
 		}
+	})
+}
+
+func TestExpired_CostsFewCallsWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		s := storetest.Faulty(model(), func(method string) storetest.Fault {
+			if method == "ClaimExpired" {
+				calls.Add(1)
+			}
+			return storetest.None
+		})
+		run(t, s, newGauge(0), nil)
+		time.Sleep(time.Minute)
+		require.Less(t, calls.Load(), int64(15))
 	})
 }
