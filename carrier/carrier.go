@@ -19,11 +19,12 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 )
 
 // Options configures a Carrier.
 type Options struct {
-	Store *store.Router
+	Store *router.Router
 	// Margin is how long no lease is expired after contact with the store was interrupted, so that settlements delayed by
 	// the fault arrive first. Zero: 5 s.
 	Margin time.Duration
@@ -32,7 +33,7 @@ type Options struct {
 
 // Carrier carries all shards of a store. It does nothing until Run.
 type Carrier struct {
-	store  *store.Router
+	store  *router.Router
 	margin time.Duration
 	log    *slog.Logger
 	shards []*shard

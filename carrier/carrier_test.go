@@ -16,6 +16,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -26,7 +27,7 @@ var queue = job.Queue{Namespace: "default", Topic: "orders", Lane: "a"}
 // run starts a carrier over s and returns how to stop it.
 func run(t *testing.T, s store.Store) (stop func()) {
 	t.Helper()
-	c := carrier.New(carrier.Options{Store: store.NewRouter(s), Logger: slog.New(slog.DiscardHandler)})
+	c := carrier.New(carrier.Options{Store: router.New(s), Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() { c.Run(ctx) })
@@ -205,13 +206,13 @@ func TestRelay_InsertsEachOutboxJobOnceDespiteFaults(t *testing.T) {
 		run(t, s)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		router := store.NewRouter(whole)
+		rt := router.New(whole)
 		for _, b := range entries {
-			got, err := router.Get(t.Context(), b.Ref())
+			got, err := rt.Get(t.Context(), b.Ref())
 			require.NoError(t, err)
 			require.Equal(t, "parent", got.Origin)
 		}
-		stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"children"}})
+		stats, err := rt.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"children"}})
 		require.NoError(t, err)
 		require.EqualValues(t, len(entries), stats[0].Registered)
 	})

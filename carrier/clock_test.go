@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -43,7 +44,7 @@ func TestCarrier_WarnsOnceOfAClockStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		c := carrier.New(carrier.Options{
-			Store: store.NewRouter(&steppedClockStore{Store: model(1)}), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Store: router.New(&steppedClockStore{Store: model(1)}), Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

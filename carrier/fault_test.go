@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -58,10 +59,10 @@ func (s noInsertShard) Insert(ctx context.Context, token store.Token, e []store.
 func TestRelay_SkipsAnEntryThatCannotBeInserted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 2})
-		router := store.NewRouter(m)
+		rt := router.New(m)
 		lane := ""
 		for i := 0; lane == ""; i++ {
-			if l := fmt.Sprint("l", i); router.ShardOf(job.Queue{Namespace: "default", Topic: "children", Lane: l}) == 1 {
+			if l := fmt.Sprint("l", i); rt.ShardOf(job.Queue{Namespace: "default", Topic: "children", Lane: l}) == 1 {
 				lane = l
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -98,7 +99,7 @@ func (s partialOutageShard) Carry(ctx context.Context, token store.Token, round 
 }
 
 // laneOn is a lane of the topic whose queue is on a shard.
-func laneOn(r *store.Router, shard int) job.Queue {
+func laneOn(r *router.Router, shard int) job.Queue {
 	for i := 0; ; i++ {
 		q := job.Queue{Namespace: "default", Topic: job.CallbackTopic, Lane: fmt.Sprint("l", i)}
 		if r.ShardOf(q) == shard {
@@ -148,10 +149,10 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := model(4)
 				s := &partialOutage{Store: m, shard: 3, silent: silent}
-				router := store.NewRouter(m)
+				rt := router.New(m)
 				run(t, s)
 				time.Sleep(time.Second)
-				far, near := laneOn(router, 3), laneOn(router, 1)
+				far, near := laneOn(rt, 3), laneOn(rt, 1)
 				// More entries than a round returns are before those that can be inserted.
 				lost := callbackJobs("lost", far, 2*store.MaxBatch)
 				fillOutbox(t, m, lost...)
@@ -174,7 +175,7 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 				s.set(-1, false)
 				time.Sleep(15 * time.Second)
 				require.Equal(t, len(lost), countInserted(t, m, 3, lost))
-				stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{job.CallbackTopic}})
+				stats, err := rt.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{job.CallbackTopic}})
 				require.NoError(t, err)
 				require.EqualValues(t, len(lost)+5*5, stats[0].Registered, "each once")
 				carried, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
@@ -189,10 +190,10 @@ func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := model(4)
 		s := &partialOutage{Store: m, shard: 3, silent: true}
-		router := store.NewRouter(m)
+		rt := router.New(m)
 		run(t, s)
 		time.Sleep(time.Second)
-		fillOutbox(t, m, callbackJobs("lost", laneOn(router, 3), 5)...)
+		fillOutbox(t, m, callbackJobs("lost", laneOn(rt, 3), 5)...)
 		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's ring
 		require.NoError(t, err)
 		for i := range 100 {
@@ -226,10 +227,10 @@ func TestRepair_RetriesSkippedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := model(4)
 		s := &partialOutage{Store: m, shard: 3}
-		router := store.NewRouter(m)
+		rt := router.New(m)
 		run(t, s)
 		time.Sleep(time.Second)
-		lost := callbackJobs("lost", laneOn(router, 3), 10)
+		lost := callbackJobs("lost", laneOn(rt, 3), 10)
 		fillOutbox(t, m, lost...)
 		time.Sleep(5 * time.Second)
 		_, skipped, _ := s.counts()
@@ -240,7 +241,7 @@ func TestRepair_RetriesSkippedEntries(t *testing.T) {
 		}
 		_, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Relayed: home})
 		require.NoError(t, err)
-		near := callbackJobs("near", laneOn(router, 1), 3)
+		near := callbackJobs("near", laneOn(rt, 1), 3)
 		fillOutbox(t, m, near...)
 		time.Sleep(2 * time.Minute)
 		require.Equal(t, 3, countInserted(t, m, 1, near))

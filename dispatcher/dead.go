@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 )
 
 // pageTimeout bounds the time to fill a page whose filter matches few jobs.
@@ -15,7 +16,7 @@ const pageTimeout = 2 * time.Second
 
 // pageBuilder combines pages of the store, which end at shards, at topics, and after a bounded number of skipped jobs.
 type pageBuilder struct {
-	store *store.Router
+	store *router.Router
 	limit int
 	until time.Time
 	page  store.Page

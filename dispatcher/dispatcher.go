@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 )
 
 // Options configures a Dispatcher.
@@ -53,7 +54,7 @@ type Options struct {
 type Dispatcher struct {
 	opts     Options
 	log      *slog.Logger
-	store    *store.Router
+	store    *router.Router
 	sealer   *secrets.Sealer
 	policies *policies
 	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
@@ -86,7 +87,7 @@ func New(opts Options) (*Dispatcher, error) {
 	d := &Dispatcher{
 		opts:  opts,
 		log:   cmp.Or(opts.Logger, slog.Default()),
-		store: store.NewRouter(opts.Store),
+		store: router.New(opts.Store),
 	}
 	d.sealer = secrets.New(opts.Seal, d.log)
 	d.policies = newPolicies(opts.Store, opts.Defaults, d.sealer.Credentials, d.log)

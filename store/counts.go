@@ -47,6 +47,23 @@ type TopicStats struct {
 	OpenBreakers int64
 }
 
+// Add returns the sum of the counts, with the name of o.
+func (t TopicStats) Add(o TopicStats) TopicStats {
+	t.Namespace, t.Topic = o.Namespace, o.Topic
+	t.Registered += o.Registered
+	t.Scheduled += o.Scheduled
+	t.Ready += o.Ready
+	t.Running += o.Running
+	t.Delivered += o.Delivered
+	t.Dead += o.Dead
+	t.Cancelled += o.Cancelled
+	t.OpenBreakers += o.OpenBreakers
+	if t.OldestDue.IsZero() || (!o.OldestDue.IsZero() && o.OldestDue.Before(t.OldestDue)) {
+		t.OldestDue = o.OldestDue
+	}
+	return t
+}
+
 // LaneStats counts the unfinished jobs of a lane, as TopicStats does.
 type LaneStats struct {
 	Lane      string

@@ -1,5 +1,5 @@
-// Package store is the contract of an engine that stores jobs, the errors that engines return, and the routing of calls
-// over the shards of an engine.
+// Package store is the contract of an engine that stores jobs, and the errors that engines return. Package router calls
+// the shards of one.
 //
 // # Guarantees of an engine
 //

@@ -20,6 +20,8 @@ var (
 	ErrLeaseLost = errors.New("the lease is lost")
 	// ErrNotLeader: another process holds the shard's carrier lock.
 	ErrNotLeader = errors.New("another process carries this shard")
+	// ErrCursor: the cursor was not returned by List.
+	ErrCursor = errors.New("the cursor is not one that a list gave")
 	// ErrUnavailable: the store cannot be reached, or accepts no writes, at present.
 	ErrUnavailable = errors.New("the store is unavailable")
 )

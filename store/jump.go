@@ -1,6 +1,16 @@
 package store
 
-import "hash/fnv"
+import (
+	"hash/fnv"
+
+	"github.com/ringback/ringback/job"
+)
+
+// ShardOf returns the number of the shard that stores the jobs of a queue. It depends on the queue's name alone.
+func ShardOf(shards int, q job.Queue) int { return jump(q.String(), shards) }
+
+// ShardOfTopic returns the number of the shard that keeps the permits and the alarm of a topic.
+func ShardOfTopic(shards int, namespace, topic string) int { return jump(namespace+"/"+topic, shards) }
 
 // jump returns the bucket of a name: the jump consistent hash of Lamping and Veach (2014) over its FNV-1a. It spreads
 // names evenly. When an n-th bucket is added, it moves only 1/n of them.

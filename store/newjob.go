@@ -75,3 +75,9 @@ type InsertResult struct {
 	Outcome Outcome
 	Job     job.Job
 }
+
+// RoutedResult is the result of one insertion by a Router. InsertResult is valid when Err is nil.
+type RoutedResult struct {
+	InsertResult
+	Err error
+}

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Store is an engine: documents that apply to all shards, and the shards. Router selects the shard of a
-// queue or of a job.
+// Store is an engine: documents that apply to all shards, and the shards. ShardOf is the shard of a queue.
 type Store interface {
 	// Shards returns the shards in order, 1 to job.MaxShards of them. Their number is fixed for the life of the data. The
 	// slice must not be changed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 )
 
 // caseGroup is the test cases of one subject.
@@ -67,14 +68,14 @@ type suite struct {
 	*testing.T
 	Engine
 	shardNumber int
-	router      *store.Router
+	router      *router.Router
 	queue       job.Queue
 	open        func(t *testing.T) Engine
 }
 
 func newSuite(t *testing.T, open func(t *testing.T) Engine) *suite {
 	e := open(t)
-	s := &suite{T: t, Engine: e, router: store.NewRouter(e.Store), open: open}
+	s := &suite{T: t, Engine: e, router: router.New(e.Store), open: open}
 	t.Cleanup(func() { _ = s.Store.Close() })
 	// The test's name picks its shard.
 	for _, r := range t.Name() {

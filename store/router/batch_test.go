@@ -1,4 +1,4 @@
-package store_test
+package router_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 )
 
 func double(items []int) []int {
@@ -21,7 +21,7 @@ func double(items []int) []int {
 }
 
 func TestBatcher_ReturnsEachCallerItsOwnResults(t *testing.T) {
-	b := store.NewBatcher(16, 0, nil, double)
+	b := router.NewBatcher(16, 0, nil, double)
 	var wg sync.WaitGroup
 	for i := range 500 {
 		wg.Go(func() {
@@ -38,7 +38,7 @@ func TestBatcher_CombinesItemsThatWaitDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
 		gate := make(chan struct{})
-		b := store.NewBatcher(8, 0, nil, func(items []int) []int {
+		b := router.NewBatcher(8, 0, nil, func(items []int) []int {
 			sizes = append(sizes, len(items))
 			<-gate
 			return double(items)
@@ -59,7 +59,7 @@ func TestBatcher_RemovesTheItemsOfACallerThatStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		var seen []int
-		b := store.NewBatcher(8, 0, nil, func(items []int) []int {
+		b := router.NewBatcher(8, 0, nil, func(items []int) []int {
 			<-gate
 			seen = append(seen, items...)
 			return double(items)
@@ -90,7 +90,7 @@ func TestBatcher_BoundsTheSizeOfACallButAllowsOneGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls [][]int
 		gate := make(chan struct{})
-		b := store.NewBatcher(8, 10, func(x int) int { return x }, func(items []int) []int {
+		b := router.NewBatcher(8, 10, func(x int) int { return x }, func(items []int) []int {
 			calls = append(calls, items)
 			<-gate
 			return double(items)
@@ -108,7 +108,7 @@ func TestBatcher_BoundsTheSizeOfACallButAllowsOneGroup(t *testing.T) {
 
 func TestBatcher_ReturnsWhenTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := store.NewBatcher(8, 0, nil, func(items []int) []int {
+		b := router.NewBatcher(8, 0, nil, func(items []int) []int {
 			time.Sleep(10 * time.Second)
 			return double(items)
 		})

@@ -1,4 +1,4 @@
-package store
+package router
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
 )
 
 const (
@@ -19,29 +20,23 @@ const (
 )
 
 // estimateSize returns about how many bytes a job takes in an Insert.
-func estimateSize(n NewJob) int { return 512 + len(n.URL) + len(n.Body) }
+func estimateSize(n store.NewJob) int { return 512 + len(n.URL) + len(n.Body) }
 
 // batchLen returns how many of the jobs, from the first, fit into one Insert: at least 1.
-func batchLen(jobs []NewJob) int {
+func batchLen(jobs []store.NewJob) int {
 	size := 0
 	for i, n := range jobs {
-		if size += estimateSize(n); i > 0 && (i == MaxBatch || size > insertBytes) {
+		if size += estimateSize(n); i > 0 && (i == store.MaxBatch || size > insertBytes) {
 			return i
 		}
 	}
 	return len(jobs)
 }
 
-// RoutedResult is the result of one insertion by a Router. InsertResult is valid when Err is nil.
-type RoutedResult struct {
-	InsertResult
-	Err error
-}
-
 // Insert registers any number of jobs on their shards and returns one result for each, in order. With several shards
 // nothing locks an id that a client chose: two concurrent registrations of it for different queues may both succeed.
-func (r *Router) Insert(ctx context.Context, jobs []NewJob) []RoutedResult {
-	results := make([]RoutedResult, len(jobs))
+func (r *Router) Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult {
+	results := make([]store.RoutedResult, len(jobs))
 	if len(r.shards) == 1 {
 		for start := 0; start < len(jobs); {
 			n := batchLen(jobs[start:])
@@ -67,8 +62,8 @@ func (r *Router) Insert(ctx context.Context, jobs []NewJob) []RoutedResult {
 
 // insertOn inserts the jobs of one shard, after it has searched the other shards for ids that clients chose. It does not
 // search for ids that Ringback generates, since each of them is made for one queue.
-func (r *Router) insertOn(ctx context.Context, n int, jobs []NewJob, indexes []int, results []RoutedResult) {
-	for part := range slices.Chunk(indexes, MaxBatch) {
+func (r *Router) insertOn(ctx context.Context, n int, jobs []store.NewJob, indexes []int, results []store.RoutedResult) {
+	for part := range slices.Chunk(indexes, store.MaxBatch) {
 		var chosen []job.Ref
 		for _, i := range part {
 			if jobs[i].Fingerprint != nil && jobs[i].Kind == "" {
@@ -82,7 +77,7 @@ func (r *Router) insertOn(ctx context.Context, n int, jobs []NewJob, indexes []i
 			}
 			continue
 		}
-		mine := make([]NewJob, 0, len(part))
+		mine := make([]store.NewJob, 0, len(part))
 		at := make([]int, 0, len(part))
 		for _, i := range part {
 			if other, known := others[jobs[i].Ref()]; known {
@@ -103,25 +98,25 @@ func (r *Router) insertOn(ctx context.Context, n int, jobs []NewJob, indexes []i
 
 // insertKnown inserts a job whose id is known on another shard. The same request may have led to another lane before, when
 // its topic had another URL. It is then sent to the shard of the known job, which compares the fingerprints.
-func (r *Router) insertKnown(ctx context.Context, n int, j NewJob) RoutedResult {
+func (r *Router) insertKnown(ctx context.Context, n int, j store.NewJob) store.RoutedResult {
 	found, err := r.shards[n].Get(ctx, j.Ref())
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return RoutedResult{Err: fmt.Errorf("insert jobs: %w", err)}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return store.RoutedResult{Err: fmt.Errorf("insert jobs: %w", err)}
 	}
 	if err != nil || found.Topic != j.Topic {
-		return RoutedResult{InsertResult: InsertResult{Outcome: Conflict, Job: job.Job{Spec: j.Spec}}}
+		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Conflict, Job: job.Job{Spec: j.Spec}}}
 	}
 	j.Queue = found.Queue
-	return r.enqueue(ctx, n, []NewJob{j})[0]
+	return r.enqueue(ctx, n, []store.NewJob{j})[0]
 }
 
 // enqueue passes jobs of one shard to its batcher and waits for the results.
-func (r *Router) enqueue(ctx context.Context, n int, jobs []NewJob) []RoutedResult {
+func (r *Router) enqueue(ctx context.Context, n int, jobs []store.NewJob) []store.RoutedResult {
 	results, err := r.inserts[n].Do(ctx, jobs)
 	if err == nil {
 		return results
 	}
-	results = make([]RoutedResult, len(jobs))
+	results = make([]store.RoutedResult, len(jobs))
 	for i := range results {
 		results[i].Err = fmt.Errorf("insert jobs: %w", err)
 	}
@@ -129,11 +124,11 @@ func (r *Router) enqueue(ctx context.Context, n int, jobs []NewJob) []RoutedResu
 }
 
 // insertBatch makes one combined Insert.
-func insertBatch(shard Shard, jobs []NewJob) []RoutedResult {
+func insertBatch(shard store.Shard, jobs []store.NewJob) []store.RoutedResult {
 	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
 	defer cancel()
-	results := make([]RoutedResult, len(jobs))
-	inserted, err := shard.Insert(ctx, NewToken(), jobs)
+	results := make([]store.RoutedResult, len(jobs))
+	inserted, err := shard.Insert(ctx, store.NewToken(), jobs)
 	for i := range results {
 		if err != nil {
 			results[i].Err = fmt.Errorf("insert jobs: %w", timeoutAsUnavailable(ctx, err))
@@ -147,8 +142,8 @@ func insertBatch(shard Shard, jobs []NewJob) []RoutedResult {
 // timeoutAsUnavailable returns the error of a combined call. A timeout of the call means that the store is unavailable:
 // no caller's context has ended.
 func timeoutAsUnavailable(ctx context.Context, err error) error {
-	if ctx.Err() == nil || errors.Is(err, ErrUnavailable) {
+	if ctx.Err() == nil || errors.Is(err, store.ErrUnavailable) {
 		return err
 	}
-	return &UnavailableError{Reason: "the store did not answer in time", Err: err}
+	return &store.UnavailableError{Reason: "the store did not answer in time", Err: err}
 }

@@ -1,4 +1,4 @@
-package store_test
+package router_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -69,16 +70,16 @@ func (a unavailableShard) GetDocuments(ctx context.Context, keys []store.Documen
 }
 
 // newUnavailable returns a Router over a model with a number of shards, of which one can be made unavailable.
-func newUnavailable(t *testing.T, shards int) (*store.Router, *unavailable) {
+func newUnavailable(t *testing.T, shards int) (*router.Router, *unavailable) {
 	t.Helper()
 	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
 	t.Cleanup(func() { require.NoError(t, model.Close()) })
 	a := &unavailable{Store: model, shard: -1}
-	return store.NewRouter(a), a
+	return router.New(a), a
 }
 
 // onShards runs a test with one shard and with eight.
-func onShards(t *testing.T, test func(t *testing.T, r *store.Router, a *unavailable)) {
+func onShards(t *testing.T, test func(t *testing.T, r *router.Router, a *unavailable)) {
 	t.Helper()
 	for _, n := range []int{1, shards} {
 		t.Run(fmt.Sprintf("shards=%d", n), func(t *testing.T) {
@@ -89,7 +90,7 @@ func onShards(t *testing.T, test func(t *testing.T, r *store.Router, a *unavaila
 }
 
 // insertDead inserts n jobs on several lanes, lets them die and returns their ids.
-func insertDead(t *testing.T, r *store.Router, s store.Store, n int) []job.Ref {
+func insertDead(t *testing.T, r *router.Router, s store.Store, n int) []job.Ref {
 	t.Helper()
 	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
 	require.NoError(t, err)
@@ -123,7 +124,7 @@ func insertDead(t *testing.T, r *store.Router, s store.Store, n int) []job.Ref {
 }
 
 func TestRouterFind_ReturnsTheShardOfAnyNumberOfJobs(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, a *unavailable) {
+	onShards(t, func(t *testing.T, r *router.Router, a *unavailable) {
 		refs := insertDead(t, r, a, 2*store.MaxBatch+7)
 		at, err := r.Find(t.Context(), refs)
 		require.NoError(t, err)
@@ -170,7 +171,7 @@ func TestRouterFind_IsStableForAnIdOnTwoShards(t *testing.T) {
 }
 
 func TestRouterRevive_RevivesJobsOfAllShards(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, a *unavailable) {
+	onShards(t, func(t *testing.T, r *router.Router, a *unavailable) {
 		refs := insertDead(t, r, a, 2*store.MaxBatch+7)
 		var items []store.Revival
 		for _, ref := range refs {
@@ -200,7 +201,7 @@ func TestRouterRevive_RevivesJobsOfAllShards(t *testing.T) {
 }
 
 func TestRouterPurge_PurgesJobsOfAllShards(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, a *unavailable) {
+	onShards(t, func(t *testing.T, r *router.Router, a *unavailable) {
 		refs := insertDead(t, r, a, 2*store.MaxBatch+7)
 		alive := entry("alive", "orders", "lane-1")
 		require.NoError(t, r.Insert(t.Context(), []store.NewJob{alive})[0].Err)
@@ -290,7 +291,7 @@ func TestRouterRevive_IsUnavailableForAJobThatMayBeOnAnUnavailableShard(t *testi
 }
 
 func TestRouterLanes_AreReadAndListedOverAllShards(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, a *unavailable) {
+	onShards(t, func(t *testing.T, r *router.Router, a *unavailable) {
 		var queues []job.Queue
 		for i := range 2*store.MaxBatch + 7 {
 			queues = append(queues, job.Queue{Namespace: "default", Topic: "orders", Lane: fmt.Sprintf("lane-%04d", i)})
@@ -344,7 +345,7 @@ func TestShardOfTopic_NeverChanges(t *testing.T) {
 }
 
 func TestRouterTopicStats_AddsUpOpenBreakers(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, _ *unavailable) {
+	onShards(t, func(t *testing.T, r *router.Router, _ *unavailable) {
 		for i := range 12 {
 			e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i))
 			e.Delay = 0

@@ -1,4 +1,4 @@
-package store
+package router
 
 import (
 	"context"
@@ -7,31 +7,32 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
 )
 
 // Revive is Jobs.Revive for any number of jobs on any shards: a result for each, in order. When a shard fails, its jobs
 // get the error.
-func (r *Router) Revive(ctx context.Context, items []Revival) []ReviveResult {
+func (r *Router) Revive(ctx context.Context, items []store.Revival) []store.ReviveResult {
 	refs := make([]job.Ref, len(items))
 	for i, item := range items {
 		refs[i] = item.Ref
 	}
-	return bulk(ctx, r, refs, func(shard Shard, indexes []int) ([]ReviveResult, error) {
-		return shard.Revive(ctx, NewToken(), pick(items, indexes))
-	}, func(err error) ReviveResult { return ReviveResult{Err: err} })
+	return bulk(ctx, r, refs, func(shard store.Shard, indexes []int) ([]store.ReviveResult, error) {
+		return shard.Revive(ctx, store.NewToken(), pick(items, indexes))
+	}, func(err error) store.ReviveResult { return store.ReviveResult{Err: err} })
 }
 
 // Purge is Jobs.Purge for any number of jobs on any shards: an error for each, in order.
 func (r *Router) Purge(ctx context.Context, refs []job.Ref) []error {
-	return bulk(ctx, r, refs, func(shard Shard, indexes []int) ([]error, error) {
-		return shard.Purge(ctx, NewToken(), pick(refs, indexes))
+	return bulk(ctx, r, refs, func(shard store.Shard, indexes []int) ([]error, error) {
+		return shard.Purge(ctx, store.NewToken(), pick(refs, indexes))
 	}, func(err error) error { return err })
 }
 
 // bulk calls do for the jobs of each shard, up to MaxBatch at a time, and returns a result for each job. Jobs that no
 // shard knows, and those of a call that fails, get the result of fail.
 func bulk[T any](
-	ctx context.Context, r *Router, refs []job.Ref, do func(Shard, []int) ([]T, error), fail func(error) T,
+	ctx context.Context, r *Router, refs []job.Ref, do func(store.Shard, []int) ([]T, error), fail func(error) T,
 ) []T {
 	results := make([]T, len(refs))
 	at, err := r.Find(ctx, refs)
@@ -41,7 +42,7 @@ func bulk[T any](
 		case at[i] < 0 && err != nil:
 			results[i] = fail(err) // the job may be on the shard that failed
 		case at[i] < 0:
-			results[i] = fail(ErrNotFound)
+			results[i] = fail(store.ErrNotFound)
 		default:
 			byShard[at[i]] = append(byShard[at[i]], i)
 		}
@@ -52,7 +53,7 @@ func bulk[T any](
 			continue
 		}
 		shards.Go(func() {
-			for part := range slices.Chunk(indexes, MaxBatch) {
+			for part := range slices.Chunk(indexes, store.MaxBatch) {
 				done, err := do(r.shards[n], part)
 				for k, i := range part {
 					if err != nil {
@@ -78,26 +79,26 @@ func pick[T any](items []T, indexes []int) []T {
 }
 
 // PutTopic writes a topic's policy.
-func (r *Router) PutTopic(ctx context.Context, topic Topic) (Topic, error) {
-	return PutTopic(ctx, r.settings, topic)
+func (r *Router) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
+	return store.PutTopic(ctx, r.settings, topic)
 }
 
 // PutLane writes a lane's settings on the lane's shard.
-func (r *Router) PutLane(ctx context.Context, lane Lane) (Lane, error) {
-	return PutLane(ctx, r.shards[r.ShardOf(lane.Queue)], NewToken(), lane)
+func (r *Router) PutLane(ctx context.Context, lane store.Lane) (store.Lane, error) {
+	return store.PutLane(ctx, r.shards[r.ShardOf(lane.Queue)], store.NewToken(), lane)
 }
 
 // GetLanes reads the settings of any number of lanes on any shards: one Lane for each, in order.
-func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]Lane, error) {
+func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	byShard := make([][]int, len(r.shards))
 	for i, q := range queues {
 		n := r.ShardOf(q)
 		byShard[n] = append(byShard[n], i)
 	}
-	lanes := make([]Lane, len(queues))
-	err := r.forEachShard(func(n int, shard Shard) error {
-		for part := range slices.Chunk(byShard[n], MaxBatch) {
-			found, err := GetLanes(ctx, shard, pick(queues, part))
+	lanes := make([]store.Lane, len(queues))
+	err := r.forEachShard(func(n int, shard store.Shard) error {
+		for part := range slices.Chunk(byShard[n], store.MaxBatch) {
+			found, err := store.GetLanes(ctx, shard, pick(queues, part))
 			if err != nil {
 				return fmt.Errorf("read lanes' settings: %w", err)
 			}

@@ -1,4 +1,4 @@
-package store
+package router
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
 )
 
 // knownResult is whether a shard knows an id.
@@ -18,7 +19,7 @@ type knownResult struct {
 // KnownOnAny reports for each id whether any shard knows it, as Jobs.Known does for one shard.
 func (r *Router) KnownOnAny(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	known := make([]bool, 0, len(refs))
-	for part := range slices.Chunk(refs, MaxBatch) {
+	for part := range slices.Chunk(refs, store.MaxBatch) {
 		found, err := r.findKnown(ctx, part, -1)
 		if err != nil {
 			return nil, err
@@ -38,7 +39,7 @@ func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map
 		return nil, nil
 	}
 	results := make([][]knownResult, len(r.shards))
-	err := r.forEachShard(func(n int, _ Shard) (err error) {
+	err := r.forEachShard(func(n int, _ store.Shard) (err error) {
 		if n != except {
 			results[n], err = r.known[n].Do(ctx, refs)
 		}
@@ -62,7 +63,7 @@ func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map
 }
 
 // knownBatch makes one combined Known.
-func knownBatch(shard Shard, refs []job.Ref) []knownResult {
+func knownBatch(shard store.Shard, refs []job.Ref) []knownResult {
 	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
 	defer cancel()
 	results := make([]knownResult, len(refs))
@@ -88,9 +89,9 @@ func (r *Router) Find(ctx context.Context, refs []job.Ref) ([]int, error) {
 		at[i] = -1
 	}
 	var mu sync.Mutex
-	err := r.forEachShard(func(n int, shard Shard) error {
+	err := r.forEachShard(func(n int, shard store.Shard) error {
 		start := 0
-		for part := range slices.Chunk(refs, MaxBatch) {
+		for part := range slices.Chunk(refs, store.MaxBatch) {
 			known, err := shard.Known(ctx, part)
 			if err != nil {
 				return fmt.Errorf("look for jobs: %w", err)

@@ -1,4 +1,8 @@
-package store
+// Package router calls the shards of a store: it selects the shard of a queue or of a job, combines concurrent insertions
+// into few calls, spreads calls for many jobs over the shards, and adds up counts.
+//
+// A Router and a Batcher are safe for concurrent use.
+package router
 
 import (
 	"context"
@@ -8,25 +12,25 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
 )
 
-// Router offers the methods of a shard for all shards of a store: it selects the shard of a queue or of a job, combines
-// concurrent insertions into few calls, and adds up counts.
+// Router offers the methods of a shard for all shards of a store.
 type Router struct {
-	settings Settings
-	shards   []Shard
-	inserts  []*Batcher[NewJob, RoutedResult]
+	settings store.Settings
+	shards   []store.Shard
+	inserts  []*Batcher[store.NewJob, store.RoutedResult]
 	known    []*Batcher[job.Ref, knownResult]
 }
 
-// NewRouter returns a Router over the shards of s.
-func NewRouter(s Store) *Router {
+// New returns a Router over the shards of s.
+func New(s store.Store) *Router {
 	r := &Router{settings: s, shards: s.Shards()}
 	for _, shard := range r.shards {
-		r.inserts = append(r.inserts, NewBatcher(MaxBatch, insertBytes, estimateSize, func(jobs []NewJob) []RoutedResult {
+		r.inserts = append(r.inserts, NewBatcher(store.MaxBatch, insertBytes, estimateSize, func(jobs []store.NewJob) []store.RoutedResult {
 			return insertBatch(shard, jobs)
 		}))
-		r.known = append(r.known, NewBatcher(MaxBatch, 0, nil, func(refs []job.Ref) []knownResult {
+		r.known = append(r.known, NewBatcher(store.MaxBatch, 0, nil, func(refs []job.Ref) []knownResult {
 			return knownBatch(shard, refs)
 		}))
 	}
@@ -34,18 +38,15 @@ func NewRouter(s Store) *Router {
 }
 
 // Shards returns the store's shards.
-func (r *Router) Shards() []Shard { return r.shards }
+func (r *Router) Shards() []store.Shard { return r.shards }
 
 // ShardOf returns the number of the shard that stores the jobs of a queue. It depends on the queue's name alone.
-func (r *Router) ShardOf(q job.Queue) int { return jump(q.String(), len(r.shards)) }
+func (r *Router) ShardOf(q job.Queue) int { return store.ShardOf(len(r.shards), q) }
 
 // ShardOfTopic returns the number of the shard that keeps the permits and the alarm of a topic.
 func (r *Router) ShardOfTopic(namespace, topic string) int {
-	return ShardOfTopic(len(r.shards), namespace, topic)
+	return store.ShardOfTopic(len(r.shards), namespace, topic)
 }
-
-// ShardOfTopic is Router.ShardOfTopic for a number of shards.
-func ShardOfTopic(shards int, namespace, topic string) int { return jump(namespace+"/"+topic, shards) }
 
 // Get is Jobs.Get on the job's shard.
 func (r *Router) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
@@ -59,23 +60,23 @@ func (r *Router) Cancel(ctx context.Context, ref job.Ref) (job.Job, error) {
 	if err != nil {
 		return job.Job{}, err
 	}
-	return shard.Cancel(ctx, NewToken(), ref)
+	return shard.Cancel(ctx, store.NewToken(), ref)
 }
 
 // Replace is Jobs.Replace on the job's shard. A Spec names the job's queue and so its shard.
-func (r *Router) Replace(ctx context.Context, ref job.Ref, replacement Replacement) (job.Job, error) {
+func (r *Router) Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error) {
 	if spec := replacement.Spec; spec != nil {
-		return r.shards[r.ShardOf(spec.Queue)].Replace(ctx, NewToken(), ref, replacement)
+		return r.shards[r.ShardOf(spec.Queue)].Replace(ctx, store.NewToken(), ref, replacement)
 	}
 	shard, err := r.shardOfJob(ctx, ref)
 	if err != nil {
 		return job.Job{}, err
 	}
-	return shard.Replace(ctx, NewToken(), ref, replacement)
+	return shard.Replace(ctx, store.NewToken(), ref, replacement)
 }
 
 // shardOfJob returns the shard that stores a job. ErrNotFound.
-func (r *Router) shardOfJob(ctx context.Context, ref job.Ref) (Shard, error) {
+func (r *Router) shardOfJob(ctx context.Context, ref job.Ref) (store.Shard, error) {
 	if len(r.shards) == 1 {
 		return r.shards[0], nil
 	}
@@ -90,15 +91,15 @@ func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) 
 		return 0, found, err
 	}
 	if n, named := job.ShardOf(ref.ID); named && n < len(r.shards) {
-		if found, err := r.shards[n].Get(ctx, ref); !errors.Is(err, ErrNotFound) {
+		if found, err := r.shards[n].Get(ctx, ref); !errors.Is(err, store.ErrNotFound) {
 			return n, found, err
 		}
 	}
 	var mu sync.Mutex
 	at, hit := len(r.shards), job.Job{}
-	err := r.forEachShard(func(n int, shard Shard) error {
+	err := r.forEachShard(func(n int, shard store.Shard) error {
 		found, err := shard.Get(ctx, ref)
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
@@ -117,11 +118,11 @@ func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) 
 	case err != nil:
 		return 0, job.Job{}, err
 	}
-	return 0, job.Job{}, ErrNotFound
+	return 0, job.Job{}, store.ErrNotFound
 }
 
 // forEachShard calls do for all shards concurrently and joins the errors.
-func (r *Router) forEachShard(do func(n int, shard Shard) error) error {
+func (r *Router) forEachShard(do func(n int, shard store.Shard) error) error {
 	errs := make([]error, len(r.shards))
 	var wg sync.WaitGroup
 	for n, shard := range r.shards {
@@ -131,17 +132,14 @@ func (r *Router) forEachShard(do func(n int, shard Shard) error) error {
 	return errors.Join(errs...)
 }
 
-// ErrCursor: the cursor was not returned by List.
-var ErrCursor = errors.New("the cursor is not one that a list gave")
-
 // List reads one page over all shards, one shard after the other.
-func (r *Router) List(ctx context.Context, filter Filter) (Page, error) {
+func (r *Router) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	n := 0
 	if filter.Cursor != "" {
 		number, inner, ok := strings.Cut(filter.Cursor, ".")
 		at, err := strconv.Atoi(number)
 		if !ok || err != nil || at < 0 || at >= len(r.shards) {
-			return Page{}, ErrCursor
+			return store.Page{}, store.ErrCursor
 		}
 		n, filter.Cursor = at, inner
 	}
@@ -155,7 +153,7 @@ func (r *Router) List(ctx context.Context, filter Filter) (Page, error) {
 		page, err = r.shards[n].List(ctx, filter)
 	}
 	if err != nil {
-		return Page{}, err
+		return store.Page{}, err
 	}
 	switch {
 	case page.Cursor != "":

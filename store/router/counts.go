@@ -1,0 +1,84 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ringback/ringback/store"
+)
+
+// TopicStats adds up the shards' counts, in order of name.
+func (r *Router) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
+	all, err := r.sumTopics(func(shard store.Shard) ([]store.TopicStats, error) { return shard.TopicStats(ctx, filter) })
+	if len(filter.Topics) == 0 {
+		// Each shard returned its first topics, so that the sums of the first of all are complete.
+		all = all[:min(len(all), filter.Limit)]
+	}
+	return all, err
+}
+
+// Totals adds up the shards' totals.
+func (r *Router) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	sums, err := r.sumTopics(func(shard store.Shard) ([]store.TopicStats, error) {
+		total, err := shard.Totals(ctx, namespace)
+		return []store.TopicStats{total}, err
+	})
+	if err != nil {
+		return store.TopicStats{}, err
+	}
+	return sums[0], nil
+}
+
+// sumTopics adds up the rows of all shards by topic, in order of namespace and name.
+func (r *Router) sumTopics(read func(store.Shard) ([]store.TopicStats, error)) ([]store.TopicStats, error) {
+	rows, err := readShards(r, read)
+	if err != nil || len(r.shards) == 1 {
+		return rows, err
+	}
+	type name struct{ namespace, topic string }
+	sums := make(map[name]store.TopicStats)
+	for _, t := range rows {
+		key := name{t.Namespace, t.Topic}
+		sums[key] = sums[key].Add(t)
+	}
+	all := make([]store.TopicStats, 0, len(sums))
+	for _, t := range sums {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b store.TopicStats) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Topic, b.Topic))
+	})
+	return all, nil
+}
+
+// LaneStats merges the shards' lanes in order of name. Each lane is on one shard.
+func (r *Router) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+	all, err := readShards(r, func(shard store.Shard) ([]store.LaneStats, error) {
+		return shard.LaneStats(ctx, namespace, topic, after, limit)
+	})
+	slices.SortFunc(all, func(a, b store.LaneStats) int { return cmp.Compare(a.Lane, b.Lane) })
+	return all[:min(limit, len(all))], err
+}
+
+// ListLanes merges the shards' lanes with settings in order of name.
+func (r *Router) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
+	all, err := readShards(r, func(shard store.Shard) ([]store.Lane, error) {
+		return store.ListLanes(ctx, shard, namespace, topic, after, limit)
+	})
+	slices.SortFunc(all, func(a, b store.Lane) int { return cmp.Compare(a.Queue.Lane, b.Queue.Lane) })
+	return all[:min(limit, len(all))], err
+}
+
+// readShards reads rows from all shards concurrently, and returns them in order of the shards.
+func readShards[T any](r *Router, read func(store.Shard) ([]T, error)) ([]T, error) {
+	parts := make([][]T, len(r.shards))
+	err := r.forEachShard(func(n int, shard store.Shard) (err error) {
+		parts[n], err = read(shard)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(parts...), nil
+}
