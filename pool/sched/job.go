@@ -19,7 +19,7 @@ type Job struct {
 	Settings  *LaneSettings // its lane's own, at the claim; nil: none
 	StartBy   time.Time     // the attempt may not begin later, because of a rate; zero: at any time
 	GrantRate policy.Rate   // its topic's rate at the claim
-	Cancelled bool          // its lane was held back or paused while it waited for a worker
+	Cancelled bool          // its lane is in cooldown or paused since it was claimed
 
 	grant          *grant    // of its topic's starts; nil: that has no rate
 	queuedAt       time.Time // when it began to wait for a worker

@@ -86,10 +86,12 @@ func (s *Scheduler) startNext(t *Topic, terms policy.Topic, now time.Time) *Job 
 	for t.ready.len() > 0 {
 		l := t.ready.pop()
 		l.ready = false
-		if l.prefetched.len() == 0 || l.running >= min(l.slots, l.limits(terms).Concurrency) {
+		limits := l.limits(terms)
+		if l.prefetched.len() == 0 || l.running >= min(l.slots, limits.Concurrency) {
 			continue
 		}
 		j := l.prefetched.pop()
+		j.Cancelled = limits.Paused || now.Before(l.cooldownUntil)
 		if l.prefetched.len() == 0 {
 			delete(l.shard.withPrefetch, l)
 		}
@@ -104,13 +106,9 @@ func (s *Scheduler) startNext(t *Topic, terms policy.Topic, now time.Time) *Job 
 // Next returns the job that a worker of a topic goes on with. The worker leaves the topic when it is nil: there is no job, or
 // the topic has more workers than it may.
 func (s *Scheduler) Next(t *Topic, now time.Time) *Job {
-	if !s.stopping {
-		if terms := s.opts.Policy(t.name); t.busy <= terms.Workers {
-			if j := s.startNext(t, terms, now); j != nil {
-				// Its lane may have been held back or paused while it waited.
-				j.Cancelled = now.Before(j.Lane.cooldownUntil) || j.Lane.limits(terms).Paused
-				return j
-			}
+	if terms := s.opts.Policy(t.name); !s.stopping && t.busy <= terms.Workers {
+		if j := s.startNext(t, terms, now); j != nil {
+			return j
 		}
 	}
 	t.busy--

@@ -223,3 +223,30 @@ func TestPrefetch_KeepsToALimitThatWasLoweredSinceTheClaim(t *testing.T) {
 	f.endAtLimit(jobs[1])
 	require.NotNil(t, f.s.Next(topic, f.now))
 }
+
+func TestPrefetch_ClaimBeginsNoJobOfALaneInCooldown(t *testing.T) {
+	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 4, LaneConcurrency: 4})
+	f.sh.MarkRunnable([]job.Queue{queue("a", "x")})
+	_, jobs := f.claim(map[string]int{"a": 1})
+	require.Len(t, jobs, initialSlots)
+	outcome := Outcome{Result: &policy.Result{Status: 200}, Concurrency: 4, Breaker: policy.Builtin().Breaker}
+	f.s.End(jobs[0], outcome, f.now)
+	require.Nil(t, f.s.Next(jobs[0].Lane.Topic(), f.now))
+	f.sh.Settle([]Settling{{Lane: jobs[0].Lane, Attempted: true}}, f.now)
+	f.sh.MarkRunnable([]job.Queue{queue("a", "y")})
+	request, _ := f.sh.Pick(f.now)
+	require.Len(t, request.Queues, 2)
+	outcome.Cooldown = time.Minute
+	f.s.End(jobs[1], outcome, f.now) // during the call
+	require.Nil(t, f.s.Next(jobs[1].Lane.Topic(), f.now))
+	claim := Claim{Request: request, FirstCall: f.now}
+	for _, q := range request.Queues {
+		claim.Statuses = append(claim.Statuses, store.QueueStatus{Queue: q.Queue})
+		claim.Jobs = append(claim.Jobs, &Job{Lane: f.s.Lane(q.Queue), Body: 1})
+	}
+	start, _ := f.sh.Claimed(claim, f.now)
+	require.Len(t, start, 2)
+	for _, j := range start {
+		require.Equal(t, j.Lane == jobs[1].Lane, j.Cancelled, "what the claim brought of a lane in cooldown is put back")
+	}
+}
