@@ -123,18 +123,6 @@ func isReceiverStatus(status int) bool {
 	return status == 408 || status == 425 || status == 429 || status >= 500 && status <= 599
 }
 
-// CheckBefore checks a job before an attempt. ok reports whether it may be attempted; otherwise v is its end.
-func CheckBefore(terms Terms, progress Progress) (v Verdict, ok bool) {
-	reason := progress.deadReason(terms, 0)
-	if reason == "" && progress.FailedAttempts > *terms.Retries {
-		reason = ReasonExhausted
-	}
-	if reason != "" {
-		return Verdict{Kind: Dead, Reason: reason}, false
-	}
-	return Verdict{}, true
-}
-
 // addJitter returns wait × (1 + jitter × random), rounded up to whole milliseconds.
 func addJitter(wait time.Duration, jitter, random float64) time.Duration {
 	longer := wait + time.Duration(float64(wait)*jitter*random)

@@ -120,35 +120,6 @@ func TestJudge_PutsACooldownOnTheLane(t *testing.T) {
 	}
 }
 
-func TestCheckBefore(t *testing.T) {
-	day := terms(func(t *policy.Terms) { t.MaxAge = 24 * time.Hour })
-	for _, c := range []struct {
-		name    string
-		tries   int
-		age     time.Duration
-		expired bool
-		reason  policy.Reason // empty: go on
-	}{
-		{"a new job goes on", 0, 0, false, ""},
-		{"the last retry goes on", 3, 0, false, ""},
-		{"no retry is left, for attempts were lost", 4, 0, false, policy.ReasonExhausted},
-		{"as old as it may be", 0, 24 * time.Hour, false, ""},
-		{"older than it may be", 0, 24*time.Hour + time.Millisecond, false, policy.ReasonMaxAge},
-		{"expired", 0, 0, true, policy.ReasonExpired},
-		{"its own expiry is named first", 4, 48 * time.Hour, true, policy.ReasonExpired},
-		{"then the age", 4, 48 * time.Hour, false, policy.ReasonMaxAge},
-	} {
-		progress := policy.Progress{FailedAttempts: c.tries, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond}
-		got, ok := policy.CheckBefore(day, progress)
-		require.Equal(t, c.reason == "", ok, c.name)
-		if !ok {
-			require.Equal(t, policy.Verdict{Kind: policy.Dead, Reason: c.reason}, got, c.name)
-		} else {
-			require.Zero(t, got, c.name)
-		}
-	}
-}
-
 // No retry is scheduled after the expiry.
 func TestJudge_SchedulesNoRetryAfterTheExpiry(t *testing.T) {
 	hour := terms(func(t *policy.Terms) { t.MaxAge = time.Hour; t.Jitter = 0 }) // with a rung of a minute

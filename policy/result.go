@@ -116,8 +116,9 @@ type Verdict struct {
 	Kind   Kind
 	Wait   time.Duration
 	Reason Reason
-	// LaneWait is the cooldown of the whole lane that the receiver asked for; zero: none.
+	// LaneWait is the cooldown of the whole lane, which the receiver asked for or the lane needs; zero: none.
 	LaneWait time.Duration
-	// Note describes why a response with a success status is not a success.
+	// Note explains the verdict where the result does not: why a response with a success status is not a success, or why no
+	// request was made.
 	Note string
 }

@@ -31,13 +31,6 @@ func attemptOf(j *sched.Job) *attempt {
 	return a
 }
 
-const (
-	// stalePolicyWait is the delay of a job whose verdict needs a policy that could not be read.
-	stalePolicyWait = time.Second
-	// unsignableCooldown is the cooldown of a lane whose attempts cannot be signed.
-	unsignableCooldown = 10 * time.Second
-)
-
 // workerIdleTimeout is the time after which an idle worker exits.
 const workerIdleTimeout = 5 * time.Second
 
@@ -81,79 +74,62 @@ func (p *Pool) next(t *sched.Topic) *attempt {
 	return attemptOf(j)
 }
 
-// run makes the attempt, unless policy, a rate or the lease forbid it, and queues its settlement.
+// run makes the attempt, unless policy forbids it, and queues its settlement.
 func (a *attempt) run(ctx context.Context) {
-	h, p := a.job, a.shard.p
-	topic := p.topicPolicy(a.sched.Lane.Topic().Name())
-	terms := topic.Terms(h.Terms)
-	verdict, ok := policy.CheckBefore(terms, a.progress())
+	topic := a.shard.p.topicPolicy(a.sched.Lane.Topic().Name())
+	terms := topic.Terms(a.job.Terms)
 	request := a.request(topic, terms)
-	credentials, unsigned := a.credentials()
-	switch {
-	case errors.Is(unsigned, store.ErrUnreadable):
-		a.hold(ctx)
-		return
-	case a.sched.Cancelled:
-		a.releaseUnrecorded(ctx, 0, 0)
-		return
-	case a.policyStale && (!ok || request.URL == ""):
-		a.release(ctx, stalePolicyWait)
-		return
-	case !ok:
-		a.end(ctx, outcome{terms: terms, url: request.URL, verdict: verdict})
-		return
-	case request.URL == "":
-		a.end(ctx, outcome{terms: terms, verdict: policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}, record: job.Attempt{
-			N: h.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: policy.Dead.String(),
-			Reason: policy.ReasonInvalid, ErrorClass: policy.ClassInvalid, Error: "neither the job, its lane nor its topic has a URL",
-		}})
-		return
-	case time.Now().Add(terms.Timeout + p.opts.Margin/2).After(a.leaseEnds):
-		// The timeout grew since the claim, or the claim took long: the lease would not outlast the attempt.
-		a.release(ctx, stalePolicyWait)
-		return
-	}
-	strays, err := a.openHeaders(&request)
-	switch {
-	case strays != "" && a.policyStale:
-		a.release(ctx, stalePolicyWait)
-		return
-	case strays != "":
-		a.end(ctx, outcome{terms: terms, url: request.URL, verdict: policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}, record: job.Attempt{
-			N: h.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: policy.Dead.String(),
-			Reason: policy.ReasonInvalid, ErrorClass: policy.ClassInvalid,
-			Error: "the header " + strays + " carries a secret that was given for another host than its topic's or lane's URL leads to now",
-		}})
-		return
-	case err != nil || unsigned != nil: // already logged
-		a.hold(ctx)
-		return
-	}
-	request.Credentials = credentials
-	switch {
-	case topic.Rate.Limited() && topic.Rate != a.sched.GrantRate: // the rate changed since the claim
-		a.releaseUnrecorded(ctx, 0, 0)
-		return
-	case !h.Rated && a.limits(topic).Rate.Limited(): // it was not counted as a start, since it had expired by an older policy
-		a.releaseUnrecorded(ctx, stalePolicyWait, 0)
-		return
-	case !a.sched.StartBy.IsZero() && time.Now().After(a.sched.StartBy):
-		p.mu.Lock()
-		p.sched.LateStart(time.Now())
-		p.mu.Unlock()
-		a.releaseUnrecorded(ctx, 0, 0)
+	if verdict := policy.CheckBefore(terms, a.progress(), a.preflight(&request, topic)); verdict.Kind != 0 {
+		a.end(ctx, outcome{terms: terms, url: request.URL, verdict: verdict, record: a.unsentRecord(verdict)})
 		return
 	}
 	a.deliver(ctx, request, topic, terms)
 }
 
-// hold releases the job for a while, and its lane: settings or secrets that the attempt needs cannot be read.
-func (a *attempt) hold(ctx context.Context) {
-	cooldown := unsignableCooldown
-	if a.job.Kind != "" {
-		cooldown = 0 // callbacks of other topics share its lane
+// preflight opens what the request needs and returns what forbids it.
+func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight {
+	p := a.shard.p
+	credentials, unsigned := a.credentials()
+	stray, unopened := a.openHeaders(r) // logs the error
+	r.Credentials = credentials
+	now := time.Now()
+	late := !a.sched.StartBy.IsZero() && now.After(a.sched.StartBy)
+	if late {
+		p.mu.Lock()
+		p.sched.LateStart(now)
+		p.mu.Unlock()
 	}
-	a.releaseUnrecorded(ctx, unsignableCooldown, cooldown)
+	return policy.Preflight{
+		SettingsUnreadable: errors.Is(unsigned, store.ErrUnreadable),
+		LaneStopped:        a.sched.Cancelled,
+		PolicyStale:        a.policyStale,
+		NoURL:              r.URL == "",
+		// The timeout grew since the claim, or the claim took long.
+		LeaseTooShort:     now.Add(r.Timeout + p.opts.Margin/2).After(a.leaseEnds),
+		StrayHeader:       stray,
+		SecretsUnreadable: unsigned != nil || unopened != nil,
+		RateChanged:       topic.Rate.Limited() && topic.Rate != a.sched.GrantRate,
+		Late:              late,
+		// It had expired by an older policy.
+		Uncounted:  !a.job.Rated && a.limits(topic).Rate.Limited(),
+		SharedLane: a.job.Kind != "", // a callback
+	}
+}
+
+// unsentRecord returns the entry in the history of a job whose attempt was not made. Only verdicts with a note have one:
+// the causes of others are shown elsewhere, or repeat often.
+func (a *attempt) unsentRecord(v policy.Verdict) job.Attempt {
+	if v.Note == "" {
+		return job.Attempt{}
+	}
+	r := job.Attempt{
+		N: a.job.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: v.Kind.String(),
+		Reason: v.Reason, Error: v.Note,
+	}
+	if v.Reason == policy.ReasonInvalid {
+		r.ErrorClass = policy.ClassInvalid
+	}
+	return r
 }
 
 // deliver makes the request and decides what follows.
@@ -179,7 +155,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	}
 	a.end(ctx, outcome{
 		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
-		cooldown: verdict.LaneWait, concurrency: a.limits(topic).Concurrency,
+		concurrency: a.limits(topic).Concurrency,
 	})
 }
 
@@ -188,7 +164,7 @@ func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict
 	progress := a.progress()
 	progress.FailedAttempts++
 	if a.policyStale {
-		terms.Retries, terms.MaxAge = new(math.MaxInt), math.MaxInt64
+		terms = terms.Unlimited()
 	}
 	return policy.Judge(terms, result, progress, a.shard.p.opts.Random())
 }
@@ -292,17 +268,9 @@ func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
 	return strays, nil
 }
 
-// release returns the job without counting an attempt, due after wait.
-func (a *attempt) release(ctx context.Context, wait time.Duration) {
-	verdict := policy.Verdict{Kind: policy.Released, Wait: wait}
-	a.end(ctx, outcome{verdict: verdict, record: job.Attempt{
-		N: a.job.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: verdict.Kind.String(),
-	}})
-}
-
-// releaseUnrecorded is release without an entry in the job's history, for causes that repeat often.
-func (a *attempt) releaseUnrecorded(ctx context.Context, wait time.Duration, cooldown time.Duration) {
-	a.end(ctx, outcome{verdict: policy.Verdict{Kind: policy.Released, Wait: wait}, cooldown: cooldown})
+// release returns the job at once, without counting an attempt.
+func (a *attempt) release(ctx context.Context) {
+	a.end(ctx, outcome{verdict: policy.Verdict{Kind: policy.Released}})
 }
 
 // outcome is the result of an attempt and its verdict.
@@ -314,8 +282,7 @@ type outcome struct {
 	result      *policy.Result // nil: no request was made
 	late        time.Duration
 	breaker     policy.Breaker
-	cooldown    time.Duration // of the lane
-	concurrency int           // the lane's concurrency
+	concurrency int // the lane's concurrency
 }
 
 // end queues the settlement and updates the lane's state.
@@ -332,7 +299,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	}
 	out := sched.Outcome{
 		Result: o.result, Shortage: o.result != nil && o.result.Class == policy.ClassLocalResources, Probe: h.Probe,
-		Breaker: o.breaker, Concurrency: o.concurrency, Cooldown: o.cooldown,
+		Breaker: o.breaker, Concurrency: o.concurrency, Cooldown: o.verdict.LaneWait,
 	}
 	if out.Shortage {
 		p.recordShortage(*o.result)

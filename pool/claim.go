@@ -41,11 +41,11 @@ func (s *shardLoop) startClaimed(ctx, work context.Context, request store.ClaimR
 	p.mu.Unlock()
 	s.wake()
 	if rejected != nil {
-		attemptOf(rejected).releaseUnrecorded(work, 0, 0)
+		attemptOf(rejected).release(work)
 	}
 	for _, j := range start {
 		if a := attemptOf(j); stopping {
-			a.release(work, 0)
+			a.release(work)
 		} else {
 			p.assign(work, a)
 		}

@@ -76,9 +76,8 @@ func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL str
 	topic := p.topicPolicy(sched.TopicName{Namespace: h.Namespace, Name: h.Topic})
 	terms := topic.Terms(h.Terms)
 	item := store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease}
-	var goesOn bool
-	if item.Verdict, goesOn = policy.CheckBefore(terms, progressOf(h, began)); goesOn {
-		item.Verdict = policy.Verdict{Kind: policy.Released, Wait: max(0, h.DueAt.Sub(h.Now()))}
+	item.Verdict = policy.CheckExpired(terms, progressOf(h, began), h.DueAt.Sub(h.Now()))
+	if item.Verdict.Kind == policy.Released {
 		return item
 	}
 	item.Outbox = p.opts.Callbacks(End{

@@ -142,6 +142,6 @@ func (s *shardLoop) dropAllPrefetch(ctx context.Context) {
 
 func releaseAll(ctx context.Context, jobs []*sched.Job) {
 	for _, j := range jobs {
-		attemptOf(j).releaseUnrecorded(ctx, 0, 0)
+		attemptOf(j).release(ctx)
 	}
 }
