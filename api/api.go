@@ -40,8 +40,10 @@ type Topics interface {
 	Topic(ctx context.Context, namespace, name string) (store.Topic, error)
 	// ChangeTopic calls change with the stored policy, empty for a new topic, and stores the result. It may call change
 	// more than once; an error of change ends it. A client certificate's key is plain PEM if change sets it. Errors are
-	// *job.InvalidError and store.ErrContended.
+	// *job.InvalidError, store.ErrContended and store.ErrUnreadable.
 	ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error)
+	// ReplaceTopic is ChangeTopic for a change that sets all fields, and does not fail with store.ErrUnreadable.
+	ReplaceTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error)
 	Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error)
 	// Effective returns a policy with every default filled in.
 	Effective(policy.Topic) policy.Topic
@@ -55,6 +57,8 @@ type Lanes interface {
 	ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error)
 	// ChangeLane works like ChangeTopic. Settings that are all unset are removed.
 	ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
+	// ReplaceLane is ChangeLane for a change that sets or removes all settings, and does not fail with store.ErrUnreadable.
+	ReplaceLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
 }
 
 // Secrets stores the secrets that sign attempts.

@@ -35,6 +35,22 @@ func (f *fake) ChangeTopic(ctx context.Context, namespace, name string, change f
 	return t, nil
 }
 
+// ReplaceTopic is ChangeTopic but for settings that are not readable.
+func (f *fake) ReplaceTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
+	if errors.Is(f.bad, store.ErrUnreadable) {
+		f.bad = nil
+	}
+	return f.ChangeTopic(ctx, namespace, name, change)
+}
+
+// ReplaceLane is ChangeLane but for settings that are not readable.
+func (f *fake) ReplaceLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
+	if errors.Is(f.bad, store.ErrUnreadable) {
+		f.bad = nil
+	}
+	return f.ChangeLane(ctx, q, change)
+}
+
 func (f *fake) Lane(_ context.Context, q job.Queue) (store.Lane, error) {
 	l := f.own[q.Topic+"/"+q.Lane]
 	l.Queue = q

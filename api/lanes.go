@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -56,15 +57,20 @@ func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
 
 // putLane sets all settings of a lane.
 func (a *api) putLane(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeLane(w, r, request.PutLane)
+	return a.decodeLane(w, r, request.PutLane, a.service.ReplaceLane)
 }
 
 // patchLane changes some settings of a lane.
 func (a *api) patchLane(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeLane(w, r, request.PatchLane)
+	return a.decodeLane(w, r, request.PatchLane, a.service.ChangeLane)
 }
 
-func (a *api) decodeLane(w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *response.Problem)) error {
+// writeLane is Lanes.ChangeLane or Lanes.ReplaceLane.
+type writeLane func(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
+
+func (a *api) decodeLane(
+	w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *response.Problem), write writeLane,
+) error {
 	q, err := request.PathNewLane(r)
 	if err != nil {
 		return err
@@ -80,7 +86,7 @@ func (a *api) decodeLane(w http.ResponseWriter, r *http.Request, form func([]byt
 		}
 		*stored = changed
 		return nil
-	})
+	}, write)
 }
 
 // pauseLane pauses or resumes a lane.
@@ -96,13 +102,13 @@ func (a *api) pauseLane(paused bool) handler {
 		return a.changeLane(w, r, q, func(stored *policy.Lane) error {
 			stored.Paused = paused
 			return nil
-		})
+		}, a.service.ChangeLane)
 	}
 }
 
 // changeLane changes a lane's settings and answers with them.
-func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, change func(*policy.Lane) error) error {
-	l, err := a.service.ChangeLane(r.Context(), q, change)
+func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, change func(*policy.Lane) error, write writeLane) error {
+	l, err := write(r.Context(), q, change)
 	if err != nil {
 		return err
 	}
@@ -120,7 +126,7 @@ func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.service.ChangeLane(r.Context(), q, func(stored *policy.Lane) error {
+	_, err = a.service.ReplaceLane(r.Context(), q, func(stored *policy.Lane) error {
 		if stored.IsZero() {
 			return store.ErrNotFound
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -48,18 +49,18 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 
 // putTopic sets a whole policy.
 func (a *api) putTopic(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeTopic(w, r, request.PathNewTopic, request.PutTopic)
+	return a.decodeTopic(w, r, request.PathNewTopic, request.PutTopic, a.service.ReplaceTopic)
 }
 
 // patchTopic changes some fields of a policy.
 func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeTopic(w, r, a.knownTopic, request.PatchTopic)
+	return a.decodeTopic(w, r, a.knownTopic, request.PatchTopic, a.service.ChangeTopic)
 }
 
 // decodeTopic changes the policy of the topic that name returns as decode says.
 func (a *api) decodeTopic(
 	w http.ResponseWriter, r *http.Request, name func(*http.Request) (string, error),
-	decode func([]byte, policy.Topic) (policy.Topic, *response.Problem),
+	decode func([]byte, policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
 	topic, err := name(r)
 	if err != nil {
@@ -71,7 +72,7 @@ func (a *api) decodeTopic(
 	}
 	return a.changeTopic(w, r, topic, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 		return decode(text, stored)
-	})
+	}, write)
 }
 
 // pause pauses or resumes a topic.
@@ -87,7 +88,7 @@ func (a *api) pause(paused bool) handler {
 		return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 			stored.Paused = paused
 			return stored, nil
-		})
+		}, a.service.ChangeTopic)
 	}
 }
 
@@ -109,11 +110,14 @@ func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
 	return t, noTopic(err)
 }
 
+// writeTopic is Topics.ChangeTopic or Topics.ReplaceTopic.
+type writeTopic func(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error)
+
 // changeTopic changes a policy and answers with it.
 func (a *api) changeTopic(
-	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *response.Problem),
+	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
-	put, err := a.service.ChangeTopic(r.Context(), job.DefaultNamespace, name, func(stored *policy.Topic) error {
+	put, err := write(r.Context(), job.DefaultNamespace, name, func(stored *policy.Topic) error {
 		changed, p := change(*stored)
 		if p == nil && name == job.CallbackTopic {
 			p = rejectSelfNotification(changed)

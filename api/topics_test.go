@@ -113,6 +113,27 @@ func TestChangeTopic_Answers409WhenContended(t *testing.T) {
 	}
 }
 
+// Settings that are not readable are shown as a pause. A change of a part of them would lose the rest.
+func TestChangeTopic_Answers409ForUnreadableSettings(t *testing.T) {
+	f := newFake()
+	for target, want := range map[string]int{
+		"POST /v1/topics/a/pause": 409, "POST /v1/topics/a/resume": 409, `PATCH /v1/topics/a {"workers": 1}`: 409,
+		"POST /v1/topics/a/secrets": 409, "POST /v1/topics/a/lanes/b/resume": 409,
+		`PATCH /v1/topics/a/lanes/b {"lane_concurrency": 1}`: 409, "PUT /v1/topics/a {}": 200,
+		`PUT /v1/topics/a/lanes/b {"lane_concurrency": 1}`: 200, "DELETE /v1/topics/a/lanes/b": 204,
+	} {
+		f.topics["a"] = store.Topic{Name: "a", Revision: 3, Policy: policy.Topic{Paused: true}}
+		f.own["a/b"] = store.Lane{Revision: 3, Settings: policy.Lane{Paused: true}}
+		f.bad = store.ErrUnreadable
+		parts := append(strings.SplitN(target, " ", 3), "")
+		w := call(t, handlerOf(f), parts[0], parts[1], parts[2])
+		require.Equal(t, want, w.Code, target)
+		if want == http.StatusConflict {
+			problemIn(t, w)
+		}
+	}
+}
+
 func TestTopic_IsPausedAndResumed(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)

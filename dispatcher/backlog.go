@@ -103,6 +103,7 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 		// The topic of callbacks has no alarm: its callback would add to the backlog.
 		case t.Policy.OnBacklog != nil && name.name != job.CallbackTopic:
 			watched[name.namespace] = append(watched[name.namespace], t)
+		case t.Unreadable: // its alarm stays as it is
 		case a.known && a.raised, !a.known && set.loadedAt.After(a.since) && len(unsure) < backlogMaxResets:
 			unsure = append(unsure, t)
 		}

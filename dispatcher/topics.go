@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/ringback/ringback/policy"
@@ -61,12 +62,26 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 }
 
 // ChangeTopic applies change to a topic's policy, and creates the topic if necessary. Errors: that of change,
-// *job.InvalidError, store.ErrContended.
+// *job.InvalidError, store.ErrContended, and store.ErrUnreadable: the change would lose the other fields.
 func (d *Dispatcher) ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
+	return d.changeTopic(ctx, namespace, name, change, false)
+}
+
+// ReplaceTopic is ChangeTopic for a change that sets all fields. It also replaces a policy that is not readable.
+func (d *Dispatcher) ReplaceTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
+	return d.changeTopic(ctx, namespace, name, change, true)
+}
+
+func (d *Dispatcher) changeTopic(
+	ctx context.Context, namespace, name string, change func(*policy.Topic) error, replace bool,
+) (store.Topic, error) {
 	return retryOnConflict(ctx, func() (store.Topic, error) {
 		t, err := d.Topic(ctx, namespace, name)
 		if errors.Is(err, store.ErrNotFound) {
 			t, err = store.Topic{Namespace: namespace, Name: name}, nil
+		}
+		if err == nil && t.Unreadable && !replace {
+			err = fmt.Errorf("change topic %s: %w", name, store.ErrUnreadable)
 		}
 		if err != nil {
 			return store.Topic{}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
 )
@@ -143,11 +144,27 @@ func TestSettings_UnreadableOnesHoldTheirTopicOrLaneAlone(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, lane.Settings.Paused)
 
-		_, err = r.PutTopic(t.Context(), store.Topic{
-			Namespace: job.DefaultNamespace, Name: "bad", Policy: policy.Topic{URL: "https://topic.example/"},
+		resumeTopic := func(p *policy.Topic) error { p.Paused = false; return nil }
+		_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "bad", resumeTopic)
+		require.ErrorIs(t, err, store.ErrUnreadable, "the change would lose the other fields")
+		resumeLane := func(l *policy.Lane) error { l.Paused = false; l.LaneConcurrency = 3; return nil }
+		_, err = r.ChangeLane(t.Context(), queue("good", "bad"), resumeLane)
+		require.ErrorIs(t, err, store.ErrUnreadable)
+		for _, lane := range []string{"", "bad"} {
+			owner := store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "good", Lane: lane}
+			if lane == "" {
+				owner.Topic = "bad"
+			}
+			_, err = r.AddSecret(t.Context(), owner, sign.NewSecret())
+			require.ErrorIs(t, err, store.ErrUnreadable)
+		}
+
+		_, err = r.ReplaceTopic(t.Context(), job.DefaultNamespace, "bad", func(p *policy.Topic) error {
+			*p = policy.Topic{URL: "https://topic.example/"}
+			return nil
 		})
 		require.NoError(t, err)
-		_, err = r.ChangeLane(t.Context(), queue("good", "bad"), func(l *policy.Lane) error { l.Paused = false; l.LaneConcurrency = 3; return nil })
+		_, err = r.ReplaceLane(t.Context(), queue("good", "bad"), resumeLane)
 		require.NoError(t, err)
 		time.Sleep(10 * time.Minute)
 		for q, j := range made {

@@ -65,7 +65,7 @@ func (s *shardLoop) changedSettings(queues []store.QueueStatus) []*sched.LaneSet
 		lane, err := queues[i].Lane.Lane()
 		own := &sched.LaneSettings{Lane: lane, Err: err}
 		if err != nil {
-			s.p.log.Error("lane settings not readable, holding the lane: put its settings again", "topic", lane.Queue.Topic,
+			s.p.log.Error("lane settings not readable, holding the lane: put its settings again, then resume it", "topic", lane.Queue.Topic,
 				"lane", lane.Queue.Lane, "err", err)
 		}
 		if len(own.Settings.Secrets) > 0 {

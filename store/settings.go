@@ -94,6 +94,8 @@ type Topic struct {
 	// Revision and Durability are those of the document.
 	Revision   int64
 	Durability *job.Durability
+	// Unreadable is set when the document cannot be decoded. Policy is then a pause.
+	Unreadable bool
 }
 
 // Lane is the stored settings of a lane.
@@ -103,13 +105,15 @@ type Lane struct {
 	// Revision and Durability are those of the document; revision 0: no settings are stored.
 	Revision   int64
 	Durability *job.Durability
+	// Unreadable is set when the document cannot be decoded. Settings is then a pause.
+	Unreadable bool
 }
 
 // Topic decodes a topic's document. With ErrUnreadable the policy is a pause.
 func (d Document) Topic() (Topic, error) {
 	t := Topic{Namespace: d.Key.Namespace, Name: d.Key.Name, Revision: d.Revision, Durability: d.Durability}
 	if err := d.decode(&t.Policy); err != nil {
-		t.Policy = policy.Topic{Paused: true}
+		t.Policy, t.Unreadable = policy.Topic{Paused: true}, true
 		return t, fmt.Errorf("topic %s: %w", t.Name, err)
 	}
 	return t, nil
@@ -119,7 +123,7 @@ func (d Document) Topic() (Topic, error) {
 func (d Document) Lane() (Lane, error) {
 	l := Lane{Queue: d.Key.Queue(), Revision: d.Revision, Durability: d.Durability}
 	if err := d.decode(&l.Settings); err != nil {
-		l.Settings = policy.Lane{Paused: true}
+		l.Settings, l.Unreadable = policy.Lane{Paused: true}, true
 		return l, fmt.Errorf("lane %s: %w", l.Queue, err)
 	}
 	return l, nil
@@ -143,7 +147,7 @@ func PutTopic(ctx context.Context, s Settings, t Topic) (Topic, error) {
 	if err != nil {
 		return Topic{}, fmt.Errorf("put topic %s: %w", t.Name, err)
 	}
-	t.Revision, t.Durability = doc.Revision, doc.Durability
+	t.Revision, t.Durability, t.Unreadable = doc.Revision, doc.Durability, false
 	return t, nil
 }
 
@@ -159,7 +163,7 @@ func PutLane(ctx context.Context, s Settings, token Token, l Lane) (Lane, error)
 	if err != nil {
 		return Lane{}, fmt.Errorf("put lane %s: %w", l.Queue.Lane, err)
 	}
-	l.Revision, l.Durability = doc.Revision, doc.Durability
+	l.Revision, l.Durability, l.Unreadable = doc.Revision, doc.Durability, false
 	return l, nil
 }
 

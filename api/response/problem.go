@@ -63,6 +63,7 @@ func Invalid(errs ...job.FieldError) *Problem {
 //	*store.StateError            409, the state
 //	store.ErrVersion             412
 //	store.ErrContended           409
+//	store.ErrUnreadable          409
 //	store.ErrExpired             409
 //	store.ErrUnavailable         503, Retry-After
 //	context ended                503, Retry-After
@@ -89,6 +90,8 @@ func FromError(err error) *Problem {
 		return NewProblem(http.StatusPreconditionFailed, "the version is not current: read the job again")
 	case errors.Is(err, store.ErrContended):
 		return NewProblem(http.StatusConflict, store.ErrContended.Error())
+	case errors.Is(err, store.ErrUnreadable):
+		return NewProblem(http.StatusConflict, "the stored settings are not readable: replace all of them with PUT")
 	case errors.Is(err, store.ErrExpired):
 		return NewProblem(http.StatusConflict, "expired: the job's expiry is before its due time, set expires_in")
 	case errors.Is(err, store.ErrUnavailable):
