@@ -45,6 +45,7 @@ var caseGroups = []caseGroup{
 	{"Cooldown", cooldownCases},
 	{"Breaker", breakerCases},
 	{"Settings", settingsCases},
+	{"Documents", documentCases},
 	{"Rate", rateCases},
 	{"Permit", permitCases},
 	{"Outbox", relayCases},

@@ -205,5 +205,6 @@ func fullSpec(id string, q job.Queue) job.Spec {
 			},
 		},
 		Kind: "callback", Origin: "parent",
+		Unknown: []byte{60, 2, 'v', '2'}, // a field of a newer version
 	}
 }
