@@ -98,8 +98,8 @@ func TestCarry_WakesTheWaiterWhenAJobIsDue(t *testing.T) {
 		for {
 			wakeup, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush})
 			require.NoError(t, err)
-			if len(wakeup.Queues) > 0 {
-				require.Equal(t, []job.Queue{queue}, wakeup.Queues)
+			if len(wakeup) > 0 {
+				require.Equal(t, []job.Queue{queue}, wakeup)
 				break
 			}
 		}

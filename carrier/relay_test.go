@@ -201,7 +201,7 @@ func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 			began := time.Now()
 			wakeup, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
 			require.NoError(t, err)
-			require.Equal(t, []job.Queue{queue}, wakeup.Queues)
+			require.Equal(t, []job.Queue{queue}, wakeup)
 			require.LessOrEqual(t, time.Since(began), 450*time.Millisecond)
 			settleAll(t, m, claim(t, m))
 		}

@@ -40,9 +40,9 @@ func (s noWorkerShard) Lead(context.Context) (store.Leadership, error) {
 	return nil, store.ErrNotLeader
 }
 
-func (s noWorkerShard) Wait(context.Context, store.WaitOptions) (store.Wakeup, error) {
+func (s noWorkerShard) Wait(context.Context, store.WaitOptions) ([]job.Queue, error) {
 	s.t.Error("it waits for wake-ups")
-	return store.Wakeup{}, store.ErrUnavailable
+	return nil, store.ErrUnavailable
 }
 
 func TestRegisterOnly_LeavesDeliveriesToOthers(t *testing.T) {

@@ -75,12 +75,12 @@ func (s instrumentedShard) Carry(ctx context.Context, token store.Token, round s
 }
 
 // Wait is not timed: it blocks until a wake-up.
-func (s instrumentedShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
-	wakeup, err := s.next.Wait(ctx, watch)
+func (s instrumentedShard) Wait(ctx context.Context, watch store.WaitOptions) ([]job.Queue, error) {
+	queues, err := s.next.Wait(ctx, watch)
 	if err != nil {
 		s.m.countWaitFailure(ctx, err)
 	}
-	return wakeup, err
+	return queues, err
 }
 
 // WaitAgenda is not timed, either.

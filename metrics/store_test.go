@@ -183,8 +183,8 @@ type stubShard struct {
 
 func (s stub) Ping(context.Context) error { return s.err }
 
-func (s stubShard) Wait(context.Context, store.WaitOptions) (store.Wakeup, error) {
-	return store.Wakeup{}, s.err
+func (s stubShard) Wait(context.Context, store.WaitOptions) ([]job.Queue, error) {
+	return nil, s.err
 }
 
 func (s stubShard) Insert(context.Context, store.Token, []store.NewJob) ([]store.InsertResult, error) {

@@ -35,9 +35,9 @@ type endlessShard struct {
 	*endlessStore
 }
 
-func (e endlessShard) Wait(ctx context.Context, _ store.WaitOptions) (wakeup store.Wakeup, err error) {
-	e.once.Do(func() { wakeup.Queues = e.queues })
-	if wakeup.Queues == nil {
+func (e endlessShard) Wait(ctx context.Context, _ store.WaitOptions) (wakeup []job.Queue, err error) {
+	e.once.Do(func() { wakeup = e.queues })
+	if wakeup == nil {
 		<-ctx.Done()
 	}
 	return wakeup, nil

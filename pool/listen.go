@@ -18,9 +18,9 @@ func (s *shardLoop) listen(ctx context.Context) {
 			}
 			continue
 		}
-		wakeup, err := s.store.Wait(ctx, store.WaitOptions{Group: store.GroupPush})
-		if len(wakeup.Queues) > 0 {
-			s.markRunnable(wakeup.Queues)
+		queues, err := s.store.Wait(ctx, store.WaitOptions{Group: store.GroupPush})
+		if len(queues) > 0 {
+			s.markRunnable(queues)
 		}
 		switch {
 		case ctx.Err() != nil:

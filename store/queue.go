@@ -42,10 +42,11 @@ type Queue interface {
 	// settlement that was sent is recorded even if ctx ends.
 	Settle(ctx context.Context, token Token, items []Settlement, next *ClaimRequest) ([]error, ClaimResult, error)
 
-	// Wait blocks until queues of the group are notified. It returns an empty Wakeup and no error after Timeout, and soon
-	// after ctx ends. When a process dies with a wake-up, Carry sends it again within a second. A process makes at most one
-	// Wait per shard at a time. Waits of several processes are served in the order in which they began.
-	Wait(ctx context.Context, options WaitOptions) (Wakeup, error)
+	// Wait blocks until queues of the group are notified, and returns them. A queue may be listed although it has no
+	// claimable jobs. Wait returns none and no error after Timeout, and soon after ctx ends. When a process dies with a
+	// wake-up, Carry sends it again within a second. A process makes at most one Wait per shard at a time. Waits of several
+	// processes are served in the order in which they began.
+	Wait(ctx context.Context, options WaitOptions) ([]job.Queue, error)
 
 	// Notify wakes a waiting pool for up to MaxBatch queues. Queues without claimable jobs may be ignored.
 	Notify(ctx context.Context, queues []job.Queue) error
@@ -62,9 +63,4 @@ type WaitOptions struct {
 	Group   string        // the pools to wake: GroupPush
 	Max     int           // queues to return at most; zero: MaxBatch
 	Timeout time.Duration // zero: 5 s
-}
-
-// Wakeup is the result of a Wait. A queue may be listed although it has no claimable jobs.
-type Wakeup struct {
-	Queues []job.Queue
 }

@@ -156,10 +156,10 @@ func TestResume_NotifiesEveryLaneOfManyJobs(t *testing.T) {
 	for {
 		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 		require.NoError(t, err)
-		if len(rung.Queues) == 0 {
+		if len(rung) == 0 {
 			break
 		}
-		for _, q := range rung.Queues {
+		for _, q := range rung {
 			claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 				Queues: []store.QueueClaim{{Queue: q, Max: each, Timeout: time.Minute}}, Max: each, MaxBytes: 1 << 20,
 			})

@@ -39,7 +39,7 @@ func rings(t *testing.T, s *Store, shard int, id string) {
 	})
 	comesBack(t, func() error {
 		rung, err := s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
-		if err == nil && len(rung.Queues) == 0 {
+		if err == nil && len(rung) == 0 {
 			// Carry rings again within a second, as it does in a process.
 			_, err = s.Shards()[shard].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 			if err == nil {

@@ -181,7 +181,7 @@ func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 		insert(t, s, entry("a"))
 		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
 		require.NoError(t, err)
-		require.Equal(t, []job.Queue{lane}, rung.Queues)
+		require.Equal(t, []job.Queue{lane}, rung)
 	})
 }
 
@@ -246,5 +246,5 @@ func TestResume_NotifiesEveryLane(t *testing.T) {
 	}
 	rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.NoError(t, err)
-	require.Len(t, rung.Queues, lanes)
+	require.Len(t, rung, lanes)
 }

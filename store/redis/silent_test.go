@@ -104,5 +104,5 @@ func TestWait_EndsOnASilentConnection(t *testing.T) {
 	insert(t, s, entry("a"))
 	rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
 	require.NoError(t, err)
-	require.Len(t, rung.Queues, 1)
+	require.Len(t, rung, 1)
 }

@@ -121,7 +121,7 @@ func TestStore_DeliversAJob(t *testing.T) {
 
 		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		require.NoError(t, err)
-		require.Equal(t, []job.Queue{lane}, rung.Queues)
+		require.Equal(t, []job.Queue{lane}, rung)
 
 		claimed := claimAll(t, s, 10)
 		require.Len(t, claimed.Jobs, 1)

@@ -178,7 +178,7 @@ func TestThrottle_NewLaneGetsConcurrentlyWrittenSettings(t *testing.T) {
 		putLane(t, s, policy.Lane{})
 		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		require.NoError(t, err)
-		require.Equal(t, []job.Queue{lane}, rung.Queues)
+		require.Equal(t, []job.Queue{lane}, rung)
 	})
 }
 

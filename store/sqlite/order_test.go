@@ -23,7 +23,7 @@ func scattered(n int, delay time.Duration) (entries []store.NewJob, lanes []stri
 
 func lanesHeard(t *testing.T, s *Store) (lanes []string) {
 	t.Helper()
-	for _, q := range heard(t, s).Queues {
+	for _, q := range heard(t, s) {
 		lanes = append(lanes, q.Lane)
 	}
 	return lanes

@@ -60,7 +60,7 @@ func clockedAt(t *testing.T, o Options, ms int64) (*Store, *twoClocks) {
 func rings(t *testing.T, s *Store) bool {
 	t.Helper()
 	carry(t, s)
-	return len(heard(t, s).Queues) > 0
+	return len(heard(t, s)) > 0
 }
 
 func laneStats(t *testing.T, s *Store) store.LaneStats {
@@ -120,7 +120,7 @@ func TestThrottle_ShortensNoCooldownAndAllowsOneProbe(t *testing.T) {
 	require.Empty(t, claimUp(t, s, 4), "while the probe is out")
 	heard(t, s)
 	settle(t, s, turned(claimed.Jobs[0], store.LaneChange{Breaker: store.CloseBreaker}))
-	require.NotEmpty(t, heard(t, s).Queues, "the rest may go on")
+	require.NotEmpty(t, heard(t, s), "the rest may go on")
 	jobs = claimUp(t, s, 4)
 	require.Len(t, jobs, 4)
 	require.False(t, jobs[0].Probe)

@@ -86,13 +86,13 @@ func TestWakeups_AreRepeatedWhenTheWallClockJumps(t *testing.T) {
 	watch := store.WaitOptions{Group: store.GroupPush, Timeout: time.Nanosecond}
 	rung, err := s.Wait(t.Context(), watch)
 	require.NoError(t, err)
-	require.Len(t, rung.Queues, 1)
+	require.Len(t, rung, 1)
 	c.jump(time.Minute)
 	c.pass(store.RenotifyAfter)
 	carry(t, s)
 	rung, err = s.Wait(t.Context(), watch)
 	require.NoError(t, err)
-	require.Len(t, rung.Queues, 1)
+	require.Len(t, rung, 1)
 }
 
 func TestStore_RunsInFakeTime(t *testing.T) {
@@ -122,8 +122,8 @@ func TestStore_RunsInFakeTime(t *testing.T) {
 				}
 			}
 		}()
-		var rung store.Wakeup
-		for len(rung.Queues) == 0 {
+		var rung []job.Queue
+		for len(rung) == 0 {
 			rung, err = s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
 			require.NoError(t, err)
 		}

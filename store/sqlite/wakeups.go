@@ -14,7 +14,7 @@ import (
 const defaultWait = 5 * time.Second
 
 // Wait implements store.Shard. Only store.GroupPush has wake-ups yet.
-func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
+func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) ([]job.Queue, error) {
 	wait, most := watch.Timeout, watch.Max
 	if wait <= 0 {
 		wait = defaultWait
@@ -30,7 +30,7 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup
 		queues, changed, closed = s.wakeups.Take(most)
 		return len(queues) > 0, changed, closed
 	})
-	return store.Wakeup{Queues: queues}, err
+	return queues, err
 }
 
 // WaitAgenda implements store.Shard.

@@ -106,8 +106,8 @@ func (f faultyShard) Carry(ctx context.Context, token store.Token, round store.C
 	return intercept(f.decide, "Carry", func() (store.CarryResult, error) { return f.Shard.Carry(ctx, token, round) })
 }
 
-func (f faultyShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
-	return intercept(f.decide, "Wait", func() (store.Wakeup, error) { return f.Shard.Wait(ctx, watch) })
+func (f faultyShard) Wait(ctx context.Context, watch store.WaitOptions) ([]job.Queue, error) {
+	return intercept(f.decide, "Wait", func() ([]job.Queue, error) { return f.Shard.Wait(ctx, watch) })
 }
 
 func (f faultyShard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {

@@ -64,7 +64,7 @@ func (s *modelShard) wakeWaiters() {
 const defaultWaitTimeout = 5 * time.Second
 
 // Wait blocks on channels and a timer only.
-func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
+func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) ([]job.Queue, error) {
 	m := s.model
 	if watch.Timeout <= 0 {
 		watch.Timeout = defaultWaitTimeout
@@ -86,23 +86,23 @@ func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) (store.W
 	}()
 	for {
 		if _, err := m.open(ctx); err != nil {
-			return store.Wakeup{}, err
+			return nil, err
 		}
-		var wakeup store.Wakeup
+		var wakeup []job.Queue
 		if b.waiting[0] == &watch {
-			wakeup.Queues = b.next(watch.Max)
+			wakeup = b.next(watch.Max)
 		}
 		changed := s.changed
 		m.mu.Unlock()
-		if len(wakeup.Queues) > 0 {
+		if len(wakeup) > 0 {
 			return wakeup, nil
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
-			return store.Wakeup{}, nil
+			return nil, nil
 		case <-ctx.Done():
-			return store.Wakeup{}, fmt.Errorf("wait for wake-ups: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("wait for wake-ups: %w", context.Cause(ctx))
 		}
 	}
 }

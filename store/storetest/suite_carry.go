@@ -76,7 +76,7 @@ var carryCases = []testCase{
 		require.LessOrEqual(s, got.Moved, 3)
 		require.Zero(s, got.Next)
 		s.eventually("wake-ups of all", func() bool { return s.carry(store.CarryOptions{}).Next > 0 })
-		require.Len(s, s.wait(timeLimit).Queues, 4)
+		require.Len(s, s.wait(timeLimit), 4)
 		require.Len(s, s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), s.laneQueue(2), s.laneQueue(3))).Jobs, 12)
 	}},
 	{"a repeated token returns the first result", func(s *suite) {

@@ -78,7 +78,7 @@ var clockCases = []testCase{
 		s.drainWakeups()
 		s.Advance(store.RenotifyAfter)
 		s.carry(store.CarryOptions{})
-		require.Contains(s, s.wait(time.Millisecond).Queues, s.queue)
+		require.Contains(s, s.wait(time.Millisecond), s.queue)
 		require.Equal(s, job.Ready, s.get("c").State)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 3)
 	})},
@@ -91,7 +91,7 @@ var clockCases = []testCase{
 		s.drainWakeups()
 		s.put(policy.Topic{})
 		s.carryShard(s.shardNumber)
-		require.Contains(s, s.wait(time.Millisecond).Queues, s.queue)
+		require.Contains(s, s.wait(time.Millisecond), s.queue)
 	})},
 	{"leases keep their duration", withSteps(func(s *suite, d time.Duration) {
 		const lease = 40 * time.Second

@@ -100,7 +100,7 @@ var countCases = []testCase{
 		s.put(policy.Topic{})
 		s.eventually("a wake-up", func() bool {
 			s.carry(store.CarryOptions{})
-			return slices.Contains(s.wait(shortWait).Queues, s.queue)
+			return slices.Contains(s.wait(shortWait), s.queue)
 		})
 		require.EqualValues(s, 1200, s.stats().Ready)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 32)
@@ -114,6 +114,6 @@ var countCases = []testCase{
 		s.advance(soon + 2*time.Millisecond)
 		require.EqualValues(s, 1, s.stats().Ready)
 		s.carry(store.CarryOptions{})
-		require.Contains(s, s.wait(timeLimit).Queues, s.queue)
+		require.Contains(s, s.wait(timeLimit), s.queue)
 	}},
 }

@@ -93,7 +93,7 @@ func (s *suite) carry(r store.CarryOptions) store.CarryResult {
 }
 
 // wait returns the wake-ups that come within a duration.
-func (s *suite) wait(wait time.Duration) store.Wakeup {
+func (s *suite) wait(wait time.Duration) []job.Queue {
 	s.Helper()
 	wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: wait})
 	require.NoError(s, err)
@@ -105,7 +105,7 @@ func (s *suite) waitNotified(q job.Queue) {
 	s.Helper()
 	s.eventually("a wake-up of "+q.String(), func() bool {
 		s.carry(store.CarryOptions{})
-		return slices.Contains(s.wait(time.Millisecond).Queues, q)
+		return slices.Contains(s.wait(time.Millisecond), q)
 	})
 }
 
@@ -113,7 +113,7 @@ func (s *suite) waitNotified(q job.Queue) {
 func (s *suite) drainWakeups() {
 	s.Helper()
 	s.eventually("no more wake-ups", func() bool {
-		return !s.waitAgenda(time.Millisecond) && len(s.wait(time.Millisecond).Queues) == 0
+		return !s.waitAgenda(time.Millisecond) && len(s.wait(time.Millisecond)) == 0
 	})
 }
 

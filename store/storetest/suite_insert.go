@@ -131,12 +131,12 @@ var insertCases = []testCase{
 	}},
 	{"a due job notifies its queue and can be claimed without a carrier", func(s *suite) {
 		s.insertNew(s.entry("a"))
-		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
+		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit))
 		s.claimAll("a")
 	}},
 	{"a later job does not notify and cannot be claimed", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
-		require.Empty(s, s.wait(shortWait).Queues)
+		require.Empty(s, s.wait(shortWait))
 		s.claimAll()
 		s.carry(store.CarryOptions{})
 		s.claimAll()

@@ -65,7 +65,7 @@ func (s *suite) laneStats(q job.Queue) store.LaneStats {
 func (s *suite) requireNotNotified(what string) {
 	s.Helper()
 	s.carry(store.CarryOptions{})
-	require.Empty(s, s.wait(time.Millisecond).Queues, what)
+	require.Empty(s, s.wait(time.Millisecond), what)
 }
 
 // makeReady inserts jobs, lets a carrier move them to ready, and receives the wake-up.
@@ -103,7 +103,7 @@ func (s *suite) requireNotifiedAt(at time.Time, what string) {
 	s.requireBlocked(what + ": ends early")
 	s.Advance(time.Millisecond)
 	s.carry(store.CarryOptions{})
-	require.Equal(s, []job.Queue{s.queue}, s.wait(time.Millisecond).Queues, what+": notified late")
+	require.Equal(s, []job.Queue{s.queue}, s.wait(time.Millisecond), what+": notified late")
 }
 
 // putLane writes a lane's settings.

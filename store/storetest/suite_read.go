@@ -268,7 +268,7 @@ var readCases = []testCase{
 			}
 			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 			require.NoError(s, err)
-			require.Empty(s, wakeup.Queues)
+			require.Empty(s, wakeup)
 		}
 		s.claimAll("a")
 	}},

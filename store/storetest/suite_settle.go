@@ -237,7 +237,7 @@ var settleCases = []testCase{
 		s.carry(store.CarryOptions{})
 		s.drainWakeups()
 		s.settleOne(h, delivered)
-		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
+		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit))
 	}},
 	{"history keeps the newest attempts", func(s *suite) {
 		s.insertNew(s.entry("a"))

@@ -76,7 +76,7 @@ var topicCases = []testCase{
 		notified := make(map[job.Queue]bool)
 		s.eventually("both queues", func() bool {
 			s.carry(store.CarryOptions{})
-			for _, q := range s.wait(time.Millisecond).Queues {
+			for _, q := range s.wait(time.Millisecond) {
 				notified[q] = true
 			}
 			return notified[s.laneQueue(0)] && notified[s.laneQueue(1)]
@@ -133,6 +133,6 @@ var topicCases = []testCase{
 		s.advance(store.RenotifyAfter / 20)
 		s.insertNew(s.entry("c", delayed(time.Hour)))
 		c := s.carry(store.CarryOptions{})
-		require.Equal(s, []job.Queue{s.queue}, s.wait(store.RenotifyAfter/2).Queues, "%+v", c)
+		require.Equal(s, []job.Queue{s.queue}, s.wait(store.RenotifyAfter/2), "%+v", c)
 	}},
 }

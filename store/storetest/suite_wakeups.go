@@ -23,8 +23,8 @@ func (s *suite) listen(ctx context.Context, watch store.WaitOptions) <-chan wake
 }
 
 type wakeupOrErr struct {
-	store.Wakeup
-	err error
+	queues []job.Queue
+	err    error
 }
 
 // receive receives a result that must come.
@@ -59,7 +59,7 @@ var wakeupCases = []testCase{
 	{"Wait returns an empty wake-up and no error on timeout", func(s *suite) {
 		start := time.Now()
 		wakeup := s.wait(shortWait)
-		require.Empty(s, wakeup.Queues)
+		require.Empty(s, wakeup)
 		require.GreaterOrEqual(s, time.Since(start), shortWait/2)
 		require.Less(s, time.Since(start), timeLimit)
 	}},
@@ -68,7 +68,7 @@ var wakeupCases = []testCase{
 		s.insertNew(s.entry("a"))
 		got := s.receive(answer)
 		require.NoError(s, got.err)
-		require.Equal(s, []job.Queue{s.queue}, got.Queues)
+		require.Equal(s, []job.Queue{s.queue}, got.queues)
 	}},
 	{"Wait returns when its context ends", func(s *suite) {
 		ctx, cancel := context.WithCancel(s.Context())
@@ -86,9 +86,9 @@ var wakeupCases = []testCase{
 		for len(queues) > 0 {
 			wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Max: 2, Timeout: timeLimit})
 			require.NoError(s, err)
-			require.NotEmpty(s, wakeup.Queues)
-			require.LessOrEqual(s, len(wakeup.Queues), 2)
-			for _, q := range wakeup.Queues {
+			require.NotEmpty(s, wakeup)
+			require.LessOrEqual(s, len(wakeup), 2)
+			for _, q := range wakeup {
 				require.True(s, queues[q], "%v was returned twice", q)
 				delete(queues, q)
 			}
@@ -96,13 +96,13 @@ var wakeupCases = []testCase{
 	}},
 	{"a lost wake-up is repeated after RenotifyAfter", func(s *suite) {
 		s.insertNew(s.entry("a"))
-		require.Len(s, s.wait(timeLimit).Queues, 1)
+		require.Len(s, s.wait(timeLimit), 1)
 		if s.Advance != nil {
 			s.carry(store.CarryOptions{})
-			require.Empty(s, s.wait(time.Millisecond).Queues)
+			require.Empty(s, s.wait(time.Millisecond))
 			s.Advance(store.RenotifyAfter)
 			s.carry(store.CarryOptions{})
-			require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
+			require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit))
 			return
 		}
 		start := time.Now()
@@ -118,20 +118,20 @@ var wakeupCases = []testCase{
 			s.Advance(2 * store.RenotifyAfter)
 		}
 		s.carry(store.CarryOptions{})
-		require.Empty(s, s.wait(shortWait).Queues)
+		require.Empty(s, s.wait(shortWait))
 	}},
 	{"Notify returns a queue to other listeners", func(s *suite) {
 		s.insertNew(s.entry("a"))
-		require.Len(s, s.wait(timeLimit).Queues, 1)
+		require.Len(s, s.wait(timeLimit), 1)
 		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.queue}))
-		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
+		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit))
 	}},
 	{"a queue is pending once", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.queue, s.queue}))
 		s.insertNew(s.entry("b"))
-		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
-		require.Empty(s, s.wait(time.Millisecond).Queues)
+		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit))
+		require.Empty(s, s.wait(time.Millisecond))
 	}},
 	{"an earlier due time moves the agenda, a later one does not", func(s *suite) {
 		s.insertNew(s.entry("later", delayed(2*long)))
@@ -163,10 +163,10 @@ var wakeupCases = []testCase{
 	{"WaitAgenda takes no wake-up of a queue, and Wait none of the agenda", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		s.insertNew(s.entry("b", in(s.laneQueue(1))))
-		require.Equal(s, []job.Queue{s.laneQueue(1)}, s.wait(timeLimit).Queues)
+		require.Equal(s, []job.Queue{s.laneQueue(1)}, s.wait(timeLimit))
 		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.laneQueue(1)}))
 		s.requireAgendaMoved("the first job")
-		require.Equal(s, []job.Queue{s.laneQueue(1)}, s.wait(timeLimit).Queues)
+		require.Equal(s, []job.Queue{s.laneQueue(1)}, s.wait(timeLimit))
 		ctx, cancel := context.WithCancel(s.Context())
 		ended := make(chan error, 1)
 		go func() {

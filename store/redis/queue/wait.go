@@ -11,19 +11,19 @@ import (
 )
 
 // Wait blocks on a connection for the shard's wake-ups.
-func (s *Queue) Wait(ctx context.Context, options store.WaitOptions) (store.Wakeup, error) {
+func (s *Queue) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queue, error) {
 	most := min(cmp.Or(max(options.Max, 0), store.MaxBatch), store.MaxBatch)
 	numbers, err := s.wakeups.Pop(ctx, s.Client, s.Keys.Bell(options.Group), most, options.Timeout)
 	if err != nil || len(numbers) == 0 {
-		return store.Wakeup{}, err
+		return nil, err
 	}
 	found, _, err := s.FindByNumber(ctx, numbers)
 	if err != nil {
-		return store.Wakeup{}, fmt.Errorf("wait for wake-ups: %w", err)
+		return nil, fmt.Errorf("wait for wake-ups: %w", err)
 	}
-	var wakeup store.Wakeup
+	var wakeup []job.Queue
 	for _, q := range shard.Distinct(found) {
-		wakeup.Queues = append(wakeup.Queues, q.Queue)
+		wakeup = append(wakeup, q.Queue)
 	}
 	return wakeup, nil
 }
