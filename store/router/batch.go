@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -13,7 +14,7 @@ type Batcher[T, R any] struct {
 	maxItems int
 	maxSize  int
 	size     func(T) int
-	call     func([]T) []R
+	call     func([]T) ([]R, error)
 
 	mu      sync.Mutex
 	running bool
@@ -25,20 +26,21 @@ type group[T, R any] struct {
 	items   []T
 	size    int
 	results []R
-	done    chan struct{} // closed when results is set
+	err     error
+	done    chan struct{} // closed when results or err is set
 }
 
 // NewBatcher returns a Batcher whose calls have at most maxItems items, and groups with a total size of at most maxSize;
-// one group always fits. A nil size means that items have no size. call must return one result for each item, in order,
-// and must end without its callers' contexts. The Batcher makes one call at a time.
-func NewBatcher[T, R any](maxItems, maxSize int, size func(T) int, call func([]T) []R) *Batcher[T, R] {
+// one group always fits. A nil size means that items have no size. call must return one result for each item, in order, or
+// an error for all, and must end without its callers' contexts. The Batcher makes one call at a time.
+func NewBatcher[T, R any](maxItems, maxSize int, size func(T) int, call func([]T) ([]R, error)) *Batcher[T, R] {
 	if maxItems < 1 || call == nil {
 		panic("store: a batcher needs room for an item and a call")
 	}
 	return &Batcher[T, R]{maxItems: maxItems, maxSize: maxSize, size: size, call: call}
 }
 
-// Do sends up to maxItems items and waits for their results. When ctx ends first, it returns the cause: items that wait
+// Do sends up to maxItems items and waits for their results or the call's error. When ctx ends first, it returns the cause: items that wait
 // are removed; items that were sent may still take effect.
 func (b *Batcher[T, R]) Do(ctx context.Context, items []T) ([]R, error) {
 	if len(items) == 0 {
@@ -63,7 +65,7 @@ func (b *Batcher[T, R]) Do(ctx context.Context, items []T) ([]R, error) {
 
 	select {
 	case <-g.done:
-		return g.results, nil
+		return g.results, g.err
 	case <-ctx.Done():
 		b.remove(g)
 		return nil, context.Cause(ctx)
@@ -74,12 +76,7 @@ func (b *Batcher[T, R]) Do(ctx context.Context, items []T) ([]R, error) {
 func (b *Batcher[T, R]) remove(g *group[T, R]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, w := range b.waiting {
-		if w == g {
-			b.waiting = append(b.waiting[:i], b.waiting[i+1:]...)
-			return
-		}
-	}
+	b.waiting = slices.DeleteFunc(b.waiting, func(w *group[T, R]) bool { return w == g })
 }
 
 // run makes calls until no group waits.
@@ -96,9 +93,11 @@ func (b *Batcher[T, R]) run() {
 				items = append(items, g.items...)
 			}
 		}
-		results := b.call(items)
+		results, err := b.call(items)
 		for _, g := range batch {
-			g.results, results = results[:len(g.items):len(g.items)], results[len(g.items):]
+			if g.err = err; err == nil {
+				g.results, results = results[:len(g.items):len(g.items)], results[len(g.items):]
+			}
 			close(g.done)
 		}
 	}
@@ -119,8 +118,7 @@ func (b *Batcher[T, R]) nextBatch() []*group[T, R] {
 		n++
 	}
 	b.running = n > 0
-	batch := append([]*group[T, R](nil), b.waiting[:n]...)
-	b.waiting = append(b.waiting[:0], b.waiting[n:]...)
-	clear(b.waiting[len(b.waiting):cap(b.waiting)])
+	batch := slices.Clone(b.waiting[:n])
+	b.waiting = slices.Delete(b.waiting, 0, n)
 	return batch
 }

@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,12 +13,12 @@ import (
 	"github.com/ringback/ringback/store/router"
 )
 
-func double(items []int) []int {
+func double(items []int) ([]int, error) {
 	out := make([]int, len(items))
 	for i, x := range items {
 		out[i] = 2 * x
 	}
-	return out
+	return out, nil
 }
 
 func TestBatcher_ReturnsEachCallerItsOwnResults(t *testing.T) {
@@ -38,7 +39,7 @@ func TestBatcher_CombinesItemsThatWaitDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
 		gate := make(chan struct{})
-		b := router.NewBatcher(8, 0, nil, func(items []int) []int {
+		b := router.NewBatcher(8, 0, nil, func(items []int) ([]int, error) {
 			sizes = append(sizes, len(items))
 			<-gate
 			return double(items)
@@ -59,7 +60,7 @@ func TestBatcher_RemovesTheItemsOfACallerThatStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		var seen []int
-		b := router.NewBatcher(8, 0, nil, func(items []int) []int {
+		b := router.NewBatcher(8, 0, nil, func(items []int) ([]int, error) {
 			<-gate
 			seen = append(seen, items...)
 			return double(items)
@@ -90,7 +91,7 @@ func TestBatcher_BoundsTheSizeOfACallButAllowsOneGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls [][]int
 		gate := make(chan struct{})
-		b := router.NewBatcher(8, 10, func(x int) int { return x }, func(items []int) []int {
+		b := router.NewBatcher(8, 10, func(x int) int { return x }, func(items []int) ([]int, error) {
 			calls = append(calls, items)
 			<-gate
 			return double(items)
@@ -108,7 +109,7 @@ func TestBatcher_BoundsTheSizeOfACallButAllowsOneGroup(t *testing.T) {
 
 func TestBatcher_ReturnsWhenTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := router.NewBatcher(8, 0, nil, func(items []int) []int {
+		b := router.NewBatcher(8, 0, nil, func(items []int) ([]int, error) {
 			time.Sleep(10 * time.Second)
 			return double(items)
 		})
@@ -120,4 +121,11 @@ func TestBatcher_ReturnsWhenTheContextEnds(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(began))
 		time.Sleep(10 * time.Second)
 	})
+}
+
+func TestBatcher_ReturnsTheErrorOfTheCall(t *testing.T) {
+	fault := errors.New("no store")
+	b := router.NewBatcher(8, 0, nil, func([]int) ([]int, error) { return nil, fault })
+	_, err := b.Do(t.Context(), []int{1, 2})
+	require.ErrorIs(t, err, fault)
 }

@@ -10,12 +10,6 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// knownResult is whether a shard knows an id.
-type knownResult struct {
-	known bool
-	err   error
-}
-
 // KnownOnAny reports for each id whether any shard knows it, as Jobs.Known does for one shard.
 func (r *Router) KnownOnAny(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	known := make([]bool, 0, len(refs))
@@ -38,7 +32,7 @@ func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map
 	if len(refs) == 0 {
 		return nil, nil
 	}
-	results := make([][]knownResult, len(r.shards))
+	results := make([][]bool, len(r.shards))
 	err := r.forEachShard(func(n int, _ store.Shard) (err error) {
 		if n != except {
 			results[n], err = r.known[n].Do(ctx, refs)
@@ -50,32 +44,13 @@ func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map
 	}
 	known := make(map[job.Ref]int)
 	for n, ofShard := range results {
-		for i, result := range ofShard {
-			if result.err != nil {
-				return nil, fmt.Errorf("look for known ids: %w", result.err)
-			}
-			if result.known {
+		for i, yes := range ofShard {
+			if yes {
 				known[refs[i]] = n
 			}
 		}
 	}
 	return known, nil
-}
-
-// knownBatch makes one combined Known.
-func knownBatch(shard store.Shard, refs []job.Ref) []knownResult {
-	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
-	defer cancel()
-	results := make([]knownResult, len(refs))
-	known, err := shard.Known(ctx, refs)
-	for i := range results {
-		if err != nil {
-			results[i].err = timeoutAsUnavailable(ctx, err)
-			continue
-		}
-		results[i].known = known[i]
-	}
-	return results
 }
 
 // Find returns for each job the number of its shard, or -1 when no shard knows it. For an id that two shards know, it

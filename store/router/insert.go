@@ -6,18 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
-const (
-	// batchTimeout bounds one combined call. The contexts of its callers do not apply: they belong to many requests.
-	batchTimeout = 10 * time.Second
-	// insertBytes bounds the estimated size of one combined Insert. A single job always fits.
-	insertBytes = 8 << 20
-)
+// insertBytes bounds the estimated size of one combined Insert. A single job always fits.
+const insertBytes = 8 << 20
 
 // estimateSize returns about how many bytes a job takes in an Insert.
 func estimateSize(n store.NewJob) int { return 512 + len(n.URL) + len(n.Body) }
@@ -112,38 +107,14 @@ func (r *Router) insertKnown(ctx context.Context, n int, j store.NewJob) store.R
 
 // enqueue passes jobs of one shard to its batcher and waits for the results.
 func (r *Router) enqueue(ctx context.Context, n int, jobs []store.NewJob) []store.RoutedResult {
-	results, err := r.inserts[n].Do(ctx, jobs)
-	if err == nil {
-		return results
-	}
-	results = make([]store.RoutedResult, len(jobs))
-	for i := range results {
-		results[i].Err = fmt.Errorf("insert jobs: %w", err)
-	}
-	return results
-}
-
-// insertBatch makes one combined Insert.
-func insertBatch(shard store.Shard, jobs []store.NewJob) []store.RoutedResult {
-	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
-	defer cancel()
+	inserted, err := r.inserts[n].Do(ctx, jobs)
 	results := make([]store.RoutedResult, len(jobs))
-	inserted, err := shard.Insert(ctx, store.NewToken(), jobs)
 	for i := range results {
 		if err != nil {
-			results[i].Err = fmt.Errorf("insert jobs: %w", timeoutAsUnavailable(ctx, err))
-			continue
+			results[i].Err = fmt.Errorf("insert jobs: %w", err)
+		} else {
+			results[i].InsertResult = inserted[i]
 		}
-		results[i].InsertResult = inserted[i]
 	}
 	return results
-}
-
-// timeoutAsUnavailable returns the error of a combined call. A timeout of the call means that the store is unavailable:
-// no caller's context has ended.
-func timeoutAsUnavailable(ctx context.Context, err error) error {
-	if ctx.Err() == nil || errors.Is(err, store.ErrUnavailable) {
-		return err
-	}
-	return &store.UnavailableError{Reason: "the store did not answer in time", Err: err}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -19,22 +20,37 @@ import (
 type Router struct {
 	settings store.Settings
 	shards   []store.Shard
-	inserts  []*Batcher[store.NewJob, store.RoutedResult]
-	known    []*Batcher[job.Ref, knownResult]
+	inserts  []*Batcher[store.NewJob, store.InsertResult]
+	known    []*Batcher[job.Ref, bool]
 }
 
 // New returns a Router over the shards of s.
 func New(s store.Store) *Router {
 	r := &Router{settings: s, shards: s.Shards()}
 	for _, shard := range r.shards {
-		r.inserts = append(r.inserts, NewBatcher(store.MaxBatch, insertBytes, estimateSize, func(jobs []store.NewJob) []store.RoutedResult {
-			return insertBatch(shard, jobs)
-		}))
-		r.known = append(r.known, NewBatcher(store.MaxBatch, 0, nil, func(refs []job.Ref) []knownResult {
-			return knownBatch(shard, refs)
-		}))
+		r.inserts = append(r.inserts, NewBatcher(store.MaxBatch, insertBytes, estimateSize, withTimeout(
+			func(ctx context.Context, jobs []store.NewJob) ([]store.InsertResult, error) {
+				return shard.Insert(ctx, store.NewToken(), jobs)
+			})))
+		r.known = append(r.known, NewBatcher(store.MaxBatch, 0, nil, withTimeout(shard.Known)))
 	}
 	return r
+}
+
+// batchTimeout bounds one combined call. The contexts of its callers do not apply: they belong to many requests.
+const batchTimeout = 10 * time.Second
+
+// withTimeout returns call with batchTimeout. Its timeout means that the store is unavailable: no caller's context has ended.
+func withTimeout[T, R any](call func(context.Context, []T) ([]R, error)) func([]T) ([]R, error) {
+	return func(items []T) ([]R, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
+		defer cancel()
+		results, err := call(ctx, items)
+		if err != nil && ctx.Err() != nil && !errors.Is(err, store.ErrUnavailable) {
+			err = &store.UnavailableError{Reason: "the store did not answer in time", Err: err}
+		}
+		return results, err
+	}
 }
 
 // Shards returns the store's shards.
