@@ -2,6 +2,7 @@ package response
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -96,13 +97,8 @@ func (o *Buffer) next() {
 	}
 }
 
-// Key begins a member. The name must need no escapes.
-func (o *Buffer) Key(name string) {
-	o.next()
-	o.b = append(o.b, '"')
-	o.b = append(o.b, name...)
-	o.b = append(o.b, `":`...)
-}
+// Key begins a member.
+func (o *Buffer) Key(name string) { o.next(); o.quote(name); o.b = append(o.b, ':') }
 
 // Open begins an object, as an element or as the whole value.
 func (o *Buffer) Open() { o.next(); o.b = append(o.b, '{') }
@@ -130,15 +126,8 @@ func Objects[T any](o *Buffer, name string, all []T, write func(*T)) {
 	o.CloseArray()
 }
 
-// Member writes a member of any name, with a value that is JSON already.
-func (o *Buffer) Member(name string, value []byte) { o.quotedKey(name); o.b = append(o.b, value...) }
-
-// quotedKey begins a member of any name.
-func (o *Buffer) quotedKey(name string) {
-	o.next()
-	o.quote(name)
-	o.b = append(o.b, ':')
-}
+// Member writes a value that is JSON already.
+func (o *Buffer) Member(name string, value []byte) { o.Key(name); o.b = append(o.b, value...) }
 
 // Text writes a string.
 func (o *Buffer) Text(name, value string) { o.Key(name); o.quote(value) }
@@ -165,27 +154,22 @@ func (o *Buffer) Time(name string, t time.Time) {
 		return
 	}
 	o.Key(name)
-	o.b = append(o.b, '"')
-	o.b = t.UTC().AppendFormat(o.b, timeLayout)
-	o.b = append(o.b, '"')
+	o.b = append(t.UTC().AppendFormat(append(o.b, '"'), timeLayout), '"')
 }
 
 // Duration writes a duration such as "1m30s".
-func (o *Buffer) Duration(name string, d time.Duration) { o.Key(name); o.durationElement(d) }
+func (o *Buffer) Duration(name string, d time.Duration) { o.Key(name); o.duration(d) }
 
-// durationElement writes a duration as an element of an array.
-func (o *Buffer) durationElement(d time.Duration) {
+func (o *Buffer) duration(d time.Duration) {
 	o.next()
-	o.b = append(o.b, '"')
-	o.b = units.AppendDuration(o.b, d)
-	o.b = append(o.b, '"')
+	o.b = append(units.AppendDuration(append(o.b, '"'), d), '"')
 }
 
 // durations writes an array of durations.
 func (o *Buffer) durations(name string, all []time.Duration) {
 	o.Array(name)
 	for _, d := range all {
-		o.durationElement(d)
+		o.duration(d)
 	}
 	o.CloseArray()
 }
@@ -205,8 +189,8 @@ func (o *Buffer) textArray(all []string) {
 // labels writes an object of strings, in order of their keys.
 func (o *Buffer) labels(name string, all map[string]string) {
 	o.Object(name)
-	for _, key := range sortedKeys(all) {
-		o.quotedKey(key)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		o.Key(key)
 		o.quote(all[key])
 	}
 	o.Close()
@@ -215,8 +199,8 @@ func (o *Buffer) labels(name string, all map[string]string) {
 // headers writes headers in order of their names: one value as a string, several as an array, secret ones redacted.
 func (o *Buffer) headers(name string, all map[string][]string) {
 	o.Object(name)
-	for _, key := range sortedKeys(all) {
-		o.quotedKey(key)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		o.Key(key)
 		switch values := all[key]; {
 		case job.SecretHeader(key):
 			o.quote(Redacted)
@@ -238,9 +222,7 @@ func (o *Buffer) quote(s string) {
 			return
 		}
 	}
-	o.b = append(o.b, '"')
-	o.b = append(o.b, s...)
-	o.b = append(o.b, '"')
+	o.b = append(append(append(o.b, '"'), s...), '"')
 }
 
 // Float writes a number.
@@ -254,13 +236,3 @@ func (o *Buffer) Null(name string) { o.Key(name); o.b = append(o.b, "null"...) }
 
 // Redacted replaces secrets in answers.
 const Redacted = "[redacted]"
-
-// sortedKeys returns a map's keys in order, with one allocation.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}

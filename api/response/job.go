@@ -79,8 +79,7 @@ func (o *Buffer) Body(kind job.BodyKind, body []byte) {
 	switch {
 	case kind == job.BodyNone:
 	case kind == job.BodyJSON && json.Valid(body):
-		o.Key("body")
-		o.b = append(o.b, body...)
+		o.Member("body", body)
 	case kind == job.BodyText && utf8.Valid(body):
 		o.Text("body_text", string(body))
 	default:
@@ -91,9 +90,7 @@ func (o *Buffer) Body(kind job.BodyKind, body []byte) {
 // bytes writes base64.
 func (o *Buffer) bytes(name string, b []byte) {
 	o.Key(name)
-	o.b = append(o.b, '"')
-	o.b = base64.StdEncoding.AppendEncode(o.b, b)
-	o.b = append(o.b, '"')
+	o.b = append(base64.StdEncoding.AppendEncode(append(o.b, '"'), b), '"')
 }
 
 // Attempts writes a job's attempts, oldest first.
@@ -146,4 +143,37 @@ func asText(body []byte) (string, bool) {
 func (o *Buffer) JobPage(page store.Page) {
 	Objects(o, "items", page.Jobs, o.Job)
 	o.TextIfSet("next_cursor", page.Cursor)
+}
+
+// TopicStats writes the counts of a topic, or of all topics.
+func (o *Buffer) TopicStats(t *store.TopicStats) {
+	o.Number("registered", t.Registered)
+	o.Number("scheduled", t.Scheduled)
+	o.Number("ready", t.Ready)
+	o.Number("running", t.Running)
+	o.Number("delivered", t.Delivered)
+	o.Number("dead", t.Dead)
+	o.Number("cancelled", t.Cancelled)
+	o.Time("oldest_due", t.OldestDue)
+	o.Number("lanes_open", t.OpenBreakers)
+}
+
+// LaneStats writes the counts of a lane and the state of its breaker.
+func (o *Buffer) LaneStats(l *store.LaneStats, now time.Time) {
+	o.Text("lane", l.Lane)
+	o.Number("scheduled", l.Scheduled)
+	o.Number("ready", l.Ready)
+	o.Number("running", l.Running)
+	coolingDown := l.CooldownUntil.After(now)
+	breaker := "closed"
+	switch {
+	case l.BreakerOpen && coolingDown:
+		breaker = "open"
+	case l.BreakerOpen:
+		breaker = "half_open" // a probe is allowed, or in flight
+	}
+	o.Text("breaker", breaker)
+	if coolingDown {
+		o.Time("held_until", l.CooldownUntil)
+	}
 }

@@ -54,20 +54,7 @@ func Invalid(errs ...job.FieldError) *Problem {
 	return &Problem{Status: http.StatusUnprocessableEntity, Detail: detail, Fields: errs}
 }
 
-// FromError maps an error to its problem. The text of an error that is not in the table is logged, never shown.
-//
-//	*job.InvalidError            422, its field errors
-//	*job.UndeclaredTopicError    422
-//	store.ErrCursor              422
-//	store.ErrNotFound            404
-//	*store.StateError            409, the state
-//	store.ErrVersion             412
-//	store.ErrContended           409
-//	store.ErrUnreadable          409
-//	store.ErrExpired             409
-//	store.ErrUnavailable         503, Retry-After
-//	context ended                503, Retry-After
-//	anything else                500
+// FromError maps an error to its problem. The text of an error that it does not know is logged, never shown.
 func FromError(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p

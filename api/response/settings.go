@@ -52,15 +52,20 @@ func (o *Buffer) success(name string, s policy.Success) {
 	o.Close()
 }
 
-// callback writes a callback, or null.
-func (o *Buffer) callback(name string, c *policy.Callback) {
-	if c == nil {
+// objectOrNull writes an object with the members that write writes, or null unless it is set.
+func (o *Buffer) objectOrNull(name string, set bool, write func()) {
+	if !set {
 		o.Null(name)
 		return
 	}
 	o.Object(name)
-	o.callbackMembers(c)
+	write()
 	o.Close()
+}
+
+// callback writes a callback, or null.
+func (o *Buffer) callback(name string, c *policy.Callback) {
+	o.objectOrNull(name, c != nil, func() { o.callbackMembers(c) })
 }
 
 func (o *Buffer) callbackMembers(c *policy.Callback) {
@@ -82,31 +87,23 @@ func (o *Buffer) callbackMembers(c *policy.Callback) {
 
 // backlog writes a backlog alarm, or null.
 func (o *Buffer) backlog(name string, b *policy.Backlog) {
-	if b == nil {
-		o.Null(name)
-		return
-	}
-	o.Object(name)
-	o.callbackMembers(&b.Callback)
-	if b.OlderThan > 0 {
-		o.Duration("older_than", b.OlderThan)
-	}
-	if b.MoreThan > 0 {
-		o.Number("more_than", b.MoreThan)
-	}
-	o.Close()
+	o.objectOrNull(name, b != nil, func() {
+		o.callbackMembers(&b.Callback)
+		if b.OlderThan > 0 {
+			o.Duration("older_than", b.OlderThan)
+		}
+		if b.MoreThan > 0 {
+			o.Number("more_than", b.MoreThan)
+		}
+	})
 }
 
 // clientCert writes a client certificate with its key redacted, or null.
 func (o *Buffer) clientCert(name string, c *policy.ClientCert) {
-	if c == nil {
-		o.Null(name)
-		return
-	}
-	o.Object(name)
-	o.Text("chain", c.Chain)
-	o.Text("key", Redacted)
-	o.Close()
+	o.objectOrNull(name, c != nil, func() {
+		o.Text("chain", c.Chain)
+		o.Text("key", Redacted)
+	})
 }
 
 // retention writes how long ended jobs are kept, and how many.
