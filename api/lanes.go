@@ -39,7 +39,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 
 // lane answers with a lane's own settings.
 func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
-	q, err := request.PathLane(r)
+	q, err := request.PathQueue(r)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ type writeLane func(ctx context.Context, q job.Queue, change func(*policy.Lane) 
 func (a *api) decodeLane(
 	w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *response.Problem), write writeLane,
 ) error {
-	q, err := request.PathNewLane(r)
+	q, err := request.PathNewQueue(r)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *api) decodeLane(
 // pauseLane pauses or resumes a lane.
 func (a *api) pauseLane(paused bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		q, err := request.PathNewLane(r)
+		q, err := request.PathNewQueue(r)
 		if err == nil {
 			err = request.RequireNoBody(r)
 		}
@@ -119,7 +119,7 @@ func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, ch
 
 // deleteLane removes a lane's settings and secrets.
 func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
-	q, err := request.PathLane(r)
+	q, err := request.PathQueue(r)
 	if err == nil {
 		err = request.RequireNoBody(r)
 	}

@@ -11,7 +11,7 @@ import (
 
 // addSecret adds a secret, given or generated, as the newest. Its answer is the only one that contains the secret.
 func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
-	owner, err := request.PathNewSecretOwner(r)
+	owner, err := request.PathNewQueue(r)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	added, err := a.service.AddSecret(r.Context(), owner, secret)
+	added, err := a.service.AddSecret(r.Context(), store.SecretOwner(owner), secret)
 	if err != nil {
 		return err
 	}
@@ -43,11 +43,11 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 
 // secrets lists secrets, the newest first.
 func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
-	owner, err := request.PathSecretOwner(r)
+	owner, err := request.PathQueue(r)
 	if err != nil {
 		return err
 	}
-	all, err := a.service.Secrets(r.Context(), owner)
+	all, err := a.service.Secrets(r.Context(), store.SecretOwner(owner))
 	if err != nil {
 		return noTopic(err)
 	}
@@ -57,14 +57,14 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 
 // removeSecret removes a secret.
 func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
-	owner, err := request.PathSecretOwner(r)
+	owner, err := request.PathQueue(r)
 	if err == nil {
 		err = request.RequireNoBody(r)
 	}
 	if err != nil {
 		return err
 	}
-	err = a.service.RemoveSecret(r.Context(), owner, r.PathValue("id"))
+	err = a.service.RemoveSecret(r.Context(), store.SecretOwner(owner), r.PathValue("id"))
 	if errors.Is(err, store.ErrNotFound) {
 		return response.NewProblem(http.StatusNotFound, "no such secret")
 	}
@@ -77,11 +77,11 @@ func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
 
 // keys lists the public keys of ed25519 secrets.
 func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
-	owner, err := request.PathSecretOwner(r)
+	owner, err := request.PathQueue(r)
 	if err != nil {
 		return err
 	}
-	all, err := a.service.PublicKeys(r.Context(), owner)
+	all, err := a.service.PublicKeys(r.Context(), store.SecretOwner(owner))
 	if err != nil {
 		return noTopic(err)
 	}

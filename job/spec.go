@@ -18,6 +18,13 @@ const (
 	BodyBase64          // body_base64
 )
 
+var contentTypes = map[BodyKind]string{
+	BodyJSON: "application/json", BodyText: "text/plain; charset=utf-8", BodyBase64: "application/octet-stream",
+}
+
+// ContentType returns the default content type of a body. Stored jobs rely on it: it never changes.
+func (k BodyKind) ContentType() string { return contentTypes[k] }
+
 // Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms.
 type Spec struct {
 	ID    string

@@ -16,13 +16,9 @@ const (
 )
 
 // certificate reads a client certificate. The stored key is kept when the key is left out or redacted; with merge the
-// stored chain is kept too. It does not check that key and chain match. Null and other types give nil.
+// stored chain is kept too. It does not check that key and chain match. Null gives nil.
 func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert, merge bool) *policy.ClientCert {
 	if isNull(value) {
-		return nil
-	}
-	if value[0] != '{' {
-		d.wrongType(at, value, "an object")
 		return nil
 	}
 	var c policy.ClientCert

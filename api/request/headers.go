@@ -21,22 +21,20 @@ type headerForm struct {
 
 // reader reads the headers.
 func (h *headerForm) reader(d *decoder) fieldReader {
-	return func(at string, raw []byte) { h.read(d, at, raw) }
-}
-
-func (h *headerForm) read(d *decoder, at string, value []byte) {
-	if isNull(value) {
-		h.cleared = true
-		return
-	}
-	h.present = make(map[string][]string)
-	for name, v := range d.object(at, value) {
-		switch {
-		case len(h.present) > maxEntries:
-		case isNull(v):
-			h.present[string(name)] = nil
-		default:
-			h.present[string(name)] = append([]string{}, d.header(at, name, v)...)
+	return func(at string, raw []byte) {
+		if isNull(raw) {
+			h.cleared = true
+			return
+		}
+		h.present = make(map[string][]string)
+		for name, v := range d.object(at, raw) {
+			switch {
+			case len(h.present) > maxEntries:
+			case isNull(v):
+				h.present[string(name)] = nil
+			default:
+				h.present[string(name)] = append([]string{}, d.header(at, name, v)...)
+			}
 		}
 	}
 }

@@ -239,13 +239,8 @@ func (f *jobForm) completeContentType() {
 		return
 	}
 	if f.ContentType == "" {
-		f.ContentType = contentTypes[f.BodyKind]
+		f.ContentType = f.BodyKind.ContentType()
 	}
-}
-
-// contentTypes are the default content types.
-var contentTypes = map[job.BodyKind]string{
-	job.BodyJSON: "application/json", job.BodyText: "text/plain; charset=utf-8", job.BodyBase64: "application/octet-stream",
 }
 
 // bodyPointer returns the JSON pointer of the body.

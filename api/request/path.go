@@ -6,28 +6,7 @@ import (
 
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/store"
 )
-
-// PathNewSecretOwner returns the topic or lane in the path, which need not exist.
-func PathNewSecretOwner(r *http.Request) (store.SecretOwner, error) {
-	if r.PathValue("lane") == "" {
-		topic, err := PathNewTopic(r)
-		return store.SecretOwner{Namespace: job.DefaultNamespace, Topic: topic}, err
-	}
-	q, err := PathNewLane(r)
-	return store.SecretOwner(q), err
-}
-
-// PathSecretOwner returns the topic or lane in the path.
-func PathSecretOwner(r *http.Request) (store.SecretOwner, error) {
-	if r.PathValue("lane") == "" {
-		topic, err := PathTopic(r)
-		return store.SecretOwner{Namespace: job.DefaultNamespace, Topic: topic}, err
-	}
-	q, err := PathLane(r)
-	return store.SecretOwner(q), err
-}
 
 // PathJob returns the job in the path. An invalid id is not found.
 func PathJob(r *http.Request) (job.Ref, error) {
@@ -41,50 +20,43 @@ func PathJob(r *http.Request) (job.Ref, error) {
 
 // PathTopic returns the topic in the path. An invalid name is not found.
 func PathTopic(r *http.Request) (string, error) {
-	name := r.PathValue("topic")
-	if !job.IsTopic(name) {
-		return "", response.NewProblem(http.StatusNotFound,
-			"no topic has such a name: names are 1 to 64 of A-Z a-z 0-9 . _ and -")
-	}
-	return name, nil
+	q, err := PathQueue(r)
+	return q.Topic, err
 }
 
 // PathNewTopic returns the topic in the path, which need not exist. The topic of callbacks is allowed.
 func PathNewTopic(r *http.Request) (string, error) {
-	name := r.PathValue("topic")
-	if errs := nameErrors(name, ""); len(errs) > 0 {
-		return "", response.Invalid(errs...)
-	}
-	return name, nil
+	q, err := PathNewQueue(r)
+	return q.Topic, err
 }
 
-// PathNewLane returns the lane in the path, which need not exist.
-func PathNewLane(r *http.Request) (job.Queue, error) {
-	q := job.Queue{Namespace: job.DefaultNamespace, Topic: r.PathValue("topic"), Lane: r.PathValue("lane")}
-	if errs := nameErrors(q.Topic, q.Lane); len(errs) > 0 {
+// PathQueue returns the topic and the lane in the path, or the topic alone. An invalid name is not found.
+func PathQueue(r *http.Request) (job.Queue, error) {
+	q := pathQueue(r)
+	switch {
+	case !job.IsTopic(q.Topic):
+		return job.Queue{}, response.NewProblem(http.StatusNotFound,
+			"no topic has such a name: names are 1 to 64 of A-Z a-z 0-9 . _ and -")
+	case q.Lane != "" && !job.IsLane(q.Lane):
+		return job.Queue{}, response.NewProblem(http.StatusNotFound,
+			"no lane has such a name: names are 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
+	}
+	return q, nil
+}
+
+// PathNewQueue is PathQueue for a topic or a lane that need not exist.
+func PathNewQueue(r *http.Request) (job.Queue, error) {
+	q := pathQueue(r)
+	checked := q
+	if q.Topic == job.CallbackTopic {
+		checked.Topic = "" // clients may configure it
+	}
+	if errs := job.Validate(job.New{Spec: job.Spec{Queue: checked}}, time.Time{}); len(errs) > 0 {
 		return job.Queue{}, response.Invalid(errs...)
 	}
 	return q, nil
 }
 
-// nameErrors returns the errors of a new topic's and lane's names.
-func nameErrors(topic, lane string) []job.FieldError {
-	if topic == job.CallbackTopic {
-		topic = ""
-	}
-	return job.Validate(job.New{Spec: job.Spec{Queue: job.Queue{Topic: topic, Lane: lane}}}, time.Time{})
-}
-
-// PathLane returns the lane in the path. An invalid name is not found.
-func PathLane(r *http.Request) (job.Queue, error) {
-	topic, err := PathTopic(r)
-	if err != nil {
-		return job.Queue{}, err
-	}
-	lane := r.PathValue("lane")
-	if !job.IsLane(lane) {
-		return job.Queue{}, response.NewProblem(http.StatusNotFound,
-			"no lane has such a name: names are 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
-	}
-	return job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}, nil
+func pathQueue(r *http.Request) job.Queue {
+	return job.Queue{Namespace: job.DefaultNamespace, Topic: r.PathValue("topic"), Lane: r.PathValue("lane")}
 }

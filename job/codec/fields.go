@@ -146,26 +146,12 @@ var newFields = []field[job.New]{
 	},
 }
 
-// defaultType is the content type of a kind of body that has no field for it.
-func defaultType(k job.BodyKind) string {
-	switch k {
-	case job.BodyJSON:
-		return "application/json"
-	case job.BodyText:
-		return "text/plain; charset=utf-8"
-	case job.BodyBase64:
-		return "application/octet-stream"
-	default:
-		return ""
-	}
-}
-
 // noType encodes an empty content type where the body's kind has a default.
 const noType = "\x00"
 
 func appendContentType(b []byte, s *job.Spec) []byte {
 	switch s.ContentType {
-	case defaultType(s.BodyKind):
+	case s.BodyKind.ContentType():
 		return b
 	case "":
 		return append(b, noType...)
@@ -178,7 +164,7 @@ func appendContentType(b []byte, s *job.Spec) []byte {
 func typeOrDefault(s *job.Spec) string {
 	switch s.ContentType {
 	case "":
-		return defaultType(s.BodyKind)
+		return s.BodyKind.ContentType()
 	case noType:
 		return ""
 	default:
