@@ -27,7 +27,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	address, err := connect.ParseAddress(o.URL)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the URL and the rule
+		return nil, err
 	}
 	runner := &script.Runner{Client: connect.New(address, o.Wait, o.Logger), Defaults: layout.FormatLimits(0, o.Limits)}
 	s := &Store{Runner: runner}

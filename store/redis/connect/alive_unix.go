@@ -18,7 +18,7 @@ func isOpen(raw syscall.RawConn) error {
 	})
 	switch {
 	case err != nil:
-		return err //nolint:wrapcheck // go-redis inspects it
+		return err // go-redis inspects it
 	case n == 0 && peeked == nil:
 		return io.EOF
 	case errors.Is(peeked, syscall.EAGAIN):

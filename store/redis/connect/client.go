@@ -96,7 +96,7 @@ func (c *Client) IsCluster() bool { return c.address.form == cluster }
 func (c *Client) Node(ctx context.Context, key string) (*redis.Client, error) {
 	switch client := c.UniversalClient.(type) {
 	case *redis.ClusterClient:
-		return client.MasterForKey(ctx, key) //nolint:wrapcheck // callers map it
+		return client.MasterForKey(ctx, key) // callers map it
 	case *redis.Client:
 		return client, nil
 	default:
@@ -108,7 +108,7 @@ func (c *Client) Node(ctx context.Context, key string) (*redis.Client, error) {
 func (c *Client) EachPrimary(ctx context.Context, do func(context.Context, *redis.Client) error) error {
 	switch client := c.UniversalClient.(type) {
 	case *redis.ClusterClient:
-		return client.ForEachMaster(ctx, do) //nolint:wrapcheck // it is do's error
+		return client.ForEachMaster(ctx, do)
 	case *redis.Client:
 		return do(ctx, client)
 	default:

@@ -50,7 +50,7 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 		if ctx.Err() == nil {
 			err = refusedError{err}
 		}
-		return nil, err //nolint:wrapcheck // go-redis inspects it
+		return nil, err // go-redis inspects it
 	}
 	c := &conn{Conn: raw, dialer: d, addr: addr}
 	c.received.Store(time.Now().UnixNano())
@@ -108,7 +108,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	case err != nil && c.silent.Load():
 		return 0, io.EOF
 	}
-	return n, err //nolint:wrapcheck // go-redis inspects it
+	return n, err // go-redis inspects it
 }
 
 // Close removes the connection from its dialer.
@@ -117,7 +117,7 @@ func (c *conn) Close() error {
 	delete(c.dialer.open, c)
 	c.dialer.mu.Unlock()
 	if err := c.Conn.Close(); !c.silent.Load() {
-		return err //nolint:wrapcheck // as above
+		return err
 	}
 	return nil // closeSilent closed it
 }
@@ -128,7 +128,7 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	if !ok {
 		return nil, fmt.Errorf("a connection of an unexpected kind: %T", c.Conn)
 	}
-	return raw.SyscallConn() //nolint:wrapcheck // as above
+	return raw.SyscallConn()
 }
 
 // A tlsConn is a TLS connection whose state go-redis can check before it reuses it.
@@ -140,7 +140,7 @@ type tlsConn struct {
 // Close closes the TLS connection; one that closeSilent closed is no error.
 func (c tlsConn) Close() error {
 	if err := c.Conn.Close(); !c.raw.silent.Load() {
-		return err //nolint:wrapcheck // as above
+		return err
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (c *Client) writeDurably(
 	_, _ = pipe.Exec(ctx) // the error is that of a command, and read from it
 	reply, err := written.Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, nil, err //nolint:wrapcheck // callers map it
+		return nil, nil, err // callers map it
 	}
 	marked := marker.Err() == nil
 	answer, err := waited.Result()
@@ -165,7 +165,7 @@ func (c *Client) writeDurably(
 		})
 		return reply, &job.Durability{}, nil
 	case err != nil:
-		return nil, nil, err //nolint:wrapcheck // as above
+		return nil, nil, err
 	case !marked:
 		return reply, &job.Durability{}, nil // WAIT may have waited for an earlier write
 	}

@@ -116,7 +116,7 @@ func (s *Jobs) existing(e *store.NewJob, answer []any) (store.InsertResult, erro
 		}
 		stored, err := layout.ParseJob(layout.JobKey(e.Ref()), rec, script.Str(answer[3]), false, q.Queue)
 		if err != nil {
-			return store.InsertResult{}, err //nolint:wrapcheck // it names the job
+			return store.InsertResult{}, err
 		}
 		result.Job = stored.Job(script.Num(answer[1]))
 		return result, nil

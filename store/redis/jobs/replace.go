@@ -53,7 +53,7 @@ func (s *Jobs) read(ctx context.Context, ref job.Ref, replyKey string) (*storedJ
 	}
 	stored, err := layout.ParseJob(key, rec, line, false, q.Queue)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the job
+		return nil, err
 	}
 	return &storedJob{StoredJob: stored, queue: q, now: script.Num(answer[0]), tries: script.Str(answer[3])}, nil
 }
@@ -160,7 +160,7 @@ func (s *Jobs) changed(st *storedJob, reply any) (job.Job, error) {
 	}
 	changed, err := layout.ParseJob(st.Key, script.Str(answer[2]), script.Str(answer[3]), false, st.queue.Queue)
 	if err != nil {
-		return job.Job{}, err //nolint:wrapcheck // it names the job
+		return job.Job{}, err
 	}
 	return changed.Job(script.Num(answer[1])), nil
 }

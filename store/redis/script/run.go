@@ -82,6 +82,6 @@ func mapError(ctx context.Context, err error) error {
 	case redis.HasErrorPrefix(err, "STALE"):
 		return ErrStale
 	default:
-		return connect.MapError(ctx, err) //nolint:wrapcheck // it is the mapping
+		return connect.MapError(ctx, err)
 	}
 }

@@ -114,7 +114,7 @@ func (s *Shard) Find(ctx context.Context, wanted []job.Queue) ([]*layout.Queue, 
 	}
 	values, err := s.Client.HMGet(ctx, s.Keys.Queues, names...).Result()
 	if err != nil {
-		return nil, connect.MapError(ctx, err) //nolint:wrapcheck // it is the mapping
+		return nil, connect.MapError(ctx, err)
 	}
 	return s.fill(wanted, found, missing, script.Strs(values)), nil
 }
@@ -161,7 +161,7 @@ func (s *Shard) FindByNumber(ctx context.Context, numbers []string) (queues []*l
 	}
 	names, err := s.Client.HMGet(ctx, s.Keys.Names, missing...).Result()
 	if err != nil {
-		return nil, nil, connect.MapError(ctx, err) //nolint:wrapcheck // it is the mapping
+		return nil, nil, connect.MapError(ctx, err)
 	}
 	for i, name := range script.Strs(names) {
 		if q, ok := layout.ParseQueue(name); ok {
@@ -192,7 +192,7 @@ func (s *Shard) PeekByNumber(ctx context.Context, numbers []string) (map[string]
 	}
 	names, err := s.Client.HMGet(ctx, s.Keys.Names, missing...).Result()
 	if err != nil {
-		return nil, connect.MapError(ctx, err) //nolint:wrapcheck // it is the mapping
+		return nil, connect.MapError(ctx, err)
 	}
 	for i, name := range script.Strs(names) {
 		if q, ok := layout.ParseQueue(name); ok {
