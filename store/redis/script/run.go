@@ -13,6 +13,16 @@ import (
 // ErrStale reports that a queue's number belongs to another queue now, because the database was emptied.
 var ErrStale = errors.New("redis: a queue's number is stale")
 
+// A Call is a script with its keys and arguments.
+type Call struct {
+	Script *Script
+	Keys   []string
+	Args   []any
+}
+
+// Add appends arguments.
+func (c *Call) Add(args ...any) { c.Args = append(c.Args, args...) }
+
 // A Runner runs scripts.
 type Runner struct {
 	Client   *connect.Client
