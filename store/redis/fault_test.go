@@ -160,6 +160,20 @@ func TestFault_EmptiedDatabaseStartsAgain(t *testing.T) {
 	})
 }
 
+// The first reply of the pipeline says that a list is empty, which must not hide that a later one failed.
+func TestTopicStats_FailsIfAReadyListCannotBeRead(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		other := entry("b")
+		other.Lane, other.Delay = "other", time.Hour
+		first := entry("a")
+		first.Delay = time.Hour
+		insert(t, s, first, other)
+		require.NoError(t, s.Client.Set(t.Context(), s.shards[0].Keys.Ready("2"), "x", 0).Err())
+		_, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+		require.ErrorContains(t, err, "WRONGTYPE")
+	})
+}
+
 func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ctx, cancel := context.WithCancel(t.Context())

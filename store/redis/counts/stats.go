@@ -40,7 +40,7 @@ func (s *Counts) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.T
 	}
 	var rows []store.TopicStats
 	for chunk := range slices.Chunk(names, statsChunk) {
-		part, err := s.counted(ctx, chunk)
+		part, err := s.stats(ctx, chunk)
 		if err != nil {
 			return nil, fmt.Errorf("topic stats: %w", err)
 		}
@@ -74,15 +74,6 @@ func (s *Counts) pageOfTopics(ctx context.Context, namespace, after string, limi
 	from, end := "("+layout.TopicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
 	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Seen, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
 	return names, connect.MapError(ctx, err)
-}
-
-// counted is stats, anew when the database was emptied meanwhile.
-func (s *Counts) counted(ctx context.Context, names []string) (rows []store.TopicStats, err error) {
-	err = s.RetryStale(func() (err error) {
-		rows, err = s.stats(ctx, names)
-		return err
-	})
-	return rows, err
 }
 
 // stats reads topics by name; those that the shard has never seen are left out.
@@ -220,14 +211,14 @@ func (s *Counts) oldestDue(ctx context.Context, lanes []string) (time.Time, erro
 	}
 	pipe := s.Client.Pipeline()
 	var dues []*redis.ZSliceCmd
-	var heads []*redis.StringCmd
+	var heads []*redis.StringSliceCmd
 	for _, lane := range lanes {
 		if _, n, ok := strings.Cut(lane, "\x00"); ok {
 			dues = append(dues, pipe.ZRangeWithScores(ctx, s.Keys.Due(n), 0, 0))
-			heads = append(heads, pipe.LIndex(ctx, s.Keys.Ready(n), 0))
+			heads = append(heads, pipe.LRange(ctx, s.Keys.Ready(n), 0, 0))
 		}
 	}
-	if _, err := pipe.Exec(ctx); err != nil && !connect.IsNil(err) {
+	if _, err := pipe.Exec(ctx); err != nil {
 		return time.Time{}, connect.MapError(ctx, err)
 	}
 	for _, due := range dues {
@@ -237,8 +228,8 @@ func (s *Counts) oldestDue(ctx context.Context, lanes []string) (time.Time, erro
 	}
 	var members []any
 	for _, head := range heads {
-		if head.Val() != "" {
-			members = append(members, head.Val())
+		for _, member := range head.Val() {
+			members = append(members, member)
 		}
 	}
 	err := s.EachJob(ctx, members, func(_ int, _ int64, record, run, _ string) error {

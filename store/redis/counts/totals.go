@@ -18,11 +18,8 @@ import (
 var counterFields = []string{"reg", "ready", "held", "d", "x", "c"}
 
 // Totals adds up the counters of all topics, and counts the due jobs that are in no ready list, of all lanes on the agenda.
-func (s *Counts) Totals(ctx context.Context, namespace string) (total store.TopicStats, err error) {
-	err = s.RetryStale(func() (err error) {
-		total, err = s.totals(ctx, namespace)
-		return err
-	})
+func (s *Counts) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	total, err := s.totals(ctx, namespace)
 	if err != nil {
 		return store.TopicStats{}, fmt.Errorf("totals: %w", err)
 	}
@@ -41,7 +38,7 @@ func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats
 		pipe := s.Client.Pipeline()
 		parts := make([]*redis.SliceCmd, len(names))
 		for i, name := range names {
-			parts[i] = pipe.HMGet(ctx, s.Keys.Tag+"stats:"+name, counterFields...)
+			parts[i] = pipe.HMGet(ctx, s.Keys.TopicByName(name).Stats, counterFields...)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return connect.MapError(ctx, err)
