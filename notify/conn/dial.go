@@ -31,14 +31,14 @@ type dialer struct {
 }
 
 // dialDirect dials for package h1, whose targets have no proxy.
-func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn, error) {
+func (d *dialer) dialDirect(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := begin(ctx, progressOf(ctx))
 	defer cancel()
 	host, _, err := d.allowed(addr)
 	if err != nil {
 		return nil, err
 	}
-	return d.direct(ctx, guard.NameOf(host), network, addr)
+	return d.direct(ctx, guard.NameOf(host), "tcp", addr)
 }
 
 // dialHTTP is the transport's DialContext.
@@ -58,10 +58,6 @@ func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, e
 	ctx, cancel := begin(ctx, p)
 	defer cancel()
 	addr = withoutLabel(addr)
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, fmt.Errorf("split host and port: %w", err)
-	}
 	if p.dials.Add(1) > MaxDials {
 		return nil, fmt.Errorf("connect again: %w", io.EOF)
 	}
@@ -70,6 +66,7 @@ func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, e
 		return nil, err
 	}
 	p.SetPhase(PhaseTLS)
+	host, _, _ := net.SplitHostPort(addr) // connect has split it before
 	secured, err := d.handshake(ctx, conn, host)
 	if err != nil {
 		_ = conn.Close()

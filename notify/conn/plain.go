@@ -10,33 +10,14 @@ import (
 	"github.com/ringback/ringback/notify/h1"
 )
 
-// plainTransport sends plain HTTP requests by package h1, if h1 supports them and their host has no forward proxy: the
-// connection to a proxy may use TLS.
-type plainTransport struct {
-	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
-	proxy func(scheme, addr string) (*url.URL, error)
-	idle  *idle
-	fresh bool // a new connection for each request
-}
-
-// serves reports whether the transport supports a request, and returns its host and port.
-func (t *plainTransport) serves(r *http.Request) (addr string, ok bool) {
-	if !h1.Supports(r) {
-		return "", false
-	}
-	addr = addrOf(r.URL)
-	proxy, err := t.proxy("http", addr)
-	return addr, proxy == nil && err == nil
-}
-
-// send sends a request to a host and port and returns the response.
-func (t *plainTransport) send(r *http.Request, addr string) (*http.Response, error) {
-	ctx, p := r.Context(), progressOf(r.Context())
-	conn, err := t.connect(ctx, p, addr)
+// sendPlain sends a request to a host and port by package h1; fresh: over a new connection.
+func (t *Transport) sendPlain(r *http.Request, p *Progress, addr string, fresh bool) (*http.Response, error) {
+	ctx := r.Context()
+	conn, err := t.connect(ctx, p, addr, fresh)
 	if err != nil {
 		return nil, err
 	}
-	if t.fresh {
+	if fresh {
 		r = r.WithContext(ctx)
 		r.Close = true
 	}
@@ -56,6 +37,31 @@ func (t *plainTransport) send(r *http.Request, addr string) (*http.Response, err
 	return resp, err
 }
 
+// connect returns a connection without unread bytes: an idle one of the queue, else a new one.
+func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh bool) (*idleConn, error) {
+	for !fresh {
+		conn := t.idle.take(addr, p.Queue)
+		if conn == nil {
+			break
+		}
+		if !conn.HasUnread() {
+			p.got(conn, true)
+			return conn, nil
+		}
+		_ = conn.Close()
+	}
+	bare, err := t.dialer.dialDirect(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: p.Queue}
+	p.got(conn, false)
+	return conn, nil
+}
+
+// past is a deadline in the past.
+var past = time.Unix(1, 0)
+
 // addrOf returns the host and port of a URL.
 func addrOf(u *url.URL) string {
 	host, port := u.Hostname(), u.Port()
@@ -69,28 +75,3 @@ func addrOf(u *url.URL) string {
 	}
 	return net.JoinHostPort(host, port)
 }
-
-// connect returns a connection without unread bytes: an idle one of the queue, else a new one.
-func (t *plainTransport) connect(ctx context.Context, p *Progress, addr string) (*idleConn, error) {
-	for !t.fresh {
-		conn := t.idle.take(addr, p.Queue)
-		if conn == nil {
-			break
-		}
-		if !conn.HasUnread() {
-			p.got(conn, true)
-			return conn, nil
-		}
-		_ = conn.Close()
-	}
-	bare, err := t.dial(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: p.Queue}
-	p.got(conn, false)
-	return conn, nil
-}
-
-// past is a deadline in the past.
-var past = time.Unix(1, 0)

@@ -60,14 +60,13 @@ func NewPool(o Options) *Pool {
 }
 
 func (p *Pool) newTransport(certificate *tls.Certificate) *Transport {
-	d := &dialer{
+	return newTransport(&dialer{
 		Options:     p.options,
 		net:         net.Dialer{Resolver: p.options.Resolver, KeepAlive: 30 * time.Second},
 		tls:         newTLS(p.options.Roots),
 		certificate: certificate,
 		http1:       newHostSet(maxKnownHosts),
-	}
-	return &Transport{certificate: certificate, pooled: newTransport(d, false), fresh: newTransport(d, true)}
+	})
 }
 
 // Get returns the Transport of a client certificate; nil: without one. The caller must release it with Put.
@@ -94,7 +93,7 @@ func (p *Pool) Get(certificate *tls.Certificate) *Transport {
 // drop removes a Transport. Its connections are closed after its last request.
 func (p *Pool) drop(element *list.Element) {
 	old, _ := p.order.Remove(element).(*Transport)
-	delete(p.certified, old.certificate)
+	delete(p.certified, old.dialer.certificate)
 	old.dropped = true
 	old.closeIdle()
 }

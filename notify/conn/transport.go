@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"crypto/tls"
 	"net/http"
 	"time"
 
@@ -12,80 +11,69 @@ import (
 // beyond it ends the connection with all its requests, so it is above h1.MaxHeader: between the two only the request fails.
 const maxHeaderNetHTTP = h1.MaxHeader * 3 / 2
 
-// A Transport sends requests with one client certificate, or without.
+// A Transport sends requests with one client certificate, or without: by package h1, or by net/http where h1 does not support
+// them. Requests through a forward proxy are sent by net/http, since the connection to the proxy may use TLS.
 type Transport struct {
-	certificate   *tls.Certificate
-	pooled, fresh *transport // fresh opens a new connection for each request
+	dialer        *dialer
+	idle          *idle           // connections of h1
+	pooled, fresh *http.Transport // fresh opens a new connection for each request
 
 	// Guarded by the mutex of the Pool.
 	uses    int
 	dropped bool
 }
 
-// RoundTrip implements http.RoundTripper. The request's context must be a Progress, or derived from one.
-func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.pooled.RoundTrip(r) }
-
-// RoundTripFresh is RoundTrip over a new connection, closed after the response.
-func (t *Transport) RoundTripFresh(r *http.Request) (*http.Response, error) {
-	return t.fresh.RoundTrip(r)
+func newTransport(d *dialer) *Transport {
+	return &Transport{dialer: d, idle: newIdle(d.MaxIdle, d.MaxIdlePerHost), pooled: d.newHTTP(false), fresh: d.newHTTP(true)}
 }
 
-// closeIdle closes idle connections, and ends dials that no request waits for.
-func (t *Transport) closeIdle() {
-	t.pooled.closeIdle()
-	t.fresh.closeIdle()
-}
-
-// transport sends requests by package h1, or by net/http's transport where h1 does not support them.
-type transport struct {
-	plain  *plainTransport
-	others *http.Transport
-	http1  *hostSet
-}
-
-// newTransport returns a transport that leaves connections, TLS and proxies to the dialer. A fresh one opens a connection
-// for each request.
-func newTransport(d *dialer, fresh bool) *transport {
-	return &transport{
-		http1: d.http1,
-		plain: &plainTransport{dial: d.dialDirect, proxy: d.proxy, idle: newIdle(d.MaxIdle, d.MaxIdlePerHost), fresh: fresh},
-		others: &http.Transport{
-			Proxy:                  nil,
-			DialContext:            d.dialHTTP,
-			DialTLSContext:         d.dialTLS,
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true,
-			DisableKeepAlives:      fresh,
-			MaxIdleConns:           d.MaxIdle,
-			MaxIdleConnsPerHost:    d.MaxIdlePerHost,
-			IdleConnTimeout:        idleTimeout,
-			MaxResponseHeaderBytes: maxHeaderNetHTTP,
-			// Detects a silently dead connection, shared by many attempts, earlier than TCP does.
-			HTTP2: &http.HTTP2Config{
-				SendPingTimeout:  15 * time.Second,
-				PingTimeout:      5 * time.Second,
-				WriteByteTimeout: 30 * time.Second,
-				// As much as a Sender reads of a body.
-				MaxReceiveBufferPerStream:     64 << 10,
-				MaxReceiveBufferPerConnection: 1 << 20,
-			},
+// newHTTP returns net/http's transport, which leaves connections, TLS and proxies to the dialer.
+func (d *dialer) newHTTP(fresh bool) *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil,
+		DialContext:            d.dialHTTP,
+		DialTLSContext:         d.dialTLS,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		DisableKeepAlives:      fresh,
+		MaxIdleConns:           d.MaxIdle,
+		MaxIdleConnsPerHost:    d.MaxIdlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderNetHTTP,
+		// Detects a silently dead connection, shared by many attempts, earlier than TCP does.
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout:  15 * time.Second,
+			PingTimeout:      5 * time.Second,
+			WriteByteTimeout: 30 * time.Second,
+			// As much as a Sender reads of a body.
+			MaxReceiveBufferPerStream:     64 << 10,
+			MaxReceiveBufferPerConnection: 1 << 20,
 		},
 	}
 }
 
-// RoundTrip implements http.RoundTripper for requests whose context is a Progress.
-func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if addr, ok := t.plain.serves(r); ok {
-		return t.plain.send(r, addr)
+// RoundTrip implements http.RoundTripper. The request's context must be a Progress, or derived from one.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.send(r, t.pooled) }
+
+// RoundTripFresh is RoundTrip over a new connection, closed after the response.
+func (t *Transport) RoundTripFresh(r *http.Request) (*http.Response, error) {
+	return t.send(r, t.fresh)
+}
+
+func (t *Transport) send(r *http.Request, others *http.Transport) (*http.Response, error) {
+	p, addr := progressOf(r.Context()), addrOf(r.URL)
+	if h1.Supports(r) {
+		if proxy, err := t.dialer.proxy("http", addr); proxy == nil && err == nil {
+			return t.sendPlain(r, p, addr, others.DisableKeepAlives)
+		}
 	}
-	p := progressOf(r.Context())
 	p.bound()
 	if p.target == "" { // not written again: a dial of the last try may read it
-		p.target = addrOf(r.URL)
+		p.target = addr
 	}
 	r = r.WithContext(p.traced())
 	r.URL = labelled(r.URL, t.label(r, p))
-	resp, err := t.others.RoundTrip(r)
+	resp, err := others.RoundTrip(r)
 	if err == nil && resp.ProtoMajor == 2 && tooLargeHTTP2(resp.Header) {
 		_ = resp.Body.Close()
 		return nil, h1.ErrHeaderTooLarge
@@ -99,16 +87,16 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // The first dial over TLS shows the protocol of a host; until then it is assumed to be HTTP/2. The queue whose dial showed
 // HTTP/1 keeps the label of that dial. A request that gets an HTTP/1 connection of another queue does not use it; see
 // countingConn.settle.
-func (t *transport) label(r *http.Request, p *Progress) string {
+func (t *Transport) label(r *http.Request, p *Progress) string {
 	if r.URL.Scheme == "https" {
-		if queue, ok := t.http1.first(p.target); !ok || queue == p.Queue {
+		if queue, ok := t.dialer.http1.first(p.target); !ok || queue == p.Queue {
 			return sharedLabel
 		}
 	}
 	return queueLabel(p.Queue)
 }
 
-// tooLargeHTTP2 returns an error for a header beyond the limits of h1, with bytes counted as in RFC 9113 §6.5.2.
+// tooLargeHTTP2 reports whether a header is beyond the limits of h1, with bytes counted as in RFC 9113 §6.5.2.
 func tooLargeHTTP2(h http.Header) bool {
 	bytes, lines := 0, 0
 	for name, values := range h {
@@ -120,8 +108,9 @@ func tooLargeHTTP2(h http.Header) bool {
 	return bytes > h1.MaxHeader || lines > h1.MaxHeaderLines
 }
 
-// closeIdle closes idle connections, and ends dials that no attempt waits for.
-func (t *transport) closeIdle() {
-	t.plain.idle.close()
-	t.others.CloseIdleConnections()
+// closeIdle closes idle connections, and ends dials that no request waits for.
+func (t *Transport) closeIdle() {
+	t.idle.close()
+	t.pooled.CloseIdleConnections()
+	t.fresh.CloseIdleConnections()
 }

@@ -24,7 +24,7 @@ var errByNetHTTP = errors.New("dialled by net/http")
 
 // withoutNetHTTP makes a Pool fail where it would use net/http's transport.
 func withoutNetHTTP(p *Pool) *Pool {
-	p.plain.pooled.others.DialContext = func(context.Context, string, string) (net.Conn, error) {
+	p.plain.pooled.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		return nil, errByNetHTTP
 	}
 	return p
@@ -129,7 +129,7 @@ func TestTransport_UsesNoIdleConnectionThatHasUnread(t *testing.T) {
 			_, err := post(t, p.Get(nil).RoundTrip, target, "x")
 			require.NoError(t, err)
 			meanwhile(<-first)
-			idle := p.plain.pooled.plain.idle
+			idle := p.plain.idle
 			conn, _ := idle.order.Front().Value.(*idleConn)
 			require.Eventually(t, conn.HasUnread, 10*time.Second, time.Millisecond)
 			resp, err := post(t, p.Get(nil).RoundTrip, target, "x")
@@ -177,7 +177,7 @@ func TestTransport_KeepsNoConnectionOfABrokenRequest(t *testing.T) {
 			}
 			require.Equal(t, test.cancel, err != nil, err)
 			<-ended
-			require.Zero(t, p.plain.pooled.plain.idle.order.Len())
+			require.Zero(t, p.plain.idle.order.Len())
 		})
 	}
 }
@@ -206,7 +206,7 @@ func TestDialTLS_BoundsConnectionsForOneRequest(t *testing.T) {
 		_ = conn.Handshake()
 		_ = conn.Close()
 	})
-	dial, progress := newPool(t, Options{Roots: roots(server)}).plain.pooled.others.DialTLSContext, newProgress(t)
+	dial, progress := newPool(t, Options{Roots: roots(server)}).plain.pooled.DialTLSContext, newProgress(t)
 	for range MaxDials {
 		conn, err := dial(progress, "tcp", addr)
 		require.NoError(t, err)
