@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify/h1"
@@ -25,9 +24,7 @@ import (
 // In the first two cases, and when the peer has closed the connection by then, nothing of the request is written, and it is
 // sent again. When the peer closes it later, the attempt fails: the receiver may have processed the request.
 type countingConn struct {
-	net.Conn
-	written atomic.Int64 // bytes
-	failed  atomic.Bool  // a write was cut off
+	h1.WriteCounter
 
 	queue job.Queue // of its first request
 
@@ -43,16 +40,10 @@ type countingConn struct {
 }
 
 func newCountingConn(conn net.Conn) *countingConn {
-	c := &countingConn{Conn: conn, socket: h1.NewSocket(conn)}
+	c := &countingConn{WriteCounter: h1.WriteCounter{Conn: conn}, socket: h1.NewSocket(conn)}
 	c.settled.L = &c.mu
 	return c
 }
-
-// Written returns the bytes written so far.
-func (c *countingConn) Written() int64 { return c.written.Load() }
-
-// WriteFailed reports whether a write was cut off.
-func (c *countingConn) WriteFailed() bool { return c.failed.Load() }
 
 // settle gives the connection to a later request, once net/http reads from it again or has closed it. It does either at
 // once, since the request before has its response. A request of another queue cannot use it and is sent again.
@@ -97,12 +88,7 @@ func (c *countingConn) Write(p []byte) (int, error) {
 	if !c.begin() {
 		return 0, net.ErrClosed
 	}
-	n, err := c.Conn.Write(p)
-	c.written.Add(int64(n))
-	if err != nil {
-		c.failed.Store(true)
-	}
-	return n, err
+	return c.WriteCounter.Write(p)
 }
 
 // begin reports whether a request may be written. Bytes read from now on are its response.
@@ -112,13 +98,10 @@ func (c *countingConn) begin() bool {
 	if c.given && !c.spoilt {
 		c.spoilt = c.socket.HasUnread()
 	}
-	if c.spoilt {
-		return false
-	}
-	if c.given {
+	if c.given && !c.spoilt {
 		c.given, c.head = false, h1.HeaderLimit{}
 	}
-	return true
+	return !c.spoilt
 }
 
 func (c *countingConn) Close() error {

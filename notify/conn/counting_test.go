@@ -57,7 +57,7 @@ func TestCountingConn_RejectsBytesBeforeARequest(t *testing.T) {
 		require.ErrorIs(t, <-read, io.EOF, name)
 		_, err := io.WriteString(c, "POST /")
 		require.ErrorIs(t, err, net.ErrClosed, name)
-		require.Zero(t, c.written.Load(), name)
+		require.Zero(t, c.Written(), name)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestCountingConn_WritesNothingWhenTheSocketHasUnread(t *testing.T) {
 			}
 			_, err := io.WriteString(c, "POST /")
 			require.Equal(t, come == nil, err == nil, "%s over %s: %v", name, layer, err)
-			require.Equal(t, come == nil, c.written.Load() > 0, "%s over %s", name, layer)
+			require.Equal(t, come == nil, c.Written() > 0, "%s over %s", name, layer)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh
 			break
 		}
 		if !conn.HasUnread() {
-			p.got(conn, true)
+			p.got(&conn.WriteCounter, true)
 			return conn, nil
 		}
 		_ = conn.Close()
@@ -55,7 +55,7 @@ func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh
 		return nil, err
 	}
 	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: p.Queue}
-	p.got(conn, false)
+	p.got(&conn.WriteCounter, false)
 	return conn, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/h1"
 )
 
 // ErrLimit is the cause of a Progress's context that ended at its limit. Any other cause comes from the caller.
@@ -64,19 +65,13 @@ type Progress struct {
 
 	// The counter of the request's connection, nil for HTTP/2, whose connections are shared, and its count at the start of
 	// the request. Only used by the goroutine in RoundTrip.
-	sent     counter
+	sent     *h1.WriteCounter
 	before   int64
 	http2    bool
 	reused   bool
 	replayed bool
 
 	dials atomic.Int32 // connections over TLS that were opened for it
-}
-
-// counter counts the bytes written to a connection.
-type counter interface {
-	Written() int64    // bytes
-	WriteFailed() bool // a write was cut off
 }
 
 // progressKey is the key of a Progress in contexts derived from it.
@@ -147,11 +142,11 @@ func (p *Progress) gotConn(info httptrace.GotConnInfo) {
 	} else {
 		conn.queue = p.Queue
 	}
-	p.got(conn, info.Reused)
+	p.got(&conn.WriteCounter, info.Reused)
 }
 
 // got sets the counter of the request's connection.
-func (p *Progress) got(sent counter, reused bool) {
+func (p *Progress) got(sent *h1.WriteCounter, reused bool) {
 	p.reused, p.sent = reused, sent
 	if sent != nil {
 		p.before = sent.Written()

@@ -16,21 +16,19 @@ var ErrSpokeFirst = errors.New("the receiver spoke before it was asked, which en
 
 // A Conn is a connection for one request at a time.
 type Conn struct {
-	net.Conn
+	WriteCounter
 	*Socket
 
 	in      *bufio.Reader
 	out     *bufio.Writer
 	used    bool
-	written int64
-	failed  bool        // a write failed
 	readErr error       // of the first failed read
 	header  HeaderLimit // of the response under way
 }
 
 // NewConn returns a Conn over a new connection.
 func NewConn(conn net.Conn) *Conn {
-	c := &Conn{Conn: conn, Socket: NewSocket(conn)}
+	c := &Conn{WriteCounter: WriteCounter{Conn: conn}, Socket: NewSocket(conn)}
 	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(c)
 	return c
 }
@@ -60,10 +58,10 @@ func (c *Conn) RoundTrip(r *http.Request, hooks Hooks) (*http.Response, error) {
 		return nil, ErrSpokeFirst
 	}
 	c.used = true
-	before := c.written
+	before := c.Written()
 	writeRequest(c.out, r)
 	writeErr := c.out.Flush()
-	if writeErr != nil && c.written == before {
+	if writeErr != nil && c.Written() == before {
 		return nil, writeErr
 	}
 	if hooks.Wrote != nil {
@@ -125,20 +123,6 @@ func (c *Conn) readError(err error) error {
 	}
 	return c.readErr
 }
-
-// Write counts what is written.
-func (c *Conn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.written += int64(n)
-	c.failed = c.failed || err != nil
-	return n, err
-}
-
-// Written returns the bytes written so far.
-func (c *Conn) Written() int64 { return c.written }
-
-// WriteFailed reports whether a write was cut off.
-func (c *Conn) WriteFailed() bool { return c.failed }
 
 // body is a response's body. Its end decides whether the connection is reusable.
 type body struct {
