@@ -26,8 +26,7 @@ type idle struct {
 	mu    sync.Mutex
 	hosts map[string][]*idleConn // by host and port, the oldest first; none is empty
 	order *list.List             // of *idleConn, the oldest first
-	timer *time.Timer            // of the next sweep
-	set   bool                   // the timer runs
+	timer *time.Timer            // of the next sweep, while there are connections
 	shut  bool                   // closed, and no request since
 }
 
@@ -55,10 +54,9 @@ func (i *idle) take(addr string, queue job.Queue) *idleConn {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.shut = false
-	of := i.hosts[addr]
-	for n := len(of) - 1; n >= 0; n-- {
-		if conn := of[n]; conn.queue == queue {
-			i.drop(conn, n)
+	for _, conn := range slices.Backward(i.hosts[addr]) {
+		if conn.queue == queue {
+			i.drop(conn)
 			return conn
 		}
 	}
@@ -67,99 +65,79 @@ func (i *idle) take(addr string, queue job.Queue) *idleConn {
 
 // put stores a connection for reuse. It closes it, or an older one, when there are too many.
 func (i *idle) put(conn *idleConn) {
-	if old := i.keep(conn); old != nil {
-		_ = old.Close()
+	if surplus := i.keep(conn); surplus != nil {
+		_ = surplus.Close()
 	}
 }
 
-// keep stores conn for reuse. It returns the connection to close instead, if any.
-func (i *idle) keep(conn *idleConn) (old *idleConn) {
+// keep is put that returns the connection to close, if any.
+func (i *idle) keep(conn *idleConn) (surplus *idleConn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.shut {
 		return conn
 	}
 	if of := i.hosts[conn.addr]; len(of) >= i.mostOfHost {
-		old = of[0]
-		i.drop(old, 0)
+		surplus = of[0]
+		i.drop(surplus)
 	} else if i.order.Len() >= i.most {
-		old = i.oldest()
-		i.drop(old, 0)
+		surplus, _ = i.order.Front().Value.(*idleConn)
+		i.drop(surplus)
+	}
+	if i.order.Len() == 0 {
+		i.timer.Reset(idleLook)
 	}
 	conn.since = time.Now()
 	conn.element = i.order.PushBack(conn)
 	i.hosts[conn.addr] = append(i.hosts[conn.addr], conn)
-	i.arm()
-	return old
+	return surplus
 }
 
-// arm starts the timer unless it runs. The caller holds mu.
-func (i *idle) arm() {
-	if !i.set {
-		i.timer.Reset(idleLook)
-		i.set = true
-	}
-}
-
-// oldest returns the connection that was idle longest, or nil. The caller holds mu.
-func (i *idle) oldest() *idleConn {
-	if front := i.order.Front(); front != nil {
-		conn, _ := front.Value.(*idleConn)
-		return conn
-	}
-	return nil
-}
-
-// drop removes the n-th connection of a host. The caller holds mu.
-func (i *idle) drop(conn *idleConn, n int) {
+// drop removes a connection. The caller holds mu.
+func (i *idle) drop(conn *idleConn) {
 	i.order.Remove(conn.element)
-	conn.element = nil
 	of := i.hosts[conn.addr]
-	if len(of) == 1 {
+	n := slices.Index(of, conn)
+	if of = slices.Delete(of, n, n+1); len(of) == 0 {
 		delete(i.hosts, conn.addr)
 		return
 	}
-	copy(of[n:], of[n+1:])
-	of[len(of)-1] = nil
-	i.hosts[conn.addr] = of[:len(of)-1]
+	i.hosts[conn.addr] = of
 }
 
 // sweep closes connections that were idle for idleTimeout or that have unread bytes.
 func (i *idle) sweep() {
-	i.mu.Lock()
-	i.set = false
 	now := time.Now()
-	var old []*idleConn
-	for at := i.order.Front(); at != nil; {
-		conn, _ := at.Value.(*idleConn)
-		at = at.Next()
-		if now.Sub(conn.since) >= idleTimeout || conn.HasUnread() {
-			i.drop(conn, slices.Index(i.hosts[conn.addr], conn))
-			old = append(old, conn)
-		}
-	}
-	if i.order.Len() > 0 {
-		i.arm()
-	}
-	i.mu.Unlock()
-	for _, conn := range old {
-		_ = conn.Close()
-	}
+	i.closeIf(func(conn *idleConn) bool { return now.Sub(conn.since) >= idleTimeout || conn.HasUnread() })
 }
 
 // close closes all connections, and those put before the next take.
 func (i *idle) close() {
 	i.mu.Lock()
 	i.shut = true
-	i.timer.Stop()
-	i.set = false
-	var old []*idleConn
-	for conn := i.oldest(); conn != nil; conn = i.oldest() {
-		i.drop(conn, 0)
-		old = append(old, conn)
+	i.mu.Unlock()
+	i.closeIf(func(*idleConn) bool { return true })
+}
+
+// closeIf closes connections, and has the next sweep follow if there are others.
+func (i *idle) closeIf(old func(*idleConn) bool) {
+	i.mu.Lock()
+	var closing []*idleConn
+	for at := i.order.Front(); at != nil; {
+		conn, _ := at.Value.(*idleConn)
+		at = at.Next()
+		if old(conn) {
+			i.drop(conn)
+			closing = append(closing, conn)
+		}
+	}
+	if i.order.Len() > 0 {
+		i.timer.Reset(idleLook)
+	} else {
+		i.timer.Stop()
 	}
 	i.mu.Unlock()
-	for _, conn := range old {
+	for _, conn := range closing {
 		_ = conn.Close()
 	}
 }

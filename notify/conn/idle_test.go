@@ -75,7 +75,7 @@ func TestIdle_ClosesAfterATimeout(t *testing.T) {
 		synctest.Wait()
 		require.True(t, youngEnded())
 		require.Empty(t, i.hosts)
-		require.False(t, i.set, "nothing is looked for where nothing is idle")
+		require.False(t, i.timer.Stop(), "nothing is looked for where nothing is idle")
 
 		late, lateEnded := idleConnTo("a:80")
 		i.put(late)
