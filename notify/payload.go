@@ -54,11 +54,15 @@ func (p *payload) feed(r *http.Request) {
 
 // written releases the body: at once, or over HTTP/2 after refusalPatience without a refusal.
 func (p *payload) written(http2 bool) {
-	if http2 {
-		p.releaseLater()
+	if !http2 {
+		p.release()
 		return
 	}
-	p.release()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sent != nil && p.timer == nil {
+		p.timer = time.AfterFunc(refusalPatience, p.release)
+	}
 }
 
 // release releases the written body and calls sent. The end of the attempt waits for that call.
@@ -72,15 +76,6 @@ func (p *payload) release() {
 	p.reader.Reset(nil)
 	p.sent()
 	p.sent = nil
-}
-
-// releaseLater releases the body after refusalPatience.
-func (p *payload) releaseLater() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.sent != nil && p.timer == nil {
-		p.timer = time.AfterFunc(refusalPatience, p.release)
-	}
 }
 
 // keep keeps the body until the end of the attempt, to send it again; false: it was released.

@@ -22,19 +22,13 @@ const (
 	refusalWait = 50 * time.Millisecond
 )
 
-// retryTransport sends the tries of a request: the first over an idle connection, the last over a new one. So closed
-// connections in the pool cost no attempt. It has no CloseIdleConnections: retryablehttp.Client would call it after every
-// failure and close the connections to all other receivers.
-type retryTransport struct {
-	transport *conn.Transport
-	last      bool
-}
+// freshTransport sends the last try of a request over a new connection, so that closed connections in the pool cost no
+// attempt. It has no CloseIdleConnections, nor has conn.Transport: retryablehttp.Client would call it after every failure and
+// close the connections to all other receivers.
+type freshTransport struct{ *conn.Transport }
 
-func (t *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.last {
-		return t.transport.RoundTripFresh(r)
-	}
-	return t.transport.RoundTrip(r)
+func (t freshTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.RoundTripFresh(r)
 }
 
 // resend sends the attempt's request again, at most twice, the second time only if nothing of the first was written. Each
@@ -59,19 +53,19 @@ func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) 
 		}
 	}
 	again.GetBody = nil // set by SetBody; net/http would replay the request
-	try := &retryTransport{transport: transport}
+	sender := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	client := &retryablehttp.Client{
-		HTTPClient: &http.Client{
-			Transport:     try,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		RetryMax: 1,
+		HTTPClient: sender,
+		RetryMax:   1,
 		CheckRetry: func(_ context.Context, _ *http.Response, err error) (bool, error) {
 			return err != nil && a.SafeToResend(), nil
 		},
 		PrepareRetry: func(r *http.Request) error {
 			a.Reset()
-			try.last = true
+			sender.Transport = freshTransport{transport}
 			r.Header = r.Header.Clone() // net/http owns the last one
 			stamp(r.Header, make([]string, 1), time.Now(), req)
 			return nil

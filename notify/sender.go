@@ -115,7 +115,7 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	transport := s.pool.Get(req.Certificate)
 	defer s.pool.Put(transport)
 
-	result := s.try(a, transport, req) //nolint:contextcheck // the attempt is the context
+	result := s.try(a, transport, req)
 	s.relief.after(&result, s.Close)
 	redact(&result, req.Header)
 	result.StartedAt = a.Start
