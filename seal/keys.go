@@ -107,10 +107,7 @@ const redacted = "[redacted]"
 // String hides the key.
 func (Key) String() string { return redacted }
 
-// GoString hides the key from %#v.
-func (Key) GoString() string { return redacted }
-
-// Format hides the key from every verb of fmt.
+// Format hides the key from every verb of fmt, also %#v.
 func (Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // LogValue hides the key from logs.

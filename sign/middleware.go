@@ -44,50 +44,37 @@ func Middleware(v *Verifier, o MiddlewareOptions) func(http.Handler) http.Handle
 		o.Now = time.Now
 	}
 	return func(next http.Handler) http.Handler {
-		return &verifyHandler{verifier: v, options: o, next: next}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := verifiedBody(v, o, w, r)
+			if err != nil {
+				reject(w, err)
+				return
+			}
+			verified := r.WithContext(r.Context()) // a copy: handlers must not modify their request
+			verified.Body = io.NopCloser(bytes.NewReader(body))
+			verified.ContentLength = int64(len(body))
+			verified.TransferEncoding = nil
+			next.ServeHTTP(w, verified)
+		})
 	}
 }
 
-// verifyHandler verifies requests before next.
-type verifyHandler struct {
-	verifier *Verifier
-	options  MiddlewareOptions
-	next     http.Handler
-}
-
-// ServeHTTP verifies the request and passes it on or rejects it.
-func (g *verifyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c, err := g.verifier.read(r.Header, g.options.Now())
+// verifiedBody reads the whole body of a request and verifies it.
+func verifiedBody(v *Verifier, o MiddlewareOptions, w http.ResponseWriter, r *http.Request) (body []byte, err error) {
+	headers, err := v.read(r.Header, o.Now())
 	if err != nil {
-		reject(w, err)
-		return
+		return nil, err
 	}
-	body, err := g.body(w, r)
-	if err != nil {
-		reject(w, err)
-		return
+	if r.ContentLength > o.MaxBody {
+		return nil, &http.MaxBytesError{Limit: o.MaxBody}
 	}
-	if err := g.verifier.match(c, body); err != nil {
-		reject(w, err)
-		return
+	if r.Body != nil {
+		// Content-Length does not reserve memory; received bytes do.
+		if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, o.MaxBody)); err != nil {
+			return nil, err
+		}
 	}
-	verified := r.WithContext(r.Context()) // a copy: handlers must not modify their request
-	verified.Body = io.NopCloser(bytes.NewReader(body))
-	verified.ContentLength = int64(len(body))
-	verified.TransferEncoding = nil
-	g.next.ServeHTTP(w, verified)
-}
-
-// body reads the whole body.
-func (g *verifyHandler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.Body == nil {
-		return nil, nil
-	}
-	if r.ContentLength > g.options.MaxBody {
-		return nil, &http.MaxBytesError{Limit: g.options.MaxBody}
-	}
-	// Content-Length does not reserve memory; received bytes do.
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxBody))
+	return body, v.match(headers, body)
 }
 
 // reject responds to a request that was not verified. Errors of this package contain no keys; those of the connection are

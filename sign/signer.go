@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ const maxKeptBuffer = 64 << 10
 // Signer signs requests with one or several secrets. Reuse it: it caches a state per secret.
 type Signer struct {
 	secrets []Secret
-	pool    sync.Pool // of *bench
+	pool    sync.Pool // of *signState
 }
 
 // signState holds the buffers and MACs of one call of Sign.
@@ -41,7 +42,7 @@ func NewSigner(secrets ...Secret) (*Signer, error) {
 			return nil, fmt.Errorf("secret %d of %d is the zero Secret: use ParseSecret, NewSecret or NewKey", i+1, len(secrets))
 		}
 	}
-	return &Signer{secrets: append([]Secret(nil), secrets...)}, nil
+	return &Signer{secrets: slices.Clone(secrets)}, nil
 }
 
 // Sign returns the value of the header webhook-signature for a request with the webhook-id id, the webhook-timestamp
