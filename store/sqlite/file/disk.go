@@ -38,10 +38,10 @@ func Remove(path string) error {
 // Sync writes a file's content to the disk.
 func Sync(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("write the copy to the disk: %w", err)
+	if err == nil {
+		err = errors.Join(file.Sync(), file.Close())
 	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+	if err != nil {
 		return fmt.Errorf("write the copy to the disk: %w", err)
 	}
 	return nil
@@ -50,12 +50,8 @@ func Sync(path string) error {
 // SyncName writes a file's name to the disk, where the system can.
 func SyncName(path string) error {
 	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("write the name of %s to the disk: %w", path, err)
-	}
-	err = folder.Sync()
-	if closed := folder.Close(); err == nil {
-		err = closed
+	if err == nil {
+		err = errors.Join(folder.Sync(), folder.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("write the name of %s to the disk: %w", path, err)

@@ -13,9 +13,6 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// errReadOnly is the error of a write on a read-only file system.
-var errReadOnly error = syscall.EROFS
-
 // A Lock keeps other processes away from a database. It ends with the process, however it ends; the lock file stays.
 type Lock struct {
 	file  *flock.Flock // <path>.lock
@@ -26,11 +23,6 @@ type Lock struct {
 func (l *Lock) Unlock() error {
 	return errors.Join(l.inode.Close(), l.file.Unlock())
 }
-
-// noLock is the lock of a file on a file system without such locks.
-type noLock struct{}
-
-func (noLock) Close() error { return nil }
 
 // Resolve returns the path of the database without symbolic links. SQLite names the files beside it (-wal, -shm) after that
 // path, and so does the lock file: all names of a database share them.
@@ -87,7 +79,7 @@ func Acquire(path string, replace bool, log *slog.Logger) (*Lock, error) {
 	}
 	lock := flock.New(path+lockSuffix, flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil, fmt.Errorf("the folder %s of the database is not writable", folder)
 	}
 	if err != nil {
@@ -157,13 +149,13 @@ func restrict(path string, log *slog.Logger) error {
 // it the same mode. If the file exists, Create checks that it can be written.
 func Create(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf("the database %s is not writable", path)
 	}
-	if err != nil {
-		return fmt.Errorf("make the database: %w", err)
+	if err == nil {
+		err = file.Close()
 	}
-	if err := file.Close(); err != nil {
+	if err != nil {
 		return fmt.Errorf("make the database: %w", err)
 	}
 	return nil

@@ -27,7 +27,7 @@ func lockInode(path string) (lock io.Closer, ok bool, err error) {
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES):
 		return nil, false, file.Close()
 	case err != nil:
-		return noLock{}, true, file.Close()
+		return io.NopCloser(nil), true, file.Close()
 	}
 	return file, true, nil
 }
