@@ -139,7 +139,7 @@ func copyDatabase(ctx context.Context, schema Schema, from, to string) (jobs int
 	if err := file.Create(partial); err != nil { // for its owner alone
 		return 0, err
 	}
-	if err := c.QueryText(ctx, "VACUUM INTO '"+strings.ReplaceAll(partial, "'", "''")+"'", func([]driver.Value) error { return nil }); err != nil {
+	if err := c.ints(ctx, "VACUUM INTO '"+strings.ReplaceAll(partial, "'", "''")+"'"); err != nil {
 		return 0, fmt.Errorf("copy %s: %w", from, Unavailable(err))
 	}
 	if jobs, err = verifyCopy(ctx, schema, partial); err != nil {
@@ -190,11 +190,7 @@ func verifyCopy(ctx context.Context, schema Schema, path string) (rows int64, er
 	if len(faults) > 0 {
 		return 0, fmt.Errorf("the copy is damaged: %s", strings.Join(faults, "; "))
 	}
-	err = c.QueryText(ctx, "SELECT count(*) FROM "+schema.Counted, func(v []driver.Value) error {
-		rows = Int(v[0])
-		return nil
-	})
-	if err != nil {
+	if err := c.ints(ctx, "SELECT count(*) FROM "+schema.Counted, &rows); err != nil {
 		return 0, fmt.Errorf("check the copy: %w", Unavailable(err))
 	}
 	return rows, nil

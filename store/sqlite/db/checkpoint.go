@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -120,12 +119,9 @@ func (d *DB) markBeforeCheckpoint() bool {
 
 // checkpointLog runs a checkpoint. busy reports that a reader kept it from completing, all that the whole log was moved.
 func checkpointLog(c *Conn, mode string) (busy, all bool, err error) {
-	err = c.QueryText(shared, "PRAGMA wal_checkpoint("+mode+")", func(v []driver.Value) error {
-		busy = Int(v[0]) != 0
-		all = !busy && Int(v[1]) == Int(v[2])
-		return nil
-	})
-	return busy, all, err
+	var blocked, pages, moved int64
+	err = c.ints(shared, "PRAGMA wal_checkpoint("+mode+")", &blocked, &pages, &moved)
+	return blocked != 0, err == nil && blocked == 0 && pages == moved, err
 }
 
 // later has the writer run a task between two transactions, and waits until it has begun.

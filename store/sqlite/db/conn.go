@@ -133,6 +133,16 @@ func (c *Conn) QueryText(ctx context.Context, sql string, each func([]driver.Val
 	return readRows(rows, err, each)
 }
 
+// ints is QueryText for a row of integers.
+func (c *Conn) ints(ctx context.Context, sql string, into ...*int64) error {
+	return c.QueryText(ctx, sql, func(v []driver.Value) error {
+		for i, n := range into {
+			*n = Int(v[i])
+		}
+		return nil
+	})
+}
+
 func readRows(rows driver.Rows, err error, each func([]driver.Value) error) error {
 	if err != nil {
 		return &Error{err}

@@ -3,7 +3,6 @@ package db
 import (
 	"bufio"
 	"context"
-	"database/sql/driver"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -125,10 +124,7 @@ func checkLog(ctx context.Context, path string) error {
 	if log, err = readLog(path+file.WAL, page); err != nil {
 		return err
 	}
-	if len(log.marks) == 0 || log.base == mark {
-		return nil
-	}
-	if slices.Contains(log.marks, mark) {
+	if len(log.marks) == 0 || log.base == mark || slices.Contains(log.marks, mark) {
 		return nil
 	}
 	return &foreignLogError{path, "it was begun over another state of the file"}
@@ -142,14 +138,11 @@ func fileMark(ctx context.Context, path string) (page uint32, mark int64) {
 		return 0, 0
 	}
 	defer c.close()
-	err = c.QueryText(ctx, "SELECT rootpage, (SELECT mark FROM wal_check) FROM sqlite_schema WHERE name = 'wal_check'", func(v []driver.Value) error {
-		page, mark = uint32(Int(v[0])), Int(v[1])
-		return nil
-	})
-	if err != nil {
+	var root int64
+	if err := c.ints(ctx, "SELECT rootpage, (SELECT mark FROM wal_check) FROM sqlite_schema WHERE name = 'wal_check'", &root, &mark); err != nil {
 		return 0, 0 // among others: a file whose tables are in the log alone
 	}
-	return page, mark
+	return uint32(root), mark
 }
 
 // A writeAheadLog is what checkLog reads of a log.
@@ -276,9 +269,8 @@ func parseInteger(kind byte, b []byte) (n int64, rest []byte, ok bool) {
 		n = 1
 	}
 	for i, c := range b[:size] {
-		if i == 0 {
-			n = int64(int8(c))
-			continue
+		if i == 0 && c >= 0x80 {
+			n = -1
 		}
 		n = n<<8 | int64(c)
 	}

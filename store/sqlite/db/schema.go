@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 )
 
@@ -32,10 +31,7 @@ func (s Schema) checkVersion(path string, version int64) error {
 // check returns an error for a database of another program, or with another schema.
 func (s Schema) check(ctx context.Context, c *Conn, path string) error {
 	var version, tables int64
-	if err := c.QueryText(ctx, "SELECT user_version, (SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('wal_check', '"+s.Counted+"')) FROM pragma_user_version", func(v []driver.Value) error {
-		version, tables = Int(v[0]), Int(v[1])
-		return nil
-	}); err != nil {
+	if err := c.ints(ctx, "SELECT user_version, (SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('wal_check', '"+s.Counted+"')) FROM pragma_user_version", &version, &tables); err != nil {
 		return fmt.Errorf("read %s: %w", path, Unavailable(err))
 	}
 	if version == 0 || tables != 2 {
@@ -47,13 +43,7 @@ func (s Schema) check(ctx context.Context, c *Conn, path string) error {
 // prepare makes the tables of a new database. It returns an error for one with another schema.
 func (s Schema) prepare(c *Conn, path string) error {
 	var version, tables int64
-	read := func(sql string, into *int64) error {
-		return c.QueryText(shared, sql, func(row []driver.Value) error {
-			*into = Int(row[0])
-			return nil
-		})
-	}
-	if err := read("PRAGMA user_version", &version); err != nil {
+	if err := c.ints(shared, "PRAGMA user_version", &version); err != nil {
 		return err
 	}
 	if version > 0 {
@@ -62,7 +52,7 @@ func (s Schema) prepare(c *Conn, path string) error {
 		}
 		return c.execText("PRAGMA journal_mode=WAL")
 	}
-	if err := read("SELECT count(*) FROM sqlite_schema", &tables); err != nil {
+	if err := c.ints(shared, "SELECT count(*) FROM sqlite_schema", &tables); err != nil {
 		return err
 	}
 	if tables > 0 {

@@ -2,13 +2,11 @@ package db
 
 import (
 	"context"
-	"database/sql/driver"
+	"fmt"
 )
 
 // VacuumPages is how many free pages Vacuum gives back to the file system at once.
 const VacuumPages = 512
-
-const vacuumSQL = "PRAGMA incremental_vacuum(512)"
 
 // Vacuum has the writer give some free pages back to the file system, if they are an eighth of the file or more. It reports
 // whether there are more of them.
@@ -32,7 +30,7 @@ func (d *DB) vacuum() (more bool) {
 		return false
 	}
 	// Each step frees one page, so the statement is read to its end.
-	if err := d.conn.QueryText(shared, vacuumSQL, func([]driver.Value) error { return nil }); err != nil {
+	if err := d.conn.ints(shared, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", VacuumPages)); err != nil {
 		d.noteWriterError("give free pages back", err)
 		return false
 	}
@@ -45,14 +43,9 @@ func (d *DB) vacuum() (more bool) {
 // are soon used again.
 func (d *DB) freePages() (free int64, enough bool) {
 	var pages int64
-	for sql, into := range map[string]*int64{"PRAGMA freelist_count": &free, "PRAGMA page_count": &pages} {
-		if err := d.conn.QueryText(shared, sql, func(v []driver.Value) error {
-			*into = Int(v[0])
-			return nil
-		}); err != nil {
-			d.Note("count free pages", err, true)
-			return 0, false
-		}
+	if err := d.conn.ints(shared, "SELECT * FROM pragma_freelist_count, pragma_page_count", &free, &pages); err != nil {
+		d.Note("count free pages", err, true)
+		return 0, false
 	}
 	return free, free >= 2*VacuumPages && free >= pages/8
 }
