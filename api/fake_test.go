@@ -326,7 +326,7 @@ func problemIn(t testing.TB, w *httptest.ResponseRecorder) problemBody {
 	return p
 }
 
-// fieldsOf returns the fields of a problem's errors.
+// fields returns the fields of a problem's errors.
 func (p problemBody) fields() []string {
 	var all []string
 	for _, e := range p.Errors {

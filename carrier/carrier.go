@@ -183,7 +183,7 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpi
 	return nil
 }
 
-// withTimeout makes one call with callTimeout.
+// call makes one call with callTimeout.
 func (s *shard) call(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

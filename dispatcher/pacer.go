@@ -121,7 +121,7 @@ func (p *pacer) forget() {
 	clear(p.lanes)
 }
 
-// timestamp returns the time since the start of the revival, at most maxAhead.
+// moment returns the time since the start of the revival, at most maxAhead.
 func (p *pacer) moment(at int64) int64 { return min(p.after+at, maxAhead) }
 
 // spread is a rate with even intervals; zero: no rate.

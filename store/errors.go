@@ -14,6 +14,10 @@ var (
 	ErrNotFound = errors.New("no such job")
 	// ErrVersion: the required version (or revision) is not the current one.
 	ErrVersion = errors.New("the version is not the current one")
+	// ErrContended: a change was retried and met a concurrent change each time.
+	ErrContended = errors.New("too many concurrent updates, retry")
+	// ErrUnreadable: the value of a document cannot be decoded.
+	ErrUnreadable = errors.New("document not readable")
 	// ErrExpired: the job would expire before it is due.
 	ErrExpired = errors.New("the job's expiry comes before it is due")
 	// ErrLeaseLost: the job is no longer leased under this token. The result of the attempt is not recorded.

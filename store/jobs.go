@@ -13,8 +13,7 @@ type Jobs interface {
 	// Insert registers up to MaxBatch jobs and returns one result for each, in order. A known id changes nothing: the
 	// outcome is Existing when the fingerprint equals the registered one and the job is not cancelled, else Conflict. Two
 	// jobs of one call are inserted in order. A job that is due now becomes ready, and its queue is notified, when no job of
-	// the queue is due before it. When the queue's next moment comes before the head of the agenda, Wait with Agenda
-	// returns.
+	// the queue is due before it. When the queue's next moment comes before the head of the agenda, WaitAgenda returns.
 	Insert(ctx context.Context, token Token, jobs []NewJob) ([]InsertResult, error)
 
 	// Get reads a job with its history. ErrNotFound.

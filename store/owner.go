@@ -1,9 +1,6 @@
 package store
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // SecretOwner is an owner of signing secrets: a topic or a lane.
 type SecretOwner struct {
@@ -18,6 +15,3 @@ type PublicKey struct {
 	CreatedAt time.Time
 	Key       string // whpk_…
 }
-
-// ErrContended: a change was retried and met a concurrent change each time.
-var ErrContended = errors.New("too many concurrent updates, retry")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/ringback/ringback/job"
@@ -82,9 +81,6 @@ func CheckRevision(required, stored int64) error {
 	}
 	return nil
 }
-
-// ErrUnreadable: the value of a document cannot be decoded.
-var ErrUnreadable = errors.New("document not readable")
 
 // Topic is the stored policy of a topic, without defaults.
 type Topic struct {

@@ -93,7 +93,7 @@ func carryAll(t *testing.T, s *Store) (rounds int, step time.Duration) {
 	}
 }
 
-// held gives a lane of its own a job under a lease of 15 seconds.
+// heldIn gives a lane of its own a job under a lease of 15 seconds.
 func heldIn(t *testing.T, s *Store, lane string) store.ClaimedJob {
 	t.Helper()
 	e := entry("job-" + lane)

@@ -76,7 +76,7 @@ func (p insertOutcome) job(spec job.Spec, now int64) job.Job {
 	return j
 }
 
-// A newRow holds the arguments of insertJob, of which the writer fills in the first nine.
+// A newRow holds the arguments of table.InsertJob, of which the writer fills in the first nine.
 type newRow struct {
 	args     [17]driver.Value
 	external driver.Value

@@ -164,7 +164,7 @@ func (tx *tx) expireOldBatch(b *memory.Batch) error {
 	return tx.Exec(table.DeleteLeases, b.Number)
 }
 
-// expireEach is loseBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
+// expireEach is expireOldBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
 func (s *Store) expireEach(b *memory.Batch) error {
 	for _, m := range b.Marks {
 		err := s.commitAlone(func(tx *tx) error {

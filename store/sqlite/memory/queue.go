@@ -23,32 +23,32 @@ type Queue struct {
 	LaneConfig *LaneConfig // the lane's own settings; nil: it has none
 	Owners     leaseOwners
 	QueueNumbers
-	Saved            QueueNumbers // as at the beginning of transaction savedIn
+	Saved            QueueNumbers // as at the beginning of the transaction SavedIn
 	SavedIn          uint64
-	IdleIn           uint64 // savedIn when it was last seen idle; 0: it was not
+	IdleIn           uint64 // SavedIn + 1 when it was last seen idle; 0: it was not
 	Damaged          bool   // its jobs cannot be found: it gives none until the store is opened again
 	PartlyUnreadable bool   // some of its jobs cannot be read
 	DueSlot          Slot
 	RenotifySlot     Slot
-	notified         bool // is in wakeups, whose lock guards it
+	notified         bool // is in Wakeups, whose lock guards it
 }
 
 // QueueNumbers is what a transaction changes of a queue.
 type QueueNumbers struct {
 	Waiting, Running, Rows int64
-	// Ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came, or was counted when it was
-	// due; silent says that no wake-up was sent for the first of them.
+	// Ready counts the waiting jobs up to Mark: those that were due when they came, or were counted as due since. Silent is set
+	// when no wake-up was sent for the first of them.
 	Ready  int64
 	Mark   table.Key
 	Silent bool
-	// Head is the first waiting job, where headKnown.
+	// Head is the first waiting job if HeadKnown.
 	Head       table.Key
 	HeadKnown  bool
-	NotifiedAt int64              // when it last rang, monotonic; past: never
+	NotifiedAt int64              // time of its last wake-up, monotonic; clock.Past: none
 	Throttle   *throttle.Throttle // nil: nothing keeps it back
 }
 
-// Due reports whether a job waits whose moment has come; head must be known.
+// Due reports whether a waiting job is due. Head must be known.
 func (q *Queue) Due(now clock.Instant) bool { return q.Waiting > 0 && q.Head.Due <= now.Millis }
 
 // A LaneConfig is the part of a lane's settings that a queue keeps in memory. Their document is read for a caller who does

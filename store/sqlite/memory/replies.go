@@ -20,7 +20,7 @@ type Replies struct {
 	weight  int
 }
 
-// An reply is a reply in a form that its method can repeat.
+// A reply is the result of a call in a form that its method can repeat.
 type reply struct {
 	at     int64 // monotonic
 	weight int

@@ -28,15 +28,15 @@ type State struct {
 	Queues map[job.Queue]*Queue
 	ByID   map[int64]*Queue
 	Leases map[job.Ref]*Lease
-	// LeaseByNumber is leases by number.
+	// LeaseByNumber has the same leases by the number of their job.
 	LeaseByNumber map[int64]*Lease
 	// Unreadable are the jobs, by number, whose rows lie on a damaged page.
 	Unreadable map[int64]bool
 	Damages    int // how many parts of the database were found to be damaged
-	// noTTL, noSteps, noOutbox and noRemoval say that a damaged page keeps the carrier from ending jobs whose time to live is
+	// NoTTL, NoSteps, NoOutbox and NoRemoval are set when a damaged page keeps the carrier from ending jobs whose time to live is
 	// over, moving jobs after a step of the clock, relaying the outbox, and removing what nothing refers to.
 	NoTTL, NoSteps, NoOutbox, NoRemoval bool
-	// unused are lanes that no job refers to, throttled those with a throttle.
+	// Unused are lanes that no job refers to, Throttled those with a throttle.
 	Unused, Throttled map[*Queue]struct{}
 	Agenda            Agenda
 	Steps             clock.Steps

@@ -33,7 +33,7 @@ type TopicPolicy struct {
 	revision int64          // of the document; 0: there is none
 }
 
-// TopicNumbers is what a transaction changes of a topic. keptDone counts delivered and cancelled jobs.
+// TopicNumbers is what a transaction changes of a topic. KeptDone counts delivered and cancelled jobs.
 type TopicNumbers struct {
 	Registered, Delivered, Dead, Cancelled int64
 	Waiting, Ready, Running                int64

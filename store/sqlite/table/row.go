@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
-// A Row is a job as it is stored. Until decode, its Spec has only what columns hold: name, URL and timeout.
+// A Row is a job as it is stored. Until Decode, its Spec has only what columns hold: name, URL and timeout.
 type Row struct {
 	job.Job
 	N           int64
@@ -83,7 +83,7 @@ func (c *Cells) Row() *Row {
 	return r
 }
 
-// Body reads bodyColumn.
+// Body reads the column of the body into r.
 func (c *Cells) Body(r *Row) {
 	r.Body = c.Blob()
 	if r.BodySize == 0 {
@@ -91,7 +91,7 @@ func (c *Cells) Body(r *Row) {
 	}
 }
 
-// Names reads nameColumns.
+// Names reads the columns of the topic and the lane into r.
 func (c *Cells) Names(r *Row) { r.Topic, r.Lane = c.Text(), c.Text() }
 
 // Decode fills in the rest of the Spec.

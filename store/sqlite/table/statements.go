@@ -8,7 +8,7 @@ const InlineBody = 2048
 // anyLimit is a bound that SQLite's planner ignores: with a plain one it plans again for each new value.
 const anyLimit = ` LIMIT ?+0`
 
-// columns are those of a job, in the order in which cells.job reads them.
+// columns are those of a job, in the order in which Cells.Row reads them.
 const columns = `jobs.n, state, due, finished, reason, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, status, entries, first,
  created, first_due, expires, jobs.namespace, id, fingerprint, url, timeout, body_size, spec`
 

@@ -78,7 +78,7 @@ func (tx *Tx) Flush() error {
 		}
 		tx.notifyWhenFree(q)
 	}
-	for i := 0; i < len(tx.Queues); i++ { // learnHead may add
+	for i := 0; i < len(tx.Queues); i++ { // LoadHead may add
 		q := tx.Queues[i]
 		if err := tx.LoadHead(q); err != nil {
 			return err
