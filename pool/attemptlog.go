@@ -24,8 +24,6 @@ type attemptLog struct {
 	dropped int
 }
 
-func newAttemptLog(log *slog.Logger) *attemptLog { return &attemptLog{log: log} }
-
 // attempt logs the outcome of a claimed job.
 func (s *attemptLog) attempt(ctx context.Context, h *store.ClaimedJob, v policy.Verdict, r job.Attempt) {
 	if !s.log.Enabled(ctx, slog.LevelInfo) || !s.allow(time.Now().Unix()) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool/sched"
@@ -80,23 +81,23 @@ type End struct {
 
 // Pool attempts the due jobs of a store. It does nothing until Run.
 type Pool struct {
-	opts       Options
-	log        *slog.Logger
-	attemptLog *attemptLog
-	owner      store.LeaseOwner // of its claims
-	shards     []*shardLoop
-	workers    sync.WaitGroup
-	idle       chan *attempt // receives an attempt while a worker is idle
-	quit       chan struct{} // closed to end idle workers
-	hangTimer  *time.Timer   // until the oldest attempt hangs
-	growTimer  *time.Timer   // runs while a shortage limits the attempts in flight
+	opts        Options
+	log         *slog.Logger
+	attemptLog  *attemptLog
+	owner       store.LeaseOwner // of its claims
+	shards      []*shardLoop
+	workers     sync.WaitGroup
+	idle        chan *attempt // receives an attempt while a worker is idle
+	quit        chan struct{} // closed to end idle workers
+	hangTimer   *time.Timer   // until the oldest attempt hangs
+	growTimer   *time.Timer   // runs while a shortage limits the attempts in flight
+	shortageLog limitedlog.Log
 
 	mu           sync.Mutex
 	sched        *sched.Scheduler
 	hangTimerSet bool
 	stopping     bool
 	unsettled    int // attempts whose settlement was abandoned
-	shortages    shortageLog
 }
 
 // errStopping is the cause with which attempts are cancelled.
@@ -128,7 +129,8 @@ func New(opts Options) *Pool {
 
 		owner: store.NewLeaseOwner(),
 	}
-	p.attemptLog = newAttemptLog(p.log)
+	p.attemptLog = &attemptLog{log: p.log}
+	p.shortageLog = limitedlog.Log{Logger: p.log, Interval: 10 * time.Second}
 	p.hangTimer = time.AfterFunc(sched.SlowAfter, p.markHanging)
 	p.hangTimer.Stop()
 	p.growTimer = time.AfterFunc(sched.GrowInterval, p.growLimit)

@@ -222,7 +222,7 @@ var plan = []row{
 	{
 		pkg:    "pool",
 		reason: "claims, hands to a deliverer that it declares, settles; knows neither HTTP nor the carrier",
-		ours:   []string{"job", "policy", "pool/sched", "store"},
+		ours:   []string{"internal/limitedlog", "job", "policy", "pool/sched", "store"},
 		others: []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
