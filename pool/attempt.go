@@ -111,7 +111,7 @@ func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight
 		RateChanged:       topic.Rate.Limited() && topic.Rate != a.sched.GrantRate,
 		Late:              late,
 		// It had expired by an older policy.
-		Uncounted:  !a.job.Rated && a.limits(topic).Rate.Limited(),
+		Uncounted:  !a.job.Rated && a.sched.Settings.Limits(topic).Rate.Limited(),
 		SharedLane: a.job.Kind != "", // a callback
 	}
 }
@@ -155,7 +155,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	}
 	a.end(ctx, outcome{
 		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
-		concurrency: a.limits(topic).Concurrency,
+		concurrency: a.sched.Settings.Limits(topic).Concurrency,
 	})
 }
 
@@ -179,19 +179,6 @@ func progressOf(h *store.ClaimedJob, began time.Time) policy.Progress {
 	return policy.Progress{
 		FailedAttempts: h.FailedAttempts, Age: h.Age + passed, Expires: !h.ExpiresAt.IsZero(), ExpiresIn: h.ExpiresAt.Sub(h.Now()) - passed,
 	}
-}
-
-// limits returns the limits of the attempt's lane.
-func (a *attempt) limits(topic policy.Topic) policy.Limits {
-	return a.lanePolicy().Limits().Over(topic.Limits())
-}
-
-// lanePolicy returns the settings of the lane.
-func (a *attempt) lanePolicy() policy.Lane {
-	if a.sched.Settings == nil {
-		return policy.Lane{}
-	}
-	return a.sched.Settings.Settings
 }
 
 // credentials returns the attempt's signer and certificate. A callback is signed with the secrets of its subject's topic.
@@ -219,7 +206,7 @@ func (a *attempt) credentials() (job.Credentials, error) {
 
 // request returns the request for the deliverer: the job's settings override the lane's, which override the topic's.
 func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
-	h, lane := a.job, a.lanePolicy()
+	h, lane := a.job, a.sched.Settings.Policy()
 	request := job.Request{
 		Ref: h.Ref(), Queue: h.Queue, URL: cmp.Or(h.URL, lane.URL, topic.URL), Method: h.Method, Header: h.Header,
 		ContentType: h.ContentType, Body: h.Body, Attempt: h.Attempts + 1, RetriesLeft: max(0, *terms.Retries-h.FailedAttempts),

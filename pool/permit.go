@@ -26,19 +26,18 @@ func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) 
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
-	permits, err := p.shards[call.Shard].store.Permit(ctx, store.NewToken(), call.Requests)
+	counting := p.shards[call.Shard]
+	permits, err := counting.store.Permit(ctx, store.NewToken(), call.Requests)
 	s.recordCallTime(time.Since(began))
-	if err != nil {
-		if claiming.Err() != nil {
-			return // the process stops claiming
-		}
-		if len(call.Topics) > 1 && !isUnavailable(err) {
-			s.requestPermitsOneByOne(claiming, call)
-			return
-		}
-		permits = p.permitFailed(ctx, call, err)
-	} else {
-		p.permitAnswered(call.Shard)
+	switch {
+	case err == nil:
+	case claiming.Err() != nil:
+		return // the process stops claiming
+	case len(call.Topics) > 1 && !isUnavailable(err):
+		s.requestPermitsOneByOne(claiming, call)
+		return
+	default:
+		permits = counting.permitFailed(ctx, call, err)
 	}
 	for i, request := range call.Requests {
 		if permits[i].Starts < request.Starts {
@@ -47,6 +46,9 @@ func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) 
 		}
 	}
 	p.mu.Lock()
+	if err == nil {
+		counting.permitBackoff.Reset()
+	}
 	retries := p.sched.Granted(call, permits, began, time.Now())
 	p.mu.Unlock()
 	for _, at := range retries {
@@ -66,22 +68,14 @@ func (s *shardLoop) requestPermitsOneByOne(ctx context.Context, call *sched.Perm
 
 // permitFailed logs a failed call and returns answers that have its topics request again after sched.PermitRetry: not as
 // soon as the store is reached again, since a call whose answer was lost has spent its starts.
-func (p *Pool) permitFailed(ctx context.Context, call *sched.PermitCall, err error) []store.Permit {
-	p.mu.Lock()
-	backoff := &p.shards[call.Shard].permitBackoff
-	level := backoff.Level()
-	backoff.Next() // counts the failure; the pause is PermitRetry
-	p.mu.Unlock()
-	p.log.Log(ctx, level, "rate permit request failed, retrying", "shard", call.Shard, "topic", call.Topics[0].Name().Name,
+func (s *shardLoop) permitFailed(ctx context.Context, call *sched.PermitCall, err error) []store.Permit {
+	s.p.mu.Lock()
+	level := s.permitBackoff.Level()
+	s.permitBackoff.Next() // counts the failure; the pause is PermitRetry
+	s.p.mu.Unlock()
+	s.p.log.Log(ctx, level, "rate permit request failed, retrying", "shard", call.Shard, "topic", call.Topics[0].Name().Name,
 		"topics", len(call.Topics), "err", err)
 	return slices.Repeat([]store.Permit{{Next: sched.PermitRetry}}, len(call.Topics))
-}
-
-// permitAnswered resets the backoff after a successful call.
-func (p *Pool) permitAnswered(shard int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.shards[shard].permitBackoff.Reset()
 }
 
 // wakeAll wakes all shard loops.

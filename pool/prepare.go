@@ -3,7 +3,6 @@ package pool
 import (
 	"time"
 
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool/sched"
 	"github.com/ringback/ringback/store"
 )
@@ -20,11 +19,11 @@ func (s *shardLoop) prepareExchange() (items []settlement, request store.ClaimRe
 	s.batchTimedOut = false
 	items = s.takeSettlements()
 	now := time.Now()
-	settling := make([]sched.Settling, len(items))
+	lanes := make([]*sched.Lane, len(items))
 	for i := range items {
-		settling[i] = sched.Settling{Lane: items[i].lane, Attempted: items[i].Verdict.Kind != policy.Released}
+		lanes[i] = items[i].lane
 	}
-	s.sched.Settle(settling, now)
+	s.sched.Settle(lanes, now)
 	request, more = s.sched.Pick(now)
 	request.Margin = p.opts.Margin + s.sched.ExtraLease()
 	return items, request, more && len(items) == 0

@@ -86,11 +86,11 @@ func (s *shardLoop) run(claiming, ctx, work context.Context) {
 			s.endBatching()
 		case <-stale.timer.C:
 			stale.armed = false
-			s.dropStalePrefetch(work)
+			s.dropPrefetched(work, false)
 		case <-requeue.timer.C:
 			requeue.requeueSome(ctx)
 		case <-quit:
-			s.dropAllPrefetch(work)
+			s.dropPrefetched(work, true)
 			requeue.requeueAll(ctx)
 			quit = nil
 		case <-ctx.Done():
@@ -122,25 +122,11 @@ func (s *shardLoop) endBatching() {
 	s.p.mu.Unlock()
 }
 
-// dropStalePrefetch releases jobs that waited too long for a worker.
-func (s *shardLoop) dropStalePrefetch(ctx context.Context) {
+// dropPrefetched releases jobs that wait for a worker: all, or those that have waited too long.
+func (s *shardLoop) dropPrefetched(ctx context.Context, all bool) {
 	s.p.mu.Lock()
-	now := time.Now()
-	jobs := s.sched.DropPrefetched(now.Add(-s.sched.PrefetchAge()), now)
+	jobs := s.sched.DropPrefetched(all, time.Now())
 	s.p.mu.Unlock()
-	releaseAll(ctx, jobs)
-}
-
-// dropAllPrefetch releases all jobs that wait for a worker.
-func (s *shardLoop) dropAllPrefetch(ctx context.Context) {
-	s.p.mu.Lock()
-	now := time.Now()
-	jobs := s.sched.DropPrefetched(now, now)
-	s.p.mu.Unlock()
-	releaseAll(ctx, jobs)
-}
-
-func releaseAll(ctx context.Context, jobs []*sched.Job) {
 	for _, j := range jobs {
 		attemptOf(j).release(ctx)
 	}

@@ -181,7 +181,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 		return took
 	}
 	for waiting := lanes.len(); waiting > 0 && c.scansLeft > 0 && len(c.claims) < store.MaxBatch; waiting-- {
-		if l := lanes.first(); l.runnable && l.limits(terms).Rate.Limited() && q.topic.inFlight >= terms.Workers {
+		if l := lanes.first(); l.runnable && l.settings.Limits(terms).Rate.Limited() && q.topic.inFlight >= terms.Workers {
 			q.blocksPrefetch = true
 			break // until the prefetched jobs are gone: starts count from their claim
 		}
@@ -198,7 +198,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 			q.push(l) // it changed while it was queued
 			continue
 		}
-		limits := l.limits(terms)
+		limits := l.settings.Limits(terms)
 		l.slots = min(l.slots, limits.Concurrency)
 		free := l.slots - l.inFlight
 		if l.slots == limits.Concurrency && of == healthOK && !limits.Rate.Limited() {

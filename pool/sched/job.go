@@ -178,6 +178,7 @@ func (s *Scheduler) End(j *Job, o Outcome, now time.Time) store.LaneChange {
 	}
 	if o.Result != nil && !o.Shortage {
 		s.limit.pause = 0
+		l.topic.endedSinceMeasured++
 		l.updateSlots(*o.Result, o.Concurrency)
 		own := l.updateBreaker(*o.Result, o.Probe, o.Breaker)
 		change.Cooldown, change.Breaker = max(change.Cooldown, own.Cooldown), own.Breaker

@@ -91,12 +91,20 @@ type LaneSettings struct {
 	Err    error      // why the settings, or their secrets, cannot be used
 }
 
-// limits returns the limits by the policies of topic and lane.
-func (l *Lane) limits(terms policy.Topic) policy.Limits {
-	if l.settings == nil {
+// Policy returns the settings of the lane; nil: none is set.
+func (s *LaneSettings) Policy() policy.Lane {
+	if s == nil {
+		return policy.Lane{}
+	}
+	return s.Settings
+}
+
+// Limits returns the limits by the policies of topic and lane; nil: the topic's.
+func (s *LaneSettings) Limits(terms policy.Topic) policy.Limits {
+	if s == nil {
 		return terms.Limits()
 	}
-	return l.settings.Settings.Limits().Over(terms.Limits())
+	return s.Settings.Limits().Over(terms.Limits())
 }
 
 // revision returns that of the lane's settings; 0: none.
@@ -171,9 +179,6 @@ func (l *Lane) addInFlight(n int) {
 	l.shard.s.byHealth[l.health] += n
 }
 
-// laneLRU holds idle lanes, the longest idle first.
-type laneLRU struct{ order list.List }
-
 // Lane returns the state of a queue that Pick has named; nil for one that is not known.
 func (s *Scheduler) Lane(q job.Queue) *Lane { return s.lanes[q] }
 
@@ -182,7 +187,7 @@ func (sh *Shard) useLane(q job.Queue) *Lane {
 	s := sh.s
 	if l := s.lanes[q]; l != nil {
 		if l.idleElement != nil {
-			s.idle.order.Remove(l.idleElement)
+			s.idle.Remove(l.idleElement)
 			l.idleElement = nil
 		}
 		return l
@@ -204,9 +209,9 @@ func (s *Scheduler) markIdle(l *Lane) {
 	if l.runnable || l.claiming || l.inFlight > 0 || l.idleElement != nil {
 		return
 	}
-	l.idleElement = s.idle.order.PushBack(l)
-	for s.idle.order.Len() > maxIdleLanes {
-		oldest, _ := s.idle.order.Remove(s.idle.order.Front()).(*Lane)
+	l.idleElement = s.idle.PushBack(l)
+	for s.idle.Len() > maxIdleLanes {
+		oldest, _ := s.idle.Remove(s.idle.Front()).(*Lane)
 		delete(s.lanes, oldest.queue)
 		if oldest.topic.lanes--; oldest.topic.lanes == 0 {
 			delete(s.topics, oldest.topic.name)

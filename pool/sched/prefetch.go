@@ -22,20 +22,12 @@ const (
 	MinPrefetchAge = 250 * time.Millisecond
 )
 
-// measureRate notes what an exchange settles of each topic.
-func (sh *Shard) measureRate(jobs []Settling, now time.Time) {
-	for _, j := range jobs {
-		if j.Attempted {
-			j.Lane.topic.endedSinceMeasured++
-		}
-	}
-	for _, j := range jobs {
-		t := j.Lane.topic
-		exchange := max(sh.callTime, minExchangeTime)
-		if past := now.Sub(t.measuredAt); past >= 4*exchange { // attempts that end together are not a rate
-			t.prefetchTarget = int(min(maxPrefetch, 3*int64(t.endedSinceMeasured)*int64(exchange)/int64(past)))
-			t.endedSinceMeasured, t.measuredAt = 0, now
-		}
+// measureRate derives the topic's prefetchTarget from the attempts that have ended since the last time.
+func (sh *Shard) measureRate(t *Topic, now time.Time) {
+	exchange := max(sh.callTime, minExchangeTime)
+	if past := now.Sub(t.measuredAt); past >= 4*exchange { // attempts that end together are not a rate
+		t.prefetchTarget = int(min(maxPrefetch, 3*int64(t.endedSinceMeasured)*int64(exchange)/int64(past)))
+		t.endedSinceMeasured, t.measuredAt = 0, now
 	}
 }
 
@@ -86,7 +78,7 @@ func (s *Scheduler) startNext(t *Topic, terms policy.Topic, now time.Time) *Job 
 	for t.ready.len() > 0 {
 		l := t.ready.pop()
 		l.ready = false
-		limits := l.limits(terms)
+		limits := l.settings.Limits(terms)
 		if l.prefetched.len() == 0 || l.running >= min(l.slots, limits.Concurrency) {
 			continue
 		}
@@ -130,12 +122,13 @@ func (sh *Shard) ShouldBatch(n int) bool {
 	return true
 }
 
-// PrefetchAge returns how long a job may wait for a worker: longer where the store is slow.
-func (sh *Shard) PrefetchAge() time.Duration { return max(MinPrefetchAge, 4*sh.callTime) }
-
-// DropPrefetched takes the jobs out that wait for a worker since before a time. The caller releases them: their workers
-// hang, and another process may have some.
-func (sh *Shard) DropPrefetched(before, now time.Time) (jobs []*Job) {
+// DropPrefetched takes out all jobs that wait for a worker, or those that have waited too long: for MinPrefetchAge, or
+// longer where the store is slow. The caller releases them: their workers hang, and another process may have some.
+func (sh *Shard) DropPrefetched(all bool, now time.Time) (jobs []*Job) {
+	before := now
+	if !all {
+		before = now.Add(-max(MinPrefetchAge, 4*sh.callTime))
+	}
 	for l := range sh.withPrefetch {
 		for l.prefetched.len() > 0 && !l.prefetched.first().queuedAt.After(before) {
 			jobs = append(jobs, l.prefetched.pop())

@@ -25,7 +25,7 @@ type process struct {
 	held    map[*Job]bool // claimed and not ended
 	alone   bool          // no other process has jobs
 	running []*Job
-	ended   [][]Settling
+	ended   [][]*Lane
 	woken   int
 }
 
@@ -35,7 +35,7 @@ func newProcess(t *rapid.T) *process {
 		Workers: rapid.IntRange(1, 12).Draw(t, "workers"), LaneConcurrency: rapid.IntRange(1, 8).Draw(t, "concurrency"),
 	}.WithDefaults(policy.Builtin())
 	shards := rapid.IntRange(1, 2).Draw(t, "shards")
-	p.ended = make([][]Settling, shards)
+	p.ended = make([][]*Lane, shards)
 	p.s = New(Options{
 		Shards: shards, Workers: rapid.IntRange(1, 64).Draw(t, "all workers"), MaxBytes: 1000,
 		Policy:     func(TopicName) policy.Topic { return p.terms },
@@ -139,16 +139,16 @@ func (p *process) body(q job.Queue) int { return []int{1, 10, 300, 2000}[int(q.L
 // release ends a job without a request: it is due again.
 func (p *process) release(j *Job) {
 	p.s.End(j, Outcome{}, p.now)
-	p.settle(j, false)
+	p.settle(j)
 	q := j.Lane.queue
 	p.waiting[q]++
 	p.s.Shard(p.shardOf(q)).MarkRunnable([]job.Queue{q})
 }
 
-func (p *process) settle(j *Job, attempted bool) {
+func (p *process) settle(j *Job) {
 	delete(p.held, j)
 	shard := p.shardOf(j.Lane.queue)
-	p.ended[shard] = append(p.ended[shard], Settling{Lane: j.Lane, Attempted: attempted})
+	p.ended[shard] = append(p.ended[shard], j.Lane)
 }
 
 // end ends an attempt and has its worker go on.
@@ -156,7 +156,7 @@ func (p *process) end(n int, result policy.Result) {
 	j := p.running[n]
 	p.running = append(p.running[:n:n], p.running[n+1:]...)
 	p.s.End(j, Outcome{Result: &result, Breaker: p.terms.Breaker, Concurrency: p.terms.LaneConcurrency}, p.now)
-	p.settle(j, true)
+	p.settle(j)
 	if next := p.s.Next(j.Lane.Topic(), p.now); next != nil {
 		p.running = append(p.running, next)
 	}
@@ -241,7 +241,7 @@ func TestScheduler_RandomSequences(t *testing.T) {
 			"others": func(t *rapid.T) { p.alone = rapid.Bool().Draw(t, "alone") },
 			"drop": func(*rapid.T) {
 				for shard := range p.ended {
-					for _, j := range p.s.Shard(shard).DropPrefetched(p.now.Add(-MinPrefetchAge), p.now) {
+					for _, j := range p.s.Shard(shard).DropPrefetched(false, p.now) {
 						p.release(j)
 					}
 				}

@@ -38,7 +38,7 @@ type Scheduler struct {
 	awaitingBytes bool // a lane waits for room for a body
 	topics        map[TopicName]*Topic
 	lanes         map[job.Queue]*Lane
-	idle          laneLRU
+	idle          list.List // of *Lane, the longest idle first
 	byHealth      healthCounts
 	running       list.List // of *Job: attempts under way for less than SlowAfter, the oldest first
 	hanging       int       // attempts under way for longer than that
@@ -78,7 +78,7 @@ func (s *Scheduler) Limit() int { return s.limit.current }
 const maxBusyLanes = 65_536
 
 // Crowded reports whether no more lanes should be taken on.
-func (s *Scheduler) Crowded() bool { return len(s.lanes)-s.idle.order.Len() > maxBusyLanes }
+func (s *Scheduler) Crowded() bool { return len(s.lanes)-s.idle.Len() > maxBusyLanes }
 
 // wakeAll wakes every shard.
 func (s *Scheduler) wakeAll() {
@@ -170,18 +170,12 @@ func (sh *Shard) RunnableQueues() (queues []job.Queue) {
 	return queues
 }
 
-// Settling names a job whose settlement goes with the next exchange.
-type Settling struct {
-	Lane      *Lane
-	Attempted bool // a request was made
-}
-
-// Settle takes jobs out of what is in flight: the store settles before it claims, so the next Pick may use their room.
-func (sh *Shard) Settle(jobs []Settling, now time.Time) {
+// Settle takes jobs of lanes, one of each that is named, out of what is in flight: the store settles before it claims, so
+// the next Pick may use their room.
+func (sh *Shard) Settle(lanes []*Lane, now time.Time) {
 	s := sh.s
-	sh.measureRate(jobs, now)
-	for _, j := range jobs {
-		l := j.Lane
+	for _, l := range lanes {
+		sh.measureRate(l.topic, now)
 		s.inFlight--
 		l.addInFlight(-1)
 		if l.runnable && !l.queued && !l.claiming {
@@ -189,7 +183,7 @@ func (sh *Shard) Settle(jobs []Settling, now time.Time) {
 		}
 		s.markIdle(l)
 	}
-	if len(jobs) > 0 {
+	if len(lanes) > 0 {
 		sh.wakeOthers()
 	}
 }

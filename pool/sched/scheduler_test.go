@@ -89,7 +89,7 @@ func TestShortage_KeepsRoomBesideHangingAttempts(t *testing.T) {
 	require.Zero(t, f.s.MarkHanging(f.now))
 	for _, j := range jobs[:10] {
 		f.end(j, policy.Result{Status: 200})
-		f.sh.Settle([]Settling{{Lane: j.Lane, Attempted: true}}, f.now)
+		f.sh.Settle([]*Lane{j.Lane}, f.now)
 	}
 	f.s.Shortage(f.now)
 	require.Equal(t, 7, f.s.Limit(), "six hang, and none does not")
@@ -126,7 +126,7 @@ func TestBytes_LaneSkippedTwiceIsClaimedAlone(t *testing.T) {
 		alone = append(alone, jobs...)
 		for _, j := range jobs {
 			f.end(j, policy.Result{Status: 200})
-			f.sh.Settle([]Settling{{Lane: j.Lane, Attempted: true}}, f.now)
+			f.sh.Settle([]*Lane{j.Lane}, f.now)
 		}
 	}
 	require.Fail(t, "its next body is longer than the room that others leave", "%d small ones", len(alone))
@@ -169,7 +169,7 @@ func TestPick_StartsEachRoundWithAnotherTopic(t *testing.T) {
 		first[names[0]] = true
 		for _, j := range jobs {
 			f.end(j, policy.Result{Status: 200})
-			f.sh.Settle([]Settling{{Lane: j.Lane, Attempted: true}}, f.now)
+			f.sh.Settle([]*Lane{j.Lane}, f.now)
 		}
 	}
 	require.Len(t, first, 3)
@@ -192,7 +192,7 @@ func (f *fixture) prefetchBeyondSlots() []*Job {
 	for _, j := range jobs {
 		f.endAtLimit(j)
 		require.Nil(f, f.s.Next(topic, f.now))
-		f.sh.Settle([]Settling{{Lane: j.Lane, Attempted: true}}, f.now)
+		f.sh.Settle([]*Lane{j.Lane}, f.now)
 	}
 	_, jobs = f.claim(map[string]int{"a": 1})
 	require.Len(f, jobs, 2, "of those that were claimed")
@@ -232,7 +232,7 @@ func TestPrefetch_ClaimBeginsNoJobOfALaneInCooldown(t *testing.T) {
 	outcome := Outcome{Result: &policy.Result{Status: 200}, Concurrency: 4, Breaker: policy.Builtin().Breaker}
 	f.s.End(jobs[0], outcome, f.now)
 	require.Nil(t, f.s.Next(jobs[0].Lane.Topic(), f.now))
-	f.sh.Settle([]Settling{{Lane: jobs[0].Lane, Attempted: true}}, f.now)
+	f.sh.Settle([]*Lane{jobs[0].Lane}, f.now)
 	f.sh.MarkRunnable([]job.Queue{queue("a", "y")})
 	request, _ := f.sh.Pick(f.now)
 	require.Len(t, request.Queues, 2)
