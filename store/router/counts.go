@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/ringback/ringback/store"
@@ -42,14 +43,9 @@ func (r *Router) sumTopics(read func(store.Shard) ([]store.TopicStats, error)) (
 		key := name{t.Namespace, t.Topic}
 		sums[key] = sums[key].Add(t)
 	}
-	all := make([]store.TopicStats, 0, len(sums))
-	for _, t := range sums {
-		all = append(all, t)
-	}
-	slices.SortFunc(all, func(a, b store.TopicStats) int {
+	return slices.SortedFunc(maps.Values(sums), func(a, b store.TopicStats) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Topic, b.Topic))
-	})
-	return all, nil
+	}), nil
 }
 
 // LaneStats merges the shards' lanes in order of name. Each lane is on one shard.
