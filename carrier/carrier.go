@@ -25,7 +25,7 @@ import (
 // Options configures a Carrier.
 type Options struct {
 	Store *router.Router
-	// Margin is how long no lease is expired after contact with the store was interrupted, so that settlements delayed by
+	// Margin is the time for which no lease is expired after contact with the store was interrupted, so that settlements delayed by
 	// the fault arrive first. Zero: 5 s.
 	Margin time.Duration
 	Logger *slog.Logger // nil: slog.Default

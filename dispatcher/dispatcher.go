@@ -37,7 +37,8 @@ type Options struct {
 	CheckURL func(rawURL string) error
 	// Workers is the number of attempts in flight in this process, all topics together, from 1; zero: 2048.
 	Workers int
-	// Margin is the time by which a lease outlasts its attempt's timeout; zero: 5 s.
+	// Margin is the time by which a lease outlasts its attempt's timeout, and for which the carrier expires no lease after an
+	// outage of the store; zero: 5 s.
 	Margin time.Duration
 	// Grace bounds the time that Run takes to end; zero: 30 s.
 	Grace time.Duration

@@ -82,7 +82,7 @@ type Progress struct {
 	Reason     policy.Reason // of a dead or cancelled job
 	// Version starts at 1 and grows with every accepted edit, run, revival and cancellation (also a requested one).
 	Version int64
-	// Generation counts revivals, from 0.
+	// Generation counts revivals, from 0. The API and the scripts of Redis call it round.
 	Generation int
 	// Attempts counts all ended attempts, including lost but not released ones.
 	Attempts int
@@ -130,7 +130,7 @@ type AttemptKind string
 const (
 	KindAttempt   AttemptKind = "attempt"   // a request and its result
 	KindLost      AttemptKind = "lost"      // its lease expired without a settlement
-	KindReleased  AttemptKind = "released"  // released without costing a retry
+	KindReleased  AttemptKind = "released"  // costs no retry: released, or dead without a request
 	KindEdited    AttemptKind = "edited"    // changed by a client
 	KindRun       AttemptKind = "run"       // made due at once by a client
 	KindRevived   AttemptKind = "revived"   // revived by a client

@@ -5,8 +5,8 @@
 // know jobs. Decisions are functions of the small types Terms, Result and Verdict, so that tests are tables and a ladder
 // of days runs in fake time.
 //
-// Settings are resolved field by field, job → topic → built-in, at every attempt, so that a changed topic policy applies
-// to jobs already registered. A zero or nil field is not set.
+// Settings are resolved field by field, job → lane → topic → built-in, at every attempt, so that changed lane settings and
+// topic policies apply to jobs already registered. A zero or nil field is not set.
 //
 // All values are safe for concurrent use as long as no goroutine writes to them.
 package policy

@@ -60,7 +60,7 @@ type Options struct {
 	// Grace bounds the time that Run takes to end; zero: 30 s. The last 5 s (at most half) are reserved for releasing and
 	// settling jobs.
 	Grace time.Duration
-	// Outbox returns the callback jobs for a job's end; nil: no callbacks.
+	// Callbacks returns the callback jobs for a job's end; nil: no callbacks.
 	Callbacks func(end End) []store.NewJob
 	// Observer is notified of each claimed job; may be nil.
 	Observer Observer
@@ -156,7 +156,7 @@ func (p *Pool) settleReserve() time.Duration { return min(5*time.Second, p.opts.
 // Run works until ctx ends, then stops within the grace. An error reports the number of attempts that were not settled:
 // their jobs are due again when their leases expire. Run may be called once.
 func (p *Pool) Run(ctx context.Context) error {
-	var listeners, desks sync.WaitGroup
+	var listeners, loops sync.WaitGroup
 	// Three contexts: ctx stops claiming, work stops attempts, flush stops settling.
 	lasting := context.WithoutCancel(ctx)
 	work, halt := context.WithCancelCause(lasting)
@@ -165,8 +165,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer abandon()
 	for _, s := range p.shards {
 		listeners.Go(func() { s.listen(ctx) })
-		desks.Go(func() { s.run(ctx, flush, work) })
-		desks.Go(func() { s.endExpired(ctx, flush) })
+		loops.Go(func() { s.run(ctx, flush, work) })
+		loops.Go(func() { s.endExpired(ctx, flush) })
 	}
 
 	<-ctx.Done()
@@ -182,7 +182,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	for _, s := range p.shards {
 		s.close() // no more exchanges than needed to settle attempts in flight
 	}
-	desks.Wait()
+	loops.Wait()
 	halt(errStopping)
 	close(p.quit)
 	left := p.waitForWorkers(flush)

@@ -3,10 +3,10 @@
 //
 // # Guarantees of an engine
 //
-// One place: the id of an unfinished job is in exactly one of due, ready, claimed and outbox, and its record exists. A
-// finished job is in the list of delivered, cancelled or dead jobs, or retention has removed it. The one exception: an
-// outbox entry is removed after its job was inserted into the job's queue. While both exist, another insertion finds the
-// job and changes nothing.
+// One place: the id of an unfinished job is in exactly one of due, ready, claimed and outbox, and its record exists. (A
+// claimed job is running in the API; the keys and scripts of Redis call it held.) A finished job is in the list of
+// delivered, cancelled or dead jobs, or retention has removed it. The one exception: an outbox entry is removed after its
+// job was inserted into the job's queue. While both exist, another insertion finds the job and changes nothing.
 //
 // Atomic and repeatable: each method that changes data takes effect completely or not at all, and takes a Token. A repeat
 // of the call with the same token within TokenTTL returns the first result and changes nothing, so that a client that

@@ -15,7 +15,8 @@ import (
 // An insertion is text that is added to a file after a line.
 type insertion struct{ file, after, text string }
 
-// newField has the changes that add an editable field to jobs, a note of at most ten bytes.
+// newField has the changes that add an editable field to jobs, a note of at most ten bytes. Outside the code it needs a
+// row in docs/job-fields.md, which package packaging checks.
 var newField = []insertion{
 	{"job/spec.go", "	Labels      map[string]string\n", "	Note        string\n"},
 	{

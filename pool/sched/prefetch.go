@@ -31,9 +31,12 @@ func (sh *Shard) measureRate(t *Topic, now time.Time) {
 	}
 }
 
-// prefetchLimit returns how many jobs a topic with queued lanes, whose workers have room, may have prefetched: none under a
-// rate, whose starts count from their claim; none while lanes are queued that share only a part of the workers, or that
-// have a rate and come first. All prefetched jobs have at most half of what the process's workers do not use.
+// prefetchLimit returns how many jobs a topic with queued lanes, whose workers have room, may have prefetched, at most half
+// of what the process's workers do not use. It is 0
+//   - under a rate, whose starts count from their claim,
+//   - while a lane with a rate is the first of its queue,
+//   - while slow lanes, or lanes that time out, are queued: they share only a part of the workers,
+//   - while the bodies take more than half of MaxBytes.
 func (q *topicQueue) prefetchLimit(s *Scheduler, terms policy.Topic, room int) int {
 	t := q.topic
 	if t.prefetchTarget == 0 || terms.Rate.Limited() || s.bytes.total > s.opts.MaxBytes/2 {

@@ -59,9 +59,9 @@ func (s *Store) Claim(ctx context.Context, token store.Token, request store.Clai
 	return c.answer(s), nil
 }
 
-// newClaim makes a claim of what the queues of its wants give.
+// newClaim returns the claim for a request.
 func newClaim(token store.Token, request store.ClaimRequest) *claim {
-	bound("wants", len(request.Queues))
+	bound("queues to claim from", len(request.Queues))
 	bound("jobs to claim", request.Max)
 	return &claim{token: token, request: request, kind: "claim", fill: (*claim).serveAll}
 }
@@ -104,7 +104,7 @@ func (c *claim) run(tx *tx) error {
 	return nil
 }
 
-// serveAll serves the wants in order.
+// serveAll serves the queues of the request in order.
 func (c *claim) serveAll(tx *tx) error {
 	for _, want := range c.request.Queues {
 		left, err := c.serve(tx, want)
@@ -120,7 +120,7 @@ func (c *claim) serveAll(tx *tx) error {
 	return nil
 }
 
-// serve takes what one Want may have: the first so many of its queue.
+// serve claims the first jobs of one queue, up to the bounds of its QueueClaim and of the request.
 func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) {
 	left := store.QueueStatus{Queue: want.Queue}
 	q := tx.Mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle

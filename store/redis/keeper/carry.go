@@ -51,7 +51,7 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 	if err != nil {
 		return store.CarryResult{}, err
 	}
-	now, first, outbox, redo, numbers := script.Num(agenda[0]), script.Str(agenda[1]), script.Num(agenda[2]), script.Str(agenda[3]), script.Strs(agenda[4])
+	now, first, outbox, recheck, numbers := script.Num(agenda[0]), script.Str(agenda[1]), script.Num(agenda[2]), script.Str(agenda[3]), script.Strs(agenda[4])
 	clock, err := s.followClock(ctx, r, clockState{
 		noted: script.Num(agenda[6]), by: script.Str(agenda[7]), epoch: script.Str(agenda[8]), stale: script.Strs(agenda[9]),
 	})
@@ -59,15 +59,15 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 		return store.CarryResult{}, err
 	}
 	if clock == clockStepped {
-		numbers, redo = nil, "" // they come again when they are rescored
+		numbers, recheck = nil, "" // they come again when they are rescored
 	}
 	// Deadlines that are still to be moved end no lease.
 	round.KeepLeases = round.KeepLeases || clock.pending()
-	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && redo == "" && len(round.Relayed) == 0 && script.Num(agenda[5]) == 0
+	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && recheck == "" && len(round.Relayed) == 0 && script.Num(agenda[5]) == 0
 	if idle && clock == clockSteady {
 		return store.CarryResult{Now: layout.Time(now), Next: untilHead(now, first)}, nil
 	}
-	done, rest, again, err := s.queuesToRecheck(ctx, redo)
+	done, rest, again, err := s.queuesToRecheck(ctx, recheck)
 	if err != nil {
 		return store.CarryResult{}, err
 	}
@@ -175,7 +175,7 @@ func (s *Keeper) readCarried(ctx context.Context, round *store.CarryOptions, rep
 }
 
 // queuesToRecheck reads which queues of a topic are to be looked at again because its policy changed: a chunk a round. A member of
-// redo is the topic's name and, after a zero byte, the lane to go on after. done is the member, rest its successor.
+// recheck is the topic's name and, after a zero byte, the lane to go on after. done is the member, rest its successor.
 func (s *Keeper) queuesToRecheck(ctx context.Context, head string) (done, rest string, queues []*layout.Queue, err error) {
 	name, after, ok := strings.Cut(head, "\x00")
 	if !ok {

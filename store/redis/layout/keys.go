@@ -57,7 +57,7 @@ func (k *Keys) ConfiguredLanes(topic string) string { return k.Tag + "lanes:" + 
 // Rate returns the key of the starts that a topic's rate counts.
 func (k *Keys) Rate(topic string) string { return k.Tag + "rate:" + topic }
 
-// Due returns the key of a queue's due jobs.
+// Due returns the key of a queue's waiting jobs, by due time.
 func (k *Keys) Due(number string) string { return k.Tag + "due:" + number }
 
 // Ready returns the key of a queue's ready list.

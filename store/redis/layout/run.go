@@ -8,7 +8,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// A Run is a job's progress, stored as a line of fields separated by spaces (run.lua).
+// A Run is a job's progress, stored as a line of fields separated by spaces (run.lua). Finished is when the job ended; of a
+// claimed job, when it was claimed.
 type Run struct {
 	Lease, Flags, State, Reason                                                string
 	Size, Finished, Due, FirstDue, Version, Generation, Attempts, Failed, Lost int64

@@ -47,8 +47,8 @@ type claim struct {
 	unknownQueues map[job.Queue]*store.QueueStatus // those that the shard does not have
 }
 
-// claim prepares the script. Two Wants of one queue are one, with the larger bounds. After is the memory of the
-// settlement that the claim follows in the same trip, empty when there is none.
+// claim prepares the script. Two QueueClaims of one queue are one, with the larger bounds. after is the key of the
+// reply of the settlement that precedes the claim in the same round trip; empty: none.
 func (s *Queue) claim(ctx context.Context, token store.Token, request *store.ClaimRequest, after string) (*claim, error) {
 	shard.CheckBatchSize(len(request.Queues))
 	shard.CheckBatchSize(request.Max)
