@@ -36,12 +36,6 @@ func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.T
 	return store.Topic{}, store.ErrNotFound
 }
 
-// PutTopic writes a topic's policy. A revision other than 0 must be the current one. Errors: store.ErrVersion, and
-// *job.InvalidError for a refused URL or an unusable certificate.
-func (d *Dispatcher) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
-	return d.putTopic(ctx, t, policy.Topic{})
-}
-
 // putTopic checks the changed fields and writes the policy.
 func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Topic) (store.Topic, error) {
 	if err := d.checkTopic(t.Policy, was); err != nil {
