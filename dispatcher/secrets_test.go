@@ -73,7 +73,7 @@ func eachOwner(t *testing.T, test func(t *testing.T, owner store.SecretOwner)) {
 // storedSettings returns all stored settings as text.
 func storedSettings(t *testing.T, s store.Store) string {
 	t.Helper()
-	topics, _, err := store.ListTopics(t.Context(), s)
+	topics, _, err := storetest.ListTopics(t.Context(), s)
 	require.NoError(t, err)
 	var lanes []store.Lane
 	for _, topic := range topics {

@@ -80,7 +80,7 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"put_topic": func(ctx context.Context, s store.Store) {
 		_, _ = store.PutTopic(ctx, s, store.Topic{Namespace: "default", Name: "orders"})
 	},
-	"topics":     func(ctx context.Context, s store.Store) { _, _, _ = store.ListTopics(ctx, s) },
+	"topics":     func(ctx context.Context, s store.Store) { _, _, _ = storetest.ListTopics(ctx, s) },
 	"get_topics": func(ctx context.Context, s store.Store) { _, _ = s.GetDocuments(ctx, nil) },
 	"put_lane": func(ctx context.Context, s store.Store) {
 		_, _ = store.PutLane(ctx, s.Shards()[0], store.NewToken(), store.Lane{Queue: queue})

@@ -163,16 +163,6 @@ func PutLane(ctx context.Context, s Settings, token Token, l Lane) (Lane, error)
 	return l, nil
 }
 
-// ListTopics reads all stored policies in order of namespace and name, and their revision. Unreadable ones are pauses.
-func ListTopics(ctx context.Context, s Settings) ([]Topic, int64, error) {
-	docs, revision, err := s.ListDocuments(ctx, DocumentKey{Kind: KindTopic}, 0)
-	topics := make([]Topic, len(docs))
-	for i, doc := range docs {
-		topics[i], _ = doc.Topic()
-	}
-	return topics, revision, err
-}
-
 // GetLanes reads the settings of up to MaxBatch lanes of a shard. Unreadable ones are pauses.
 func GetLanes(ctx context.Context, s Settings, queues []job.Queue) ([]Lane, error) {
 	keys := make([]DocumentKey, len(queues))

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 func TestFault_ReplicaIsUnavailable(t *testing.T) {
@@ -210,7 +211,7 @@ func TestLead_CopiesAPartlyWrittenPolicy(t *testing.T) {
 		claimed := claimAll(t, s, 1)
 		require.Empty(t, claimed.Jobs)
 		require.True(t, claimed.Queues[0].Blocked)
-		topics, revision, err := store.ListTopics(t.Context(), s)
+		topics, revision, err := storetest.ListTopics(t.Context(), s)
 		require.NoError(t, err)
 		require.Len(t, topics, 1)
 		require.Equal(t, revision, claimed.Revision)

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // without fails every command on one key, as when its server is away.
@@ -59,7 +60,7 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 	require.NoError(t, s.Client.Del(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Err())
 	require.NoError(t, s.Client.HSet(t.Context(), layout.DocumentsKey("rb", store.KindTopic), before).Err())
 	require.NoError(t, l.Extend(t.Context()))
-	_, revision, err := store.ListTopics(t.Context(), s)
+	_, revision, err := storetest.ListTopics(t.Context(), s)
 	require.NoError(t, err)
 	claimed := claimAll(t, s, 1)
 	require.Len(t, claimed.Jobs, 1)

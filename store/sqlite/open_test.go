@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // crash copies a database as it lies on the disk while it is open, and opens the copy.
@@ -62,7 +63,7 @@ func TestOpen_RecordsAttemptsOfADeadProcessAsLost(t *testing.T) {
 
 	carried := carry(t, second)
 	require.Equal(t, []store.NewJob{child}, carried.Outbox)
-	topics, _, err := store.ListTopics(t.Context(), second)
+	topics, _, err := storetest.ListTopics(t.Context(), second)
 	require.NoError(t, err)
 	require.Len(t, topics, 1)
 	require.Equal(t, time.Second, topics[0].Policy.Timeout)

@@ -216,13 +216,13 @@ var claimCases = []testCase{
 		require.Equal(s, []store.QueueStatus{{Queue: s.laneQueue(3)}}, got.Queues)
 	}},
 	{"returns the revision of the policies", func(s *suite) {
-		_, revision, err := store.ListTopics(s.Context(), s.Store)
+		_, revision, err := ListTopics(s.Context(), s.Store)
 		require.NoError(s, err)
 		require.Equal(s, revision, s.claim(claimOf(s.queue)).Revision)
 		s.put(policy.Topic{Workers: 7})
 		changed := s.claim(claimOf(s.queue)).Revision
 		require.NotEqual(s, revision, changed)
-		_, revision, err = store.ListTopics(s.Context(), s.Store)
+		_, revision, err = ListTopics(s.Context(), s.Store)
 		require.NoError(s, err)
 		require.Equal(s, revision, changed)
 	}},

@@ -23,7 +23,7 @@ func (s *suite) putDocument(token store.Token, doc store.Document) (store.Docume
 
 var documentCases = []testCase{
 	{"of unknown kinds are stored, and their limits ignored", func(s *suite) {
-		policies, topicsBefore, err := store.ListTopics(s.Context(), s.Store)
+		policies, topicsBefore, err := ListTopics(s.Context(), s.Store)
 		require.NoError(s, err)
 		var keys []store.DocumentKey
 		var wanted []store.Document
@@ -48,7 +48,7 @@ var documentCases = []testCase{
 		}
 		s.insertNew(s.entry("a"))
 		s.claimAll("a")
-		topics, revision, err := store.ListTopics(s.Context(), s.Store)
+		topics, revision, err := ListTopics(s.Context(), s.Store)
 		require.NoError(s, err)
 		require.Equal(s, policies, topics)
 		require.Equal(s, topicsBefore, revision)

@@ -297,7 +297,7 @@ var readCases = []testCase{
 				require.Equal(s, before[state], after)
 			}
 		}
-		topics, _, err := store.ListTopics(s.Context(), s.Store)
+		topics, _, err := ListTopics(s.Context(), s.Store)
 		require.NoError(s, err)
 		require.Len(s, topics, 1)
 		require.Equal(s, store.Existing, s.insert(s.entry("gone"))[0].Outcome)

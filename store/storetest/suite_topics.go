@@ -27,7 +27,7 @@ var topicCases = []testCase{
 		require.NoError(s, err)
 		theirs, err := store.PutTopic(s.Context(), s.Store, store.Topic{Namespace: "a-namespace", Name: "z"})
 		require.NoError(s, err)
-		topics, _, err := store.ListTopics(s.Context(), s.Store)
+		topics, _, err := ListTopics(s.Context(), s.Store)
 		require.NoError(s, err)
 		require.Equal(s, []store.Topic{theirs, sparse, put}, topics)
 	}},
@@ -49,7 +49,7 @@ var topicCases = []testCase{
 		require.ErrorIs(s, err, store.ErrVersion)
 		third := s.put(policy.Topic{Workers: 3})
 		require.NotEqual(s, second.Revision, third.Revision)
-		topics, _, err := store.ListTopics(s.Context(), s.Store)
+		topics, _, err := ListTopics(s.Context(), s.Store)
 		require.NoError(s, err)
 		require.Equal(s, []store.Topic{third}, topics)
 	}},
