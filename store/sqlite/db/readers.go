@@ -41,21 +41,22 @@ func (d *DB) Read(ctx context.Context, verb string, do func(context.Context, *Co
 	case <-limited.Done():
 		return d.readError(ctx, limited, verb, limited.Err())
 	}
-	c, err := d.snapshot(limited, c, do)
-	d.readers <- c
+	defer func() { d.readers <- c }() // also if do panics: a connection left in a transaction is replaced at its next use
+	var err error
+	if c == nil {
+		c, err = d.connect(true)
+	}
+	if err == nil {
+		c, err = c.snapshot(limited, do)
+	}
 	if err != nil {
 		return d.readError(ctx, limited, verb, err)
 	}
 	return nil
 }
 
-// snapshot runs do on a connection, which it opens if c is nil. It returns the connection to keep, nil after an Error.
-func (d *DB) snapshot(ctx context.Context, c *Conn, do func(context.Context, *Conn) error) (_ *Conn, err error) {
-	if c == nil {
-		if c, err = d.connect(true); err != nil {
-			return nil, err
-		}
-	}
+// snapshot runs do in a read transaction. It returns the connection to keep, nil after an Error.
+func (c *Conn) snapshot(ctx context.Context, do func(context.Context, *Conn) error) (_ *Conn, err error) {
 	if _, err = c.Exec(beginRead); err == nil {
 		err = do(ctx, c)
 		_, end := c.Exec(endRead)

@@ -61,3 +61,15 @@ func TestHealth_LogsAFaultOfReadsOnceAMinuteAndIsNotHealthy(t *testing.T) {
 	c.pass(time.Hour)
 	require.ErrorContains(t, d.Health(), "the database file is damaged", "until it is opened again")
 }
+
+func TestRead_PanicLosesNoConnection(t *testing.T) {
+	d := opened(t, options(t))
+	for range 2 * readerCount {
+		require.Panics(t, func() {
+			_ = d.Read(t.Context(), "read items", func(context.Context, *Conn) error { panic("a fault of the caller") })
+		})
+		_, _ = items(t.Context(), d) // replaces a connection that was left in a transaction
+	}
+	require.Len(t, d.readers, readerCount)
+	requireItems(t, d, 0)
+}
