@@ -53,10 +53,10 @@ type DB struct {
 
 	// The fields below belong to the writer.
 	conn        *Conn
-	level       syncLevel // of conn
-	broken      bool      // conn must be replaced
-	filesUnseen bool      // the log and the shared memory were not recorded since conn was opened
-	salt        uint64    // of the log when its last mark was written
+	sync        string // the PRAGMA synchronous of conn; empty: not set yet
+	broken      bool   // conn must be replaced
+	filesUnseen bool   // the log and the shared memory were not recorded since conn was opened
+	salt        uint64 // of the log when its last mark was written
 	// unsynced is set when fsync has failed, until the log has been moved into the database.
 	unsynced bool
 	lost     bool // the files are not those that were opened
@@ -168,7 +168,7 @@ func (d *DB) reconnect() error {
 	if err != nil {
 		return err
 	}
-	d.conn, d.broken, d.level, d.filesUnseen = c, false, syncUnset, true
+	d.conn, d.broken, d.sync, d.filesUnseen = c, false, "", true
 	d.checkpointed.Store(true) // its log may be a new one
 	return nil
 }
@@ -200,28 +200,24 @@ func (d *DB) checkFiles(durable bool) error {
 	return err
 }
 
-// A syncLevel is the PRAGMA synchronous of a connection.
-type syncLevel int
-
 const (
-	syncUnset  syncLevel = iota // on a new connection
-	syncNormal                  // commits without fsync
-	syncFull                    // commits with fsync
+	syncNormal = "PRAGMA synchronous=NORMAL" // commits without fsync
+	syncFull   = "PRAGMA synchronous=FULL"   // commits with fsync
 )
 
 // setSync chooses whether the next commit is followed by fsync. SQLite accepts the setting outside a transaction only.
 func (d *DB) setSync(durable bool) error {
-	level, pragma := syncNormal, "PRAGMA synchronous=NORMAL"
+	pragma := syncNormal
 	if durable {
-		level, pragma = syncFull, "PRAGMA synchronous=FULL"
+		pragma = syncFull
 	}
-	if d.level == level {
+	if d.sync == pragma {
 		return nil
 	}
 	if err := d.conn.execText(pragma); err != nil {
 		return err
 	}
-	d.level = level
+	d.sync = pragma
 	return nil
 }
 

@@ -275,14 +275,11 @@ func (w *Writer[T]) abort(tx *Tx, t T, cause error) (again bool, err error) {
 	}
 	// SQLite may have rolled back itself, after a full disk for instance. Then there is no transaction, and a new one can
 	// begin.
-	if _, err := w.conn.Exec(rollback); err != nil {
-		if _, err := w.conn.Exec(beginWrite); err != nil {
-			w.broken = true
-			return again, cause
-		}
-		if _, err := w.conn.Exec(rollback); err != nil {
-			w.broken = true
+	if _, err = w.conn.Exec(rollback); err != nil {
+		if _, err = w.conn.Exec(beginWrite); err == nil {
+			_, err = w.conn.Exec(rollback)
 		}
 	}
+	w.broken = err != nil
 	return again, cause
 }

@@ -163,7 +163,7 @@ func TestWriter_ReplacesABrokenConnection(t *testing.T) {
 func failSync(t *testing.T, d *database) (heal func()) {
 	t.Helper()
 	return hookInto(t, d, commit, func(int) error {
-		if d.level == syncFull {
+		if d.sync == syncFull {
 			return codeError(lib.SQLITE_IOERR_FSYNC)
 		}
 		return nil
