@@ -51,8 +51,8 @@ func isAnyStatus(text string) bool {
 	return isStatus(text) || len(text) == 3 && text[0] == '2' && isStatus("3"+text[1:])
 }
 
-// isFieldValue reports whether text is a valid header value (RFC 9110, section 5.5): no control character but the tab.
-func isFieldValue(text string) bool {
+// IsFieldValue reports whether text is a valid header value (RFC 9110, section 5.5): no control character but the tab.
+func IsFieldValue(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' && c != '\t' || c == 0x7f {
 			return false
@@ -61,5 +61,5 @@ func isFieldValue(text string) bool {
 	return true
 }
 
-// isFieldName reports whether text is a valid header name: a token of RFC 9110, section 5.6.2.
-func isFieldName(text string) bool { return consistsOf(text, MaxHeaders, "!#$%&'*+-.^_`|~") }
+// IsFieldName reports whether text is a valid header name: a token of RFC 9110, section 5.6.2.
+func IsFieldName(text string) bool { return consistsOf(text, MaxHeaders, "!#$%&'*+-.^_`|~") }

@@ -90,7 +90,7 @@ func checkHeaders(at string, header map[string][]string, settings bool) []FieldE
 		if _, sealed := Sealed(values); settings && sealed {
 			continue
 		}
-		if slices.ContainsFunc(values, func(v string) bool { return !isFieldValue(v) }) {
+		if slices.ContainsFunc(values, func(v string) bool { return !IsFieldValue(v) }) {
 			add("must not contain line breaks or other control characters")
 		}
 	}
@@ -99,7 +99,7 @@ func checkHeaders(at string, header map[string][]string, settings bool) []FieldE
 
 // checkHeaderName returns the violated rule of a header name; empty: valid.
 func checkHeaderName(name string) string {
-	if !isFieldName(name) {
+	if !IsFieldName(name) {
 		return "must have a name of A-Z a-z 0-9 and !#$%&'*+-.^_`|~ (RFC 9110)"
 	}
 	if ReservedHeader(name) {

@@ -121,7 +121,7 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 		"topic":       func(s string) bool { return IsTopic(s) && s[0] != '_' && !isDotSegment(s) },
 		"lane":        func(s string) bool { return IsLane(s) && !isDotSegment(s) },
 		"target":      func(s string) bool { return checkURL(s) == "" },
-		"field_value": isFieldValue,
+		"field_value": IsFieldValue,
 		"status":      isStatus,
 		"any_status":  isAnyStatus,
 		"answer":      func(s string) bool { return len(s) <= policy.MaxSuccessBody },

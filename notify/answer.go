@@ -50,12 +50,6 @@ func (a *attempt) read(resp *http.Response, keep int) policy.Result {
 	return result
 }
 
-// failed returns the result of an attempt without a response.
-func (a *attempt) failed(err error) policy.Result {
-	class, text := a.classify(err)
-	return policy.Result{Class: class, Error: text}
-}
-
 // keepBody reads up to MaxRead bytes of a body and returns the first keep. Reading to the end makes the connection reusable.
 func keepBody(body io.Reader, keep int) ([]byte, error) {
 	if body == http.NoBody {

@@ -94,7 +94,8 @@ func byPeer(err error) (policy.ErrorClass, string) {
 		return policy.ClassNone, "" // it is not an error of a connection in use
 	}
 	if code, ok := remoteAlert(err); ok {
-		return alertFailure(code, err)
+		class, text := alertFailure(code, err)
+		return class, "TLS: " + text
 	}
 	if known := byErrno(err); known != nil {
 		return known.class, known.text

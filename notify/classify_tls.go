@@ -12,6 +12,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
+const noVersion = "no version of it from 1.2 on is spoken at this port"
+
 // handshakeFailure classifies the error of a TLS handshake.
 func handshakeFailure(e *conn.HandshakeError) (policy.ErrorClass, string) {
 	if class, text := tlsFailure(e.Err, e.Asked); class != policy.ClassNone {
@@ -23,11 +25,10 @@ func handshakeFailure(e *conn.HandshakeError) (policy.ErrorClass, string) {
 // tlsFailure classifies a TLS error; ClassNone: unknown. asked reports that the receiver requested a certificate.
 func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
 	if code, ok := remoteAlert(err); ok {
-		class, text = alertFailure(code, err)
 		if asked && code == alertHandshakeFailure {
-			class, text = policy.ClassTLSClient, clientText(err)
+			return policy.ClassTLSClient, clientText(err)
 		}
-		return class, strings.TrimPrefix(text, "TLS: ")
+		return alertFailure(code, err)
 	}
 	if class := certificateFailure(err); class != policy.ClassNone {
 		return class, strings.TrimPrefix(err.Error(), "tls: ")
@@ -36,7 +37,7 @@ func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
 		return policy.ClassTLSVersion, "the port does not speak TLS"
 	}
 	if strings.Contains(err.Error(), "unsupported protocol version") { // the error has no type
-		return policy.ClassTLSVersion, "no version of it from 1.2 on is spoken at this port"
+		return policy.ClassTLSVersion, noVersion
 	}
 	if errors.Is(err, io.EOF) {
 		return policy.ClassTLS, "the connection was closed in the handshake"
@@ -86,11 +87,11 @@ func alertFailure(code tls.AlertError, err error) (policy.ErrorClass, string) {
 	switch code {
 	case alertBadCertificate, alertUnsupportedCert, alertCertificateRevoked, alertCertificateExpired, alertCertificateUnknown,
 		alertUnknownCA, alertAccessDenied, alertCertificateRequired:
-		return policy.ClassTLSClient, "TLS: " + clientText(err)
+		return policy.ClassTLSClient, clientText(err)
 	case alertProtocolVersion, alertInappropriateFallback:
-		return policy.ClassTLSVersion, "TLS: no version of it from 1.2 on is spoken at this port"
+		return policy.ClassTLSVersion, noVersion
 	default:
-		return policy.ClassTLS, "TLS: the connection was ended: " + alertText(err)
+		return policy.ClassTLS, "the connection was ended: " + alertText(err)
 	}
 }
 

@@ -22,7 +22,7 @@ var accept = []string{"identity"}
 
 // request builds the HTTP request of an attempt. The error is one line without the URL.
 func (s *Sender) request(ctx context.Context, now time.Time, req job.Request) (*http.Request, error) {
-	if !validToken(req.Method) {
+	if !job.IsFieldName(req.Method) {
 		return nil, errors.New("the method is not one that HTTP can carry")
 	}
 	r, err := http.NewRequestWithContext(ctx, req.Method, req.URL, nil)
@@ -66,11 +66,11 @@ func setBody(r *http.Request, body []byte) {
 func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 	h := make(http.Header, len(req.Header)+9)
 	for name, values := range req.Header {
-		if !validToken(name) {
+		if !job.IsFieldName(name) {
 			return nil, errors.New("a header's name is not one that HTTP can carry")
 		}
 		for _, v := range values {
-			if !validValue(v) {
+			if !job.IsFieldValue(v) {
 				return nil, fmt.Errorf("the header %s has a value that HTTP cannot carry", name)
 			}
 		}
@@ -87,7 +87,7 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 		strconv.FormatInt(req.DueAt.UnixMilli(), 10),
 		req.ContentType,
 	}
-	if !validValue(own[0]) || !validValue(own[1]) || !validValue(own[5]) {
+	if !job.IsFieldValue(own[0]) || !job.IsFieldValue(own[1]) || !job.IsFieldValue(own[5]) {
 		return nil, errors.New("the id, topic or content type is not one that a header can carry")
 	}
 	values := own[:]
@@ -100,7 +100,7 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 		h["Content-Type"] = values[5:6:6]
 	}
 	stamp(h, values[6:7:7], now, req)
-	if signature := h["Webhook-Signature"]; signature != nil && !validValue(signature[0]) {
+	if signature := h["Webhook-Signature"]; signature != nil && !job.IsFieldValue(signature[0]) {
 		return nil, errors.New("the signature is not one that a header can carry")
 	}
 	if _, present := h["User-Agent"]; !present {
@@ -137,31 +137,7 @@ func sendable(name string) (string, bool) {
 	return name, true
 }
 
-// validToken reports whether s is a token (RFC 9110 §5.6.2): a method or a header name.
-func validToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return s != ""
-}
-
 // validQuery reports whether s may be in a request line: no spaces and no control characters.
 func validQuery(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) < 0
-}
-
-// validValue reports whether s may be a header value: no control characters but tab.
-func validValue(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < ' ' && c != '\t') || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -55,7 +56,7 @@ func (o Options) Validate() error {
 	if o.MaxIdleConnsPerHost < 0 {
 		errs = append(errs, errors.New("notify: MaxIdleConnsPerHost is negative"))
 	}
-	if !validValue(o.Version) {
+	if !job.IsFieldValue(o.Version) {
 		errs = append(errs, errors.New("notify: Version has characters that a header cannot carry"))
 	}
 	return errors.Join(errs...)
@@ -70,9 +71,9 @@ type attempt struct {
 
 // A Sender delivers jobs over HTTP/1.1 and HTTP/2, and keeps connections open between attempts.
 type Sender struct {
-	agent  []string // the User-Agent value, shared by all requests
-	pool   *conn.Pool
-	relief relief
+	agent []string // the User-Agent value, shared by all requests
+	pool  *conn.Pool
+	freed atomic.Int64 // when a shortage last closed idle connections, in nanoseconds
 }
 
 // New returns a Sender. It starts nothing.
@@ -116,7 +117,9 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	defer s.pool.Put(transport)
 
 	result := s.try(a, transport, req)
-	s.relief.after(&result, s.Close)
+	if result.Class == policy.ClassLocalResources {
+		s.freeIdle()
+	}
 	redact(&result, req.Header)
 	result.StartedAt = a.Start
 	result.Duration = time.Since(a.Start)
@@ -138,7 +141,8 @@ func (s *Sender) try(a *attempt, transport *conn.Transport, req job.Request) pol
 		resp, err = s.retryRefusedStream(a, transport, req, err)
 	}
 	if err != nil {
-		return a.failed(err)
+		class, text := a.classify(err)
+		return policy.Result{Class: class, Error: text}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	a.SetPhase(conn.PhaseBody)

@@ -5,11 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/ringback/ringback/policy"
 )
 
 // shortages are system errors caused by this process or machine, not by the receiver.
@@ -74,18 +71,10 @@ func hasSource(err error) bool {
 // freeEvery is the shortest interval at which a shortage closes idle connections.
 const freeEvery = 100 * time.Millisecond
 
-// relief closes idle connections when descriptors or ports are short.
-type relief struct {
-	last atomic.Int64 // the last time, in nanoseconds
-}
-
-// after closes idle connections if the result is a shortage.
-func (r *relief) after(result *policy.Result, free func()) {
-	if result.Class != policy.ClassLocalResources {
-		return
-	}
-	last, now := r.last.Load(), time.Now().UnixNano()
-	if now-last >= int64(freeEvery) && r.last.CompareAndSwap(last, now) {
-		free()
+// freeIdle closes idle connections, since descriptors or ports are short.
+func (s *Sender) freeIdle() {
+	last, now := s.freed.Load(), time.Now().UnixNano()
+	if now-last >= int64(freeEvery) && s.freed.CompareAndSwap(last, now) {
+		s.Close()
 	}
 }

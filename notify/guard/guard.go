@@ -87,9 +87,6 @@ func (g *Guard) CheckName(host string) error {
 	return nil
 }
 
-// check checks an address without a host name.
-func (g *Guard) check(target netip.AddrPort) error { return g.CheckAddr("", target) }
-
 // CheckAddr checks an address that a host resolved to; empty: no host. The order is: denied targets, all strict rules, the
 // first matching ordinary rule, and the IPv4 addresses inside it.
 func (g *Guard) CheckAddr(host string, target netip.AddrPort) error {

@@ -15,7 +15,7 @@ func FuzzGuard_IsAtLeastAsStrictAsAnIndependentOne(f *testing.F) {
 	g, other := New(public), ssrf.New(ssrf.WithAnyPort())
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		addr, ok := netip.AddrFromSlice(raw)
-		if ok && other.SafeAddr(addr) != nil && g.check(netip.AddrPortFrom(addr, 443)) == nil {
+		if ok && other.SafeAddr(addr) != nil && g.CheckAddr("", netip.AddrPortFrom(addr, 443)) == nil {
 			t.Fatalf("%s is admitted", addr)
 		}
 	})

@@ -109,8 +109,8 @@ func TestGuard_ChecksAddresses(t *testing.T) {
 	closed, open := New(public), New(privately)
 	for _, test := range tests {
 		target := netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80)
-		requireAdmits(t, test.public, closed.check(target), test.addr)
-		requireAdmits(t, test.allowing, open.check(target), test.addr+" with AllowPrivate")
+		requireAdmits(t, test.public, closed.CheckAddr("", target), test.addr)
+		requireAdmits(t, test.allowing, open.CheckAddr("", target), test.addr+" with AllowPrivate")
 	}
 }
 
@@ -166,7 +166,7 @@ func TestGuard_AdmitsStrictNetworksOnlyByTheirOwnNames(t *testing.T) {
 
 		o := everything
 		o.AllowTargets = append([]netip.Prefix{named}, o.AllowTargets...)
-		requireAdmits(t, true, New(o).check(netip.AddrPortFrom(addr, 80)), test.addr+" named itself")
+		requireAdmits(t, true, New(o).CheckAddr("", netip.AddrPortFrom(addr, 80)), test.addr+" named itself")
 	}
 }
 
@@ -254,7 +254,7 @@ func TestGuard_AdmitsTargetsExactly(t *testing.T) {
 		{targets("64:ff9b:1::/48", "169.254.169.254/32"), "64:ff9b:1::169.254.169.254", true}, // /96
 	}
 	for _, test := range tests {
-		err := New(test.targets).check(netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80))
+		err := New(test.targets).CheckAddr("", netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80))
 		requireAdmits(t, test.admitted, err, test.addr)
 	}
 }
@@ -298,7 +298,7 @@ func TestGuard_DenyOverridesEveryOption(t *testing.T) {
 	for _, test := range tests {
 		g := New(test.options)
 		addr := netip.MustParseAddr(test.addr)
-		requireAdmits(t, test.admitted, g.check(netip.AddrPortFrom(addr, 80)), test.addr)
+		requireAdmits(t, test.admitted, g.CheckAddr("", netip.AddrPortFrom(addr, 80)), test.addr)
 		requireAdmits(t, test.admitted, g.CheckURL("http://"+netip.AddrPortFrom(addr, 80).String()), test.addr)
 	}
 }
@@ -349,7 +349,7 @@ func TestGuard_AllowedNameAdmitsItsAddresses(t *testing.T) {
 		}
 		if target.Addr() != netip.MustParseAddr("8.8.8.8") {
 			requireAdmits(t, false, g.CheckAddr("other.internal", target), "another name at "+test.addr)
-			requireAdmits(t, false, g.check(target), "no name at "+test.addr)
+			requireAdmits(t, false, g.CheckAddr("", target), "no name at "+test.addr)
 		}
 	}
 }
@@ -404,13 +404,13 @@ func TestGuard_NeverAdmitsItsAPI(t *testing.T) {
 		g := New(o)
 		g.localAddrs = interfaces
 		g.Own(netip.MustParseAddrPort(test.own))
-		requireAdmits(t, test.admitted, g.check(netip.MustParseAddrPort(test.target)), test.own+" "+test.target)
+		requireAdmits(t, test.admitted, g.CheckAddr("", netip.MustParseAddrPort(test.target)), test.own+" "+test.target)
 	}
 
 	blind := New(privately)
 	blind.localAddrs = func() ([]net.Addr, error) { return nil, errors.New("no permission") }
 	blind.Own(netip.MustParseAddrPort("0.0.0.0:8080"))
-	requireAdmits(t, false, blind.check(netip.MustParseAddrPort("10.9.9.9:8080")), "unknown addresses")
+	requireAdmits(t, false, blind.CheckAddr("", netip.MustParseAddrPort("10.9.9.9:8080")), "unknown addresses")
 }
 
 func TestCheckDial_ChecksTheDialledAddress(t *testing.T) {
@@ -431,7 +431,7 @@ func TestGuard_RefusesAddressesOfAnIndependentList(t *testing.T) {
 	for _, p := range append(append([]netip.Prefix{}, ssrf.IPv4DeniedPrefixes...), ssrf.IPv6DeniedPrefixes...) {
 		for _, addr := range []netip.Addr{p.Addr(), p.Addr().Next(), last(p)} {
 			require.Error(t, other.SafeAddr(addr))
-			requireAdmits(t, false, g.check(netip.AddrPortFrom(addr, 443)), addr.String())
+			requireAdmits(t, false, g.CheckAddr("", netip.AddrPortFrom(addr, 443)), addr.String())
 		}
 	}
 }

@@ -80,7 +80,7 @@ func FuzzParseTargets(f *testing.F) {
 		}
 		for _, network := range networks {
 			g := New(Options{AllowPrivate: true, DenyTargets: networks})
-			require.Error(t, g.check(netip.AddrPortFrom(network.Addr().Unmap(), 80)))
+			require.Error(t, g.CheckAddr("", netip.AddrPortFrom(network.Addr().Unmap(), 80)))
 		}
 	})
 }

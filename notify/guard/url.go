@@ -40,7 +40,7 @@ func (g *Guard) CheckURL(raw string) error {
 		return errors.New("the URL's host is neither a name nor an address")
 	}
 	for _, addr := range addrs {
-		if err := g.check(netip.AddrPortFrom(addr, port)); err != nil {
+		if err := g.CheckAddr("", netip.AddrPortFrom(addr, port)); err != nil {
 			return err
 		}
 	}
