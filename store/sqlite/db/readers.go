@@ -41,13 +41,15 @@ func (d *DB) Read(ctx context.Context, verb string, do func(context.Context, *Co
 	case <-limited.Done():
 		return d.readError(ctx, limited, verb, limited.Err())
 	}
-	defer func() { d.readers <- c }() // also if do panics: a connection left in a transaction is replaced at its next use
+	defer func() { d.readers <- c }() // also if do panics
 	var err error
 	if c == nil {
 		c, err = d.connect(true)
 	}
 	if err == nil {
-		c, err = c.snapshot(limited, do)
+		if err = c.snapshot(limited, do); IsError(err) {
+			err, c = errors.Join(err, c.close()), nil
+		}
 	}
 	if err != nil {
 		return d.readError(ctx, limited, verb, err)
@@ -55,17 +57,16 @@ func (d *DB) Read(ctx context.Context, verb string, do func(context.Context, *Co
 	return nil
 }
 
-// snapshot runs do in a read transaction. It returns the connection to keep, nil after an Error.
-func (c *Conn) snapshot(ctx context.Context, do func(context.Context, *Conn) error) (_ *Conn, err error) {
-	if _, err = c.Exec(beginRead); err == nil {
-		err = do(ctx, c)
+// snapshot runs do in a read transaction, which ends even if do panics.
+func (c *Conn) snapshot(ctx context.Context, do func(context.Context, *Conn) error) (err error) {
+	if _, err = c.Exec(beginRead); err != nil {
+		return err
+	}
+	defer func() {
 		_, end := c.Exec(endRead)
 		err = errors.Join(err, end)
-	}
-	if IsError(err) {
-		return nil, errors.Join(err, c.close())
-	}
-	return c, err
+	}()
+	return do(ctx, c)
 }
 
 // readError returns the error of a read: the caller's context has ended, the read took too long, or the database failed.
