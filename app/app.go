@@ -56,11 +56,11 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	if a.store, err = parseStore(a.options.Store); err != nil {
 		return nil, err
 	}
-	jobs, defaults, err := a.store.open(ctx, a.options)
+	engine, defaults, err := a.store.open(ctx, a.options)
 	if err != nil {
 		return nil, err
 	}
-	a.down.add("close the store", jobs.Close)
+	a.down.add("close the store", engine.Close)
 
 	guard, err := a.guard()
 	if err != nil {
@@ -70,12 +70,12 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	gauges := metrics.New(metrics.Options{
+	observer := metrics.New(metrics.Options{
 		Version: a.options.Version, Logger: a.options.Logger, LogDropped: a.options.LogDropped,
 	})
-	work := dispatcher.Options{
-		Store: gauges.Store(jobs), Defaults: defaults, Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
-		Seal: box, Observer: gauges, Grace: a.options.Grace, Logger: a.options.Logger,
+	opts := dispatcher.Options{
+		Store: observer.Store(engine), Defaults: defaults, Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
+		Seal: box, Observer: observer, Grace: a.options.Grace, Logger: a.options.Logger,
 	}
 	descriptors := planDescriptors(descriptorLimit(), a.options.has(RoleWorker))
 	if a.options.has(RoleWorker) {
@@ -84,21 +84,21 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 			return nil, err
 		}
 		a.down.add("close idle connections", func() error { sender.Close(); return nil })
-		work.Deliverer = sender
+		opts.Deliverer = sender
 	} else {
-		work.RegisterOnly = true
+		opts.RegisterOnly = true
 	}
-	a.dispatcher, err = dispatcher.New(work)
+	a.dispatcher, err = dispatcher.New(opts)
 	if err != nil {
 		return nil, fmt.Errorf("make the dispatcher: %w", err)
 	}
-	gauges.Watch(a.dispatcher)
+	observer.Watch(a.dispatcher)
 	handler := api.New(api.Options{
 		Service: a.dispatcher, MaxBody: a.options.MaxBody, Version: a.options.Version,
 		Access: access.Options{
 			Token: a.options.Token, Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
 		},
-		Metrics: gauges.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
+		Metrics: observer.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
 	descriptors.log(a.options.Logger, a.options.has(RoleWorker))

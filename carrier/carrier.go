@@ -100,17 +100,17 @@ const (
 // run acquires the lock and carries while it has it, until ctx ends.
 func (s *shard) run(ctx context.Context) {
 	var again store.Backoff
-	hold := leaseExpiry{margin: s.margin}
+	expiry := leaseExpiry{margin: s.margin}
 	for ctx.Err() == nil {
-		lead, err := s.keeper.Lead(ctx)
+		leadership, err := s.keeper.Lead(ctx)
 		switch {
 		case err == nil:
 			s.leading.Store(true)
-			err = s.lead(ctx, lead, &hold, again.Reset)
+			err = s.lead(ctx, leadership, &expiry, again.Reset)
 			s.leading.Store(false)
-			s.release(ctx, lead)
+			s.release(ctx, leadership)
 			if errors.Is(err, store.ErrNotLeader) {
-				hold.interrupt() // this process stalled for longer than the lock lasts
+				expiry.interrupt() // this process stalled for longer than the lock lasts
 				continue
 			}
 		case errors.Is(err, store.ErrNotLeader):
@@ -121,28 +121,28 @@ func (s *shard) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		hold.interrupt()
+		expiry.interrupt()
 		s.log.Log(ctx, again.Level(), "carrier round failed, retrying", "shard", s.n, "err", err)
 		again.Wait(ctx)
 	}
 }
 
 // release releases the lock, so that the next process need not wait until it expires.
-func (s *shard) release(ctx context.Context, lead store.Leadership) {
+func (s *shard) release(ctx context.Context, leadership store.Leadership) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	if err := lead.Release(ctx); err != nil && !errors.Is(err, store.ErrNotLeader) {
+	if err := leadership.Release(ctx); err != nil && !errors.Is(err, store.ErrNotLeader) {
 		s.log.Debug("carrier lock release failed; it expires in 3s", "shard", s.n, "err", err)
 	}
 }
 
 // lead carries until ctx ends or a call fails. It calls succeeded after every successful round.
-func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpiry, succeeded func()) error {
+func (s *shard) lead(ctx context.Context, leadership store.Leadership, expiry *leaseExpiry, succeeded func()) error {
 	extended := time.Now()
 	swept := &sweeper{shard: s}
 	ctx, cancel := context.WithCancel(ctx)
-	home := newOutboxRelay(s)
-	defer home.inserts.Wait() // the next leader finds these jobs by their ids
+	outbox := newOutboxRelay(s)
+	defer outbox.inserts.Wait() // the next leader finds these jobs by their ids
 	var checks sync.WaitGroup
 	defer checks.Wait()
 	defer cancel()
@@ -151,22 +151,22 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpi
 	for ctx.Err() == nil {
 		if time.Since(extended) >= extendEvery {
 			extended = time.Now()
-			if err := s.call(ctx, lead.Extend); err != nil {
+			if err := s.call(ctx, leadership.Extend); err != nil {
 				return err
 			}
 		}
-		round := home.options(ctx)
-		round.KeepLeases, round.ExpireLeasesBefore = hold.isHeld(), hold.plausibleNow()
+		options := outbox.options(ctx)
+		options.KeepLeases, options.ExpireLeasesBefore = expiry.isHeld(), expiry.plausibleNow()
 		var carried store.CarryResult
 		err := s.call(ctx, func(ctx context.Context) (err error) {
-			carried, err = s.keeper.Carry(ctx, store.NewToken(), round)
+			carried, err = s.keeper.Carry(ctx, store.NewToken(), options)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		succeeded()
-		hold.observe(carried.Now)
+		expiry.observe(carried.Now)
 		if carried.ClockStep != 0 {
 			s.log.Warn("store clock was stepped; leases, cooldowns and rate windows are moved along, due times are not",
 				"shard", s.n, "step", carried.ClockStep, "now", carried.Now)
@@ -174,10 +174,10 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpi
 		if err := s.call(ctx, swept.sweep); err != nil {
 			return err
 		}
-		if home.relay(ctx, carried) {
+		if outbox.relay(ctx, carried) {
 			continue
 		}
-		wait := min(pause(carried, hold.isHeld()), swept.wait(), home.wait())
+		wait := min(pause(carried, expiry.isHeld()), swept.wait(), outbox.wait())
 		sleep(ctx, min(wait, max(0, extendEvery-time.Since(extended))), s.wake)
 	}
 	return nil

@@ -70,12 +70,12 @@ func (h *outboxRelay) options(ctx context.Context) store.CarryOptions {
 	if h.skip == 0 {
 		h.readFrom = time.Now()
 	}
-	round := store.CarryOptions{SkipOutbox: h.skip}
+	options := store.CarryOptions{SkipOutbox: h.skip}
 	for _, e := range h.relayed {
-		round.Relayed = append(round.Relayed, e.Ref())
+		options.Relayed = append(options.Relayed, e.Ref())
 	}
 	h.relayed = nil
-	return round
+	return options
 }
 
 // wait returns the longest sleep that keeps retries on time. The end of an insertion wakes the carrier.

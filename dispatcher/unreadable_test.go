@@ -99,8 +99,8 @@ func (s damagedShard) Settle(
 func (s damagedShard) claimed(result store.ClaimResult) store.ClaimResult {
 	result.Queues = slices.Clone(result.Queues)
 	for i := range result.Queues {
-		if q := &result.Queues[i]; q.Lane != nil {
-			q.Lane = &s.of.view([]store.Document{*q.Lane})[0]
+		if q := &result.Queues[i]; q.LaneDocument != nil {
+			q.LaneDocument = &s.of.view([]store.Document{*q.LaneDocument})[0]
 		}
 	}
 	return result

@@ -295,7 +295,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 		out.Result = &policy.Result{Status: 200, Duration: o.result.Duration}
 	}
 	p.mu.Lock()
-	item.Lane = p.sched.End(&a.sched, out, time.Now())
+	item.LaneChange = p.sched.End(&a.sched, out, time.Now())
 	h.Body = nil // claimed jobs share an array: a hanging one must not keep all bodies
 	s.ended = append(s.ended, item)
 	s.working--

@@ -56,13 +56,13 @@ func (s *shardLoop) startClaimed(ctx, work context.Context, request store.ClaimR
 func (s *shardLoop) changedSettings(queues []store.QueueStatus) []*sched.LaneSettings {
 	var changed []*sched.LaneSettings
 	for i := range queues {
-		if queues[i].Lane == nil {
+		if queues[i].LaneDocument == nil {
 			continue
 		}
 		if changed == nil {
 			changed = make([]*sched.LaneSettings, len(queues))
 		}
-		lane, err := queues[i].Lane.Lane()
+		lane, err := queues[i].LaneDocument.Lane()
 		own := &sched.LaneSettings{Lane: lane, Err: err}
 		if err != nil {
 			s.p.log.Error("lane settings not readable, holding the lane: put its settings again, then resume it", "topic", lane.Queue.Topic,

@@ -157,7 +157,7 @@ func (p *Pool) settleReserve() time.Duration { return min(5*time.Second, p.opts.
 // their jobs are due again when their leases expire. Run may be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	var listeners, loops sync.WaitGroup
-	// Three contexts: ctx stops claiming, work stops attempts, flush stops settling.
+	// Three contexts: ctx (claim in shardLoop) stops claiming, work stops attempts, flush stops settling.
 	lasting := context.WithoutCancel(ctx)
 	work, halt := context.WithCancelCause(lasting)
 	defer halt(nil)

@@ -80,7 +80,7 @@ func (s refusingStoreShard) Settle(ctx context.Context, tok store.Token, it []st
 	var taken []store.Settlement
 	refused := make([]error, len(it))
 	for i := range it {
-		if it[i].Lane.Cooldown > 0 {
+		if it[i].LaneChange.Cooldown > 0 {
 			refused[i], s.refused = store.ErrLeaseLost, time.Now()
 			continue
 		}

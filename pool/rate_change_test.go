@@ -249,7 +249,7 @@ func closeFromAnotherProcess(t *testing.T, s store.Store) {
 			h := c.Jobs[0]
 			_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
 				Ref: h.Ref(), Queue: q, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
-				Attempt: job.Attempt{Kind: job.KindAttempt, Status: 200}, Lane: store.LaneChange{Breaker: store.CloseBreaker},
+				Attempt: job.Attempt{Kind: job.KindAttempt, Status: 200}, LaneChange: store.LaneChange{Breaker: store.CloseBreaker},
 			}}, nil)
 			require.NoError(t, err)
 			return

@@ -59,17 +59,17 @@ func (s *shardLoop) close() { close(s.quit) }
 // maxBatchWait bounds the wait of settlements for others.
 const maxBatchWait = 2 * time.Millisecond
 
-// run makes exchanges until close was called and nothing of the shard is in flight any more, or ctx ends. claiming ends
+// run makes exchanges until close was called and nothing of the shard is in flight any more, or flush ends. claim ends
 // requests for permits, work the attempts.
-func (s *shardLoop) run(claiming, ctx, work context.Context) {
+func (s *shardLoop) run(claim, flush, work context.Context) {
 	requeue := newRequeuer(s)
 	defer requeue.stop()
 	batch, stale := newDebounceTimer(), newDebounceTimer()
 	defer batch.stop()
 	defer stale.stop()
 	quit := s.quit
-	for ctx.Err() == nil {
-		if s.exchange(claiming, ctx, work) {
+	for flush.Err() == nil {
+		if s.exchange(claim, flush, work) {
 			batch.arm(false, 0)
 			s.wake() // there may be more to do
 		} else if quit == nil && s.isIdle() {
@@ -88,12 +88,12 @@ func (s *shardLoop) run(claiming, ctx, work context.Context) {
 			stale.armed = false
 			s.dropPrefetched(work, false)
 		case <-requeue.timer.C:
-			requeue.requeueSome(ctx)
+			requeue.requeueSome(flush)
 		case <-quit:
 			s.dropPrefetched(work, true)
-			requeue.requeueAll(ctx)
+			requeue.requeueAll(flush)
 			quit = nil
-		case <-ctx.Done():
+		case <-flush.Done():
 		}
 	}
 }

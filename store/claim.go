@@ -11,8 +11,8 @@ type QueueClaim struct {
 	Queue   job.Queue
 	Max     int           // jobs to claim at most
 	Timeout time.Duration // of an attempt, for jobs that set none
-	// Lane is the revision of the lane's settings that the caller has; 0: none.
-	Lane int64
+	// LaneRevision is that of the lane's settings that the caller has; 0: none.
+	LaneRevision int64
 	// Ahead is how many jobs the caller may hold beyond the lane's concurrency while it holds all claimed jobs of the queue.
 	Ahead int
 }
@@ -70,8 +70,8 @@ type QueueStatus struct {
 	Blocked bool
 	// BreakerOpen is set while the lane's breaker is open, also while it waits for its probe.
 	BreakerOpen bool
-	// Lane is the document of the lane's settings if its revision differs from that of the QueueClaim, else nil.
-	Lane *Document
+	// LaneDocument is the document of the lane's settings if its revision differs from that of the QueueClaim, else nil.
+	LaneDocument *Document
 }
 
 // ClaimResult is the result of a claim: the jobs, and a status for each QueueClaim, in order.

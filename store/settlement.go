@@ -21,8 +21,8 @@ type Settlement struct {
 	// Outbox lists jobs to write to the outbox in the same step, such as callbacks. They are dropped when the settlement is
 	// refused, and when the job is marked as cancelled and therefore does not end as the verdict says.
 	Outbox []NewJob
-	// Lane is the change to the job's lane that follows from the attempt.
-	Lane LaneChange
+	// LaneChange is the change to the job's lane that follows from the attempt.
+	LaneChange LaneChange
 }
 
 // LaneChange changes the throttle of a lane.

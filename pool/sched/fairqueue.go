@@ -235,7 +235,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 			l.grant = q.topic.rate.grant
 		}
 		c.claims = append(c.claims, store.QueueClaim{
-			Queue: l.queue, Max: n, Timeout: terms.Timeout, Lane: l.revision(), Ahead: ahead,
+			Queue: l.queue, Max: n, Timeout: terms.Timeout, LaneRevision: l.revision(), Ahead: ahead,
 		})
 	}
 	return took

@@ -200,7 +200,7 @@ func TestFull_LanesContinue(t *testing.T) {
 	require.Len(t, claimed, 1)
 	require.True(t, claimed[0].Rated)
 	item := settlement(claimed[0], policy.Verdict{Kind: policy.Delivered}, 200)
-	item.Lane = store.LaneChange{Cooldown: time.Hour}
+	item.LaneChange = store.LaneChange{Cooldown: time.Hour}
 	settle(t, s, item)
 	errs, err := s.Shards()[0].Purge(t.Context(), store.NewToken(), []job.Ref{ref("purged")})
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestFull_LanesContinue(t *testing.T) {
 	left := claimAll(t, s, 1)
 	require.Empty(t, left.Jobs)
 	require.True(t, left.Queues[0].Blocked)
-	require.Equal(t, put.Revision, left.Queues[0].Lane.Revision)
+	require.Equal(t, put.Revision, left.Queues[0].LaneDocument.Revision)
 	found, err := s.Shards()[0].Get(t.Context(), ref("dead"))
 	require.NoError(t, err)
 	require.Equal(t, job.Dead, found.State)

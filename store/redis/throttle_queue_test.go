@@ -62,7 +62,7 @@ func TestCarry_LeavesFurtherThrottlesToTheNextRound(t *testing.T) {
 		claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		item := settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)
-		item.Lane = store.LaneChange{Cooldown: time.Minute}
+		item.LaneChange = store.LaneChange{Cooldown: time.Minute}
 		settle(t, s, item)
 	}
 	require.EqualValues(t, lanes, queued(t, s))

@@ -40,7 +40,7 @@ func hold(t *testing.T, s *Store, id string, change store.LaneChange) {
 	claimed := claimAll(t, s, 1).Jobs
 	require.Len(t, claimed, 1)
 	item := settlement(claimed[0], policy.Verdict{Kind: policy.Delivered}, 200)
-	item.Lane = change
+	item.LaneChange = change
 	settle(t, s, item)
 }
 
@@ -225,7 +225,7 @@ func TestThrottle_CallsDoNotGrowWithOtherLanes(t *testing.T) {
 		claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		item := settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 503)
-		item.Lane = store.LaneChange{Cooldown: time.Hour, Breaker: store.OpenBreaker}
+		item.LaneChange = store.LaneChange{Cooldown: time.Hour, Breaker: store.OpenBreaker}
 		settle(t, s, item)
 	}
 	require.InDelta(t, few, commands("many"), 5, "but for whether the carrier is woken")

@@ -103,7 +103,7 @@ func TestLaneSettings_UnreadableOnesConcernTheirLaneAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 3)
 	for i, left := range claimed.Queues {
-		_, err := left.Lane.Lane()
+		_, err := left.LaneDocument.Lane()
 		require.Equal(t, i == 1 || i == 3, errors.Is(err, store.ErrUnreadable), "lane %d", i)
 	}
 

@@ -356,7 +356,7 @@ func TestRouterTopicStats_AddsUpOpenBreakers(t *testing.T) {
 			require.NoError(t, err)
 			item := store.Settlement{
 				Ref: e.Ref(), Queue: e.Queue, Lease: claimed.Jobs[0].Lease, Verdict: policy.Verdict{Kind: policy.Again, Wait: time.Hour},
-				Lane: store.LaneChange{Breaker: store.OpenBreaker, Cooldown: time.Minute},
+				LaneChange: store.LaneChange{Breaker: store.OpenBreaker, Cooldown: time.Minute},
 			}
 			_, _, err = r.Shards()[r.ShardOf(e.Queue)].Settle(t.Context(), store.NewToken(), []store.Settlement{item}, nil)
 			require.NoError(t, err)

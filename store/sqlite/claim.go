@@ -24,7 +24,7 @@ type claimReply struct {
 func (t *claimReply) weight() int {
 	weight := 256*len(t.leases) + 128*len(t.queues)
 	for _, q := range t.queues {
-		if q.Lane != nil {
+		if q.LaneDocument != nil {
 			weight += 4096
 		}
 	}

@@ -108,7 +108,7 @@ func TestLaneSettings_UnreadableLimitsPauseTheirLaneAlone(t *testing.T) {
 			require.Len(t, got.Jobs, 1)
 			require.Equal(t, others[0].Queue, got.Jobs[0].Queue)
 			require.True(t, got.Queues[0].Blocked)
-			require.Equal(t, put.Revision, got.Queues[0].Lane.Revision)
+			require.Equal(t, put.Revision, got.Queues[0].LaneDocument.Revision)
 			settle(t, s, settled(got.Jobs[0], policy.Verdict{Kind: policy.Delivered}))
 		}
 		require.GreaterOrEqual(t, strings.Count(log.String(), "limits unreadable"), logged)

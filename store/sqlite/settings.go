@@ -80,11 +80,11 @@ func (tx *tx) showLaneConfig(q *memory.Queue, want store.QueueClaim, left *store
 	if q.LaneConfig != nil {
 		known = q.LaneConfig.Revision
 	}
-	if known == want.Lane {
+	if known == want.LaneRevision {
 		return nil
 	}
 	doc, _, err := tx.LaneDocument(want)
-	left.Lane = &doc
+	left.LaneDocument = &doc
 	return err
 }
 
@@ -94,8 +94,8 @@ func (tx *tx) statusOfUnloaded(want store.QueueClaim, left *store.QueueStatus) e
 	if err != nil {
 		return err
 	}
-	if doc.Revision != want.Lane {
-		left.Lane = &doc
+	if doc.Revision != want.LaneRevision {
+		left.LaneDocument = &doc
 	}
 	topic := tx.Base.Defaults
 	if t := tx.Mem.Topics[memory.TopicName{Namespace: want.Queue.Namespace, Name: want.Queue.Topic}]; t != nil {

@@ -124,7 +124,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 		return store.ErrLeaseLost, nil
 	}
 	verdict := item.Verdict
-	tx.ApplyLaneChange(h.Queue, item.Lane)
+	tx.ApplyLaneChange(h.Queue, item.LaneChange)
 	to := h.Progress
 	if written.entry != "" {
 		if err := tx.Record(h.N, &to, item.Attempt.Kind, written.entry); err != nil {

@@ -23,7 +23,7 @@ var (
 // turned is a settlement that says something of the lane.
 func turned(h store.ClaimedJob, change store.LaneChange) store.Settlement {
 	item := settled(h, againAtOnce)
-	item.Lane = change
+	item.LaneChange = change
 	return item
 }
 
@@ -183,7 +183,7 @@ func TestThrottle_SurvivesTheProcess(t *testing.T) {
 	s, c = clockedAt(t, o, c.ms.Load())
 	insert(t, s, entry("only", 0))
 	last := settled(claimUp(t, s, 1)[0], deliveredOne)
-	last.Lane = store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}
+	last.LaneChange = store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}
 	settle(t, s, last)
 	for range 3 {
 		_, err := s.Sweep(t.Context(), store.NewToken(), 100)

@@ -50,8 +50,8 @@ func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now ti
 // claimQueue claims jobs of one queue. Size is the number of body bytes claimed so far.
 func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, request store.ClaimRequest, w store.QueueClaim, now time.Time) store.QueueStatus {
 	status := store.QueueStatus{Queue: w.Queue}
-	if lane := s.get(store.LaneKey(w.Queue)); lane.Revision != w.Lane {
-		status.Lane = &lane
+	if lane := s.get(store.LaneKey(w.Queue)); lane.Revision != w.LaneRevision {
+		status.LaneDocument = &lane
 	}
 	limits := s.limits(w.Queue)
 	q := s.queues[w.Queue]

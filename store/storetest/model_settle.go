@@ -39,7 +39,7 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	}
 	q := r.queue
 	freed := s.blocked(q, now)
-	s.changeLane(q, item.Lane, now)
+	s.changeLane(q, item.LaneChange, now)
 	if item.Attempt.Kind != "" {
 		r.addAttempt(item.Attempt)
 	}

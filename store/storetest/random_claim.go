@@ -35,7 +35,7 @@ func (p *engineAndModel) request() (engine, model store.ClaimRequest) {
 	for i, w := range r.Queues {
 		if known := p.lanes[w.Queue]; len(known) > 0 && rapid.Bool().Draw(p.T, "settings known") {
 			one := known[max(0, len(known)-1-rapid.IntRange(0, 2).Draw(p.T, "settings of before"))]
-			engine.Queues[i].Lane, model.Queues[i].Lane = one.engine, one.model
+			engine.Queues[i].LaneRevision, model.Queues[i].LaneRevision = one.engine, one.model
 		}
 	}
 	return engine, model
@@ -130,11 +130,11 @@ func (p *engineAndModel) compareClaims(wanted, got store.ClaimResult) {
 		if w.Queue != g.Queue || w.More != g.More || w.BreakerOpen != g.BreakerOpen || (g.Blocked && !w.Blocked) || (waits && w.Blocked != g.Blocked) {
 			p.Fatalf("queue status after the claim: %+v, want %+v", g, w)
 		}
-		if (w.Lane == nil) != (g.Lane == nil) {
-			p.Fatalf("settings in the claim: %+v of %s, want %+v", g.Lane, w.Queue, w.Lane)
+		if (w.LaneDocument == nil) != (g.LaneDocument == nil) {
+			p.Fatalf("settings in the claim: %+v of %s, want %+v", g.LaneDocument, w.Queue, w.LaneDocument)
 		}
-		if w.Lane != nil {
-			p.sameSettings(p.laneOf(w.Lane), p.laneOf(g.Lane), "the claim")
+		if w.LaneDocument != nil {
+			p.sameSettings(p.laneOf(w.LaneDocument), p.laneOf(g.LaneDocument), "the claim")
 		}
 	}
 }

@@ -41,8 +41,8 @@ func (p *engineAndModel) settle(t *rapid.T) {
 			e.Outbox = []store.NewJob{p.outboxJob()}
 			m.Outbox = e.Outbox
 		}
-		e.Lane = p.laneChange()
-		m.Lane = e.Lane
+		e.LaneChange = p.laneChange()
+		m.LaneChange = e.LaneChange
 		engine, model = append(engine, e), append(model, m)
 	}
 	var next, theirs *store.ClaimRequest

@@ -143,7 +143,7 @@ var aheadCases = []testCase{
 		a := s.ahead(policy.Topic{})
 		jobs := a.claimAs(a.first, 3)
 		item := settlement(jobs[0], delivered)
-		item.Lane = store.LaneChange{Cooldown: long}
+		item.LaneChange = store.LaneChange{Cooldown: long}
 		require.NoError(s, s.settle(item)[0])
 		require.Empty(s, a.claimAs(a.first, 3))
 	}},
@@ -156,7 +156,7 @@ var aheadCases = []testCase{
 		a := s.ahead(policy.Topic{})
 		jobs := a.claimAs(a.first, 0)
 		item := settlement(jobs[0], delivered)
-		item.Lane = store.LaneChange{Breaker: store.OpenBreaker}
+		item.LaneChange = store.LaneChange{Breaker: store.OpenBreaker}
 		require.NoError(s, s.settle(item)[0])
 		require.Empty(s, a.claimAs(a.first, 3))
 		s.settleOne(jobs[1], delivered)

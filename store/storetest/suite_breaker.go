@@ -127,7 +127,7 @@ var breakerCases = []testCase{
 		next := s.probe(claimOf(s.queue))
 		require.NotEqual(s, lost.Lease, next.Lease)
 		stale := settlement(lost, delivered)
-		stale.Lane = closed
+		stale.LaneChange = closed
 		require.ErrorIs(s, s.settle(stale)[0], store.ErrLeaseLost)
 		require.True(s, s.laneStats(s.queue).BreakerOpen, "a lost probe changes nothing")
 	}},
@@ -153,7 +153,7 @@ var breakerCases = []testCase{
 		require.Len(s, got.Jobs, 1)
 		require.True(s, got.Jobs[0].Probe)
 		item = settlement(got.Jobs[0], delivered)
-		item.Lane = closed
+		item.LaneChange = closed
 		_, got, err = s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &request)
 		require.NoError(s, err)
 		require.Len(s, got.Jobs, 1)

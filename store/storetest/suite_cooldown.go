@@ -69,13 +69,13 @@ var cooldownCases = []testCase{
 		s.insertNew(s.entry("a"), s.entry("b"))
 		jobs := s.claimAll("a", "b")
 		lost := settlement(jobs[0], delivered)
-		lost.Lease, lost.Lane = store.NewToken(), openBreaker(long)
+		lost.Lease, lost.LaneChange = store.NewToken(), openBreaker(long)
 		require.ErrorIs(s, s.settle(lost)[0], store.ErrLeaseLost)
 		row := s.laneStats(s.queue)
 		require.True(s, row.CooldownUntil.IsZero())
 		require.False(s, row.BreakerOpen)
 		token, item := store.NewToken(), settlement(jobs[0], delivered)
-		item.Lane = cooldown(long)
+		item.LaneChange = cooldown(long)
 		var until time.Time
 		for i := range 2 {
 			_, _, err := s.shard().Settle(s.Context(), token, []store.Settlement{item}, nil)
@@ -92,7 +92,7 @@ var cooldownCases = []testCase{
 		request := claimOf(s.queue)
 		request.Max = 1
 		item := settlement(s.claim(request).Jobs[0], retry(0))
-		item.Lane = cooldown(long)
+		item.LaneChange = cooldown(long)
 		_, got, err := s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &request)
 		require.NoError(s, err)
 		require.Empty(s, got.Jobs)

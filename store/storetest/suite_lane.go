@@ -14,7 +14,7 @@ import (
 func (s *suite) endWith(h store.ClaimedJob, v policy.Verdict, change store.LaneChange) {
 	s.Helper()
 	item := settlement(h, v)
-	item.Lane = change
+	item.LaneChange = change
 	require.NoError(s, s.settle(item)[0])
 }
 

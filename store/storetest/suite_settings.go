@@ -29,8 +29,8 @@ func fullLane() policy.Lane {
 func (s *suite) reported(q job.Queue, known int64) *store.Lane {
 	s.Helper()
 	request := claimOf(q)
-	request.Queues[0].Lane = known
-	return s.decodeLane(s.claim(request).Queues[0].Lane)
+	request.Queues[0].LaneRevision = known
+	return s.decodeLane(s.claim(request).Queues[0].LaneDocument)
 }
 
 // decodeLane decodes the settings that a claim reports.
@@ -116,15 +116,15 @@ var settingsCases = []testCase{
 		s.insertNew(s.entry("a", in(s.laneQueue(1))))
 		put := s.putLane(s.laneQueue(1), policy.Lane{URL: "http://lane.example/"})
 		got := s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), s.laneQueue(2)))
-		require.Nil(s, got.Queues[0].Lane)
-		require.Equal(s, plain(put), plain(*s.decodeLane(got.Queues[1].Lane)))
-		require.Nil(s, got.Queues[2].Lane)
+		require.Nil(s, got.Queues[0].LaneDocument)
+		require.Equal(s, plain(put), plain(*s.decodeLane(got.Queues[1].LaneDocument)))
+		require.Nil(s, got.Queues[2].LaneDocument)
 		require.Len(s, got.Jobs, 1)
 		item := settlement(got.Jobs[0], delivered)
 		next := claimOf(s.laneQueue(1))
 		_, got, err := s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &next)
 		require.NoError(s, err)
-		require.Equal(s, plain(put), plain(*s.decodeLane(got.Queues[0].Lane)))
+		require.Equal(s, plain(put), plain(*s.decodeLane(got.Queues[0].LaneDocument)))
 	}},
 	{"a paused lane accepts jobs, and notifies when it is resumed", func(s *suite) {
 		s.putLane(s.queue, policy.Lane{Paused: true, URL: "http://lane.example/"})

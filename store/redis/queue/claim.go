@@ -69,8 +69,8 @@ func (s *Queue) claim(ctx context.Context, token store.Token, request *store.Cla
 			if ahead[k] = max(ahead[k], w.Ahead); ahead[k] > 0 {
 				owner = token.Owner()
 			}
-			lanes[k] = w.Lane
-			lanesKnown = lanesKnown || w.Lane != 0
+			lanes[k] = w.LaneRevision
+			lanesKnown = lanesKnown || w.LaneRevision != 0
 		}
 	}
 	if c.unknownQueues, err = s.findUnknownQueues(ctx, request.Queues, c.at); err != nil {
@@ -134,7 +134,7 @@ func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim,
 		if line == "" {
 			line = s.Defaults
 		}
-		left[q] = &store.QueueStatus{Queue: q, Blocked: isPaused(script.Str(limits[i])) || isPaused(line), Lane: &docs[i]}
+		left[q] = &store.QueueStatus{Queue: q, Blocked: isPaused(script.Str(limits[i])) || isPaused(line), LaneDocument: &docs[i]}
 	}
 	return left, nil
 }
@@ -210,11 +210,11 @@ func (c *claim) left(lines, lanes []string) ([]store.QueueStatus, error) {
 		if k := c.at[i]; k > 0 {
 			line := lines[k-1]
 			left.More, left.Blocked = strings.Contains(line, "m"), strings.Contains(line, "b")
-			left.BreakerOpen, left.Lane = strings.Contains(line, "o"), changed[k]
+			left.BreakerOpen, left.LaneDocument = strings.Contains(line, "o"), changed[k]
 		} else if unknown := c.unknownQueues[w.Queue]; unknown != nil {
 			left = *unknown
-			if left.Lane.Revision == w.Lane {
-				left.Lane = nil
+			if left.LaneDocument.Revision == w.LaneRevision {
+				left.LaneDocument = nil
 			}
 		}
 		all[i] = left

@@ -163,11 +163,11 @@ func appendShows(b []byte, item *store.Settlement) []byte {
 	} else {
 		b = append(b, '-')
 	}
-	if item.Lane == (store.LaneChange{}) {
+	if item.LaneChange == (store.LaneChange{}) {
 		return b
 	}
-	b = append(append(b, ' '), layout.FormatWait(item.Lane.Cooldown)...)
-	switch item.Lane.Breaker {
+	b = append(append(b, ' '), layout.FormatWait(item.LaneChange.Cooldown)...)
+	switch item.LaneChange.Breaker {
 	case store.OpenBreaker:
 		b = append(b, 'o')
 	case store.CloseBreaker:
