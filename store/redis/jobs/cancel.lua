@@ -21,20 +21,20 @@ read_agenda_head()
 local due, since, ver, round = split_schedule(r.schedule)
 r.schedule, r.size = join_schedule(due, since, plus(ver), round), #rec
 note(r, member, '{"n":' .. r.made .. ',"k":"cancelled","ms":' .. NOW .. '}\n')
--- The memory holds the record of a job that is gone, or may go before the call is repeated.
-local kept, memory = true, ''
+-- The reply keeps the record of a job that is deleted, or may be before the call is repeated.
+local kept, copy = true, ''
 if r.lease ~= '-' then
   flag(r, 'm')
-  memory = '\n' .. rec
+  copy = '\n' .. rec
 else
   if call('ZREM', q.due, member) == 0 then
     bump(q.topic, 'ready', -call('LREM', q.ready, 1, member))
   end
   kept = finish(q, member, r, 'c', 'cancelled')
 end
-if kept then call('HSET', RUNS, member, pack(r)) else memory = '\n' .. rec end
+if kept then call('HSET', RUNS, member, pack(r)) else copy = '\n' .. rec end
 retain(q.topic)
 update_agenda(q)
 close()
-call('SET', REPLY, pack(r) .. memory, 'EX', REPLY_TTL)
+call('SET', REPLY, pack(r) .. copy, 'EX', REPLY_TTL)
 return { 'ok', int(now), rec, pack(r) }

@@ -74,7 +74,7 @@ func (s *Jobs) insert(ctx context.Context, token store.Token, entries []store.Ne
 	return results, nil
 }
 
-// created is a job as the script has just laid it down.
+// created returns a job as the script has stored it.
 func created(e *store.NewJob, now, later int64) job.Job {
 	base, due := now, now
 	switch {
@@ -100,7 +100,7 @@ func created(e *store.NewJob, now, later int64) job.Job {
 	}}
 }
 
-// existing reads the answer for an id that was known: outcome, now, record, run, memory of the id, name of the queue.
+// existing reads the answer for an id that was known: outcome, now, record, run, entry of the remembered id, name of the queue.
 func (s *Jobs) existing(e *store.NewJob, answer []any) (store.InsertResult, error) {
 	if len(answer) != 6 {
 		return store.InsertResult{}, scriptInsert.Malformed()

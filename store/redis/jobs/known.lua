@@ -1,4 +1,4 @@
--- Tells which ids an insertion would find known. Changes nothing.
+-- Reports which ids an insertion would find known. Changes nothing.
 -- KEYS    those of keys.lua
 -- ARGV    members
 -- result  a character for each: 1 known, 0 not
@@ -6,8 +6,8 @@ local result = {}
 for i = A + 1, #ARGV do
   local known = call('HEXISTS', JOBS, ARGV[i]) == 1
   if not known then
-    local memory = call('HGET', IDS, ARGV[i])
-    local forget = memory and string.match(string.sub(memory, 2 + string.byte(memory, 1)), '^%S %d+ %S+ (%d+)')
+    local stored = call('HGET', IDS, ARGV[i])
+    local forget = stored and string.match(string.sub(stored, 2 + string.byte(stored, 1)), '^%S %d+ %S+ (%d+)')
     known = forget ~= nil and forget ~= false and tonumber(forget) > now
   end
   result[#result + 1] = known and '1' or '0'

@@ -1,4 +1,4 @@
--- Changes a job that nobody holds.
+-- Changes a job without a lease.
 -- KEYS    those of keys.lua; one queue
 -- ARGV    member, version that the caller read, version that must be (0 any), due ('' stays, '@ms' or a wait),
 --         expiry ('' none, '@ms' or a wait), head of the new record, rest of it, kind for the record, 1 when the due time
@@ -18,16 +18,16 @@ if ARGV[A + 3] ~= '0' and ver ~= ARGV[A + 3] then return refuse(member, 'version
 if r.lease ~= '-' or r.state ~= '-' then return refuse(member, 'state', pack(r)) end
 if ver ~= ARGV[A + 2] then return { 'again' } end
 read_agenda_head()
-local wish = ARGV[A + 4]
-local base = (wish ~= '' and wish ~= '0' and string.sub(wish, 1, 1) ~= '@') and later or now
-if wish ~= '' then due = math.max(instant(wish, base), now) end
+local when = ARGV[A + 4]
+local base = (when ~= '' and when ~= '0' and string.sub(when, 1, 1) ~= '@') and later or now
+if when ~= '' then due = math.max(instant(when, base), now) end
 local expires = ARGV[A + 5] ~= '' and instant(ARGV[A + 5], base) or nil
 if ARGV[A + 9] == '1' and expires and expires < tonumber(due) then return refuse(member, 'expired') end
 rec = ARGV[A + 6] .. string.sub(rec, 13, 18) .. ARGV[A + 7] .. expiry(ARGV[A + 5], base)
-call('HSET', JOBS, member, rec) -- first: refused, and nothing done, while memory is full
+call('HSET', JOBS, member, rec) -- the first write, so that the call is refused whole while memory is full
 r.size = #rec
 note(r, member, '{"n":' .. r.made .. ',"k":"' .. ARGV[A + 8] .. '","ms":' .. NOW .. '}\n')
-if wish ~= '' then
+if when ~= '' then
   if tonumber(r.tries) == 0 and tonumber(r.lost) == 0 then since = due end
   if call('ZREM', q.due, member) == 0 then
     bump(q.topic, 'ready', -call('LREM', q.ready, 1, member))

@@ -1,23 +1,22 @@
--- Sends ended jobs on another round.
+-- Revives ended jobs.
 -- KEYS    those of keys.lua
--- ARGV    most bytes of records to answer, most to remember, then for each item: position of its queue (0 there is no such
+-- ARGV    most bytes of records to return, most to keep in the reply, then for each item: position of its queue (0 there is no such
 --         job), member, due as '@ms' or a wait in ms, the field of its URL ('' it stays), state it must be in (d, x, c, '' any of them), new expiry ('' it stays, or a wait)
 -- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
 --         is ok, bare when its record is left without its body by the bound, none, state, expired when its expiry would
 --         come before it is due, or form when the record cannot be read here
 local at, entries = A + 2, floor((#ARGV - A - 2) / 6)
-local room, memory = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2])
+local room, keep = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2])
 local again, result = call('GET', REPLY), { int(now) }
 
--- answer adds an item to the result. An empty record of a job that is there is read.
+-- answer adds an item to the result.
 local function answer(code, run, rec)
   room = room - #rec
   if room < 0 and code == 'ok' then code, rec = 'bare', without_body(rec) end
   result[#result + 1] = { code, run, rec, named(rec) }
 end
 
--- A call's memory is its codes, runs, and records as far as they fit, each with its length before it. What does not fit is
--- answered again as it is then.
+-- A stored reply has codes, runs, and records as far as they fit, each after its length. Records that do not fit are read again.
 if again then
   local from = 1
   local function part()
@@ -35,7 +34,7 @@ if again then
   return result
 end
 
--- retagged is a record with the fields url and expires ('' as it is) in place of those that it has.
+-- retagged returns a record with the fields url and expires in place of its own. '' keeps a field.
 local function retagged(rec, url, expires)
   if url == '' and expires == '' then return rec end
   local i = 19 + body_size(rec)
@@ -58,27 +57,27 @@ end
 
 -- First everything is decided, so that nothing is done when the first write is refused.
 read_agenda_head()
-local stood, revived, records, lines, remembered, ttls = {}, {}, {}, {}, {}, {}
+local runs, revived, records, lines, reply, ttls = {}, {}, {}, {}, {}, {}
 local function decide(a)
   local q, member, wait, url, from = queues[tonumber(ARGV[a])], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
-  local wish = ARGV[a + 5]
+  local when = ARGV[a + 5]
   local rec = call('HGET', JOBS, member)
   if not rec then return 'none', '', '' end
   if #rec < 18 or string.byte(rec, 1) ~= FORM then return 'form', '', '' end
   if not q or queue_number(rec) ~= q.n then return nil end
   local line = call('HGET', RUNS, member)
-  local r = stood[member] or line and parse(line) or fresh(rec)
+  local r = runs[member] or line and parse(line) or fresh(rec)
   if r.state == '-' or (from ~= '' and from ~= r.state) then return 'state', pack(r), '' end
   local due = math.max(instant(wait, later), now)
   local expires, age = lifetime(rec)
-  if wish ~= '' then expires = instant(wish, later) end
+  if when ~= '' then expires = instant(when, later) end
   if expires and expires < due then return 'expired', '', '' end
-  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, expiry(wish, later))
+  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, expiry(when, later))
   local _, _, ver, round = split_schedule(r.schedule)
   r.tries, r.lost, r.state, r.fin, r.reason, r.size = '0', '0', '-', '0', '-', #new
   r.schedule = join_schedule(due, due, plus(ver), plus(round))
   note(r, member, '{"n":' .. r.made .. ',"k":"revived","ms":' .. NOW .. '}\n')
-  stood[member] = r
+  runs[member] = r
   local ttl = ends(expires, due, age)
   if ttl then
     ttls[#ttls + 1] = int(ttl)
@@ -97,9 +96,9 @@ end
 for i = 1, entries do
   local code, run, rec = decide(at + (i - 1) * 6 + 1)
   if not code then return 'again' end
-  local kept = code == 'ok' and #rec > memory and '' or rec
-  memory = memory - #kept
-  for _, part in ipairs({ code, run, kept }) do remembered[#remembered + 1] = #part .. ':' .. part end
+  local kept = code == 'ok' and #rec > keep and '' or rec
+  keep = keep - #kept
+  for _, part in ipairs({ code, run, kept }) do reply[#reply + 1] = #part .. ':' .. part end
   answer(code, run, rec)
 end
 many('HSET', JOBS, records)
@@ -122,5 +121,5 @@ for _, q in ipairs(queues) do
   if q.touched then update_agenda(q) end
 end
 close()
-call('SET', REPLY, table.concat(remembered), 'EX', REPLY_TTL)
+call('SET', REPLY, table.concat(reply), 'EX', REPLY_TTL)
 return result

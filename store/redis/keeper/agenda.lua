@@ -1,9 +1,9 @@
--- Reads what the carrier has to look at. Changes nothing but the last reading of the clock.
+-- Reads what the carrier has to process. Changes nothing but the last reading of the clock.
 -- KEYS    those of keys.lua; clock, stale agenda, stale throttle_queue
--- ARGV    most queues, 1 when lapses are not held off, who notes its reading of the clock ('' nobody)
+-- ARGV    most queues, 1 unless lease expiry is deferred, the process that stores its reading of the clock ('' none)
 -- result  now, ms of the agenda's head ('' when it is empty), size of the outbox, head of recheck ('' none),
---         {numbers of the queues whose moment has come, whose throttle is over, or whose lapses were held off}, 1 when the call
---         is a repeat, the reading of the clock that was noted last, who noted it, epoch, {numbers of queues that were
+--         {numbers of the queues whose moment has come, whose throttle is over, or whose lease expiry was deferred}, 1 when the call
+--         is a repeat, the stored reading of the clock, the process that stored it, epoch, {numbers of queues that were
 --         scored before the last step of the clock}
 local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')
 local numbers = call('ZRANGEBYSCORE', AGENDA, '-inf', int(now), 'LIMIT', 0, ARGV[A + 1])

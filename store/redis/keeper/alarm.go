@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// Alarm notes an alarm, and writes its births, in one script. They are promises, kept like registrations.
+// Alarm records an alarm and writes its new jobs to the outbox in one script. They are as durable as registrations.
 func (s *Keeper) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	shard.CheckBatchSize(len(alarm.Outbox))
 	raised := 0

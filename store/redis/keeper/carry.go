@@ -21,7 +21,7 @@ import (
 const (
 	DefaultQueues = 128
 	defaultJobs   = 1024
-	// MaxMoves bounds jobs and ready whatever a round names: one command's arguments must fit Lua's stack.
+	// MaxMoves bounds Jobs and Ready of a round: one command's arguments must fit Lua's stack.
 	MaxMoves = 4096
 	// recheckQueues is how many of a topic's queues are looked at again in one round after its policy changed.
 	recheckQueues = 128
@@ -100,15 +100,15 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.CarryOptions) ([]any, clockReading, error) {
 	look := s.NewCall(scriptAgenda, replyKey, nil, nil, 3)
 	look.Keys = append(look.Keys, s.Keys.Clock, s.Keys.StaleAgenda, s.Keys.StaleThrottles)
-	lapses, me := 1, ""
+	expire, me := 1, ""
 	if round.KeepLeases {
-		lapses = 0
+		expire = 0
 	}
 	began := s.process.elapsed()
 	if s.clock.shouldStore(began) {
 		me = s.process.id
 	}
-	look.Add(round.Queues, lapses, me)
+	look.Add(round.Queues, expire, me)
 	reply, err := s.Run(ctx, look)
 	if err != nil {
 		return nil, clockReading{}, err
@@ -131,7 +131,7 @@ func untilHead(now int64, first string) time.Duration {
 	return time.Duration(max(0, script.Num(first)-now)) * time.Millisecond
 }
 
-// leaseBound is the latest deadline that may lapse, as carry.lua reads it.
+// leaseBound formats the latest deadline that may expire for carry.lua.
 func leaseBound(round *store.CarryOptions) string {
 	switch {
 	case round.KeepLeases:
@@ -156,13 +156,13 @@ func (s *Keeper) readCarried(ctx context.Context, round *store.CarryOptions, rep
 	if next := script.Num(answer[3]); next >= 0 {
 		carried.Next = time.Duration(next) * time.Millisecond
 	}
-	parcels := script.Strs(answer[4])
-	carried.OutboxRead = len(parcels) / 2
-	for i := 1; i < len(parcels); i += 2 {
-		e, err := store.DecodeNewJob([]byte(parcels[i]))
+	entries := script.Strs(answer[4])
+	carried.OutboxRead = len(entries) / 2
+	for i := 1; i < len(entries); i += 2 {
+		e, err := store.DecodeNewJob([]byte(entries[i]))
 		if err != nil {
-			if s.isFirstFailure(parcels[i-1]) {
-				s.Log.ErrorContext(ctx, "outbox entry not readable, skipping it", "job", parcels[i-1], "err", err)
+			if s.isFirstFailure(entries[i-1]) {
+				s.Log.ErrorContext(ctx, "outbox entry not readable, skipping it", "job", entries[i-1], "err", err)
 			}
 			continue
 		}

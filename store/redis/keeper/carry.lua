@@ -1,22 +1,22 @@
--- Makes one round of moves: lapses, due to ready, rings; outbox entries go and come.
+-- Makes one round: expires leases, moves due jobs to ready, writes wake-ups, reads and removes outbox entries.
 -- KEYS    those of keys.lua
--- ARGV    most jobs, bound of ready, latest deadline that may lapse in ms (-1 none, '' now), most outbox entries,
+-- ARGV    most jobs, bound of ready, latest deadline that may expire in ms (-1 none, '' now), most outbox entries,
 --         done member of recheck ('' none), its successor ('' none), outbox entries to pass over, most bytes of the others,
---         how many numbers have no queue, those, then members of the outbox that are home
--- result  now, moved, lapsed, ms until the agenda's head (-1 empty), {outbox: member, entry}, size of the outbox
+--         how many numbers have no queue, those, then members of the outbox that were relayed
+-- result  now, moved, expired leases, ms until the agenda's head (-1 empty), {outbox: member, entry}, size of the outbox
 local most, bound, line = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2]), ARGV[A + 3]
 local upto = line == '' and now or math.min(now, tonumber(line))
-local moved, lapsed, budget = 0, 0, most
+local moved, expired, budget = 0, 0, most
 
--- lapse sends jobs whose lease has run out back to due, or to where a cancel mark wants them.
-local function lapse(q)
+-- expire_leases moves jobs whose lease has expired back to due, or ends them if they were cancelled.
+local function expire_leases(q)
   if upto < 0 or budget <= 0 then return end
   local members = call('ZRANGEBYSCORE', q.held, '-inf', int(upto), 'LIMIT', 0, budget)
   if #members == 0 then return end
   local runs, lines = call('HMGET', RUNS, unpack(members)), {}
   for i, member in ipairs(members) do
     local r = runs[i] and parse(runs[i])
-    if r and r.state == '-' then -- one that has ended only stands there since a crash of Redis
+    if r and r.state == '-' then -- a crash of Redis may have left an ended one here
       r.made, r.lost, r.lease = plus(r.made), plus(r.lost), '-'
       if tonumber(r.lost) > FREE_LOSSES then r.tries = plus(r.tries) end
       note(r, member, '{"n":' .. r.made .. ',"k":"lost","ms":' .. r.fin .. ',"d":' .. 
@@ -40,7 +40,7 @@ local function lapse(q)
   call('ZREM', q.held, unpack(members))
   q.holds = nil
   bump(q.topic, 'held', -#members)
-  lapsed, budget = lapsed + #members, budget - #members
+  expired, budget = expired + #members, budget - #members
 end
 
 -- fill moves due jobs to ready, up to its bound.
@@ -58,31 +58,31 @@ end
 
 local again = call('GET', REPLY)
 if again then
-  moved, lapsed = string.match(again, '^(%d+) (%d+)')
+  moved, expired = string.match(again, '^(%d+) (%d+)')
 else
   allow()
-  local home, none = {}, A + 9 + tonumber(ARGV[A + 9])
-  for i = none + 1, #ARGV do home[#home + 1] = ARGV[i] end
-  local off, gated, gone = call('EXISTS', DEFERRED) == 1, call('EXISTS', THROTTLE_QUEUE) == 1, {}
+  local relayed, none = {}, A + 9 + tonumber(ARGV[A + 9])
+  for i = none + 1, #ARGV do relayed[#relayed + 1] = ARGV[i] end
+  local deferring, throttled, gone = call('EXISTS', DEFERRED) == 1, call('EXISTS', THROTTLE_QUEUE) == 1, {}
   for i = A + 10, none do
     gone[#gone + 1] = ARGV[i]
-    if call('HEXISTS', NAMES, ARGV[i]) == 0 then -- nobody can look at it
+    if call('HEXISTS', NAMES, ARGV[i]) == 0 then -- it cannot be processed
       call('ZREM', AGENDA, ARGV[i])
       call('ZREM', DEFERRED, ARGV[i])
     end
   end
-  many('HDEL', OUTBOX, home)
-  many('ZREM', OUTQ, home)
+  many('HDEL', OUTBOX, relayed)
+  many('ZREM', OUTQ, relayed)
   for _, q in ipairs(queues) do
-    -- Every queue is looked at, even when the round has moved all it may: a queue that a changed policy woke up has no
-    -- moment on the agenda until then.
-    local before = lapsed
+    -- Every queue is processed, also when the round has moved all it may: after a change of policy a queue may have no score on
+    -- the agenda until then.
+    local before = expired
     local full = capacity(q) <= 0
-    lapse(q)
+    expire_leases(q)
     if capacity(q) > 0 then
       local ready = call('LLEN', q.ready)
       local came = fill(q, ready)
-      if (ready == 0 and came > 0) or (full and lapsed > before) then
+      if (ready == 0 and came > 0) or (full and expired > before) then
         q.ring = true
       elseif ready + came > 0 then
         local last = tonumber(call('HGET', RINGS, q.n) or 0)
@@ -92,15 +92,15 @@ else
     local hold = upto < now
     q.idle = true
     update_agenda(q, hold and now + 100 or nil)
-    if q.deferred then call('ZADD', DEFERRED, int(now), q.n) elseif off then call('ZREM', DEFERRED, q.n) end
-    if gated and not q.throttle then gone[#gone + 1] = q.n end
+    if q.deferred then call('ZADD', DEFERRED, int(now), q.n) elseif deferring then call('ZREM', DEFERRED, q.n) end
+    if throttled and not q.throttle then gone[#gone + 1] = q.n end
   end
   many('ZREM', THROTTLE_QUEUE, gone)
   for _, t in ipairs(topics) do retain(t) end
   if ARGV[A + 6] ~= '' then call('ZADD', RECHECK, int(now), ARGV[A + 6]) end
   if ARGV[A + 5] ~= '' and ARGV[A + 5] ~= ARGV[A + 6] then call('ZREM', RECHECK, ARGV[A + 5]) end
   close()
-  call('SET', REPLY, moved .. ' ' .. lapsed, 'EX', REPLY_TTL)
+  call('SET', REPLY, moved .. ' ' .. expired, 'EX', REPLY_TTL)
 end
 
 local skip, room = tonumber(ARGV[A + 7]), tonumber(ARGV[A + 8])
@@ -112,7 +112,7 @@ for _, member in ipairs(call('ZRANGE', OUTQ, int(skip), int(skip + tonumber(ARGV
   outbox[#outbox + 1] = member
   outbox[#outbox + 1] = entry
 end
--- late tells whether throttles that are over were left to another round.
+-- late reports whether throttles that are over were left to another round.
 local function late()
   local seen = {}
   for _, q in ipairs(queues) do seen[q.n] = not again end
@@ -128,4 +128,4 @@ if call('ZCARD', RECHECK) > 0 or late() then
 elseif first and tonumber(first) < NEVER then
   wait = math.max(0, tonumber(first) - now)
 end
-return { int(now), tostring(moved), tostring(lapsed), int(wait), outbox, call('ZCARD', OUTQ) }
+return { int(now), tostring(moved), tostring(expired), int(wait), outbox, call('ZCARD', OUTQ) }

@@ -1,16 +1,16 @@
--- Forgets lanes of a topic that nothing refers to, and then the topic when nothing refers to it either.
+-- Deletes lanes of a topic that nothing refers to, and the topic if nothing refers to it any more.
 -- KEYS    1 queues  2 names  3 seen  4 agenda  5 rings  6 throttles  7 lanes  8 limits  9 alarms  10 clock
 --         11 queues:<topic>  12 lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>  16 done  17 dead
 --         18 cancelled  19 stats of the forgotten  20 last  21 stale agenda  22 stale throttle_queue  23 owners  then for each lane: due,
 --         ready, held
 -- ARGV    topic's name; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was
--- update_agenda writes when a lane had its last unfinished job, as a negative ring. Of what ended before that, records may be kept,
--- which know their lane by its number. They are all gone when the oldest that is kept of the topic ended later. The clock
--- may have been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda is one that somebody is still to look at: what update_agenda wrote of it may be old.
+-- update_agenda writes when a lane had its last unfinished job, as a negative entry in rings. Records of jobs that ended before
+-- name their lane by its number. They are all deleted when the oldest kept job of the topic ended later. The clock
+-- may have been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda is still to be processed: its entry in rings may be old.
 local MARGIN = 600000
 call('ZREM', KEYS[3], '') -- no such member: a first write that is allowed while memory is full, see keys.lua
--- Until all queues are rescored after a step of the clock, the agenda does not say who is still to be looked at.
+-- Until all queues are rescored after a step of the clock, the agenda does not have all of those to be processed.
 if call('EXISTS', KEYS[21], KEYS[22]) > 0 then return { 0, 0 } end
 local oldest
 for k = 16, 18 do
@@ -28,7 +28,7 @@ for i = 1, (#KEYS - 23) / 3 do
     if idle <= 0 and oldest then
       call('HSET', KEYS[5], n, '-' .. NOW) -- it never had a job
     elseif not oldest or oldest > math.max(idle, ahead) + MARGIN then
-      -- Its name goes last: should a crash of Redis leave a part of this, the check gives the lane back the rest.
+      -- Its name goes last, so that the check restores the lane after a crash of Redis in between.
       call('ZREM', KEYS[11], lane .. '\0' .. n)
       call('HDEL', KEYS[5], n)
       call('HDEL', KEYS[23], n)
@@ -46,9 +46,9 @@ end
 local counts = call('HMGET', KEYS[15], 'reg', 'd', 'x', 'c', 'ready', 'held')
 for i = 1, 6 do counts[i] = tonumber(counts[i] or 0) end
 if counts[1] ~= counts[2] + counts[3] + counts[4] or counts[5] ~= 0 or counts[6] ~= 0 then
-  return { forgotten, 0 } -- repair has to look at it first
+  return { forgotten, 0 } -- the check must repair it first
 end
--- While moved names the topic, its counters have been added, though a crash of Redis may have left them where they were.
+-- If moved names the topic, its counters were added before a crash of Redis that left the rest undone.
 local sums = call('HMGET', KEYS[19], 'reg', 'd', 'x', 'c', 'moved')
 if sums[5] ~= ARGV[1] then
   for i = 1, 4 do sums[i] = int((sums[i] or 0) + counts[i]) end

@@ -1,5 +1,5 @@
--- Takes the carrier's lock, also while memory is full. A lock that ends later than it can by this clock was taken before the
--- clock was set back; who has seen it so for as long as a lock lasts takes it over.
+-- Takes the carrier's lock, also while memory is full. A TTL above the lock's was set before the clock was set back: a
+-- candidate that saw the same value for a lock's time takes it over.
 -- KEYS    1 the lock
 -- ARGV    value, ms, value of a lock to take over ('' none)
 -- result  '' when it was taken, else the other's value when its lock ends later than ms from now, else '-'

@@ -1,4 +1,4 @@
--- Moves the leases and throttles of queues along with the last step of the clock, each once, and looks at the queues anew.
+-- Moves the leases and throttles of queues by the last step of the clock, each once, and updates their agenda.
 --
 -- KEYS    those of keys.lua; clock, stale agenda, stale throttle_queue
 -- ARGV    most leases, then numbers that have no queue

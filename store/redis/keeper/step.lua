@@ -1,6 +1,6 @@
--- Notes a step of the clock and sets aside what was scored before it, for rescore.lua.
+-- Records a step of the clock, and sets aside the scores from before it for rescore.lua.
 -- KEYS    those of keys.lua; clock, stale agenda, stale throttle_queue
--- ARGV    epoch that the caller knows, who it is, how far the clock was set in ms, from (see clock_steps.lua)
+-- ARGV    epoch that the caller knows, its process, how far the clock was set in ms, from (see clock_steps.lua)
 -- result  1, or 0 when another epoch has begun or the last one is still being rescored
 -- Setting aside is a rename, so it costs the same for any number of queues.
 local CLOCK, STALE, STALE_THROTTLES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]

@@ -124,13 +124,13 @@ func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim,
 	if err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
-	terms, err := s.Client.HMGet(ctx, s.Keys.Limits, topics...).Result()
+	topicLimits, err := s.Client.HMGet(ctx, s.Keys.Limits, topics...).Result()
 	if err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
 	left := make(map[job.Queue]*store.QueueStatus, len(names))
 	for i, q := range names {
-		line := script.Str(terms[i])
+		line := script.Str(topicLimits[i])
 		if line == "" {
 			line = s.Defaults
 		}
@@ -139,8 +139,7 @@ func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim,
 	return left, nil
 }
 
-// read turns the script's answer into the contract's. A job that cannot be read is left out, so that it stops no other:
-// it is held until its lease lapses.
+// read parses the script's reply. A job that cannot be parsed is left out, so that it stops no other: its lease expires.
 func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.ClaimResult, error) {
 	answer := script.List(reply)
 	if len(answer) != 5 {

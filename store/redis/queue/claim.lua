@@ -1,9 +1,9 @@
--- Holds ready and due jobs for a caller.
+-- Claims ready and due jobs.
 -- KEYS    those of keys.lua, the queues being the wanted ones; settings; then, when the call follows a settlement in the same
---         trip, the memory of that settlement
+--         round trip, the reply key of that settlement
 -- ARGV    token, most jobs, most bytes of bodies, margin in ms, 1 when the call follows a settlement, slack in ms, the
 --         lease owner or '' when no queue is asked for jobs beyond its lane's limit, then for each queue: most jobs, timeout
---         in ms; then, with a lease owner, for each how many beyond the limit; then for each, unless nobody knows any, the
+--         in ms; then, with a lease owner, for each how many beyond the limit; then for each, unless the caller knows none, the
 --         revision of its lane's settings that the caller knows
 -- result  EARLY when the settlement has not run yet, else: now, revision of the limits, {for each queue, as letters: m more
 --         is left, b it is blocked, o its breaker is open}, {for each job: position of its queue, member, record, run,
@@ -18,13 +18,13 @@ if ARGV[A + 5] == '1' and call('EXISTS', KEYS[#KEYS]) == 0 then return 'EARLY' e
 local again = call('GET', REPLY)
 allow()
 
--- answer adds one job to the result.
-local function answer(i, member, rec, run, left)
+-- add adds one job to the result.
+local function add(i, member, rec, run, left)
   local n = #jobs
   jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4], jobs[n + 5] = i, member, rec, run, left
 end
 
--- repeated answers what is still held under the token.
+-- repeated adds what is still held under the token.
 local function repeated(q, i)
   local held = call('ZRANGE', q.held, 0, -1, 'WITHSCORES')
   for from = 1, #held, 1000 do
@@ -33,15 +33,15 @@ local function repeated(q, i)
     local runs = call('HMGET', RUNS, unpack(members))
     for j, member in ipairs(members) do
       if runs[j] and parse(runs[j]).lease == token .. '@' .. q.n then
-        answer(i, member, call('HGET', JOBS, member), runs[j], int(held[from + j * 2 - 1] - now))
+        add(i, member, call('HGET', JOBS, member), runs[j], int(held[from + j * 2 - 1] - now))
       end
     end
   end
 end
 
--- stock names the jobs to take: those of ready, and then, so that ready's bound never limits a claim, of what is due. It
--- also answers how many are of ready.
-local function stock(q, want)
+-- candidates returns the jobs to claim, and how many of them are in ready. After those in ready come due ones, so that ready's
+-- bound never limits a claim.
+local function candidates(q, want)
   local members = call('LRANGE', q.ready, 0, want - 1)
   local ready = #members
   if ready < want then
@@ -51,18 +51,19 @@ local function stock(q, want)
   return members, ready
 end
 
--- first is the run of a job that is claimed for the first time, marked with flags.
-local firsts = {}
-local function first(lease, marks, print, size, due)
-  if firsts.due ~= due or firsts.lease ~= lease then
-    firsts.due, firsts.lease, firsts.schedule = due, lease, ' - ' .. NOW .. ' - ' .. join_schedule(due, due, 1, 0) .. ' 0 0 0'
+-- first_run returns the run of a job that is claimed for the first time. marks are added to its flags. cached has the part that
+-- mostly equals that of the job before.
+local cached = {}
+local function first_run(lease, marks, print, size, due)
+  if cached.due ~= due or cached.lease ~= lease then
+    cached.due, cached.lease, cached.schedule = due, lease, ' - ' .. NOW .. ' - ' .. join_schedule(due, due, 1, 0) .. ' 0 0 0'
   end
-  return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. size .. firsts.schedule
+  return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. size .. cached.schedule
 end
 
--- next is the run of one that was claimed or edited before. A job that is held or has ended, but stands among those to
--- claim since a crash of Redis left a part of a script behind, is none to claim: nil.
-local function next(lease, marks, size, line)
+-- next_run returns the run of a job that was claimed or replaced before. It is nil if the job is held or has ended: a crash of
+-- Redis may have left it in ready or due.
+local function next_run(lease, marks, size, line)
   local r = parse(line)
   if r.lease ~= '-' or r.state ~= '-' then return nil end
   r.lease, r.size, r.fin = lease, size, NOW
@@ -71,8 +72,8 @@ local function next(lease, marks, size, line)
   return pack(r)
 end
 
--- over tells whether a job's time to live is over: such a job does not count as a start.
-local function over(member)
+-- is_expired reports whether a job's time to live is over. Such a job takes no start of a rate.
+local function is_expired(member)
   local ttl = anyTTL() and call('ZSCORE', TTL, member)
   return ttl and tonumber(ttl) < now
 end
@@ -85,7 +86,7 @@ if nq > 0 and call('EXISTS', OWNERS) == 1 then
   for i, owner in ipairs(call('HMGET', OWNERS, unpack(numbers))) do queues[i].owner = owner end
 end
 
--- leased_only_to_caller tells whether the caller has all leases of a queue. Very many are not looked at.
+-- leased_only_to_caller reports whether the caller has all leases of a queue. Of more than LOOK it reads none.
 local function leased_only_to_caller(q)
   local held = holds(q)
   if held == 0 or q.owner == OWNER then return true end
@@ -99,8 +100,9 @@ local function leased_only_to_caller(q)
   return true
 end
 
--- note_owner notes that the caller will have more jobs of a queue than the limit, or that it will have any though another
--- is noted. It comes before the leases: should a crash of Redis leave a part of this script behind, a note is true.
+-- note_owner notes the caller as owner if it will have more jobs of a queue than the limit. Otherwise it removes the note of
+-- another owner. It runs before the leases are written, so that the note is true also if a crash of Redis leaves a part of the
+-- script behind.
 local function note_owner(q, holds, limit)
   if holds > limit then
     if q.owner ~= OWNER then call('HSET', OWNERS, q.n, OWNER) end
@@ -109,13 +111,12 @@ local function note_owner(q, holds, limit)
   end
 end
 
--- take moves jobs to held; lost counts members that are none to claim or have no record. Records are read in portions,
--- by the size of the one before (of the first, a guess), so that few are read for which there is no room: missed counts
--- the bytes of those.
+-- take moves jobs to held. skipped counts members that cannot be claimed or have no record. Records are read in portions sized by
+-- the record before (at first a guess), so that few are read for which there is no room. missed counts the bytes of those.
 local function take(q, i, want, timeout)
-  local members, ready = stock(q, want)
+  local members, ready = candidates(q, want)
   if #members == 0 then return end
-  local count, leases, fresh, n, lost, expired, lapse = 0, {}, {}, 0, 0, 0, NEVER
+  local count, leases, fresh, n, skipped, expired, first_deadline = 0, {}, {}, 0, 0, 0, NEVER
   local lease, k, before = token .. '@' .. q.n, limits(q), holds(q)
   local probe = q.throttle and q.throttle.open and 'o' or ''
   local last, lasts, deadline
@@ -138,27 +139,27 @@ local function take(q, i, want, timeout)
         left = (left > 0 and left or timeout) + margin
         if left ~= last then
           last, lasts, deadline = left, int(left), int(now + left)
-          lapse = math.min(lapse, now + left)
+          first_deadline = math.min(first_deadline, now + left)
         end
         local run, marks = nil, probe
-        if k.starts and not over(member) then marks = 'r' .. probe end
+        if k.starts and not is_expired(member) then marks = 'r' .. probe end
         if line then
-          run = next(lease, marks, size, line)
+          run = next_run(lease, marks, size, line)
         else
-          run = first(lease, marks, flags % 2 == 1, size, ((((d1 * 256 + d2) * 256 + d3) * 256 + d4) * 256 + d5) * 256 + d6)
+          run = first_run(lease, marks, flags % 2 == 1, size, ((((d1 * 256 + d2) * 256 + d3) * 256 + d4) * 256 + d5) * 256 + d6)
         end
         if run then
           leases[n + 1], leases[n + 2] = deadline, member
           fresh[n + 1], fresh[n + 2] = member, run
           n = n + 2
           if k.starts and marks == probe then expired = expired + 1 end
-          answer(i, member, rec, run, lasts)
+          add(i, member, rec, run, lasts)
           taken, used = taken + 1, used + body
         else
-          lost = lost + 1
+          skipped = skipped + 1
         end
       else
-        lost = lost + 1
+        skipped = skipped + 1
       end
       count = count + 1
     end
@@ -169,19 +170,19 @@ local function take(q, i, want, timeout)
   many('ZADD', q.held, leases)
   many('HSET', RUNS, fresh)
   q.holds = before + n / 2
-  if before == 0 then q.first_deadline = lapse end
+  if before == 0 then q.first_deadline = first_deadline end
   if ready > 0 then call('LTRIM', q.ready, ready, -1) end
   if count > ready then call('ZREM', q.due, unpack(members, ready + 1, count)) end
   bump(q.topic, 'ready', -ready)
-  bump(q.topic, 'held', count - lost)
-  if k.starts and count > lost + expired then
+  bump(q.topic, 'held', count - skipped)
+  if k.starts and count > skipped + expired then
     local g = throttle(q)
-    grant(g.starts, now, later + slack, count - lost - expired, k.starts, k.per)
+    grant(g.starts, now, later + slack, count - skipped - expired, k.starts, k.per)
     g.changed = true
   end
 end
 
--- A claim can empty ready before the ring is repeated: what is due next then comes before the look that was planned.
+-- A claim can empty ready before the wake-up is repeated. Then the next due time may be earlier than the queue's score.
 read_agenda_head()
 for i, q in ipairs(queues) do
   local a = A + 7 + (i - 1) * 2

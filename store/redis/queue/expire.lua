@@ -1,11 +1,11 @@
--- Holds jobs that wait though their time to live is over, for a caller who ends them.
+-- Claims waiting jobs whose time to live is over.
 -- KEYS    those of keys.lua
--- ARGV    token, most bytes of bodies, lease in ms, then for each job: position of its queue (0 it is not known), member
+-- ARGV    token, most bytes of bodies, lease in ms, then for each job: position of its queue (0 not known), member
 -- result  now, {for each job: position of its queue, member, record, run, ms left of its lease}
 local token, room, lease = ARGV[A + 1], tonumber(ARGV[A + 2]), tonumber(ARGV[A + 3])
 allow()
 read_agenda_head()
-local jobs, memory, used, ttls, gone = {}, { int(now + lease) }, 0, {}, {}
+local jobs, reply, used, ttls, gone = {}, { int(now + lease) }, 0, {}, {}
 
 -- take moves a job to held.
 local function take(q, member, rec, r)
@@ -15,14 +15,14 @@ local function take(q, member, rec, r)
   unflag(r, 'r')
   unflag(r, 'o')
   local line = pack(r)
-  call('HDEL', OWNERS, q.n) -- the caller may be another, see claim.lua
+  call('HDEL', OWNERS, q.n) -- the caller may be another process, see claim.lua
   call('ZADD', q.held, int(now + lease), member)
   call('HSET', RUNS, member, line)
   bump(q.topic, 'held', 1)
   q.holds, q.touched = nil, true
   for _, part in ipairs({ q.at, member, rec, line, int(lease) }) do jobs[#jobs + 1] = part end
-  memory[#memory + 1] = member
-  -- For its max_age it is handed out once, for its expiry until it has ended.
+  reply[#reply + 1] = member
+  -- A job beyond its max_age is claimed here once, one beyond its expiry until it has ended.
   local expires = lifetime(rec)
   if not expires then
     gone[#gone + 1] = member
@@ -51,5 +51,5 @@ for _, q in ipairs(queues) do
   if q.touched then update_agenda(q) end
 end
 close()
-call('SET', REPLY, table.concat(memory, '\n'), 'EX', REPLY_TTL)
+call('SET', REPLY, table.concat(reply, '\n'), 'EX', REPLY_TTL)
 return { NOW, jobs }

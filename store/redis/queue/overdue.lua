@@ -1,4 +1,4 @@
--- Reads which jobs wait though their time to live is over. Changes nothing.
+-- Reads the waiting jobs whose time to live is over. Changes nothing.
 -- KEYS    those of keys.lua
 -- ARGV    token, most jobs
 -- result  now, then, when the call is a repeat: 1, {for each job that is still held under the token: member, record, run, ms
@@ -15,7 +15,7 @@ if again then
   end
   return { NOW, 1, found }
 end
--- Those that are held are passed over: their time to live is judged when they are settled.
+-- Held jobs are left out: their settlement checks their time to live.
 local from, room = 0, 8388608
 while #found < 2 * most and from < 8192 and room > 0 do
   local page = call('ZRANGEBYSCORE', TTL, '-inf', '(' .. NOW, 'LIMIT', from, 256)
@@ -26,7 +26,7 @@ while #found < 2 * most and from < 8192 and room > 0 do
     if #found < 2 * most and room > 0 and not (r and r.lease ~= '-') then
       local rec = call('HGET', JOBS, member)
       room = room - (rec and #rec or 0)
-      if not rec or named(rec) ~= '' then -- else nobody can claim it
+      if not rec or named(rec) ~= '' then -- else it cannot be claimed
         found[#found + 1] = member
         found[#found + 1] = rec and queue_number(rec) or ''
       end

@@ -1,5 +1,5 @@
 -- Grants starts to topics.
--- KEYS    1 the call's memory  2 clock, then for each ask: its topic's rate
+-- KEYS    1 the reply of this call  2 clock, then for each ask: its topic's rate
 -- ARGV    for each ask: starts a window, window in ms, slack in ms, starts asked for
 -- result  the moment of the grants, then for each ask: granted, ms until more can be (0 when all were)
 local function words(text)
@@ -12,7 +12,7 @@ local again = call('GET', KEYS[1])
 if again then return words(again) end
 call('DEL', KEYS[1]) -- a first write that is allowed while memory is full, see keys.lua
 
--- Starts carry the epoch of the clock in which they were written last, '…@epoch', and are moved by the steps since.
+-- Starts are stored with the epoch of the clock in which they were written, '…@epoch'. Later steps move them.
 local clocked = call('HMGET', KEYS[2], 'epoch', 'steps')
 local epoch = clocked[1] and '@' .. clocked[1] or ''
 local function stored(key)
@@ -27,7 +27,7 @@ local function stored(key)
   return list
 end
 
--- SPARE is how much longer than they count starts are kept: a clock that is set ahead by less takes none away.
+-- SPARE is how much longer than they count starts are stored: a clock that is set ahead by less removes none.
 local SPARE = 7200000
 local at, result, windows, ends = 1, { int(now) }, {}, {}
 for i = 3, #KEYS do

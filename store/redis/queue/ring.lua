@@ -1,12 +1,12 @@
--- Puts queues on the bell, those with something to claim.
+-- Writes wake-ups for those of the queues that have claimable jobs.
 -- KEYS    those of keys.lua
 -- ARGV    none
--- result  how many were rung
+-- result  how many were written
 allow()
-local rung = 0
+local written = 0
 for _, q in ipairs(queues) do
   q.ring = true
   local more, blocked = update_agenda(q)
-  if more and not blocked then rung = rung + 1 end
+  if more and not blocked then written = written + 1 end
 end
-return rung
+return written

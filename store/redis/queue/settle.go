@@ -152,12 +152,12 @@ func appendHead(b []byte, item *store.Settlement, queue int) []byte {
 	b = append(b, layout.FormatWait(item.Verdict.Wait)...)
 	b = append(append(b, ' '), layout.FormatReason(item.Verdict.Reason)...)
 	b = strconv.AppendInt(append(b, ' '), int64(len(item.Outbox)), 10)
-	b = appendShows(append(b, ' '), item)
+	b = appendEffect(append(b, ' '), item)
 	return append(append(b, '\n'), item.Lease...)
 }
 
-// appendShows writes what an attempt shows: mostly no more than that it counts, and its status.
-func appendShows(b []byte, item *store.Settlement) []byte {
+// appendEffect appends the effect of an attempt on its job and its lane, mostly only that it counts, and its status.
+func appendEffect(b []byte, item *store.Settlement) []byte {
 	if item.Attempt.Kind == job.KindAttempt {
 		b = strconv.AppendInt(append(b, 'a'), int64(max(0, item.Attempt.Status)), 10)
 	} else {

@@ -1,12 +1,12 @@
 -- Ends attempts.
 -- KEYS    those of keys.lua
 -- ARGV    positions of the queues that the caller claims from next, as ',1,3,', which need no wake-up and mostly no update_agenda; then
---         for each item: its head, member, line for the record with its end ('' none), then for each of its births: member,
+--         for each item: its head, member, line for the record with its end ('' none), then for each of its new jobs: member,
 --         entry
---         A head is 'queue verdict wait reason births shows', a line end, and the lease: position of its queue (0 unknown:
---         its lease is lost), verdict (d, a, x, r), wait in ms, reason, number of births, what it shows. Most items of a
---         call have the same, so that it is read once.
---         What it shows is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
+--         A head is 'queue verdict wait reason jobs effect', a line end, and the lease: position of its queue (0 unknown:
+--         its lease is lost), verdict (d, a, x, r), wait in ms, reason, number of new jobs, effect. Most items of a
+--         call have the same head, so that it is parsed once.
+--         The effect is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
 --         ms of a cooldown and o or c when its breaker opens or closes
 -- result  a character for each item: 1 settled, 0 the lease is lost
 local again = call('GET', REPLY)
@@ -19,29 +19,29 @@ local heads = {}
 local function head(text)
   local h = heads[text]
   if not h then
-    local at, verdict, wait, reason, births, shows, lease = match(text, '^(%d+) (%S) (%S+) (%S+) (%d+) ([^\n]*)\n(.*)$')
-    local status, change = match(shows, '^a(%d+) ?(.*)$')
+    local at, verdict, wait, reason, new_jobs, effect, lease = match(text, '^(%d+) (%S) (%S+) (%S+) (%d+) ([^\n]*)\n(.*)$')
+    local status, change = match(effect, '^a(%d+) ?(.*)$')
     local q = queues[tonumber(at)]
-    h = { q = q, verdict = verdict, wait = wait, reason = reason, births = births * 2, status = status,
-      change = change or sub(shows, 3), lease = q and lease .. '@' .. q.n }
+    h = { q = q, verdict = verdict, wait = wait, reason = reason, outbox = new_jobs * 2, status = status,
+      change = change or sub(effect, 3), lease = q and lease .. '@' .. q.n }
     heads[text] = h
   end
   return h
 end
 
-local next, items, members, froms, count = ARGV[A + 1], {}, {}, {}, 0
+local claims_next, items, members, froms, count = ARGV[A + 1], {}, {}, {}, 0
 local at = A + 2
 while at <= #ARGV do
   count = count + 1
   items[count], members[count], froms[count] = head(ARGV[at]), ARGV[at + 1], at + 2
-  at = at + 3 + items[count].births
+  at = at + 3 + items[count].outbox
 end
 local runs = call('HMGET', RUNS, unpack(members))
 local settled, answers, lines, one = {}, {}, {}, {}
-local full = {} -- queues that gave nothing before, or may give otherwise now
+local full = {} -- queues that were at their limits, or whose throttle changed
 
--- turn makes a change to a whole lane, of which a held job shows it.
-local function turn(q, change)
+-- change_throttle applies a cooldown and a breaker's change to a queue.
+local function change_throttle(q, change)
   local cooldown, breaker = string.match(change, '^(%d+)(%a?)')
   cooldown = tonumber(cooldown)
   if cooldown == 0 and (breaker == '' or breaker == 'c' and not q.throttle) then return end
@@ -50,7 +50,7 @@ local function turn(q, change)
   local before = g.cooldown
   if cooldown > 0 then g.cooldown = math.max(before, later + cooldown) end
   if breaker == 'o' then
-    g.open, g.cooldown = true, math.max(g.cooldown, now) -- what is remembered of it counts from its cooldown on
+    g.open, g.cooldown = true, math.max(g.cooldown, now) -- its retention counts from the cooldown
   elseif breaker == 'c' then
     g.open = false
   end
@@ -69,7 +69,7 @@ local function apply(item, member, line, r)
       r.rest = ' ' .. item.status
     end
   end
-  if item.change ~= '' then turn(q, item.change) end
+  if item.change ~= '' then change_throttle(q, item.change) end
   left[#left + 1] = member
   local marked = flagged(r, 'm')
   r.lease, r.fin = '-', '0'
@@ -100,8 +100,8 @@ for i = 1, count do
       local n = #lines
       lines[n + 1], lines[n + 2] = member, pack(r)
     end
-    -- A job that a cancel mark ended otherwise than the verdict says gives birth to nothing.
-    for b = froms[i] + 1, other and 0 or froms[i] + item.births, 2 do enqueue(ARGV[b], ARGV[b + 1]) end
+    -- A job that was cancelled instead of what the verdict says creates no jobs.
+    for b = froms[i] + 1, other and 0 or froms[i] + item.outbox, 2 do enqueue(ARGV[b], ARGV[b + 1]) end
     answers[i] = '1'
   else
     answers[i] = '0'
@@ -111,14 +111,14 @@ many('HSET', RUNS, lines)
 for _, t in ipairs(topics) do retain(t) end
 for i, q in ipairs(queues) do
   if q.left then
-    local claimed, same = find(next, ',' .. i .. ',', 1, true), not (full[q] or q.dues or q.throttle)
+    local claimed, same = find(claims_next, ',' .. i .. ',', 1, true), not (full[q] or q.dues or q.throttle)
     arrange(q)
     many('ZREM', q.held, q.left)
     q.holds = nil
     bump(q.topic, 'held', -#q.left)
     if full[q] and not claimed then q.ring = true end
-    -- The claim that follows looks at its queues, too. Should it not come, the moment that the agenda has for one that gives
-    -- what it gave before is still none too late.
+    -- The claim that follows updates the agenda of its queues. If it does not come, the score of a queue whose throttle did not
+    -- change is still early enough.
     if not (claimed and same) then update_agenda(q) end
   end
 end

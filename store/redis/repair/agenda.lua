@@ -1,4 +1,4 @@
--- Removes queues from the agenda that have no name: nobody can look at them.
+-- Removes queues from the agenda without a name: they cannot be processed.
 -- KEYS    1 agenda  2 names  3 rings
 -- ARGV    cursor
 -- result  next cursor ('0' at the end), how many were removed

@@ -5,7 +5,7 @@
 allow()
 local state, set = ARGV[A + 1], topics[1][ARGV[A + 1]]
 
--- elsewhere tells whether a queue is one of another topic.
+-- elsewhere reports whether a queue is one of another topic.
 local names = {}
 local function elsewhere(n)
   if not n then return false end
@@ -19,7 +19,7 @@ for first = 1, #members, 1000 do
   local last = math.min(first + 999, #members)
   local runs = call('HMGET', RUNS, unpack(members, first, last))
   for i = first, last do
-    local lease, is = shown(runs[i - first + 1])
+    local lease, is = lease_and_state(runs[i - first + 1])
     local n = number(members[i])
     local there = n ~= nil
     if not there or lease and is ~= state or elsewhere(n) then

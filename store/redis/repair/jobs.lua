@@ -1,4 +1,4 @@
--- Checks that jobs are where they belong, and puts those there that are not.
+-- Checks that jobs are where they belong, and moves those that are not.
 -- KEYS    those of keys.lua
 -- ARGV    for each job: position of its queue, member
 -- result  {kind, how many were repaired, …}, some of their members
@@ -10,13 +10,13 @@ for i = A + 1, #ARGV, 2 do
   q.members[#q.members + 1] = ARGV[i + 1]
 end
 
--- suspects checks some jobs of a queue. One that is in due may be in ready as well: repair_queues sees that.
+-- suspects checks some jobs of a queue. One that is in due may be in ready as well: queues.lua finds that.
 local function suspects(q, members)
   local list, ended = {}, {}
   local runs = call('HMGET', RUNS, unpack(members))
   local dues, helds = call('ZMSCORE', q.due, unpack(members)), call('ZMSCORE', q.held, unpack(members))
   for i, member in ipairs(members) do
-    local lease, state = shown(runs[i])
+    local lease, state = lease_and_state(runs[i])
     local suspect
     if not lease then
       suspect = false -- it cannot be read

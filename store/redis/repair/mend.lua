@@ -1,43 +1,43 @@
--- What the scripts that check and repair a shard share: repair_jobs, repair_queues and repair_ended.
+-- Shared by jobs.lua, queues.lua and ended.lua.
 --
--- A job's record and run are what counts. mend puts one job where they say it belongs, and nowhere else:
+-- A job's record and run decide. mend puts a job where they say, and removes it elsewhere:
 --
 --   the run says     the job is in
 --   no lease         due, at the run's due moment, or ready
 --   a lease          held
 --   an end           the topic's list of jobs that ended so
 --
--- Counters are left as they are: repair_counts sets them when everything else is right.
+-- Counters are left as they are: counts.lua sets them at the end of the check.
 local repairs, examples = {}, {}
 local function repaired(kind, member, n)
   repairs[kind] = (repairs[kind] or 0) + (n or 1)
   if member and #examples < 5 then examples[#examples + 1] = member end
 end
 
--- LOST is how long a job whose lease has no deadline any more is left to its holder, beyond its own timeout.
+-- LOST is what is added to a job's timeout for the deadline of a lease that has none, in ms.
 local LOST = 30000
 
--- number is that of the queue which a job's record names: nil when there is no record that scripts can read. A record
--- of more than 4 KiB is not read: Lua would take all of it in. Then the answer is false.
+-- number returns the number of the queue that a job's record names, nil if there is no readable record. It returns false for a
+-- record of more than 4 KiB, which is not read.
 local function number(member)
   local size = call('HSTRLEN', JOBS, member)
   if size < 18 then return nil end
   return size <= 4096 and queue_number(call('HGET', JOBS, member))
 end
 
--- strange tells whether a job's record names another queue, or does not exist.
-local function strange(q, member)
+-- is_foreign reports whether a job's record names another queue, or does not exist.
+local function is_foreign(q, member)
   local n = number(member)
   return n == nil or n and n ~= q.n
 end
 
--- shown is the lease and the state of a run; those of a job that was never claimed are the default.
-local function shown(line)
+-- lease_and_state returns those of a run, '-' for a job that was never claimed, and nil if it cannot be read.
+local function lease_and_state(line)
   if not line then return '-', '-' end
   return match(line, '^(%S+) %S+ %d+ (%S) ')
 end
 
--- leave takes a job out of a queue's sets, but not out of keep.
+-- leave removes a job from a queue's sets but keep, and returns from how many.
 local function leave(q, member, keep)
   local left = 0
   if keep ~= 'due' then left = left + call('ZREM', q.due, member) end
@@ -46,7 +46,7 @@ local function leave(q, member, keep)
   return left
 end
 
--- unlist takes a job out of its topic's lists of ended jobs, but not out of that of state keep.
+-- unlist removes a job from its topic's lists of ended jobs but that of state keep, and returns from how many.
 local function unlist(t, member, keep)
   local left = 0
   for _, state in ipairs({ 'd', 'x', 'c' }) do
@@ -55,8 +55,7 @@ local function unlist(t, member, keep)
   return left
 end
 
--- wait puts a waiting job into one of due and ready, and answers whether that changed anything, and whether the job was
--- in neither.
+-- wait puts a waiting job into one of due and ready. It returns whether it changed anything, and whether the job was in neither.
 local function wait(q, member, moment)
   local due, ready = call('ZSCORE', q.due, member), #call('LPOS', q.ready, member, 'COUNT', 0)
   if not due and ready == 0 then
@@ -79,7 +78,7 @@ local function wait(q, member, moment)
   return changed
 end
 
--- mend puts a job of a queue, or what is there under its id, where it belongs.
+-- mend puts a job of a queue, or what is stored under its id, where it belongs.
 local function mend(q, member)
   local rec = call('HGET', JOBS, member)
   local readable = rec and #rec >= 18
@@ -126,7 +125,7 @@ local function mend(q, member)
   end
 end
 
--- relook writes what the agenda and the throttles say of a queue anew.
+-- relook writes a queue's agenda and throttle anew.
 local function relook(q)
   local before = call('ZSCORE', AGENDA, q.n)
   if q.throttle and not call('ZSCORE', THROTTLE_QUEUE, q.n) then
@@ -136,17 +135,17 @@ local function relook(q)
   if not (q.throttle and q.throttle.open) then call('ZREM', q.topic.open, q.n) end
   arrange(q)
   q.holds, q.ring = nil, q.ring or q.touched or not before
-  local off = call('ZSCORE', DEFERRED, q.n) -- its lapses are held off
-  update_agenda(q, off and now + 100 or nil)
+  local deferred = call('ZSCORE', DEFERRED, q.n)
+  update_agenda(q, deferred and now + 100 or nil)
   local after = call('ZSCORE', AGENDA, q.n)
-  if not after or q.touched or off then return end
+  if not after or q.touched or deferred then return end
   -- A policy that has just changed moves queues as well: its topic is in recheck until then.
   if not before or tonumber(before) > math.max(now, tonumber(after)) + RENOTIFY and call('EXISTS', RECHECK) == 0 then
     repaired('agenda')
   end
 end
 
--- report is the part of every answer that says what was repaired.
+-- report returns the kinds and numbers of repairs.
 local function report()
   local list = {}
   for kind, n in pairs(repairs) do

@@ -1,4 +1,4 @@
--- Walks through queues: takes out what does not belong there, and writes anew what the agenda says of them.
+-- Walks through queues, removes what does not belong there, and writes their agenda anew.
 -- KEYS    those of keys.lua
 -- ARGV    where to go on in the first queue: ready, held or due, and a cursor; about how many entries to look at; 1 when
 --         nothing has happened to the server, so that what it says of queues without jobs is right
@@ -20,8 +20,8 @@ function walks.ready(q, from)
   local runs, dues = call('HMGET', RUNS, unpack(members)), call('ZMSCORE', q.due, unpack(members))
   local before, seen = call('LLEN', q.ready), {}
   for i, member in ipairs(members) do
-    local lease, state = shown(runs[i])
-    if seen[member] or dues[i] or lease and (lease ~= '-' or state ~= '-') or strange(q, member) then mend(q, member) end
+    local lease, state = lease_and_state(runs[i])
+    if seen[member] or dues[i] or lease and (lease ~= '-' or state ~= '-') or is_foreign(q, member) then mend(q, member) end
     seen[member] = true
   end
   room = room - #members
@@ -33,8 +33,8 @@ function walks.held(q, from)
   local found = call('ZSCAN', q.held, from, 'COUNT', 256)
   for i = 1, #found[2], 2 do
     local member = found[2][i]
-    local lease, state = shown(call('HGET', RUNS, member))
-    if lease and (state ~= '-' or match(lease, '@(%d+)$') ~= q.n) or strange(q, member) then mend(q, member) end
+    local lease, state = lease_and_state(call('HGET', RUNS, member))
+    if lease and (state ~= '-' or match(lease, '@(%d+)$') ~= q.n) or is_foreign(q, member) then mend(q, member) end
   end
   room = room - #found[2] / 2
   return found[1]
@@ -50,9 +50,9 @@ function walks.due(q, from)
     local runs = call('HMGET', RUNS, unpack(members, first, last))
     for i = first, last do
       local line = runs[i - first + 1]
-      local lease, state = shown(line)
+      local lease, state = lease_and_state(line)
       local moved = line and lease and tonumber(scores[i]) ~= tonumber((split_schedule(parse(line).schedule)))
-      if lease and (lease ~= '-' or state ~= '-' or moved) or strange(q, members[i]) then mend(q, members[i]) end
+      if lease and (lease ~= '-' or state ~= '-' or moved) or is_foreign(q, members[i]) then mend(q, members[i]) end
     end
   end
   room = room - #members

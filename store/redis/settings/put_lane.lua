@@ -3,8 +3,8 @@
 -- ARGV    queue's name, lane, the revision that must be stored (0 any, -1 none), what scripts need of the settings (paused
 --         concurrency starts per), the settings ('' removes them)
 -- result  the new revision, 0 when they were removed, ! when the stored one is another
--- The field '' of settings holds the newest revision. It follows the clock, see put_document.lua. A lane that nobody put anything
--- for needs no number; whoever gives it one meanwhile is told apart, so that its queue is looked at.
+-- The field '' of settings holds the newest revision. It follows the clock, see put_document.lua. A lane without
+-- jobs needs no number. STALE is returned if it got one meanwhile, so that its agenda is updated.
 local SETTINGS, PUT, QUEUES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
 local name, lane = ARGV[A + 1], ARGV[A + 2]
 local again = call('GET', REPLY)
@@ -21,7 +21,7 @@ local newest = int(math.max(tonumber(call('HGET', SETTINGS, '') or 0) + 1, now))
 local new, line = '0', nil
 if ARGV[A + 5] ~= '' then
   new, line = newest, newest .. ' ' .. ARGV[A + 4]
-  call('HSET', SETTINGS, name, new .. ' ' .. ARGV[A + 5], '', newest) -- first: refused while memory is full
+  call('HSET', SETTINGS, name, new .. ' ' .. ARGV[A + 5], '', newest) -- the first write, refused while memory is full
   call('HSET', LANES, name, line)
   call('ZADD', PUT, 0, lane)
 else

@@ -1,6 +1,6 @@
--- crowded takes the oldest line out of a record that has more than 20 of the last line's sort: counted attempts (k is attempt
--- or lost) are one, everything else is the other.
-local function crowded(text)
+-- keep_newest removes the oldest lines of a job's attempts beyond 20 of the last line's sort: counted attempts (k is attempt or lost)
+-- are one, all other entries the other.
+local function keep_newest(text)
   local lines, counts, sort = {}, { [true] = 0, [false] = 0 }, false
   for line in string.gmatch(text, '[^\n]*\n') do
     local k = match(line, '"k":"(%a+)"')
@@ -21,15 +21,15 @@ local function crowded(text)
   return table.concat(kept)
 end
 
--- note adds a line, with its end, to a job's record and keeps the newest 20 of its sort; record writes what was noted,
--- and unnote leaves out what was noted last, when that is a job's that goes at once.
+-- note adds a line to a job's attempts. record writes what was noted. unnote drops the last note if it is of a job that is deleted
+-- at once.
 local noted = {}
 local function note(r, member, line)
   local text = line
   if flagged(r, 't') then
     text = (call('HGET', TRIES, member) or '') .. line
     local _, count = string.gsub(text, '\n', '\n')
-    if count > 20 then text = crowded(text) end
+    if count > 20 then text = keep_newest(text) end
   else
     r.flags = r.flags .. 't'
   end

@@ -9,7 +9,7 @@ local function newer(text, epoch)
   return list
 end
 
--- rescored is when something happened by the clock as it is now.
+-- rescored converts the time of a past event to the clock after a step.
 local function rescored(at, step, now)
   if at >= step.from and at <= now then return at end
   return math.min(at + step.by, now)

@@ -1,5 +1,5 @@
 -- grant adds starts. Up to COUNTED_STARTS a window count one by one. Of more, those within a 64th of the window, and those for which
--- there are too many groups, count until the last of them leaves: longer than need be, never shorter. Slacks differ, so
+-- there are too many groups, share a group and count until its last start leaves: longer than need be, never shorter. Slacks differ, so
 -- starts may leave before others that were granted earlier: they join the group that leaves next after them.
 local GROUPS = 80
 local function grant(list, at, last, n, starts, per)

@@ -7,7 +7,7 @@
 -- ARGV  1 number of queues  2 number of topics  3 limits of a topic that has none of its own
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
 --       then, from ARGV[A + 1] on, what the script's own table says; its own keys begin at KEYS[K + 1]
--- An error STALE says that a number does not carry the name that the caller knows it by.
+-- The error STALE reports that a number is not that of the queue by that name.
 local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, RINGS, BELL, WAKE, LIMITS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NAMES, OUTBOX, OUTQ, RECHECK, DEFERRED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
@@ -33,7 +33,7 @@ if nq > 0 then
   for i = 1, nq do
     if names[i] ~= ARGV[3 + i * 3] then return redis.error_reply('STALE queue number') end
   end
-  -- Most shards have neither, and then nothing more is read.
+  -- Most shards have neither.
   if call('EXISTS', THROTTLES, LANES) > 0 then
     local throttles, lanes = call('HMGET', THROTTLES, unpack(numbers)), call('HMGET', LANES, unpack(names))
     for i = 1, nq do

@@ -1,5 +1,4 @@
--- topic_limits resolves a topic's limits but for retention, which keeps resolves. starts is nil where no
--- rate is.
+-- topic_limits returns a topic's limits without retention, which keeps returns. starts is nil without a rate.
 local function topic_limits(t)
   if not t.limits then
     t.line = call('HGET', LIMITS, t.name) or ARGV[3]
@@ -23,7 +22,7 @@ local function keeps(t)
   return t.keeps
 end
 
--- limits resolves a queue's: those of its lane's own settings over its topic's.
+-- limits returns a queue's limits: those of its lane's settings over its topic's.
 local function limits(q)
   local k = topic_limits(q.topic)
   if not q.lane then return k end

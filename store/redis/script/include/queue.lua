@@ -1,22 +1,22 @@
 -- setTTL writes when the times to live of jobs end, as pairs of end and member.
 local function setTTL(pairs) many('ZADD', TTL, pairs) end
 
--- anyTTL tells whether any job's time to live ends.
+-- anyTTL reports whether any job's time to live ends.
 local knownTTL
 local function anyTTL()
   if knownTTL == nil then knownTTL = call('EXISTS', TTL) == 1 end
   return knownTTL
 end
 
--- defer makes a job wait in due; arrange writes it.
+-- defer puts a job into due. arrange writes it.
 local function defer(q, due, member)
   local dues = q.dues or {}
   local n = #dues
   dues[n + 1], dues[n + 2], q.dues = int(due), member, dues
 end
 
--- place puts a job that nobody holds where it belongs; arrange writes it. Straight to ready only when it is due and
--- nothing of its queue is due before it.
+-- place puts a job without a lease into ready if it is due and no other of its queue is due before it, else into due. arrange
+-- writes it.
 local function place(q, member, due)
   if due <= now then
     if q.behind == nil then
@@ -53,10 +53,10 @@ local function arrange(q)
   q.dues, q.readies = nil, nil
 end
 
--- update_agenda writes the next moment at which someone must look at a queue, and rings the bell where q.ring wishes it and
--- there is something to claim; and what became of its throttle. A lapse that is to be left alone for now is looked at again
--- at least, and q.deferred says so; q.first_deadline is the first, where it is known. With q.idle, a queue that had no job before keeps
--- the moment since when. It answers whether the queue has claimable jobs, and whether it is blocked.
+-- update_agenda writes a queue's score on the agenda and its throttle, and a wake-up if q.ring is set and there are claimable
+-- jobs. Leases are not processed before least; q.deferred is set if one expires earlier. q.first_deadline is the earliest
+-- deadline, where it is known. With q.idle, a queue that had no job before keeps the time since when. It returns whether the
+-- queue has claimable jobs, and whether it is blocked.
 local function update_agenda(q, least)
   arrange(q)
   local held, ready = holds(q), call('LLEN', q.ready)
@@ -64,7 +64,7 @@ local function update_agenda(q, least)
   if q.throttle then save(q, held) end
   local blocked = n <= 0
   local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
-  local moment, rung = nil, false
+  local moment, rings = nil, false
   first = first and tonumber(first)
   local claimable = ready > 0 or (first ~= nil and first <= now)
   if not (held > 0 or ready > 0 or first) then
@@ -77,28 +77,28 @@ local function update_agenda(q, least)
   if blocked then
     moment = till
     if till < NEVER then
-      call('HDEL', RINGS, q.n) -- so that it rings at once then
+      call('HDEL', RINGS, q.n) -- so that the wake-up is written at once then
       if ready == 0 then moment = math.max(till, first or NEVER) end
     end
   elseif claimable and q.ring then
     call('HSET', RINGS, q.n, NOW)
-    moment, rung = now + RENOTIFY, true
+    moment, rings = now + RENOTIFY, true
   elseif ready > 0 then
-    -- A ring in the future is one that the clock was set back behind.
+    -- A wake-up in the future was written before the clock was set back.
     local last = tonumber(call('HGET', RINGS, q.n) or 0)
-    moment, rung = last > now and now or last + RENOTIFY, true
+    moment, rings = last > now and now or last + RENOTIFY, true
   else
     moment = first or NEVER
   end
   if held > 0 then
-    local lapse = q.first_deadline or tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
-    if least and lapse < least then lapse, q.deferred = least, true end
-    moment = math.min(moment, lapse)
+    local deadline = q.first_deadline or tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
+    if least and deadline < least then deadline, q.deferred = least, true end
+    moment = math.min(moment, deadline)
   end
   call('ZADD', AGENDA, int(moment), q.n)
   if claimable and q.ring and not blocked and call('LLEN', BELL) < call('ZCARD', AGENDA) then
     call('RPUSH', BELL, q.n)
   end
-  if head and moment < head and not rung then early = true end
+  if head and moment < head and not rings then early = true end
   return claimable, blocked
 end

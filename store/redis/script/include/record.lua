@@ -1,7 +1,7 @@
 -- A job's record, which Go writes and reads (record.go). Its head: 1 form, 2 flags, 3-6 queue number, 7-9 timeout in ms,
 -- 10-12 length of the body, 13-18 first due time in ms; then the body, then tagged fields.
 --
--- be reads a number of 3, 4 or 6 bytes.
+-- be reads a big endian number of 3, 4 or 6 bytes.
 local function be(s, from, to)
   local a, b, c, d, e, f = byte(s, from, to)
   local n = (a * 256 + b) * 256 + c
@@ -24,25 +24,25 @@ local function bytes(n, width)
   return s
 end
 
--- instant turns a caller's wish into a moment: '@<ms>' is one already (never before now), a number is a wait from base.
-local function instant(wish, base)
-  if sub(wish, 1, 1) == '@' then return tonumber(sub(wish, 2)) end
-  local wait = tonumber(wish)
+-- instant parses an argument for a time in ms: '@<ms>' is a time, a number is a wait from base.
+local function instant(text, base)
+  if sub(text, 1, 1) == '@' then return tonumber(sub(text, 2)) end
+  local wait = tonumber(text)
   return wait > 0 and base + wait or now
 end
--- expiry is the record's tag for an expiry; wish '' is none.
-local function expiry(wish, base)
-  if wish == '' then return '' end
-  return string.char(TAG_EXPIRY, 6) .. bytes(instant(wish, base), 6)
+-- expiry encodes the field for an expiry; '' for none.
+local function expiry(text, base)
+  if text == '' then return '' end
+  return string.char(TAG_EXPIRY, 6) .. bytes(instant(text, base), 6)
 end
 
--- A job's time to live ends with the earlier of its expiry and of the end of its topic's max_age, where it has one of the
--- two: its score in TTL. ends is that end, nil for none: expires is nil and age 0 where there is none.
+-- ends returns when a job's time to live ends: at its expiry or after its topic's max_age, whichever is earlier. It is the score
+-- in ttl. nil: never. expires is nil and age 0 if there is none.
 local function ends(expires, since, age)
   if age > 0 and (not expires or since + age < expires) then return since + age end
   return expires
 end
--- lifetime reads a record's expiry (nil: it has none), and the max_age of its topic in ms (0: it had none).
+-- lifetime returns a record's expiry (nil: none), and its topic's max_age at registration in ms (0: none).
 local function lifetime(rec)
   local i, expires, age = 19 + body_size(rec), nil, 0
   while i <= #rec do

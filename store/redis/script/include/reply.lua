@@ -1,5 +1,5 @@
--- replayed answers a call on one job as its first sending was answered; nil when there was none. The job may have gone
--- on, or be gone, since.
+-- replayed returns the stored reply of a repeated call on one job, nil if the call is not a repeat. The job may have changed or
+-- been deleted since.
 local function replayed(member)
   local again = call('GET', REPLY)
   if not again then return nil end
@@ -10,7 +10,7 @@ local function replayed(member)
   return { rec == '' and 'none' or 'ok', int(now), rec, line }
 end
 
--- refuse answers a call on one job with a refusal, and remembers it.
+-- refuse returns a refusal of a call on one job, and stores it for repeats.
 local function refuse(member, code, run)
   call('SET', REPLY, '!' .. code .. ' ' .. (run or ''), 'EX', REPLY_TTL)
   return { code, int(now), call('HGET', JOBS, member) or '', run or '' }

@@ -1,4 +1,4 @@
--- drop removes ended jobs for good. An id outlives its job until its window has passed: then Sweep forgets it.
+-- drop deletes ended jobs. Sweep forgets their ids when their window has passed.
 local function drop(members, runs)
   many('HDEL', JOBS, members)
   many('HDEL', TRIES, members)
@@ -16,7 +16,7 @@ end
 local endedTTL = {}
 
 -- finish ends a job: state d, x or c. The caller has taken it out of due, ready or held, writes r when it is kept, and
--- calls retain in the end. It answers whether the job is kept.
+-- calls retain in the end. It returns whether the job is kept.
 local function finish(q, member, r, state, reason)
   local t, k = q.topic, keeps(q.topic)
   local ended = t.ended[state]
@@ -106,7 +106,7 @@ local function trim(t, kind, budget)
   return removed
 end
 
--- retain keeps the jobs that ended in this call, and makes room for them, also by removing some of them again.
+-- retain lists the jobs that ended in this call, and deletes those beyond the retention, maybe some of them.
 local function retain(t)
   record()
   many('ZREM', TTL, endedTTL)

@@ -1,11 +1,11 @@
 -- A run is a line: lease flags size state finished reason due since version round made tries lost. The lease is
--- token@queue, or - when nobody holds the job; flags are letters (m cancel requested, p its id has a print, t it has a
--- record of attempts, r and o that its claim was under a rate or a probe, 0 none); state is - or d (delivered), x (dead), c (cancelled); finished is when it ended, of a held
--- job when it was claimed. Then may follow the status of the last answer, and more fields.
+-- token@queue, or - without one; flags are letters (m cancel requested, p its id has a fingerprint, t it has
+-- attempts, r and o that its claim was under a rate or a probe, 0 none); state is - or d (delivered), x (dead), c (cancelled);
+-- finished is when it ended, of a held job when it was claimed. The status of the last answer and more fields may follow.
 -- parse leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber. It
--- leaves due since version round, which an attempt mostly does not change, in one piece, the schedule: each string that a
--- script makes costs time, and it has runs to take apart for each job that is settled. reschedule is a schedule from another
--- due moment on; whoever changes more of it takes it apart. The fields go into r, where there is a table to use again.
+-- leaves due since version round, which an attempt mostly does not change, in one string, the schedule: each string costs time,
+-- and a settlement parses a run per job. reschedule replaces the due time of a schedule. split_schedule and join_schedule are
+-- for other changes. The fields go into r if it is given.
 local function parse(s, r)
   local lease, flags, size, state, fin, reason, schedule, made, tries, lost, rest = match(s,
     '^(%S+) (%S+) (%d+) (%S) (%d+) (%S+) (%d+ %d+ %d+ %d+) (%d+) (%d+) (%d+)(.*)$')

@@ -1,12 +1,12 @@
--- holds is how many jobs of a queue are held. It is asked once; whoever changes that says it, or forgets it.
+-- holds returns how many jobs of a queue are held. It is read once: scripts that change the number set or clear q.holds.
 local function holds(q)
   q.holds = q.holds or call('ZCARD', q.held)
   return q.holds
 end
 
 -- A throttle limits a whole queue. It is stored as 'cooldown open over starts since': nothing is claimed until cooldown; open is 1 while
--- its breaker is; starts are those that its rate counts; over is when nothing of it will matter any more; since is when the
--- cooldown was set. A queue without a throttle has none of it. More fields may follow.
+-- its breaker is; starts are those that its rate counts; over is when the throttle can be removed; since is when the
+-- cooldown was set. More fields may follow.
 local function throttle(q)
   if not q.throttle then q.throttle = { cooldown = 0, open = false, over = 0, starts = {}, rest = '' } end
   return q.throttle
@@ -15,9 +15,9 @@ end
 -- set_cooldown_start records when a throttle's cooldown was set.
 local function set_cooldown_start(g, at) g.rest = ' ' .. at .. (match(g.rest, '^ %d+(.*)$') or g.rest) end
 
--- capacity returns how many jobs of a queue may be claimed now, by a caller that may have so many ahead of the limit. When none may,
--- it also returns when that ends by time alone.
--- A breaker that nobody probed for a while after its cooldown is closed.
+-- capacity returns how many jobs of a queue may be claimed now, by a caller that may have ahead more than
+-- the limit. If it is 0, it also returns when that ends by time alone. It closes a breaker that was not probed for BREAKER_TTL
+-- after its cooldown.
 local function capacity(q, ahead)
   local k, g, held, till = limits(q), q.throttle, holds(q), 0
   local n = k.limit + (ahead or 0) - held
@@ -38,19 +38,19 @@ local function capacity(q, ahead)
   return n
 end
 
--- save writes a queue's throttle, or removes it when it says nothing any more. A throttle is looked at again when it is over, for
--- that; one of a probe that is out when that ends.
+-- save writes a queue's throttle, or removes it when it is over. The carrier processes it again then; with a probe in flight,
+-- when the probe has ended.
 local function save(q, held)
   local g, k = q.throttle, limits(q)
-  local memory, over, list = 0, g.cooldown, g.starts
-  if g.open then memory = held > 0 and NEVER or g.cooldown + BREAKER_TTL end
+  local open_until, over, list = 0, g.cooldown, g.starts
+  if g.open then open_until = held > 0 and NEVER or g.cooldown + BREAKER_TTL end
   if k.starts then
     list = counted(list, k.per, now)
     if list[1] then over = math.max(over, list[#list].last + k.per) end
   elseif list[1] then
     over = math.max(over, g.over)
   end
-  if g.open then over = math.max(over, memory + 1) end
+  if g.open then over = math.max(over, open_until + 1) end
   if over <= now then
     if g.stored then
       call('HDEL', THROTTLES, q.n)
@@ -63,7 +63,7 @@ local function save(q, held)
       ' '))
     call('ZADD', THROTTLE_QUEUE, int(over), q.n)
     if g.open then
-      call('ZADD', q.topic.open, int(memory), q.n)
+      call('ZADD', q.topic.open, int(open_until), q.n)
     elseif g.was then
       call('ZREM', q.topic.open, q.n)
     end

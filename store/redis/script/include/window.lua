@@ -1,5 +1,5 @@
 -- Starts that a rate counts, in a window that slides. They are groups {at, last, n}: n starts granted at a moment, which
--- may begin until last and leave the window per ms later. Groups stand in the order in which they leave, as text
+-- may begin until last and leave the window per ms later. Groups are in the order in which they leave, as text
 -- 'at:wait:n,…' with wait = last - at, '-' for none.
 local function groups(text)
   local list = {}
@@ -27,7 +27,7 @@ local function counted(list, per, now)
   return kept, n
 end
 
--- fits is when another start fits into a window of n counted ones that has no room.
+-- fits returns when a window with n counted starts and no room has room for another.
 local function fits(list, n, starts, per)
   local leave = n - starts + 1
   for _, g in ipairs(list) do
