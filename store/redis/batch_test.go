@@ -159,7 +159,7 @@ func TestBatch_IsRepeatedWhenAJobMoved(t *testing.T) {
 		other.Lane = "other"
 		insert(t, s, other)
 		sh := s.shards[0]
-		found, err := sh.Find(t.Context(), []job.Queue{other.Queue})
+		found, _, err := sh.Find(t.Context(), []job.Queue{other.Queue})
 		require.NoError(t, err)
 		for position := range 2 {
 			c := sh.NewCall(scriptRevive, sh.Keys.Reply("", ""), found, nil, 8)

@@ -95,7 +95,7 @@ func TestSettle_SchedulesItsQueueWithoutALaterClaim(t *testing.T) {
 			}
 			held := claimAll(t, s, 1).Jobs
 			sh := s.shards[0]
-			found, err := sh.Find(t.Context(), []job.Queue{lane})
+			found, _, err := sh.Find(t.Context(), []job.Queue{lane})
 			require.NoError(t, err)
 			c := sh.NewCall(scriptSettle, sh.Keys.Reply("token", "s"), found, nil, 0)
 			c.Add(",1,")

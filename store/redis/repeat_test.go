@@ -71,7 +71,7 @@ func TestRepeat_ReadsAMovedJobAgain(t *testing.T) {
 		other := entry("b")
 		other.Lane = "other"
 		insert(t, s, other)
-		found, err := sh.Find(t.Context(), []job.Queue{other.Queue})
+		found, _, err := sh.Find(t.Context(), []job.Queue{other.Queue})
 		require.NoError(t, err)
 		for name, changes := range map[string]*script.Script{"cancel": scriptCancel, "replace": scriptReplace} {
 			c := sh.NewCall(changes, sh.Keys.Reply(string(store.NewToken()), name), found, nil, 1)

@@ -53,7 +53,7 @@ func (s *Queue) claim(ctx context.Context, token store.Token, request *store.Cla
 	shard.CheckBatchSize(len(request.Queues))
 	shard.CheckBatchSize(request.Max)
 	names, position := shard.QueuesOf(request.Queues, func(w *store.QueueClaim) job.Queue { return w.Queue })
-	queues, known, err := s.FindKnown(ctx, names)
+	queues, known, err := s.Find(ctx, names)
 	if err != nil {
 		return nil, err
 	}

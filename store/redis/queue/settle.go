@@ -48,7 +48,7 @@ func (s *Queue) Settle(ctx context.Context, token store.Token, items []store.Set
 
 func (s *Queue) settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	names, position := shard.QueuesOf(items, func(i *store.Settlement) job.Queue { return i.Queue })
-	queues, known, err := s.FindKnown(ctx, names)
+	queues, known, err := s.Find(ctx, names)
 	if err != nil {
 		return nil, store.ClaimResult{}, err
 	}

@@ -33,7 +33,7 @@ func (s *Queue) Notify(ctx context.Context, queues []job.Queue) error {
 	shard.CheckBatchSize(len(queues))
 	names, _ := shard.QueuesOf(queues, func(q *job.Queue) job.Queue { return *q })
 	err := s.RetryStale(func() error {
-		known, _, err := s.FindKnown(ctx, names)
+		known, _, err := s.Find(ctx, names)
 		if len(known) == 0 || err != nil {
 			return err
 		}

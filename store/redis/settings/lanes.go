@@ -19,12 +19,9 @@ import (
 func (s *Lanes) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
 	q := doc.Key.Queue()
 	err := s.RetryStale(func() error {
-		found, err := s.Find(ctx, []job.Queue{q})
+		found, _, err := s.Find(ctx, []job.Queue{q})
 		if err != nil {
 			return err
-		}
-		if found[0] == nil {
-			found = nil
 		}
 		c := s.NewCall(scriptPutLane, s.Keys.Reply(string(token), "l"), found, nil, 5)
 		c.Keys = append(c.Keys, s.Keys.Settings, s.Keys.ConfiguredLanes(layout.TopicName(q.Namespace, q.Topic)), s.Keys.Queues)

@@ -132,29 +132,20 @@ func (s *Shard) Intern(ctx context.Context, wanted []job.Queue) ([]*layout.Queue
 	return s.fill(wanted, found, missing, numbers), nil
 }
 
-// Find finds queues by name; nil stands for one that the shard does not have.
-func (s *Shard) Find(ctx context.Context, wanted []job.Queue) ([]*layout.Queue, error) {
+// Find finds queues by name. position has each wanted queue's place among the known ones, from 1; 0 for one that the shard does
+// not have.
+func (s *Shard) Find(ctx context.Context, wanted []job.Queue) (known []*layout.Queue, position []int, err error) {
 	found, missing := s.cache.lookup(wanted)
-	if len(missing) == 0 {
-		return found, nil
-	}
-	names := make([]string, len(missing))
-	for i, q := range missing {
-		names[i] = q.String()
-	}
-	values, err := s.Client.HMGet(ctx, s.Keys.Queues, names...).Result()
-	if err != nil {
-		return nil, connect.MapError(ctx, err)
-	}
-	return s.fill(wanted, found, missing, script.Strs(values)), nil
-}
-
-// FindKnown is Find without the queues that the shard does not have. position has each wanted queue's place among those
-// found, from 1; 0 for one that the shard does not have.
-func (s *Shard) FindKnown(ctx context.Context, wanted []job.Queue) (known []*layout.Queue, position []int, err error) {
-	found, err := s.Find(ctx, wanted)
-	if err != nil {
-		return nil, nil, err
+	if len(missing) > 0 {
+		names := make([]string, len(missing))
+		for i, q := range missing {
+			names[i] = q.String()
+		}
+		values, err := s.Client.HMGet(ctx, s.Keys.Queues, names...).Result()
+		if err != nil {
+			return nil, nil, connect.MapError(ctx, err)
+		}
+		found = s.fill(wanted, found, missing, script.Strs(values))
 	}
 	known, position = make([]*layout.Queue, 0, len(found)), make([]int, len(found))
 	for i, q := range found {
