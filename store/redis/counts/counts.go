@@ -2,7 +2,21 @@
 // lists.
 package counts
 
-import "github.com/ringback/ringback/store/redis/shard"
+import (
+	"embed"
+
+	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/shard"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+var (
+	scriptWaiting      = script.New(files, "waiting")
+	scriptThrottles    = script.New(files, "throttles")
+	scriptOpenBreakers = script.New(files, "open_breakers")
+)
 
 // Counts counts the jobs of one shard. It is safe for concurrent use.
 type Counts struct{ *shard.Shard }

@@ -4,14 +4,30 @@ package keeper
 
 import (
 	"context"
+	"embed"
 	"sync"
 	"time"
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/repair"
+	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/settings"
 	"github.com/ringback/ringback/store/redis/shard"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+var (
+	scriptLead    = script.New(files, "lead")
+	scriptAgenda  = script.New(files, "agenda", script.ReadingJobs)
+	scriptCarry   = script.New(files, "carry", script.EndingJobs)
+	scriptSweep   = script.New(files, "sweep", script.EndingJobs)
+	scriptForget  = script.New(files, "forget")
+	scriptStep    = script.New(files, "step", script.ReadingJobs)
+	scriptRescore = script.New(files, "rescore", script.MovingJobs, "clock_steps")
+	scriptAlarm   = script.New(files, "alarm", script.MovingJobs, "outbox")
 )
 
 // Keeper maintains one shard. It is safe for concurrent use.

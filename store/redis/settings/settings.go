@@ -6,11 +6,21 @@
 package settings
 
 import (
+	"embed"
 	"log/slog"
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+var (
+	scriptPutDocument = script.New(files, "put_document")
+	scriptCopyLimits  = script.New(files, "copy_limits")
+	scriptPutLane     = script.New(files, "put_lane", script.MovingJobs)
 )
 
 // Lanes implements store.Settings for the lanes of one shard. It is safe for concurrent use.
