@@ -27,11 +27,11 @@ const maxText = 300
 // Order matters. An error that only this process, the peer or the network can cause counts even if the limit passed at the
 // same time. Any other error after the end of the context is its consequence.
 func (a *attempt) classify(err error) (policy.ErrorClass, string) {
-	class, text := a.judge(err)
+	class, text := a.classOf(err)
 	return class, oneLine(text)
 }
 
-func (a *attempt) judge(err error) (policy.ErrorClass, string) {
+func (a *attempt) classOf(err error) (policy.ErrorClass, string) {
 	if a.Replayed() {
 		return policy.ClassReset, givenBackText
 	}

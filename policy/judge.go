@@ -61,7 +61,7 @@ func Judge(terms Terms, result Result, progress Progress, random float64) Verdic
 	responded, note := result.Class == ClassNone, ""
 	if responded {
 		var ok bool
-		if ok, note = terms.Success.judge(result.Status, result.Body); ok {
+		if ok, note = terms.Success.check(result.Status, result.Body); ok {
 			return Verdict{Kind: Delivered}
 		}
 	}

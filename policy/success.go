@@ -29,8 +29,8 @@ func (s Success) IsZero() bool {
 // ReadsBody reports whether the response body is needed.
 func (s Success) ReadsBody() bool { return s.BodyEquals != "" || s.BodyContains != "" }
 
-// judge reports whether a response is a success. note describes a mismatch of the body.
-func (s Success) judge(status int, body []byte) (ok bool, note string) {
+// check reports whether a response is a success. note describes a mismatch of the body.
+func (s Success) check(status int, body []byte) (ok bool, note string) {
 	patterns := s.Status
 	if len(patterns) == 0 {
 		patterns = defaultSuccess
