@@ -94,7 +94,8 @@ func TestRate_ExpiringJobsLeaveStartsForOthers(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				requireRate(t, rate, d.all(), name)
-				require.GreaterOrEqual(t, len(d.all()), 20, "of at most 30")
+				// Under two rates a permit can end unused while the lane's window is closed.
+				require.GreaterOrEqual(t, len(d.all()), 15, "of at most 30")
 			})
 		})
 	}
