@@ -135,8 +135,8 @@ func (a *api) changeTopic(
 	return nil
 }
 
-// rejectSelfNotification refuses callbacks of the callback topic: callbacks send no callbacks, and its backlog alarm
-// would add to the backlog.
+// rejectSelfNotification refuses callbacks of the callback topic: callbacks send no callbacks, and a callback about
+// their backlog would add to it.
 func rejectSelfNotification(t policy.Topic) *response.Problem {
 	var errs []job.FieldError
 	refuse := func(set bool, field, reason string) {
@@ -146,7 +146,7 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 	}
 	refuse(t.OnDelivered != nil, "/on_delivered", "callbacks send no callbacks")
 	refuse(t.OnDead != nil, "/on_dead", "callbacks send no callbacks")
-	refuse(t.OnBacklog != nil, "/on_backlog", "the alarm would be part of its own backlog")
+	refuse(t.OnBacklog != nil, "/on_backlog", "the callback would add to the backlog that it reports")
 	if len(errs) == 0 {
 		return nil
 	}

@@ -66,7 +66,7 @@ var (
 // workers is the concurrency of every contestant, unless a figure varies it.
 const workers = 64
 
-// measure runs figures one after the other. The document tells what was found even where some failed.
+// measure runs figures one after the other. The document has what was measured even if some failed.
 func measure(ctx context.Context, f flags, chosen []figure, stderr io.Writer) (*document, error) {
 	b := &bench{sizes: fullSizes, waiting: make(map[string]*million), stderr: stderr}
 	if f.quick {
@@ -165,7 +165,7 @@ func (b *bench) end() {
 	}
 }
 
-// say tells whoever waits how far it is.
+// say prints progress.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }

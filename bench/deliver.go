@@ -104,8 +104,8 @@ func (b *bench) ringback(name string, l load, processes int) contestant {
 // laneLimit is the lane_concurrency for a number of workers: more than these need, so that it is no limit.
 func laneLimit(concurrency int) int { return 8 * concurrency }
 
-// deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded. What that
-// costs some processes is told, too.
+// deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded. It also
+// returns what that costs some processes.
 func (b *bench) deliver(ctx context.Context, r *ringback, topic string, l load, watched map[string]*process) (reading, error) {
 	if err := r.topic(ctx, topic, l.topicPolicy()); err != nil {
 		return nil, err

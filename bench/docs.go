@@ -12,12 +12,12 @@ import (
 const (
 	docsPage   = "benchmarks.md"
 	docsFolder = "benchmarks"
-	// What stands between these in the page is written anew each time; the rest is left alone.
+	// The text between these marks is written anew each time; the rest of the page is kept.
 	docsBegin = "<!-- measured: written by ringback-bench, do not edit -->"
 	docsEnd   = "<!-- measured: end -->"
 )
 
-// newPage is what stands around the figures where there is no page yet.
+// newPage is the text around the figures of a new page.
 const newPage = `# Benchmarks
 
 Ringback beside its peers and beside what the machine can do at all. To repeat it: ` + "`make bench`" + `, or one of the
@@ -112,7 +112,7 @@ func writeDocs(dir string, d *document) error {
 	return nil
 }
 
-// between replaces what stands between the marks of a page.
+// between replaces the text between the marks of a page.
 func between(page, text string) (string, error) {
 	before, rest, ok := strings.Cut(page, docsBegin)
 	_, after, ended := strings.Cut(rest, docsEnd)

@@ -7,7 +7,7 @@ type figure struct {
 	name    string
 	title   string
 	measure func(ctx context.Context, b *bench) error
-	// ownProcesses is set when each run of a contestant starts processes of its own.
+	// ownProcesses is set when each run of a contestant starts its processes anew.
 	ownProcesses bool
 }
 

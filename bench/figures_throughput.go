@@ -85,7 +85,7 @@ func overHTTPS(ctx context.Context, b *bench) error {
 	return err
 }
 
-// costRows tell what a delivery costs some processes.
+// costRows adds rows of what a delivery costs some processes.
 func (b *bench) costRows(contestant string, processes ...string) {
 	for _, p := range processes {
 		b.fig.value("processor time of a delivery, "+contestant+": "+p, contestant, costOf(p), nil)

@@ -8,8 +8,7 @@
 //	go -C bench run . -docs ../docs                    writes docs/benchmarks.md and its plots, too
 //	go -C bench run . -from bench.json -docs ../docs   draws what an earlier run found
 //
-// Every contestant runs in processes of its own, and so does the receiver; this one starts them, tells them what to do and
-// ends them. It needs Linux, for it reads /proc, and redis-server; PostgreSQL is used where it is installed. Nothing that
+// Every contestant and the receiver run in separate processes; this one starts them, sends them orders and ends them. It needs Linux, for it reads /proc, and redis-server; PostgreSQL is used where it is installed. Nothing that
 // it starts outlives it, and what it writes lies in a temporary folder that it removes, but for the files named by flags.
 package main
 

@@ -15,7 +15,7 @@ import (
 // asPeer is the argument with which this program runs itself as somebody else.
 const asPeer = "as"
 
-// An order is what a peer is told to do. Each verb uses some of the fields.
+// An order is a request to a peer. Each verb uses some of the fields.
 type order struct {
 	Do          string
 	Jobs        int
@@ -71,7 +71,7 @@ func runPeer(name string, stderr io.Writer) int {
 	for {
 		var o order
 		if err := orders.Decode(&o); err != nil {
-			return 0 // whoever gave orders has gone
+			return 0 // the parent process has ended
 		}
 		a, err := obey(ctx, o)
 		if err != nil {
@@ -83,7 +83,7 @@ func runPeer(name string, stderr io.Writer) int {
 	}
 }
 
-// A peer is this program, run again as somebody else in a process of its own.
+// A peer is this program, run again as somebody else in another process.
 type peer struct {
 	*process
 	orders  io.WriteCloser

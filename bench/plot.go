@@ -40,7 +40,7 @@ func (t theme) color(name string) string {
 	return t.muted
 }
 
-// A chart is lines over two axes. X is logarithmic from low on where Log says so; what is lower stands at low.
+// A chart is lines over two axes. X is logarithmic from low on where Log says so; lower values are drawn at low.
 type chart struct {
 	Title, XLabel, YLabel string
 	Log                   bool
@@ -95,7 +95,7 @@ func (c chart) svg(t theme) string {
 	return s.String()
 }
 
-// dashes tell the peers' lines from Ringback's without their colour.
+// dashes distinguish the peers' lines from Ringback's without their colour.
 func dashes(name string) string {
 	switch {
 	case isOurs(name):

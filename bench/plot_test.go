@@ -36,7 +36,7 @@ func TestPlot_PlacesPointsByTheirValues(t *testing.T) {
 	require.InDelta(t, marginLeft, c.x(1), 0.001)
 	require.InDelta(t, (marginLeft+plotWidth-marginRight)/2.0, c.x(10), 0.001, "halfway of a logarithmic axis")
 	require.InDelta(t, plotWidth-marginRight, c.x(100), 0.001)
-	require.InDelta(t, marginLeft, c.x(-5), 0.001, "what is lower stands at the edge")
+	require.InDelta(t, marginLeft, c.x(-5), 0.001, "lower values are at the edge")
 	require.InDelta(t, plotHeight-marginBottom, c.y(0), 0.001)
 	require.InDelta(t, marginTop, c.y(10), 0.001)
 

@@ -88,7 +88,7 @@ func (p *process) kill() {
 
 // failed is why the process cannot be worked with, with the beginning and the end of its log.
 func (p *process) failed(why error) error {
-	text, _ := os.ReadFile(p.log) // what cannot be read cannot be told
+	text, _ := os.ReadFile(p.log) // without a readable log the error has none
 	lines := strings.Split(string(bytes.TrimSpace(text)), "\n")
 	if len(lines) > 2*logLines {
 		lines = slices.Concat(lines[:logLines], []string{"…"}, lines[len(lines)-logLines:])

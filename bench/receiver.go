@@ -16,7 +16,7 @@ import (
 
 const (
 	bodyBytes = 256
-	// dueAt is where in a body its due moment stands: 13 digits, Unix milliseconds.
+	// dueAt is the offset in a body of its due moment: 13 digits, Unix milliseconds.
 	dueAt, dueDigits = len(`{"due":`), 13
 )
 
@@ -79,7 +79,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (r *receiver) read(from io.Reader, now time.Time) error {
 	if !r.timed.Load() {
 		_, err := io.Copy(io.Discard, from)
-		return err //nolint:wrapcheck // told to the sender as it is
+		return err //nolint:wrapcheck // sent to the peer as it is
 	}
 	text, err := io.ReadAll(from)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *receiver) read(from io.Reader, now time.Time) error {
 	return nil
 }
 
-// obey serves orders: expect makes it count anew, wait waits for the last of them, count tells how many came.
+// obey serves orders: expect makes it count anew, wait waits for the last of them, count returns how many came.
 func (r *receiver) obey(ctx context.Context, o order) (answer, error) {
 	switch o.Do {
 	case "expect":

@@ -33,7 +33,7 @@ var engines = []string{redisEngine, sqliteEngine}
 // obj is a JSON object.
 type obj map[string]any
 
-// isOurs tells Ringback from its peers by the contestant's name.
+// isOurs reports whether a contestant is Ringback, by its name.
 func isOurs(name string) bool { return strings.HasPrefix(name, "Ringback") }
 
 func ours(engine string) string { return "Ringback, " + engine }
@@ -191,7 +191,7 @@ func (r *ringback) call(ctx context.Context, method, path string, in any, status
 	return nil
 }
 
-// topic makes a topic with a policy and a secret of its own, so that every attempt is signed.
+// topic makes a topic with a policy and a secret, so that every attempt is signed.
 func (r *ringback) topic(ctx context.Context, name string, policy obj) error {
 	if err := r.call(ctx, http.MethodPut, "/v1/topics/"+name, policy, http.StatusOK, nil); err != nil {
 		return err

@@ -22,10 +22,10 @@ import (
 // serverTime is how long a server may take to answer first.
 const serverTime = 20 * time.Second
 
-// errMissing says that a program is not installed; what needs it is left out, and said to be.
+// errMissing: a program is not installed. Figures that need it are left out, with a note.
 var errMissing = errors.New("is not installed")
 
-// A redisServer is one with a folder and a port of its own, whose appended file is flushed every second.
+// A redisServer is a server with its folder and port. Its append-only file is flushed every second.
 type redisServer struct {
 	*process
 	dir    string
@@ -100,10 +100,10 @@ func (s *redisServer) info(ctx context.Context, section, field string) (float64,
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("redis does not tell %s", field)
+	return 0, fmt.Errorf("INFO of redis lacks %s", field)
 }
 
-// A postgres is a server with a folder and a port of its own.
+// A postgres is a server with its folder and port.
 type postgres struct {
 	*process
 	url string // without the name of a database
@@ -252,7 +252,7 @@ func freePort(ctx context.Context) (string, error) {
 	return port, nil
 }
 
-// tcp tells whether anybody listens; go-redis would complain aloud each time that nobody does.
+// tcp returns an error unless a server listens. go-redis would log each failed attempt to connect.
 func tcp(ctx context.Context, addr string) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)

@@ -7,12 +7,12 @@ import (
 
 // settings say how each contestant is set up.
 var settings = []string{
-	"All: a body of 256 B, 64 at a time unless a figure says otherwise, each contestant and the receiver in processes of " +
-		"their own. The receiver is a plain net/http server that reads each request to its end and answers 200 with two bytes.",
+	"All: a body of 256 B, 64 at a time unless a figure says otherwise, each contestant and the receiver in separate " +
+		"processes. The receiver is a plain net/http server that reads each request to its end and answers 200 with two bytes.",
 	"Ringback: the released build with its defaults, so every attempt is signed, recorded with its answer and kept (Redis: 24 h and " +
 		"100,000 of a topic; SQLite: 7 d and a million). The topic has 64 `workers`, which bound what is sent at a time, and a `lane_concurrency` of 512, which bounds the attempts in flight of a lane. Jobs due at once are " +
-		"registered in a paused topic; the clock runs from the request that resumes it to the last arrival. Each run has an empty store, unless it is said that others wait. " +
-		"Its requests go over plain HTTP/1.1 connections of its own making; those of the bare loop and of the peers by `net/http`'s client, as Ringback's do over https.",
+		"registered in a paused topic; the clock runs from the request that resumes it to the last arrival. Each run has an empty store, unless a figure says that others wait. " +
+		"Its requests go over plain HTTP/1.1 connections of the client in `notify/h1`; those of the bare loop and of the peers by `net/http`'s client, as Ringback's do over https.",
 	"Over https the receiver offers HTTP/1.1 and HTTP/2; connections are kept, so handshakes are not part of a figure.",
 	"Default policy: a topic without a policy, 256 `workers` and a `lane_concurrency` of 32.",
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, and no queue.",
@@ -22,7 +22,7 @@ var settings = []string{
 		"with WAL, synchronous NORMAL and one connection; PostgreSQL with synchronous_commit off and 512 MB of shared buffers. Jobs are inserted before its client starts. Its inserts do not wait for the disk, as Ringback's do on SQLite.",
 	"lmstfy: its layout, written by hand: a key a job with the body (and a time to live of a day, its standard), and a sorted set of packed " +
 		"namespace, queue, tries and id. Where memory is measured, URL and body together are the payload of its jobs and of asynq's tasks.",
-	"Redis: a server of its own for each run, appendonly yes, appendfsync everysec.",
+	"Redis: a new server for each run, appendonly yes, appendfsync everysec.",
 	"Runs alternate, A B A B; figures are medians with their range, and ratios are of runs of the same round.",
 }
 

@@ -80,7 +80,7 @@ func TestRelay_SkipsAnEntryThatCannotBeInserted(t *testing.T) {
 		time.Sleep(time.Hour)
 		got, err := m.Shards()[0].Get(t.Context(), held[1].Ref())
 		require.NoError(t, err)
-		require.Equal(t, job.Ready, got.State, "its lease lapsed an hour ago")
+		require.Equal(t, job.Ready, got.State, "its lease expired an hour ago")
 	})
 }
 

@@ -194,7 +194,7 @@ func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 		run(t, s)
 		time.Sleep(time.Second)
 		fillOutbox(t, m, callbackJobs("lost", laneOn(rt, 3), 5)...)
-		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's ring
+		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's wake-up
 		require.NoError(t, err)
 		for i := range 100 {
 			insert(t, m, fmt.Sprint("due-", i), 300*time.Millisecond)
@@ -235,11 +235,11 @@ func TestRepair_RetriesSkippedEntries(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		_, skipped, _ := s.counts()
 		require.Equal(t, 10, skipped)
-		var home []job.Ref
+		var relayed []job.Ref
 		for _, e := range lost {
-			home = append(home, e.Ref())
+			relayed = append(relayed, e.Ref())
 		}
-		_, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Relayed: home})
+		_, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Relayed: relayed})
 		require.NoError(t, err)
 		near := callbackJobs("near", laneOn(rt, 1), 3)
 		fillOutbox(t, m, near...)

@@ -19,7 +19,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// putBacklog gives the topic orders an alarm; nil: none. Its jobs wait while it is paused.
+// putBacklog sets on_backlog of the topic orders; nil: none. Its jobs wait while it is paused.
 func putBacklog(t *testing.T, r *fixture, alarm *policy.Backlog, paused bool) {
 	t.Helper()
 	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
@@ -206,8 +206,8 @@ func TestBacklog_CostsNothingWithoutOnBacklog(t *testing.T) {
 		start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		putBacklog(t, first, nil, true)
 		first.registerOrders(t, 10, 0)
-		time.Sleep(2 * time.Minute) // the one that leads may hear of the topic only when it reads all policies again
-		require.EqualValues(t, 1, s.alarms.Load(), "the process that leads makes sure, once, that none is raised")
+		time.Sleep(2 * time.Minute) // the leading process may not see the topic before it reloads the policies
+		require.EqualValues(t, 1, s.alarms.Load(), "the leading process clears the alarm once")
 		reset := func() { s.stats.Store(0); s.alarms.Store(0) }
 		reset()
 		time.Sleep(10 * time.Minute)
@@ -216,7 +216,7 @@ func TestBacklog_CostsNothingWithoutOnBacklog(t *testing.T) {
 		putBacklog(t, first, moreThan(100), true)
 		reset()
 		time.Sleep(10 * time.Minute)
-		require.InDelta(t, 120, s.stats.Load(), 10, "the process that leads looks each five seconds")
+		require.InDelta(t, 120, s.stats.Load(), 10, "the leading process checks every five seconds")
 		require.Zero(t, s.alarms.Load(), "what did not change is not written")
 	})
 }
@@ -357,7 +357,7 @@ func TestBacklog_FailedChecksDoNotFloodTheLog(t *testing.T) {
 	})
 }
 
-// The process that leads may claim nothing, and so hear of no change: it must see a new alarm all the same.
+// A leading process without claims sees no new revision, and must find a new on_backlog all the same.
 func TestBacklog_IsCheckedByAProcessThatClaimsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}

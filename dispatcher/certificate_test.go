@@ -41,7 +41,7 @@ func newCert(t *testing.T) *policy.ClientCert {
 	}
 }
 
-// putCert gives the topic orders a certificate.
+// putCert sets the certificate of the topic orders.
 func putCert(t *testing.T, r *fixture, cert *policy.ClientCert) error {
 	t.Helper()
 	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
@@ -58,7 +58,7 @@ func TestClientCert_IsEncryptedAtRestAndPresented(t *testing.T) {
 				s, rec, cert := model(), &receiver{answer: status(200)}, newCert(t)
 				r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, keys...)})
 				require.NoError(t, putCert(t, r, cert))
-				require.Contains(t, cert.Key, "BEGIN", "what the caller gave was not written to")
+				require.Contains(t, cert.Key, "BEGIN", "the caller's value was not changed")
 				if keys != nil {
 					require.NotContains(t, storedSettings(t, s), "PRIVATE KEY")
 				}

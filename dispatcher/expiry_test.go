@@ -77,7 +77,7 @@ func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 				time.Sleep(11 * time.Second)
 				reasons := map[string]any{}
 				for _, c := range rec.calls()[before:] {
-					require.Equal(t, job.CallbackTopic, c.Queue.Topic, "none of the jobs is attempted")
+					require.Equal(t, job.CallbackTopic, c.Queue.Topic, "no job is attempted")
 					body := decoded(t, c)
 					require.Nil(t, body["response"])
 					require.EqualValues(t, 0, body["attempts"])
@@ -98,7 +98,7 @@ func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 	}
 }
 
-// A process that only registers knows the topics' max_age, and does not read them for each registration.
+// A process that only registers caches the topics' max_age, and does not read it for each registration.
 func TestExpiry_ComesFromTheTopicInEveryRole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &readCounter{Store: storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
@@ -136,7 +136,7 @@ func TestExpiry_EndsARetryOfAPausedTopic(t *testing.T) {
 	})
 }
 
-// A policy that has become longer lets a job go on waiting, and none is ended twice or not at all when replies are lost.
+// A longer max_age lets a job wait on. Lost replies end no job twice, and leave no job without an end.
 func TestExpiry_UsesTheCurrentPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(200)}

@@ -342,7 +342,7 @@ func TestSeal_JobsWaitForTheKeyOfTheirHeaders(t *testing.T) {
 
 		second, rec := with()
 		time.Sleep(2 * time.Minute)
-		require.Empty(t, rec.calls(), "nothing goes out without its headers")
+		require.Empty(t, rec.calls(), "no job is attempted without its headers")
 		require.Equal(t, 0, second.get(t, late.Ref()).Attempts)
 		_, err := second.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
 			p.Headers = map[string][]string{"X-Topic-Key": {"another"}}
@@ -365,7 +365,7 @@ func TestSeal_JobsWaitForTheKeyOfTheirHeaders(t *testing.T) {
 }
 
 func TestReseal_SealsHeadersOfSettings(t *testing.T) {
-	for name, before := range map[string][]byte{"what was in the open": nil, "what was under another key": {1}} {
+	for name, before := range map[string][]byte{"what was in plain text": nil, "what was under another key": {1}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := model()

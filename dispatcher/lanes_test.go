@@ -119,7 +119,7 @@ func TestLanes_ConcurrentChangesAreAllApplied(t *testing.T) {
 	})
 }
 
-// Lanes that begin at once must not take away what somebody puts for their topic meanwhile.
+// Lanes that are created concurrently do not overwrite a policy that is put for their topic meanwhile.
 func TestLanes_DoNotChangeTheTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: slowSettingsStore{model()}, RegisterOnly: true})

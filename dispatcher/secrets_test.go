@@ -88,7 +88,7 @@ func storedSettings(t *testing.T, s store.Store) string {
 	return string(text)
 }
 
-// deliverTo registers a job of the owner's and gives the request that comes of it; nil: none came.
+// deliverTo registers a job of the owner's and returns its request; nil: there was none.
 func deliverTo(t *testing.T, r *fixture, rec *receiver, owner store.SecretOwner) *job.Request {
 	t.Helper()
 	before := len(rec.calls())

@@ -124,7 +124,7 @@ func (l *load) grows(t testing.TB) {
 	l.reaches(t, l.size()+l.width+1)
 }
 
-// settles ends the load and waits until all jobs have ended, none of them dead. The process's counts must agree.
+// settles ends the load and waits until all jobs have ended, without a dead one. The process's counts must agree.
 func (l *load) settles(t testing.TB, p *process) counts {
 	t.Helper()
 	l.end()

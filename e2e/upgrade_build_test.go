@@ -119,7 +119,7 @@ func TestUpgrade_FailsWithoutTheNamedCommit(t *testing.T) {
 }
 
 // git runs git in the repository of the sources without writing to it, whatever repository the environment names (as in a
-// hook) and whoever owns the files.
+// hook) and whatever user owns the files.
 func git(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", "..", "-c", "safe.directory=*"}, args...)...)
 	for _, pair := range os.Environ() {

@@ -41,7 +41,7 @@ type Spec struct {
 	policy.Terms
 
 	// Kind is set for jobs that Ringback creates and empty for registered jobs. Origin is the id of the job that a callback
-	// is about; of a backlog alert, the topic's name.
+	// is about; of a callback about a backlog, the topic's name.
 	Kind   string
 	Origin string
 

@@ -71,7 +71,7 @@ func TestImage_ContainsNoSecretsAndPinsItsBase(t *testing.T) {
 
 func TestImage_RunsTheBinaryUnprivilegedWithoutAShell(t *testing.T) {
 	user, entry := onlyInstruction(t, "USER"), words(t, onlyInstruction(t, "ENTRYPOINT"))
-	require.Regexp(t, `^[1-9]\d*:[1-9]\d*$`, user, "a number, which orchestrators can tell from root")
+	require.Regexp(t, `^[1-9]\d*:[1-9]\d*$`, user, "a number, which orchestrators can distinguish from root")
 	copied := strings.Join(image(t, "COPY"), "\n")
 	require.Regexp(t, `(?m)--chown=`+user+` \S+ `+onlyInstruction(t, "VOLUME")+`$`, copied, "its user owns the database's folder")
 	require.Regexp(t, `(?m)ca-certificates\.crt /etc/ssl/certs/$`, copied, "receivers are called over TLS")

@@ -88,7 +88,7 @@ func TestManifests_AreListedAndShareOneImage(t *testing.T) {
 		if name := filepath.Base(file); name != "kustomization.yaml" {
 			require.Contains(t, k.at("resources"), name)
 		}
-		require.NotContains(t, read(t, file), "namespace:", "whoever applies it says where")
+		require.NotContains(t, read(t, file), "namespace:", "kubectl apply selects the namespace")
 	}
 	require.Equal(t, manifest(t, "deployment.yaml").at(containerPath+"image"), k.at("images/0/name"))
 }

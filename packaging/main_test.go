@@ -80,7 +80,7 @@ func ringback(t *testing.T, env []string, args ...string) (code int, stdout, std
 	require.NoError(t, cmd.Start())
 	late := time.AfterFunc(endTime, func() { _ = cmd.Process.Kill() }) // an error means that it has ended
 	defer late.Stop()
-	_ = cmd.Wait() // onlyInstruction exit code tells
+	_ = cmd.Wait() // the exit code is returned
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 

@@ -29,7 +29,7 @@ func unit(t *testing.T) map[string]map[string][]string {
 		require.False(t, strings.HasSuffix(line, `\`), "a continued line, which this test does not read: %s", line)
 		if name, ok := strings.CutPrefix(line, "["); ok {
 			section = strings.TrimSuffix(name, "]")
-			require.NotContains(t, sections, section, "stands twice")
+			require.NotContains(t, sections, section, "duplicate section")
 			sections[section] = make(map[string][]string)
 			continue
 		}

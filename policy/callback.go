@@ -22,7 +22,8 @@ const (
 	IncludeQuery   = "query"   // the query of the job's URL
 )
 
-// Backlog is the alert on a topic's backlog. Its callback is sent once when a limit is exceeded, and once when it is over.
+// Backlog configures the callback about a topic's backlog. It is sent once when a limit is exceeded, and once when the backlog
+// is below its limits again.
 type Backlog struct {
 	Callback
 	// OlderThan limits how long a job may have been due; zero: no limit.

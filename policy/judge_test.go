@@ -54,7 +54,7 @@ func TestJudge_GivesUpOnPatterns(t *testing.T) {
 		{[]string{"404", "5xx"}, 503, true},
 		{[]string{"404", "5xx"}, 404, true},
 		{[]string{"404", "5xx"}, 403, false},
-		{[]string{"2xx"}, 200, false}, // a success is none to give up on
+		{[]string{"2xx"}, 200, false}, // give_up_on does not apply to a success
 	} {
 		got := policy.Judge(terms(giveUpOn(c.patterns...)), policy.Result{Status: c.status}, policy.Progress{FailedAttempts: 1}, 0)
 		require.Equal(t, c.dead, got.Kind == policy.Dead, "%v on %d", c.patterns, c.status)
@@ -105,7 +105,7 @@ func TestJudge_PutsACooldownOnTheLane(t *testing.T) {
 		{"500", policy.Result{Status: 500, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 20 * time.Second},
 		{"599", policy.Result{Status: 599, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 20 * time.Second},
 		{"600 is no status of servers", policy.Result{Status: 600, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 0},
-		{"404 tells of the one request", policy.Result{Status: 404, RetryAfter: 2 * time.Hour}, 1, policy.Again, 2 * time.Hour, 0},
+		{"404 concerns one request", policy.Result{Status: 404, RetryAfter: 2 * time.Hour}, 1, policy.Again, 2 * time.Hour, 0},
 		{"an hour", policy.Result{Status: 503, RetryAfter: time.Hour}, 1, policy.Again, time.Hour, policy.MaxLaneWait},
 		{"a week", policy.Result{Status: 429, RetryAfter: 7 * 24 * time.Hour}, 1, policy.Again, policy.MaxRetryAfter, policy.MaxLaneWait},
 		{"the past", policy.Result{Status: 503, RetryAfter: -time.Hour}, 1, policy.Again, time.Minute, 0},

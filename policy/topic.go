@@ -34,7 +34,7 @@ type Topic struct {
 	// OnDelivered and OnDead are sent at the end of jobs without their own; nil: none.
 	OnDelivered *Callback `json:"on_delivered,omitempty"`
 	OnDead      *Callback `json:"on_dead,omitempty"`
-	// OnBacklog is the alert on the topic's backlog; nil: none.
+	// OnBacklog configures the callback about the topic's backlog; nil: none.
 	OnBacklog *Backlog `json:"on_backlog,omitempty"`
 	// Secrets sign every attempt, newest first; none: attempts are not signed.
 	Secrets []Secret `json:"secrets,omitempty"`

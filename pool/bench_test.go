@@ -79,7 +79,7 @@ func (e endlessShard) Settle(ctx context.Context, token store.Token, items []sto
 	return errs, claimed, err
 }
 
-// countdown delivers at once, and tells when enough were.
+// countdown delivers at once, and signals when enough jobs were delivered.
 type countdown struct {
 	mu   sync.Mutex
 	left int

@@ -143,7 +143,7 @@ func laneStatsOrNone(t *testing.T, s store.Store) store.LaneStats {
 	return lanes[0]
 }
 
-// Whatever is answered, and whoever else is away, a lane is judged by its own receiver's absence alone.
+// Only unavailable results of its own receiver open a lane's breaker: neither other results nor other lanes' outages.
 func TestBreaker_IgnoresAnswers(t *testing.T) {
 	for _, answer := range []policy.Result{{Status: 500}, {Status: 404}, {Status: 505}, {Class: policy.ClassBlocked}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestIsolation_LargestBodiesForReceiversThatDoNotRead(t *testing.T) {
 	})
 }
 
-// Whoever comes one after another with the largest bodies holds what there is for them, but not what is for smaller ones.
+// Topics that send the largest bodies one after the other use the bytes for large bodies, but not those for smaller ones.
 func TestIsolation_LargestBodiesOfManyTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startIsolation(t, 256, isBadTopic)

@@ -191,8 +191,8 @@ func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 	})
 }
 
-// So many lanes hang that have never answered that nothing is left for others like them. Those that answer have a part of
-// the workers of their own, in the process as in the topic.
+// So many lanes that never answered hang that they use all workers for such lanes. Lanes that answer have other workers, in
+// the process as in the topic.
 func TestIsolation_RespondingLanesAmongHangingOnes(t *testing.T) {
 	for _, topics := range []int{1, 1200} {
 		t.Run(fmt.Sprint(topics), func(t *testing.T) {

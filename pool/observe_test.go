@@ -163,7 +163,7 @@ func TestCallbacks_HaveNoAttemptForAJobWithoutARequest(t *testing.T) {
 	})
 }
 
-// The process's clock may be wrong: how late an attempt is says the store's.
+// The process's clock may be wrong: an attempt's lateness is by the store's clock.
 func TestObserver_MeasuresLatenessByTheStoresClock(t *testing.T) {
 	for _, skew := range []time.Duration{-time.Hour, 0, time.Hour} {
 		t.Run(skew.String(), func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestState_CountsAttemptsInFlight(t *testing.T) {
 		fill(t, s, 1, "orders/a", "orders/b", "bills/a")
 		time.Sleep(time.Second)
 		require.Equal(t, pool.State{Workers: 7, InFlight: 3}, p.State())
-		fill(t, s, 1, "c/a", "d/a", "e/a", "f/a", "g/a", "h/a") // topics of their own: none may have all
+		fill(t, s, 1, "c/a", "d/a", "e/a", "f/a", "g/a", "h/a") // more topics: one may not have all workers
 		time.Sleep(time.Second)
 		require.Equal(t, pool.State{Workers: 7, InFlight: 7}, p.State(), "full")
 		time.Sleep(time.Minute)

@@ -186,7 +186,7 @@ func TestSettings_OfALaneApplyFromTheNextClaim(t *testing.T) {
 		third := g.count("orders/a")
 		require.LessOrEqual(t, third, second+10, "what was claimed is attempted, no more")
 
-		putLane(t, s, "orders", "a", policy.Lane{}) // nothing of its own any more
+		putLane(t, s, "orders", "a", policy.Lane{}) // without settings
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 500, g.count("orders/a"))
 		require.Greater(t, g.peak("orders/a"), 10)
@@ -252,7 +252,7 @@ func TestSigning_CallbacksUseTheirTopicsSecrets(t *testing.T) {
 		label := map[string]string{job.LabelTopic: "orders"}
 		insert(
 			t, s,
-			job.Spec{ID: "told", Queue: queueOf("_callbacks", "a"), URL: "https://x.example/", Kind: job.KindCallback, Labels: label},
+			job.Spec{ID: "callback", Queue: queueOf("_callbacks", "a"), URL: "https://x.example/", Kind: job.KindCallback, Labels: label},
 			job.Spec{ID: "alarm", Queue: queueOf("_callbacks", "b"), URL: "https://x.example/", Kind: job.KindAlarm},
 			job.Spec{ID: "plain", Queue: queueOf("bills", "a"), URL: "https://x.example/", Labels: label},
 		)
@@ -261,11 +261,11 @@ func TestSigning_CallbacksUseTheirTopicsSecrets(t *testing.T) {
 		by := map[string]string{}
 		for _, r := range g.requests() {
 			by[r.Ref.ID] = signedBy(r)
-			if r.Ref.ID == "told" {
+			if r.Ref.ID == "callback" {
 				require.Same(t, certificate, r.Certificate)
 			}
 		}
-		require.Equal(t, map[string]string{"told": "orders", "alarm": "callbacks", "plain": ""}, by)
+		require.Equal(t, map[string]string{"callback": "orders", "alarm": "callbacks", "plain": ""}, by)
 	})
 }
 

@@ -17,7 +17,7 @@ type Selection struct {
 // RevivePlan sets how dead letters are revived.
 type RevivePlan struct {
 	// Rate spreads the first attempts of all jobs evenly over time, and LaneRate those of each lane; zero: at once. LaneRate
-	// requires a filter, since an id does not tell the lane of its job.
+	// requires a filter, since an id does not contain its job's lane.
 	Rate     policy.Rate
 	LaneRate policy.Rate
 	// Delay is the time from now to the first attempt: the NextDelay of the previous call when this call continues it.

@@ -25,7 +25,7 @@ var (
 	// ErrNotLeader: another process holds the shard's carrier lock.
 	ErrNotLeader = errors.New("another process carries this shard")
 	// ErrCursor: the cursor was not returned by List.
-	ErrCursor = errors.New("the cursor is not one that a list gave")
+	ErrCursor = errors.New("the cursor was not returned by a list")
 	// ErrUnavailable: the store cannot be reached, or accepts no writes, at present.
 	ErrUnavailable = errors.New("the store is unavailable")
 )

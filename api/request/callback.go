@@ -40,7 +40,7 @@ func (d *decoder) newCallback(at string, value []byte) *policy.Callback {
 	return d.callback(at, value, nil, false)
 }
 
-// backlog reads a backlog alarm: its limits, and its callback.
+// backlog reads on_backlog: its limits, and its callback.
 func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge bool) *policy.Backlog {
 	if isNull(value) {
 		return nil
@@ -61,7 +61,7 @@ func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge
 	table := f.fields(d)
 	table["older_than"] = set(&b.OlderThan, d.positiveDuration)
 	table["more_than"] = set(&b.MoreThan, d.positiveInteger)
-	d.read(at, value, "a backlog alarm", table)
+	d.read(at, value, "on_backlog", table)
 	b.Callback = *f.finish(d, callback, merge)
 	return &b
 }

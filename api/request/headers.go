@@ -44,10 +44,10 @@ func (h *headerForm) reader(d *decoder) fieldReader {
 // origin, so that a client that may change a URL cannot obtain it. Names are canonicalized later.
 func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string, merge bool) map[string][]string {
 	headers := make(map[string][]string, len(h.present)+len(stored))
-	said := make(map[string]bool, len(h.present))
+	named := make(map[string]bool, len(h.present))
 	for name, values := range h.present {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		said[canonical] = true
+		named[canonical] = true
 		if _, sealed := job.Sealed(values); sealed { // a marker of stored values only
 			d.AddError(job.JSONPointer(at, name), "must not contain line breaks or other control characters")
 		}
@@ -62,7 +62,7 @@ func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string
 		}
 	}
 	for name, values := range stored {
-		if !h.cleared && !said[name] && (merge || job.SecretHeader(name)) {
+		if !h.cleared && !named[name] && (merge || job.SecretHeader(name)) {
 			h.checkOrigin(d, at, name)
 			headers[name] = values
 		}

@@ -85,7 +85,7 @@ func (o *Buffer) callbackMembers(c *policy.Callback) {
 	}
 }
 
-// backlog writes a backlog alarm, or null.
+// backlog writes on_backlog, or null.
 func (o *Buffer) backlog(name string, b *policy.Backlog) {
 	o.objectOrNull(name, b != nil, func() {
 		o.callbackMembers(&b.Callback)

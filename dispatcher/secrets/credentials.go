@@ -53,9 +53,9 @@ func headersOf(t policy.Topic) []map[string][]string {
 	return all
 }
 
-// sealCertificate seals the key of a changed client certificate. The key is in the open or in its stored form, and must fit
+// sealCertificate seals the key of a changed client certificate. The key is in plain text or in its stored form, and must fit
 // the chain. A key that this process cannot open is not checked. If the previous key was sealed, a process that cannot seal
-// rejects one in the open.
+// rejects one in plain text.
 func (s *Sealer) sealCertificate(t *store.Topic, was policy.Topic) error {
 	c := t.Policy.ClientCert
 	if c == nil || was.ClientCert != nil && *c == *was.ClientCert {

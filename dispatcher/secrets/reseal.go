@@ -14,7 +14,7 @@ func (s *Sealer) IsTopicStale(p policy.Topic) bool {
 }
 
 // ResealTopic seals the secrets of a topic under the current key, as far as they can be opened, and reports whether one of
-// them was not. Headers in the open are left to SealTopic.
+// them was not. Headers in plain text are left to SealTopic.
 func (s *Sealer) ResealTopic(owner Owner, p *policy.Topic) (changed bool) {
 	p.Secrets, changed = s.resealSecrets(owner, p.Secrets)
 	if p.ClientCert != nil {
@@ -27,7 +27,7 @@ func (s *Sealer) ResealTopic(owner Owner, p *policy.Topic) (changed bool) {
 }
 
 // resealTopicHeaders seals the headers of a policy under the current key, and reports whether one of them was not. Those
-// in the open are left to SealTopic.
+// in plain text are left to SealTopic.
 func (s *Sealer) resealTopicHeaders(p *policy.Topic, owner Owner) bool {
 	changed := slices.ContainsFunc(headersOf(*p), HasPlain)
 	of := func(header map[string][]string) (map[string][]string, bool) {
@@ -62,7 +62,7 @@ func (s *Sealer) IsLaneStale(l policy.Lane) bool {
 }
 
 // ResealLane seals the secrets of a lane under the current key, as far as they can be opened, and reports whether one of
-// them was not. Headers in the open are left to the writer of the settings.
+// them was not. Headers in plain text are left to the writer of the settings.
 func (s *Sealer) ResealLane(q job.Queue, l *policy.Lane) bool {
 	stored, changed := s.resealSecrets(Owner(q), l.Secrets)
 	headers, some := s.resealHeaders(l.Headers, Owner(q))

@@ -104,7 +104,7 @@ func TestPlan_RowsNameOnlyRowsAbove(t *testing.T) {
 		require.NotEmpty(t, r.reason, "%s needs a reason", r.pkg)
 		require.False(t, above[r.pkg], "%s is listed twice", r.pkg)
 		for _, o := range r.ours {
-			require.True(t, above[o], "%s names %s, which does not stand above it", r.pkg, o)
+			require.True(t, above[o], "%s names %s, which is not above it", r.pkg, o)
 		}
 		above[r.pkg] = true
 	}

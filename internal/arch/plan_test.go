@@ -129,7 +129,7 @@ var plan = []row{
 	},
 	{
 		pkg:    "store/redis/shard",
-		reason: "what all operations on a shard share; knows none of them",
+		reason: "what all operations on a shard share; knows no operation",
 		ours:   []string{"job", "store", "store/redis/connect", "store/redis/layout", "store/redis/script"},
 	},
 	{

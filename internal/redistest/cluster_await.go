@@ -43,14 +43,14 @@ func (c *Cluster) complaint(replicas int) error {
 		if err != nil {
 			return err
 		}
-		said, err := rolesOf(members, runs)
+		reported, err := rolesOf(members, runs)
 		if err != nil {
 			return fmt.Errorf("according to %s: %w", n.Addr(), err)
 		}
 		if roles == nil {
-			roles = said
+			roles = reported
 		}
-		if !maps.Equal(roles, said) {
+		if !maps.Equal(roles, reported) {
 			return fmt.Errorf("%s and %s differ over who serves which slot, or whose replica is who", nodes[0].Addr(), n.Addr())
 		}
 		r, err := n.replication()

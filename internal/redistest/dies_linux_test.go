@@ -41,7 +41,7 @@ func TestServer_EndsWithAPanickingTestBinary(t *testing.T) {
 	require.Eventually(t, func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
-			_ = conn.Close() // it was only to see whether anybody answers
+			_ = conn.Close() // only to see that the server answers
 		}
 		return err != nil
 	}, 5*time.Second, 5*time.Millisecond)

@@ -162,7 +162,7 @@ func TestGuard_AdmitsStrictNetworksOnlyByTheirOwnNames(t *testing.T) {
 		require.True(t, ok, "%s must be refused, got %v", addr, err)
 		require.Equal(t, test.reason, blocked.Rule, test.addr)
 		named := netip.PrefixFrom(addr.WithZone(""), addr.BitLen())
-		require.Equal(t, "--allow-targets "+named.String(), blocked.Option, "a host's name admits none of them")
+		require.Equal(t, "--allow-targets "+named.String(), blocked.Option, "a host's name allows no address")
 
 		o := everything
 		o.AllowTargets = append([]netip.Prefix{named}, o.AllowTargets...)

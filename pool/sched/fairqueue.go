@@ -211,7 +211,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 		if l.nextBody > s.claimBytes() {
 			if ok, _ := s.bodyFits(l, l.nextBody); !ok || len(c.claims) > 0 {
 				s.awaitingBytes = true
-				q.push(l) // it waits for room, or for a claim of its own
+				q.push(l) // it waits for room, or to be claimed alone
 				if ok {
 					l.shard.largeLane = l
 				}

@@ -165,11 +165,11 @@ func TestRouterList_ShowsEachJobOfAllShardsOnce(t *testing.T) {
 func TestRouterInsert_NeedsOnlyItsOwnShardForAnOutboxJob(t *testing.T) {
 	r, a := newUnavailable(t, shards)
 	a.known = true
-	birth := entry("rb:told", job.CallbackTopic, "l")
-	birth.Kind, birth.Fingerprint = job.KindCallback, codec.Fingerprint(&birth.New)
-	a.shard = (r.ShardOf(birth.Queue) + 1) % shards
+	outboxJob := entry("rb:callback", job.CallbackTopic, "l")
+	outboxJob.Kind, outboxJob.Fingerprint = job.KindCallback, codec.Fingerprint(&outboxJob.New)
+	a.shard = (r.ShardOf(outboxJob.Queue) + 1) % shards
 	for _, want := range []store.Outcome{store.Created, store.Existing} {
-		got := r.Insert(t.Context(), []store.NewJob{birth})[0]
+		got := r.Insert(t.Context(), []store.NewJob{outboxJob})[0]
 		require.NoError(t, got.Err)
 		require.Equal(t, want, got.Outcome)
 	}

@@ -70,7 +70,7 @@ func checkTopic(ctx context.Context, shard store.Shard, row store.TopicStats) er
 			case err != nil:
 				breach("%s is listed as %s, but: %w", j.ID, state, err)
 			case j.State != state:
-				breach("%s is listed as %s and says %s", j.ID, state, j.State)
+				breach("%s is listed as %s and has the state %s", j.ID, state, j.State)
 			case got.State != state && (state != job.Scheduled || got.State != job.Ready): // it may have become due
 				breach("%s is listed as %s and is %s", j.ID, state, got.State)
 			case got.State.Ended() == got.FinishedAt.IsZero():

@@ -74,38 +74,38 @@ func (w window) freeAt(rate policy.Rate, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Permit answers ask after ask.
-func (s *modelShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+// Permit grants starts, one request after the other.
+func (s *modelShard) Permit(ctx context.Context, token store.Token, requests []store.PermitRequest) ([]store.Permit, error) {
 	m := s.model
-	bound(len(asks))
+	bound(len(requests))
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
 	return once(s, now, call{"permit", token}, func() ([]store.Permit, error) {
-		permits := make([]store.Permit, len(asks))
-		for i, ask := range asks {
-			permits[i] = s.permit(ask, now)
+		permits := make([]store.Permit, len(requests))
+		for i, request := range requests {
+			permits[i] = s.permit(request, now)
 		}
 		return permits, nil
 	})
 }
 
-func (s *modelShard) permit(ask store.PermitRequest, now time.Time) store.Permit {
-	p := store.Permit{Starts: ask.Starts, At: now}
-	if !ask.Rate.Limited() {
+func (s *modelShard) permit(request store.PermitRequest, now time.Time) store.Permit {
+	p := store.Permit{Starts: request.Starts, At: now}
+	if !request.Rate.Limited() {
 		return p
 	}
-	name := topicName{ask.Namespace, ask.Topic}
+	name := topicName{request.Namespace, request.Topic}
 	w := s.permits[name]
-	w.dropOld(ask.Rate.Per, now)
-	p.Starts = max(0, min(ask.Starts, ask.Rate.Starts-w.count(ask.Rate.Per, now)))
+	w.dropOld(request.Rate.Per, now)
+	p.Starts = max(0, min(request.Starts, request.Rate.Starts-w.count(request.Rate.Per, now)))
 	if p.Starts > 0 {
-		w.add(starts{latest: after(s.model.ceil(), ask.Slack), n: p.Starts})
+		w.add(starts{latest: after(s.model.ceil(), request.Slack), n: p.Starts})
 	}
-	if p.Starts < ask.Starts {
-		p.Next = w[0].countsUntil(ask.Rate.Per).Sub(now)
+	if p.Starts < request.Starts {
+		p.Next = w[0].countsUntil(request.Rate.Per).Sub(now)
 	}
 	s.permits[name] = w
 	return p

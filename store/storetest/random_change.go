@@ -111,7 +111,7 @@ func (p *engineAndModel) carry(t *rapid.T) {
 			break
 		}
 		if round.KeepLeases {
-			break // an engine may say zero for the lapses that it was told to leave
+			break // an engine may return zero for expired leases that it was asked to keep
 		}
 	}
 	for range 50 {
@@ -279,7 +279,7 @@ func (p *engineAndModel) same(wanted, got job.Job, what string) {
 	}
 	x, y := wanted.Progress, got.Progress
 	if x.State.Ended() {
-		x.CancelRequested, y.CancelRequested = false, false // says nothing any more
+		x.CancelRequested, y.CancelRequested = false, false // has no meaning in an ended job
 	}
 	for _, at := range []struct {
 		name string
@@ -297,6 +297,6 @@ func (p *engineAndModel) same(wanted, got job.Job, what string) {
 		*at.x, *at.y = time.Time{}, time.Time{}
 	}
 	if x != y {
-		p.Fatalf("%s: stands at\n  %+v\nwant\n  %+v", what, y, x)
+		p.Fatalf("%s: is\n  %+v\nwant\n  %+v", what, y, x)
 	}
 }

@@ -165,8 +165,8 @@ var cooldownCases = []testCase{
 		got := s.get("a")
 		require.Equal(s, job.Ready, got.State)
 		require.Equal(s, 1, got.ConsecutiveLost)
-		s.requireNotNotified("a lapsed job of a lane that is held back")
-		s.requireBlocked("after the lapse")
+		s.requireNotNotified("a job with an expired lease of a lane in cooldown")
+		s.requireBlocked("after the lease has expired")
 	}},
 	{"survives a restart", func(s *suite) {
 		if s.Reopen == nil {

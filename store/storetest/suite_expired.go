@@ -68,7 +68,7 @@ var expiredCases = []testCase{
 			require.NoError(s, Check(s.Context(), s.Store))
 		}
 	}},
-	{"a repeated token returns the jobs it still holds, another token none of them", func(s *suite) {
+	{"a repeated token returns the jobs it still holds, another token does not", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.insertNew(s.entry("a", expires(s.shortTime())), s.entry("b", expires(s.shortTime()), body("b")))
 		s.advance(s.shortTime() + 2*time.Millisecond)

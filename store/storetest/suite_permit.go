@@ -73,7 +73,7 @@ var permitCases = []testCase{
 		s.Advance(time.Millisecond)
 		require.Equal(s, 2, s.permit(ask).Starts)
 	}},
-	{"no window has more starts than the rate allows, whoever asks", func(s *suite) {
+	{"no window has more starts than the rate allows, over all callers", func(s *suite) {
 		rate := policy.Rate{Starts: 6, Per: s.shortTime() / 4}
 		slacks := []time.Duration{0, rate.Per / 5, rate.Per / 2}
 		random := rand.New(rand.NewPCG(3, 3))
@@ -109,7 +109,7 @@ var permitCases = []testCase{
 		}
 		require.GreaterOrEqual(s, len(made), 2*rate.Starts, "the rate lets starts go")
 	}},
-	{"starts count by the Slack of their own request", func(s *suite) {
+	{"starts count by the Slack of the request that was granted", func(s *suite) {
 		rate := func(starts int) policy.Rate { return policy.Rate{Starts: starts, Per: 4 * s.shortTime()} }
 		asks := func(topic string, starts int) (late, early store.PermitRequest) {
 			late, early = s.ask(topic, rate(starts), starts/2), s.ask(topic, rate(starts), starts/2)

@@ -70,7 +70,7 @@ var retentionCases = []testCase{
 		for round := range int64(3) {
 			id := fmt.Sprint("gone-", round)
 			e := s.entry(id, in(topic))
-			e.Fingerprint = nil // of an id of our own making, which nobody need remember
+			e.Fingerprint = nil // of a generated id, which need not be remembered
 			s.insertNew(e)
 			s.sweep()
 			s.sweep()
