@@ -55,7 +55,7 @@ func TestOpen_RefusesAnotherSchema(t *testing.T) {
 		open(t, Options{URL: "redis://" + server.Addr()})
 		require.Equal(t, strconv.Itoa(layout.Version), server.HGet("rb:meta", "version"))
 	}
-	for _, version := range []string{"x", "1", "6"} {
+	for _, version := range []string{"x", "1", strconv.Itoa(layout.Version + 1)} {
 		server.HSet("rb:meta", "version", version)
 		_, err := Open(t.Context(), Options{URL: "redis://" + server.Addr()})
 		require.ErrorContains(t, err, "schema version "+version)

@@ -43,9 +43,9 @@ func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {
 	item := settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)
 	item.Outbox = []store.NewJob{entry("born")}
 	settle(t, s, item)
-	tag := s.shards[0].Keys.Tag
-	require.NoError(t, s.Client.HSet(t.Context(), tag+"outbox", "broken", "{").Err())
-	require.NoError(t, s.Client.ZAdd(t.Context(), tag+"outq", redis.Z{Score: 1, Member: "broken"}).Err())
+	keys := &s.shards[0].Keys
+	require.NoError(t, s.Client.HSet(t.Context(), keys.Outbox, "broken", "{").Err())
+	require.NoError(t, s.Client.ZAdd(t.Context(), keys.OutboxQueue, redis.Z{Score: 1, Member: "broken"}).Err())
 	for range 2 {
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)

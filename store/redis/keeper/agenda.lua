@@ -27,5 +27,5 @@ if ARGV[A + 3] ~= '' and tonumber(noted or 0) <= now then
   call('ZREM', STALE, '') -- a first write that is allowed while memory is full, see keys.lua
   call('HSET', CLOCK, 'seen', NOW, 'by', ARGV[A + 3])
 end
-return { int(now), first[2] or '', call('ZCARD', OUTQ), call('ZRANGE', RECHECK, 0, 0)[1] or '', numbers, again,
+return { int(now), first[2] or '', call('ZCARD', OUTBOX_QUEUE), call('ZRANGE', RECHECK, 0, 0)[1] or '', numbers, again,
   noted or '0', by or '', epoch or '0', stale }

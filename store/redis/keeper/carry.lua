@@ -72,7 +72,7 @@ else
     end
   end
   many('HDEL', OUTBOX, relayed)
-  many('ZREM', OUTQ, relayed)
+  many('ZREM', OUTBOX_QUEUE, relayed)
   for _, q in ipairs(queues) do
     -- Every queue is processed, also when the round has moved all it may: after a change of policy a queue may have no score on
     -- the agenda until then.
@@ -105,7 +105,7 @@ end
 
 local skip, room = tonumber(ARGV[A + 7]), tonumber(ARGV[A + 8])
 local outbox = {}
-for _, member in ipairs(call('ZRANGE', OUTQ, int(skip), int(skip + tonumber(ARGV[A + 4]) - 1))) do
+for _, member in ipairs(call('ZRANGE', OUTBOX_QUEUE, int(skip), int(skip + tonumber(ARGV[A + 4]) - 1))) do
   local entry = call('HGET', OUTBOX, member) or ''
   room = room - #entry
   if room < 0 and #outbox > 0 then break end
@@ -128,4 +128,4 @@ if call('ZCARD', RECHECK) > 0 or late() then
 elseif first and tonumber(first) < NEVER then
   wait = math.max(0, tonumber(first) - now)
 end
-return { int(now), tostring(moved), tostring(expired), int(wait), outbox, call('ZCARD', OUTQ) }
+return { int(now), tostring(moved), tostring(expired), int(wait), outbox, call('ZCARD', OUTBOX_QUEUE) }

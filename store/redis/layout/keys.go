@@ -31,7 +31,7 @@ func NewKeys(tag string) Keys {
 		Agenda: tag + "agenda", Rings: tag + "rings", Wake: tag + "wake",
 		Limits: tag + "limits", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
 		Throttles: tag + "throttles", Owners: tag + "owners", Recheck: tag + "recheck",
-		Outbox: tag + "outbox", OutboxQueue: tag + "outq",
+		Outbox: tag + "outbox", OutboxQueue: tag + "outbox_queue",
 		Checked: tag + "checked", Carrier: tag + "carrier",
 		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "throttle_queue:stale",
 	}

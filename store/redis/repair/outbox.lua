@@ -1,5 +1,5 @@
 -- Checks that the outbox's entries stand in its order, and that there is an entry for all that stands there.
--- KEYS    1 outbox  2 outq
+-- KEYS    1 outbox  2 outbox_queue
 -- ARGV    cursor of the entries ('' they are checked), place in the order to go on at
 -- result  next cursor ('' at the end), next place (-1 at the end), entries put in order, places removed
 call('ZREM', KEYS[2], '') -- a first write that is allowed while memory is full, see keys.lua

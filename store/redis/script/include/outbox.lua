@@ -3,10 +3,10 @@ local newest
 local function enqueue(member, entry)
   if call('HSETNX', OUTBOX, member, entry) == 0 then return end
   if not newest then
-    local last = call('ZRANGE', OUTQ, -1, -1, 'WITHSCORES')[2]
+    local last = call('ZRANGE', OUTBOX_QUEUE, -1, -1, 'WITHSCORES')[2]
     newest = last and tonumber(last) or 0
   end
   newest = math.max(now, newest + 0.001)
-  call('ZADD', OUTQ, string.format('%.3f', newest), member)
+  call('ZADD', OUTBOX_QUEUE, string.format('%.3f', newest), member)
   early = true
 end
