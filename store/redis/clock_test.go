@@ -112,7 +112,7 @@ func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
 	first, second := open(t, clock.options()), open(t, clock.options())
 	carryAll(t, first)
 	insert(t, first, entry("a"), entry("b"))
-	carryAll(t, first) // it rings
+	carryAll(t, first) // writes a wake-up
 	heldIn(t, first, "held")
 	clock.pass(keeper.NoteInterval)
 	carryAll(t, first)
@@ -122,9 +122,9 @@ func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
 	_, step := carryAll(t, second)
 	require.InDelta(t, -11.5*float64(time.Second), float64(step), float64(10*time.Millisecond), "as far as the noted reading tells")
 	clock.pass(time.Second)
-	rung, err := second.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+	notified, err := second.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 	require.NoError(t, err)
-	require.NotEmpty(t, rung)
+	require.NotEmpty(t, notified)
 	carryAll(t, second)
 	clock.pass(14 * time.Second)
 	carried, err := second.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})

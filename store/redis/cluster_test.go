@@ -16,8 +16,8 @@ func TestCluster_HasSixteenShardsSpreadOverItsServers(t *testing.T) {
 	require.Len(t, s.Shards(), 16)
 	share := map[string]int{}
 	for _, sh := range s.shards {
-		slot := servers.Slot(sh.Keys.Wake)
-		require.Equal(t, slot, layout.HashSlot(sh.Keys.Wake[1:len(sh.Keys.Wake)-len("}:wake")]))
+		slot := servers.Slot(sh.Keys.CarrierWakeup)
+		require.Equal(t, slot, layout.HashSlot(sh.Keys.CarrierWakeup[1:len(sh.Keys.CarrierWakeup)-len("}:carrier_wakeup")]))
 		share[servers.Master(slot).Addr()]++
 	}
 	require.Len(t, share, 3)

@@ -154,12 +154,12 @@ func TestResume_NotifiesEveryLaneOfManyJobs(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, agenda, "lanes that nobody will look at")
 	for {
-		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 		require.NoError(t, err)
-		if len(rung) == 0 {
+		if len(notified) == 0 {
 			break
 		}
-		for _, q := range rung {
+		for _, q := range notified {
 			claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 				Queues: []store.QueueClaim{{Queue: q, Max: each, Timeout: time.Minute}}, Max: each, MaxBytes: 1 << 20,
 			})

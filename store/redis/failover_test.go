@@ -30,20 +30,20 @@ func comesBack(t *testing.T, call func() error) {
 	}, failoverTime, 20*time.Millisecond)
 }
 
-// rings waits until the bell of a shard has been heard after an insertion.
-func rings(t *testing.T, s *Store, shard int, id string) {
+// requireWakeup inserts a job and requires a wake-up for its queue.
+func requireWakeup(t *testing.T, s *Store, shard int, id string) {
 	t.Helper()
 	comesBack(t, func() error {
 		_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry(id)})
 		return err
 	})
 	comesBack(t, func() error {
-		rung, err := s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
-		if err == nil && len(rung) == 0 {
-			// Carry rings again within a second, as it does in a process.
+		notified, err := s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+		if err == nil && len(notified) == 0 {
+			// Carry repeats the wake-up within a second, as it does in a process.
 			_, err = s.Shards()[shard].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 			if err == nil {
-				err = &store.UnavailableError{Reason: "nothing was heard yet"}
+				err = &store.UnavailableError{Reason: "no wake-up yet"}
 			}
 		}
 		return err
@@ -65,7 +65,7 @@ func TestFailover_OfSentinelsPrimary(t *testing.T) {
 	comesBack(t, func() error { return s.Ping(t.Context()) })
 	_, err = s.Shards()[0].Get(t.Context(), ref("a"))
 	require.NoError(t, err, "what a replica had is not lost")
-	rings(t, s, 0, "b")
+	requireWakeup(t, s, 0, "b")
 	after, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
 	require.NoError(t, err)
 	require.Greater(t, after.Revision, before.Revision)
@@ -138,12 +138,12 @@ func TestFailover_OfAClusterServer(t *testing.T) {
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
 	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second}) // it has a connection now
 	require.NoError(t, err)
-	servers.Master(servers.Slot(s.shards[shard].Keys.Wake)).Kill()
+	servers.Master(servers.Slot(s.shards[shard].Keys.CarrierWakeup)).Kill()
 	servers.AwaitOK()
 	comesBack(t, func() error { return s.Ping(t.Context()) })
 	_, err = s.Shards()[shard].Get(t.Context(), ref("a"))
 	require.NoError(t, err)
-	rings(t, s, shard, "b")
+	requireWakeup(t, s, shard, "b")
 }
 
 func TestCluster_SlotMovesWithItsJobs(t *testing.T) {
@@ -155,7 +155,7 @@ func TestCluster_SlotMovesWithItsJobs(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.NoError(t, err)
-	slot := servers.Slot(s.shards[shard].Keys.Wake)
+	slot := servers.Slot(s.shards[shard].Keys.CarrierWakeup)
 	from := servers.Master(slot)
 	to := servers.Masters()[0]
 	if to == from {
@@ -170,7 +170,7 @@ func TestCluster_SlotMovesWithItsJobs(t *testing.T) {
 	}
 	move.Finish()
 	comesBack(t, func() error { return s.Ping(t.Context()) })
-	rings(t, s, shard, "c")
+	requireWakeup(t, s, shard, "c")
 	held, err := s.Shards()[shard].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: lane, Max: 10, Timeout: time.Second}}, Max: 10, MaxBytes: 1 << 20,
 	})

@@ -194,9 +194,9 @@ func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 			require.Fail(t, "Await did not end")
 		}
 		insert(t, s, entry("a"))
-		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
+		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
 		require.NoError(t, err)
-		require.Equal(t, []job.Queue{lane}, rung)
+		require.Equal(t, []job.Queue{lane}, notified)
 	})
 }
 
@@ -259,7 +259,7 @@ func TestResume_NotifiesEveryLane(t *testing.T) {
 			break
 		}
 	}
-	rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.NoError(t, err)
-	require.Len(t, rung, lanes)
+	require.Len(t, notified, lanes)
 }

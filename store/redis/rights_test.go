@@ -65,7 +65,7 @@ func TestRights_OfSentinelsAreThoseDocumented(t *testing.T) {
 	old.Kill()
 	servers.AwaitMaster(old)
 	comesBack(t, func() error { return s.Ping(t.Context()) })
-	rings(t, s, 0, "b")
+	requireWakeup(t, s, 0, "b")
 }
 
 // restrict makes a user on a server who may do what the documentation says, and no more.

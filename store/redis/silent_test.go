@@ -102,7 +102,7 @@ func TestWait_EndsOnASilentConnection(t *testing.T) {
 		require.Fail(t, "nobody noticed")
 	}
 	insert(t, s, entry("a"))
-	rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
+	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
 	require.NoError(t, err)
-	require.Len(t, rung, 1)
+	require.Len(t, notified, 1)
 }

@@ -119,9 +119,9 @@ func TestStore_DeliversAJob(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, in[0].Job, got)
 
-		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		require.NoError(t, err)
-		require.Equal(t, []job.Queue{lane}, rung)
+		require.Equal(t, []job.Queue{lane}, notified)
 
 		claimed := claimAll(t, s, 10)
 		require.Len(t, claimed.Jobs, 1)

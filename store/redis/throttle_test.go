@@ -174,11 +174,11 @@ func TestThrottle_NewLaneGetsConcurrentlyWrittenSettings(t *testing.T) {
 		c.Keys = append(c.Keys, sh.Keys.Settings, sh.Keys.ConfiguredLanes(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.Queues)
 		c.Add(lane.String(), lane.Lane, put.Revision, "", "")
 		_, err := s.Run(t.Context(), c)
-		require.ErrorIs(t, err, script.ErrStale, "it would never ring")
+		require.ErrorIs(t, err, script.ErrStale, "else no wake-up would be written")
 		putLane(t, s, policy.Lane{})
-		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		require.NoError(t, err)
-		require.Equal(t, []job.Queue{lane}, rung)
+		require.Equal(t, []job.Queue{lane}, notified)
 	})
 }
 

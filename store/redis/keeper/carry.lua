@@ -83,10 +83,10 @@ else
       local ready = call('LLEN', q.ready)
       local came = fill(q, ready)
       if (ready == 0 and came > 0) or (full and expired > before) then
-        q.ring = true
+        q.notify = true
       elseif ready + came > 0 then
         local last = tonumber(call('HGET', RINGS, q.n) or 0)
-        q.ring = last + RENOTIFY <= now or last > now
+        q.notify = last + RENOTIFY <= now or last > now
       end
     end
     local hold = upto < now

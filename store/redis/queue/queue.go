@@ -22,7 +22,7 @@ var (
 	scriptExpire  = script.New(files, "expire", script.MovingJobs)
 	scriptSettle  = script.New(files, "settle", script.EndingJobs, "outbox")
 	scriptPermit  = script.New(files, "permit", "window grant clock_steps")
-	scriptRing    = script.New(files, "ring", script.MovingJobs)
+	scriptNotify  = script.New(files, "notify", script.MovingJobs)
 )
 
 // Queue is the queues of one shard. It is safe for concurrent use.

@@ -116,7 +116,7 @@ for i, q in ipairs(queues) do
     many('ZREM', q.held, q.left)
     q.holds = nil
     bump(q.topic, 'held', -#q.left)
-    if full[q] and not claimed then q.ring = true end
+    if full[q] and not claimed then q.notify = true end
     -- The claim that follows updates the agenda of its queues. If it does not come, the score of a queue whose throttle did not
     -- change is still early enough.
     if not (claimed and same) then update_agenda(q) end

@@ -13,7 +13,7 @@ import (
 // Wait blocks on a connection for the shard's wake-ups.
 func (s *Queue) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queue, error) {
 	most := min(cmp.Or(max(options.Max, 0), store.MaxBatch), store.MaxBatch)
-	numbers, err := s.wakeups.Pop(ctx, s.Client, s.Keys.Bell(options.Group), most, options.Timeout)
+	numbers, err := s.wakeups.Pop(ctx, s.Client, s.Keys.Wakeups(options.Group), most, options.Timeout)
 	if err != nil || len(numbers) == 0 {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *Queue) Notify(ctx context.Context, queues []job.Queue) error {
 		if len(known) == 0 || err != nil {
 			return err
 		}
-		_, err = s.Run(ctx, s.NewCall(scriptRing, s.Keys.Reply("", ""), known, nil, 0))
+		_, err = s.Run(ctx, s.NewCall(scriptNotify, s.Keys.Reply("", ""), known, nil, 0))
 		return err
 	})
 	if err != nil {

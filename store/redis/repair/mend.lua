@@ -134,7 +134,7 @@ local function relook(q)
   end
   if not (q.throttle and q.throttle.open) then call('ZREM', q.topic.open, q.n) end
   arrange(q)
-  q.holds, q.ring = nil, q.ring or q.touched or not before
+  q.holds, q.notify = nil, q.notify or q.touched or not before
   local deferred = call('ZSCORE', DEFERRED, q.n)
   update_agenda(q, deferred and now + 100 or nil)
   local after = call('ZSCORE', AGENDA, q.n)

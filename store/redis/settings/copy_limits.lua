@@ -1,5 +1,5 @@
 -- Copies what scripts need of topics' policies to a shard.
--- KEYS    1 limits  2 recheck  3 wake
+-- KEYS    1 limits  2 recheck  3 carrier_wakeup
 -- ARGV    revision of all; the revision that the shard has and the policies have lost ('' for none): then what is copied
 --         counts, whatever its revision; then for each topic: its name, its limits (beginning with the topic's revision)
 -- result  how many changed, -1 when the shard has another revision than the lost one

@@ -55,7 +55,7 @@ func (d *Documents) PutDocument(ctx context.Context, token store.Token, doc stor
 	defer cancel()
 	copied := layout.FormatLimits(script.Num(newest), limits.Over(d.limits))
 	for _, sh := range d.shards {
-		keys := []string{sh.Keys.Limits, sh.Keys.Recheck, sh.Keys.Wake}
+		keys := []string{sh.Keys.Limits, sh.Keys.Recheck, sh.Keys.CarrierWakeup}
 		if _, err := d.Eval(ctx, scriptCopyLimits, keys, []any{newest, "", name, copied}); err != nil {
 			return store.Document{}, fmt.Errorf("copy limits to shard %d: %w", sh.Index, err)
 		}
@@ -195,7 +195,7 @@ func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard) (int64, err
 		for _, c := range chunk {
 			args = append(args, c[0], c[1])
 		}
-		reply, err := d.Eval(ctx, scriptCopyLimits, []string{sh.Keys.Limits, sh.Keys.Recheck, sh.Keys.Wake}, args)
+		reply, err := d.Eval(ctx, scriptCopyLimits, []string{sh.Keys.Limits, sh.Keys.Recheck, sh.Keys.CarrierWakeup}, args)
 		if err != nil {
 			return 0, fmt.Errorf("copy topics to shard %d: %w", sh.Index, err)
 		}

@@ -31,7 +31,7 @@ else
   call('ZREM', PUT, lane)
 end
 for _, q in ipairs(queues) do
-  q.lane, q.ring = line, true
+  q.lane, q.notify = line, true
   update_agenda(q)
 end
 close()

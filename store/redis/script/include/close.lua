@@ -20,5 +20,5 @@ local function close()
       call('HSET', t.stats, unpack(sums))
     end
   end
-  if early and call('LLEN', WAKE) == 0 then call('RPUSH', WAKE, '1') end
+  if early and call('LLEN', CARRIER_WAKEUP) == 0 then call('RPUSH', CARRIER_WAKEUP, '1') end
 end

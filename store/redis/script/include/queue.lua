@@ -28,7 +28,7 @@ local function place(q, member, due)
       q.readies = q.readies or {}
       q.readies[#q.readies + 1] = member
       q.count = q.count + 1
-      if q.count == 1 then q.ring = true end
+      if q.count == 1 then q.notify = true end
       return
     end
     q.behind = true
@@ -53,7 +53,7 @@ local function arrange(q)
   q.dues, q.readies = nil, nil
 end
 
--- update_agenda writes a queue's score on the agenda and its throttle, and a wake-up if q.ring is set and there are claimable
+-- update_agenda writes a queue's score on the agenda and its throttle, and a wake-up if q.notify is set and there are claimable
 -- jobs. Leases are not processed before least; q.deferred is set if one expires earlier. q.first_deadline is the earliest
 -- deadline, where it is known. With q.idle, a queue that had no job before keeps the time since when. It returns whether the
 -- queue has claimable jobs, and whether it is blocked.
@@ -64,7 +64,7 @@ local function update_agenda(q, least)
   if q.throttle then save(q, held) end
   local blocked = n <= 0
   local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
-  local moment, rings = nil, false
+  local moment, repeats = nil, false -- repeats: the moment is when the wake-up is repeated
   first = first and tonumber(first)
   local claimable = ready > 0 or (first ~= nil and first <= now)
   if not (held > 0 or ready > 0 or first) then
@@ -80,13 +80,13 @@ local function update_agenda(q, least)
       call('HDEL', RINGS, q.n) -- so that the wake-up is written at once then
       if ready == 0 then moment = math.max(till, first or NEVER) end
     end
-  elseif claimable and q.ring then
+  elseif claimable and q.notify then
     call('HSET', RINGS, q.n, NOW)
-    moment, rings = now + RENOTIFY, true
+    moment, repeats = now + RENOTIFY, true
   elseif ready > 0 then
     -- A wake-up in the future was written before the clock was set back.
     local last = tonumber(call('HGET', RINGS, q.n) or 0)
-    moment, rings = last > now and now or last + RENOTIFY, true
+    moment, repeats = last > now and now or last + RENOTIFY, true
   else
     moment = first or NEVER
   end
@@ -96,9 +96,9 @@ local function update_agenda(q, least)
     moment = math.min(moment, deadline)
   end
   call('ZADD', AGENDA, int(moment), q.n)
-  if claimable and q.ring and not blocked and call('LLEN', BELL) < call('ZCARD', AGENDA) then
-    call('RPUSH', BELL, q.n)
+  if claimable and q.notify and not blocked and call('LLEN', WAKEUPS) < call('ZCARD', AGENDA) then
+    call('RPUSH', WAKEUPS, q.n)
   end
-  if head and moment < head and not rings then early = true end
+  if head and moment < head and not repeats then early = true end
   return claimable, blocked
 end

@@ -5,7 +5,7 @@
 allow()
 local written = 0
 for _, q in ipairs(queues) do
-  q.ring = true
+  q.notify = true
   local more, blocked = update_agenda(q)
   if more and not blocked then written = written + 1 end
 end
