@@ -87,7 +87,7 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Equal(t, []string{"waits"}, known(t, s))
-	for _, key := range []string{s.shards[0].Keys.Names, s.shards[0].Keys.Rings, s.shards[0].Keys.Agenda} {
+	for _, key := range []string{s.shards[0].Keys.Names, s.shards[0].Keys.LastWakeups, s.shards[0].Keys.Agenda} {
 		size := s.Client.HLen(t.Context(), key).Val()
 		if key == s.shards[0].Keys.Agenda {
 			size = s.Client.ZCard(t.Context(), key).Val()
@@ -266,7 +266,7 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	idle := s.Client.HVals(t.Context(), sh.Keys.Rings).Val()
+	idle := s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val()
 	clock.pass(time.Hour)
 	sh.Last, _, _ = strings.Cut(sh.Last, " ")
 	sh.Last += " 1"
@@ -276,16 +276,16 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 		require.NoError(t, err)
 		complete = result.Complete
 	}
-	require.Equal(t, idle, s.Client.HVals(t.Context(), sh.Keys.Rings).Val(), "after a daily check")
+	require.Equal(t, idle, s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val(), "after a daily check")
 	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	for range 3 {
 		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
-	require.Equal(t, idle, s.Client.HVals(t.Context(), sh.Keys.Rings).Val(), "after a policy was put")
+	require.Equal(t, idle, s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val(), "after a policy was put")
 	repairAll(t, s, 0)
-	require.NotEqual(t, idle, s.Client.HVals(t.Context(), sh.Keys.Rings).Val(), "after a crash that may have lost when it was")
+	require.NotEqual(t, idle, s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val(), "after a crash that may have lost when it was")
 }
 
 // Counting looks at every lane: it must not displace those that a process works with.

@@ -85,7 +85,7 @@ else
       if (ready == 0 and came > 0) or (full and expired > before) then
         q.notify = true
       elseif ready + came > 0 then
-        local last = tonumber(call('HGET', RINGS, q.n) or 0)
+        local last = tonumber(call('HGET', LAST_WAKEUPS, q.n) or 0)
         q.notify = last + RENOTIFY <= now or last > now
       end
     end

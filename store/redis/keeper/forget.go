@@ -30,7 +30,7 @@ type idleTopic struct {
 	page  *redis.StringSliceCmd
 	first [3]*redis.ZSliceCmd // that ended, of each kind
 	sizes []*redis.IntCmd     // of due, ready and held of each lane
-	rings *redis.SliceCmd
+	last  *redis.SliceCmd     // wake-ups of each lane; negative: since when it has no job
 }
 
 // forgetUnused looks at some topics, and at ForgetLanes lanes of each, for those that nothing refers to. The next look at a
@@ -76,7 +76,7 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 			t.sizes = append(t.sizes, pipe.Exists(ctx, s.Keys.Due(numbers[i]), s.Keys.Ready(numbers[i]), s.Keys.Held(numbers[i])))
 		}
 		if len(numbers) > 0 {
-			t.rings = pipe.HMGet(ctx, s.Keys.Rings, numbers...)
+			t.last = pipe.HMGet(ctx, s.Keys.LastWakeups, numbers...)
 		}
 	}
 	if pipe.Len() > 0 {
@@ -126,17 +126,17 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 	namespace, topic, _ := strings.Cut(t.name, "/")
 	keys := s.Keys.TopicByName(t.name)
 	scriptKeys := []string{
-		s.Keys.Queues, s.Keys.Names, s.Keys.Seen, s.Keys.Agenda, s.Keys.Rings, s.Keys.Throttles, s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock,
+		s.Keys.Queues, s.Keys.Names, s.Keys.Seen, s.Keys.Agenda, s.Keys.LastWakeups, s.Keys.Throttles, s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock,
 		s.Keys.Lanes(t.name), s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
 		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.Last, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners,
 	}
 	args := []any{t.name}
-	var rings []string
-	if t.rings != nil {
-		rings = script.Strs(t.rings.Val())
+	var last []string
+	if t.last != nil {
+		last = script.Strs(t.last.Val())
 	}
 	for i, lane := range t.lanes {
-		idle := -script.Num(rings[i])
+		idle := -script.Num(last[i])
 		if t.sizes[i].Val() > 0 || oldest != 0 && idle > 0 && oldest <= idle {
 			continue
 		}

@@ -1,13 +1,13 @@
 -- Deletes lanes of a topic that nothing refers to, and the topic if nothing refers to it any more.
--- KEYS    1 queues  2 names  3 seen  4 agenda  5 rings  6 throttles  7 lanes  8 limits  9 alarms  10 clock
+-- KEYS    1 queues  2 names  3 seen  4 agenda  5 last_wakeups  6 throttles  7 lanes  8 limits  9 alarms  10 clock
 --         11 queues:<topic>  12 lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>  16 done  17 dead
 --         18 cancelled  19 stats of the forgotten  20 last  21 stale agenda  22 stale throttle_queue  23 owners  then for each lane: due,
 --         ready, held
 -- ARGV    topic's name; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was
--- update_agenda writes when a lane had its last unfinished job, as a negative entry in rings. Records of jobs that ended before
+-- update_agenda writes when a lane had its last unfinished job, as a negative entry in last_wakeups. Records of jobs that ended before
 -- name their lane by its number. They are all deleted when the oldest kept job of the topic ended later. The clock
--- may have been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda is still to be processed: its entry in rings may be old.
+-- may have been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda is still to be processed: its entry in last_wakeups may be old.
 local MARGIN = 600000
 call('ZREM', KEYS[3], '') -- no such member: a first write that is allowed while memory is full, see keys.lua
 -- Until all queues are rescored after a step of the clock, the agenda does not have all of those to be processed.

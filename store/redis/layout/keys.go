@@ -14,7 +14,7 @@ type Keys struct {
 
 	Jobs, Runs, Tries, IDs, Forget       string // jobs, their runs and attempts; remembered ids, and when they are forgotten
 	Queues, Names, Seen, Last            string // queues' numbers by name and names by number, topics, the last number
-	Agenda, Rings, CarrierWakeup         string // next moments of queues, their last wake-ups, the carrier's wake-up
+	Agenda, LastWakeups, CarrierWakeup   string // next moments of queues, their last wake-ups, the carrier's wake-up
 	Limits, LaneLimits, Settings, Alarms string // limits of topics and lanes for scripts; lanes' settings, raised alarms
 	Throttles, Owners, Recheck           string // queues' throttles, and lease owners; topics whose queues are to be rechecked
 	Outbox, OutboxQueue                  string // new jobs, and their order
@@ -28,7 +28,7 @@ func NewKeys(tag string) Keys {
 	k := Keys{
 		Tag: tag, Jobs: tag + "jobs", Runs: tag + "runs", Tries: tag + "tries", IDs: tag + "ids", Forget: tag + "forget",
 		Queues: tag + "queues", Names: tag + "names", Seen: tag + "seen", Last: tag + "last",
-		Agenda: tag + "agenda", Rings: tag + "rings", CarrierWakeup: tag + "carrier_wakeup",
+		Agenda: tag + "agenda", LastWakeups: tag + "last_wakeups", CarrierWakeup: tag + "carrier_wakeup",
 		Limits: tag + "limits", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
 		Throttles: tag + "throttles", Owners: tag + "owners", Recheck: tag + "recheck",
 		Outbox: tag + "outbox", OutboxQueue: tag + "outbox_queue",
@@ -36,7 +36,7 @@ func NewKeys(tag string) Keys {
 		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "throttle_queue:stale",
 	}
 	k.Common = []string{
-		k.Jobs, k.Runs, k.Tries, k.IDs, k.Forget, k.Agenda, k.Rings, k.Wakeups(store.GroupPush), k.CarrierWakeup, k.Limits,
+		k.Jobs, k.Runs, k.Tries, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Wakeups(store.GroupPush), k.CarrierWakeup, k.Limits,
 		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, tag + "deferred", k.Throttles, tag + "throttle_queue", k.LaneLimits, tag + "ttl", k.Owners,
 	}
 	return k

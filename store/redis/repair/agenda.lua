@@ -1,5 +1,5 @@
 -- Removes queues from the agenda without a name: they cannot be processed.
--- KEYS    1 agenda  2 names  3 rings
+-- KEYS    1 agenda  2 names  3 last_wakeups
 -- ARGV    cursor
 -- result  next cursor ('0' at the end), how many were removed
 local found, removed = call('ZSCAN', KEYS[1], ARGV[1], 'COUNT', 256), 0

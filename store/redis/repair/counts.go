@@ -82,7 +82,7 @@ func (s *Repairer) repairOutbox(ctx context.Context, p *Pass) (bool, error) {
 
 // repairAgenda deletes queues without a name from the agenda.
 func (s *Repairer) repairAgenda(ctx context.Context, p *Pass) (bool, error) {
-	reply, err := s.Eval(ctx, scriptAgenda, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.Rings}, []any{p.cursor})
+	reply, err := s.Eval(ctx, scriptAgenda, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.LastWakeups}, []any{p.cursor})
 	if err != nil {
 		return false, err
 	}

@@ -69,23 +69,23 @@ local function update_agenda(q, least)
   local claimable = ready > 0 or (first ~= nil and first <= now)
   if not (held > 0 or ready > 0 or first) then
     -- Since when it has no job, see forget.lua. A queue that is not on the agenda had none before.
-    if call('ZREM', AGENDA, q.n) == 1 or not (q.idle and match(call('HGET', RINGS, q.n) or '', '^%-')) then
-      call('HSET', RINGS, q.n, '-' .. NOW)
+    if call('ZREM', AGENDA, q.n) == 1 or not (q.idle and match(call('HGET', LAST_WAKEUPS, q.n) or '', '^%-')) then
+      call('HSET', LAST_WAKEUPS, q.n, '-' .. NOW)
     end
     return false, blocked
   end
   if blocked then
     moment = till
     if till < NEVER then
-      call('HDEL', RINGS, q.n) -- so that the wake-up is written at once then
+      call('HDEL', LAST_WAKEUPS, q.n) -- so that the wake-up is written at once then
       if ready == 0 then moment = math.max(till, first or NEVER) end
     end
   elseif claimable and q.notify then
-    call('HSET', RINGS, q.n, NOW)
+    call('HSET', LAST_WAKEUPS, q.n, NOW)
     moment, repeats = now + RENOTIFY, true
   elseif ready > 0 then
     -- A wake-up in the future was written before the clock was set back.
-    local last = tonumber(call('HGET', RINGS, q.n) or 0)
+    local last = tonumber(call('HGET', LAST_WAKEUPS, q.n) or 0)
     moment, repeats = last > now and now or last + RENOTIFY, true
   else
     moment = first or NEVER
