@@ -137,7 +137,7 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Empty(t, known(t, s))
-	require.Zero(t, s.Client.ZCard(t.Context(), s.shards[0].Keys.Seen).Val(), "the topic is forgotten, too")
+	require.Zero(t, s.Client.ZCard(t.Context(), s.shards[0].Keys.Topics).Val(), "the topic is forgotten, too")
 
 	delivers(t, other, "d", "new") // which must not get the number that s remembers
 	delivers(t, s, "c", "lane")
@@ -314,7 +314,7 @@ func TestForget_CountsATopicOnceThoughItsScriptWasTorn(t *testing.T) {
 		sweepAll(t, s)
 		sweepAll(t, s)
 		require.Zero(t, s.Client.Exists(t.Context(), of.Stats).Val())
-		require.Empty(t, s.Client.ZRange(t.Context(), sh.Keys.Seen, 0, -1).Val())
+		require.Empty(t, s.Client.ZRange(t.Context(), sh.Keys.Topics, 0, -1).Val())
 		require.NotContains(t, s.Client.HGetAll(t.Context(), all.Stats).Val(), "moved")
 		total, err := s.Shards()[0].Totals(t.Context(), lane.Namespace)
 		require.NoError(t, err)
@@ -323,11 +323,11 @@ func TestForget_CountsATopicOnceThoughItsScriptWasTorn(t *testing.T) {
 	}
 	forget()
 	require.NoError(t, s.Client.HSet(t.Context(), all.Stats, "moved", of.Name).Err())
-	require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Seen, redis.Z{Member: of.Name}).Err())
+	require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Topics, redis.Z{Member: of.Name}).Err())
 	forget() // all but the last two writes
 	require.NoError(t, s.Client.HSet(t.Context(), all.Stats, "moved", of.Name).Err())
 	require.NoError(t, s.Client.HSet(t.Context(), of.Stats, counters).Err())
-	require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Seen, redis.Z{Member: of.Name}).Err())
+	require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Topics, redis.Z{Member: of.Name}).Err())
 	forget() // the first write alone
 }
 

@@ -101,7 +101,7 @@ func agrees(tb testing.TB, s *Store) {
 			}
 		}
 	}
-	for _, topic := range set(sh.Keys.Seen) {
+	for _, topic := range set(sh.Keys.Topics) {
 		t := sh.Keys.TopicByName(topic)
 		for _, state := range []string{"d", "x", "c"} {
 			var bytes int64
@@ -255,7 +255,7 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"all of the agenda":          {func(map[string]string) { c.Del(ctx, sh.Keys.Agenda) }, store.RepairAgenda},
 		"a name":                     {func(map[string]string) { c.HDel(ctx, sh.Keys.Names, "1") }, store.RepairQueue},
 		"a number":                   {func(map[string]string) { c.HDel(ctx, sh.Keys.Queues, lane.String()) }, store.RepairQueue},
-		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.Keys.Seen, of.Name) }, store.RepairQueue},
+		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.Keys.Topics, of.Name) }, store.RepairQueue},
 		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.Keys.Lanes(of.Name)) }, store.RepairQueue},
 		"ready counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "ready", -3) }, store.RepairCounter},
 		"held counted wrong":         {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "held", 2) }, store.RepairCounter},

@@ -72,7 +72,7 @@ func (s *Counts) eachTopics(ctx context.Context, namespace string, do func(names
 // pageOfTopics reads the full names of a namespace's topics behind one, in order.
 func (s *Counts) pageOfTopics(ctx context.Context, namespace, after string, limit int) ([]string, error) {
 	from, end := "("+layout.TopicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
-	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Seen, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
+	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
 	return names, connect.MapError(ctx, err)
 }
 

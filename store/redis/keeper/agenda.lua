@@ -14,7 +14,7 @@ if ARGV[A + 2] == '1' then
   for _, n in ipairs(call('ZRANGE', DEFERRED, 0, tonumber(ARGV[A + 1]) - 1)) do numbers[#numbers + 1] = n end
 end
 local CLOCK, STALE, STALE_THROTTLES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
-local noted, by, epoch = unpack(call('HMGET', CLOCK, 'seen', 'by', 'epoch'))
+local noted, by, epoch = unpack(call('HMGET', CLOCK, 'reading', 'by', 'epoch'))
 local stale = {}
 if call('EXISTS', STALE, STALE_THROTTLES) > 0 then
   for _, key in ipairs({ STALE, STALE_THROTTLES }) do
@@ -25,7 +25,7 @@ local again = call('EXISTS', REPLY)
 -- A reading in the future stays: it shows that the clock was set back.
 if ARGV[A + 3] ~= '' and tonumber(noted or 0) <= now then
   call('ZREM', STALE, '') -- a first write that is allowed while memory is full, see keys.lua
-  call('HSET', CLOCK, 'seen', NOW, 'by', ARGV[A + 3])
+  call('HSET', CLOCK, 'reading', NOW, 'by', ARGV[A + 3])
 end
 return { int(now), first[2] or '', call('ZCARD', OUTBOX_QUEUE), call('ZRANGE', RECHECK, 0, 0)[1] or '', numbers, again,
   noted or '0', by or '', epoch or '0', stale }

@@ -126,7 +126,7 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 	namespace, topic, _ := strings.Cut(t.name, "/")
 	keys := s.Keys.TopicByName(t.name)
 	scriptKeys := []string{
-		s.Keys.Queues, s.Keys.Names, s.Keys.Seen, s.Keys.Agenda, s.Keys.LastWakeups, s.Keys.Throttles, s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock,
+		s.Keys.Queues, s.Keys.Names, s.Keys.Topics, s.Keys.Agenda, s.Keys.LastWakeups, s.Keys.Throttles, s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock,
 		s.Keys.Lanes(t.name), s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
 		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.Last, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners,
 	}

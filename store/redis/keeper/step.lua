@@ -12,7 +12,7 @@ epoch = plus(epoch)
 local steps = (call('HGET', CLOCK, 'steps') or '') .. epoch .. ':' .. ARGV[A + 3] .. ':' .. ARGV[A + 4] .. ','
 while select(2, string.gsub(steps, ',', ',')) > KEPT do steps = string.gsub(steps, '^[^,]*,', '') end
 local ahead = math.max(tonumber(call('HGET', CLOCK, 'ahead') or 0), now - tonumber(ARGV[A + 3])) -- what it has shown
-call('HSET', CLOCK, 'epoch', epoch, 'steps', steps, 'seen', NOW, 'by', ARGV[A + 2], 'ahead', int(ahead))
+call('HSET', CLOCK, 'epoch', epoch, 'steps', steps, 'reading', NOW, 'by', ARGV[A + 2], 'ahead', int(ahead))
 if call('EXISTS', AGENDA) == 1 then call('RENAME', AGENDA, STALE) end
 if call('EXISTS', THROTTLE_QUEUE) == 1 then call('RENAME', THROTTLE_QUEUE, STALE_THROTTLES) end
 return 1

@@ -28,7 +28,7 @@ func (s *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store
 	if after != "" {
 		from = "(" + after
 	}
-	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Seen, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
+	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
 	if err != nil {
 		return store.SweepResult{}, fmt.Errorf("sweep: %w", connect.MapError(ctx, err))
 	}

@@ -42,7 +42,7 @@ func (s *Repairer) repairNumbers(ctx context.Context, p *Pass) (bool, error) {
 
 // repairIndex checks queues given as pairs. number and name are the positions in a pair.
 func (s *Repairer) repairIndex(ctx context.Context, p *Pass, pairs []string, number, name int) error {
-	keys, args := []string{s.Keys.Queues, s.Keys.Names, s.Keys.Seen}, []any{}
+	keys, args := []string{s.Keys.Queues, s.Keys.Names, s.Keys.Topics}, []any{}
 	for i := 1; i < len(pairs); i += 2 {
 		pair := pairs[i-1 : i+1]
 		if q, ok := layout.ParseQueue(pair[name]); ok && layout.Int(pair[number]) > 0 {
@@ -206,7 +206,7 @@ func (s *Repairer) nextTopic(ctx context.Context, p *Pass) (string, error) {
 		if p.afterName != "" {
 			from = "(" + p.afterName
 		}
-		names, err := s.Client.ZRangeByLex(ctx, s.Keys.Seen, &redis.ZRangeBy{Min: from, Max: "+", Count: StepSize}).Result()
+		names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: "+", Count: StepSize}).Result()
 		if err != nil {
 			return "", connect.MapError(ctx, err)
 		}
