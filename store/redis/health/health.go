@@ -166,7 +166,7 @@ func (h *Monitor) emptiedShards(ctx context.Context) ([]int, error) {
 	pipe := h.client.Pipeline()
 	there := make([]*redis.IntCmd, len(h.shards))
 	for i, sh := range h.shards {
-		there[i] = pipe.Exists(ctx, sh.Keys.Names, sh.Keys.Last, sh.Keys.Checked)
+		there[i] = pipe.Exists(ctx, sh.Keys.Names, sh.Keys.LastNumber, sh.Keys.Checked)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("look for the shards: %w", connect.MapError(ctx, err))

@@ -13,7 +13,7 @@ type Keys struct {
 	Common []string // the first twenty keys of each script that includes keys.lua, in its order
 
 	Jobs, Runs, Tries, IDs, Forget       string // jobs, their runs and attempts; remembered ids, and when they are forgotten
-	Queues, Names, Topics, Last          string // queues' numbers by name and names by number, topics, the last number
+	Queues, Names, Topics, LastNumber    string // queues' numbers by name and names by number, topics, the last number
 	Agenda, LastWakeups, CarrierWakeup   string // next moments of queues, their last wake-ups, the carrier's wake-up
 	Limits, LaneLimits, Settings, Alarms string // limits of topics and lanes for scripts; lanes' settings, raised alarms
 	Throttles, Owners, Recheck           string // queues' throttles, and lease owners; topics whose queues are to be rechecked
@@ -27,7 +27,7 @@ func NewKeys(tag string) Keys {
 	tag = "{" + tag + "}:"
 	k := Keys{
 		Tag: tag, Jobs: tag + "jobs", Runs: tag + "runs", Tries: tag + "tries", IDs: tag + "ids", Forget: tag + "forget",
-		Queues: tag + "queues", Names: tag + "names", Topics: tag + "topics", Last: tag + "last",
+		Queues: tag + "queues", Names: tag + "names", Topics: tag + "topics", LastNumber: tag + "last_number",
 		Agenda: tag + "agenda", LastWakeups: tag + "last_wakeups", CarrierWakeup: tag + "carrier_wakeup",
 		Limits: tag + "limits", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
 		Throttles: tag + "throttles", Owners: tag + "owners", Recheck: tag + "recheck",

@@ -114,7 +114,7 @@ func (s *Shard) Intern(ctx context.Context, wanted []job.Queue) ([]*layout.Queue
 	if len(missing) == 0 {
 		return found, nil
 	}
-	keys := []string{s.Keys.Queues, s.Keys.Names, s.Keys.Topics, s.Keys.Last}
+	keys := []string{s.Keys.Queues, s.Keys.Names, s.Keys.Topics, s.Keys.LastNumber}
 	args := make([]any, 0, 3*len(missing))
 	for _, q := range missing {
 		name := layout.TopicName(q.Namespace, q.Topic)
