@@ -128,7 +128,7 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 	scriptKeys := []string{
 		s.Keys.Queues, s.Keys.Names, s.Keys.Topics, s.Keys.Agenda, s.Keys.LastWakeups, s.Keys.Throttles, s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock,
 		s.Keys.Lanes(t.name), s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
-		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.LastNumber, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners,
+		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners,
 	}
 	args := []any{t.name}
 	var last []string

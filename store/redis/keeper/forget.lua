@@ -1,17 +1,18 @@
 -- Deletes lanes of a topic that nothing refers to, and the topic if nothing refers to it any more.
 -- KEYS    1 queues  2 names  3 topics  4 agenda  5 last_wakeups  6 throttles  7 lanes  8 limits  9 alarms  10 clock
 --         11 queues:<topic>  12 lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>  16 done  17 dead
---         18 cancelled  19 stats of the forgotten  20 last_number  21 stale agenda  22 stale throttle_queue  23 owners  then for each lane: due,
---         ready, held
+--         18 cancelled  19 stats of the forgotten  20 stale agenda  21 stale throttle_queue  22 owners
+--         then for each lane: due, ready, held
 -- ARGV    topic's name; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was
--- update_agenda writes when a lane had its last unfinished job, as a negative entry in last_wakeups. Records of jobs that ended before
--- name their lane by its number. They are all deleted when the oldest kept job of the topic ended later. The clock
--- may have been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda is still to be processed: its entry in last_wakeups may be old.
+-- update_agenda writes when a lane had its last unfinished job, as a negative entry in last_wakeups. Records of jobs that ended
+-- before name their lane by its number. They are all deleted when the oldest kept job of the topic ended later. The clock may have
+-- been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda
+-- is still to be processed: its entry in last_wakeups may be old.
 local MARGIN = 600000
 call('ZREM', KEYS[3], '') -- no such member: a first write that is allowed while memory is full, see keys.lua
 -- Until all queues are rescored after a step of the clock, the agenda does not have all of those to be processed.
-if call('EXISTS', KEYS[21], KEYS[22]) > 0 then return { 0, 0 } end
+if call('EXISTS', KEYS[20], KEYS[21]) > 0 then return { 0, 0 } end
 local oldest
 for k = 16, 18 do
   local first = call('ZRANGE', KEYS[k], 0, 0, 'WITHSCORES')[2]
@@ -20,8 +21,8 @@ end
 local ahead = tonumber(call('HGET', KEYS[10], 'ahead') or 0)
 
 local forgotten = 0
-for i = 1, (#KEYS - 23) / 3 do
-  local k, n, name, lane = 21 + i * 3, ARGV[i * 3 - 1], ARGV[i * 3], ARGV[i * 3 + 1]
+for i = 1, (#KEYS - 22) / 3 do
+  local k, n, name, lane = 20 + i * 3, ARGV[i * 3 - 1], ARGV[i * 3], ARGV[i * 3 + 1]
   if call('HGET', KEYS[2], n) == name and call('EXISTS', KEYS[k], KEYS[k + 1], KEYS[k + 2]) == 0 and
       call('HEXISTS', KEYS[6], n) == 0 and call('HEXISTS', KEYS[7], name) == 0 and not call('ZSCORE', KEYS[4], n) then
     local idle = -tonumber(call('HGET', KEYS[5], n) or 0)
@@ -31,7 +32,7 @@ for i = 1, (#KEYS - 23) / 3 do
       -- Its name goes last, so that the check restores the lane after a crash of Redis in between.
       call('ZREM', KEYS[11], lane .. '\0' .. n)
       call('HDEL', KEYS[5], n)
-      call('HDEL', KEYS[23], n)
+      call('HDEL', KEYS[22], n)
       if call('HGET', KEYS[1], name) == n then call('HDEL', KEYS[1], name) end
       call('HDEL', KEYS[2], n)
       forgotten = forgotten + 1
