@@ -158,7 +158,7 @@ func TestRepair_GoesOnWhileMemoryIsFull(t *testing.T) {
 	require.NoError(t, c.HDel(ctx, sh.Keys.Names, "1").Err())
 	require.NoError(t, c.Del(ctx, sh.Keys.Due("2"), sh.Keys.OutboxQueue).Err())
 	require.NoError(t, c.HSet(ctx, stats, "reg", 1, "xb", 7).Err())
-	require.NoError(t, c.HSet(ctx, sh.Keys.Tries, "of-none", "x").Err())
+	require.NoError(t, c.HSet(ctx, sh.Keys.Attempts, "of-none", "x").Err())
 	memory(t, c, "1")
 	found := repaired(t, s)
 	for _, kind := range []store.RepairKind{

@@ -37,10 +37,10 @@ func TestKeys_OfUnkeptJobsAreRemoved(t *testing.T) {
 			items = append(items, item)
 		}
 		settle(t, s, items...)
-		left, err := s.Client.HKeys(t.Context(), s.shards[0].Keys.Tag+"tries").Result()
+		left, err := s.Client.HKeys(t.Context(), s.shards[0].Keys.Attempts).Result()
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, left)
-		left, err = s.Client.HKeys(t.Context(), s.shards[0].Keys.Tag+"runs").Result()
+		left, err = s.Client.HKeys(t.Context(), s.shards[0].Keys.Runs).Result()
 		require.NoError(t, err)
 		require.ElementsMatch(t, append(want, "released"), left)
 	}
@@ -70,7 +70,7 @@ func TestClaim_KeepsTheFirstLeaseExpiryOfItsQueue(t *testing.T) {
 	insert(t, s, short, long)
 	claimAll(t, s, 1)
 	claimAll(t, s, 1)
-	moment, err := s.Client.ZScore(t.Context(), s.shards[0].Keys.Tag+"agenda", "1").Result()
+	moment, err := s.Client.ZScore(t.Context(), s.shards[0].Keys.Agenda, "1").Result()
 	require.NoError(t, err)
 	require.Less(t, int64(moment), time.Now().Add(time.Minute).UnixMilli())
 }
@@ -104,7 +104,7 @@ func TestSettle_SchedulesItsQueueWithoutALaterClaim(t *testing.T) {
 			reply, err := s.Run(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, "1", reply)
-			moment, err := s.Client.ZScore(t.Context(), sh.Keys.Tag+"agenda", found[0].Number).Result()
+			moment, err := s.Client.ZScore(t.Context(), sh.Keys.Agenda, found[0].Number).Result()
 			require.NoError(t, err)
 			require.LessOrEqual(t, int64(moment), time.Now().Add(test.within).UnixMilli())
 		})

@@ -121,7 +121,7 @@ func agrees(tb testing.TB, s *Store) {
 	for m := range places {
 		require.Contains(tb, jobs, m, "what is in a place is a job")
 	}
-	for _, key := range []string{sh.Keys.Runs, sh.Keys.Tries} {
+	for _, key := range []string{sh.Keys.Runs, sh.Keys.Attempts} {
 		for m := range hash(key) {
 			require.Contains(tb, jobs, m, "of %s", key)
 		}
@@ -268,7 +268,7 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"a run of no job": {func(at map[string]string) {
 			c.HSet(ctx, sh.Keys.Runs, "none", c.HGet(ctx, sh.Keys.Runs, at["d"]).Val())
 		}, store.RepairLeftover},
-		"attempts of no job":    {func(map[string]string) { c.HSet(ctx, sh.Keys.Tries, "none", "{}\n") }, store.RepairLeftover},
+		"attempts of no job":    {func(map[string]string) { c.HSet(ctx, sh.Keys.Attempts, "none", "{}\n") }, store.RepairLeftover},
 		"an id of no job":       {func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01p") }, store.RepairLeftover},
 		"an id never forgotten": {func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01pd 5 - 7") }, store.RepairLeftover},
 	} {
@@ -326,7 +326,7 @@ func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 	}
 	work(t, s, 60)
 	require.NoError(t, s.Client.Del(ctx, sh.Keys.Queues, sh.Keys.Due("1"), sh.Keys.OutboxQueue).Err())
-	require.NoError(t, s.Client.HSet(ctx, sh.Keys.Tries, "none", "{}\n").Err())
+	require.NoError(t, s.Client.HSet(ctx, sh.Keys.Attempts, "none", "{}\n").Err())
 	recheck(t, s, 0)
 	failed := -1
 	s.Client.AddHook(&failing{fails: func() bool {

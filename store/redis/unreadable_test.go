@@ -66,12 +66,12 @@ func TestCarry_BoundsItsOptions(t *testing.T) {
 			z[i] = redis.Z{Score: 1, Member: fmt.Sprint("no-record-", i)}
 		}
 		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Due("1"), z...).Err())
-		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000, Ready: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, keeper.MaxMoves-1, carried.Moved)
 		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Held("1"), z...).Err())
-		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
 		carried, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, keeper.MaxMoves, carried.ExpiredLeases)

@@ -5,5 +5,5 @@
 --         record, or of that in the reply
 local member, reply = ARGV[A + 1], call('GET', REPLY) or ''
 local rec = call('HGET', JOBS, member)
-return { int(now), rec or '', call('HGET', RUNS, member) or '', call('HGET', TRIES, member) or '', reply,
+return { int(now), rec or '', call('HGET', RUNS, member) or '', call('HGET', ATTEMPTS, member) or '', reply,
   named(rec or string.match(reply, '^[^!\n][^\n]*\n(.*)$')) }

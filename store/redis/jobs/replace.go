@@ -22,9 +22,9 @@ var errAgain = errors.New("redis: the job changed meanwhile")
 // storedJob is a job as it was read, with what a change needs.
 type storedJob struct {
 	layout.StoredJob
-	queue *layout.Queue
-	now   int64
-	tries string
+	queue    *layout.Queue
+	now      int64
+	attempts string
 }
 
 // read reads a job's record, run and attempts at once. ErrNotFound. replyKey is the key of the change for which the job is
@@ -55,7 +55,7 @@ func (s *Jobs) read(ctx context.Context, ref job.Ref, replyKey string) (*storedJ
 	if err != nil {
 		return nil, err
 	}
-	return &storedJob{StoredJob: stored, queue: q, now: script.Num(answer[0]), tries: script.Str(answer[3])}, nil
+	return &storedJob{StoredJob: stored, queue: q, now: script.Num(answer[0]), attempts: script.Str(answer[3])}, nil
 }
 
 // Get reads a job with its record.
@@ -67,7 +67,7 @@ func (s *Jobs) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 			return err
 		}
 		found = st.Job(st.now)
-		found.History, err = layout.ParseAttempts(st.tries)
+		found.History, err = layout.ParseAttempts(st.attempts)
 		return err
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ type Keys struct {
 	Tag    string   // "{rb:0.0}:", which every key begins with
 	Common []string // the first twenty keys of each script that includes keys.lua, in its order
 
-	Jobs, Runs, Tries, IDs, Forget       string // jobs, their runs and attempts; remembered ids, and when they are forgotten
+	Jobs, Runs, Attempts, IDs, Forget    string // jobs, their runs and attempts; remembered ids, and when they are forgotten
 	Queues, Names, Topics, LastNumber    string // queues' numbers by name and names by number, topics, the last number
 	Agenda, LastWakeups, CarrierWakeup   string // next moments of queues, their last wake-ups, the carrier's wake-up
 	Limits, LaneLimits, Settings, Alarms string // limits of topics and lanes for scripts; lanes' settings, raised alarms
@@ -26,7 +26,7 @@ type Keys struct {
 func NewKeys(tag string) Keys {
 	tag = "{" + tag + "}:"
 	k := Keys{
-		Tag: tag, Jobs: tag + "jobs", Runs: tag + "runs", Tries: tag + "tries", IDs: tag + "ids", Forget: tag + "forget",
+		Tag: tag, Jobs: tag + "jobs", Runs: tag + "runs", Attempts: tag + "attempts", IDs: tag + "ids", Forget: tag + "forget",
 		Queues: tag + "queues", Names: tag + "names", Topics: tag + "topics", LastNumber: tag + "last_number",
 		Agenda: tag + "agenda", LastWakeups: tag + "last_wakeups", CarrierWakeup: tag + "carrier_wakeup",
 		Limits: tag + "limits", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
@@ -36,7 +36,7 @@ func NewKeys(tag string) Keys {
 		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "throttle_queue:stale",
 	}
 	k.Common = []string{
-		k.Jobs, k.Runs, k.Tries, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Wakeups(store.GroupPush), k.CarrierWakeup, k.Limits,
+		k.Jobs, k.Runs, k.Attempts, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Wakeups(store.GroupPush), k.CarrierWakeup, k.Limits,
 		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, tag + "deferred", k.Throttles, tag + "throttle_queue", k.LaneLimits, tag + "ttl", k.Owners,
 	}
 	return k

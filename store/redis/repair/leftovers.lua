@@ -1,5 +1,5 @@
 -- Removes what is left of jobs that do not exist.
--- KEYS    1 jobs  2 runs, tries or ids  3 forget
+-- KEYS    1 jobs  2 runs, attempts or ids  3 forget
 -- ARGV    cursor, ids when key 2 is that
 -- result  next cursor ('0' at the end), how many were removed, some of their members
 -- The id of a job that ended is remembered: it is forgotten when its window has passed.

@@ -126,7 +126,7 @@ type stepState struct {
 // steps of a pass, in order. Each is called until it is done.
 var steps = []func(*Repairer, context.Context, *Pass) (done bool, err error){
 	(*Repairer).repairNumbers, (*Repairer).repairQueues, (*Repairer).repairEnded, (*Repairer).repairJobs,
-	leftovers("runs"), leftovers("tries"), leftovers("ids"), (*Repairer).repairOutbox, (*Repairer).repairAgenda,
+	leftovers("runs"), leftovers("attempts"), leftovers("ids"), (*Repairer).repairOutbox, (*Repairer).repairAgenda,
 	(*Repairer).repairCounts, (*Repairer).repairBytes,
 }
 

@@ -27,7 +27,7 @@ local noted = {}
 local function note(r, member, line)
   local text = line
   if flagged(r, 't') then
-    text = (call('HGET', TRIES, member) or '') .. line
+    text = (call('HGET', ATTEMPTS, member) or '') .. line
     local _, count = string.gsub(text, '\n', '\n')
     if count > 20 then text = keep_newest(text) end
   else
@@ -41,6 +41,6 @@ local function unnote(member)
   if noted[n - 1] == member then noted[n - 1], noted[n] = nil, nil end
 end
 local function record()
-  many('HSET', TRIES, noted)
+  many('HSET', ATTEMPTS, noted)
   noted = {}
 end

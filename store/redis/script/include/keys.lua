@@ -1,6 +1,6 @@
 -- The keys and arguments that most scripts have in common.
 --
--- KEYS  1 jobs  2 runs  3 tries  4 ids  5 forget  6 agenda  7 last_wakeups  8 wakeups:<group>  9 carrier_wakeup  10 limits
+-- KEYS  1 jobs  2 runs  3 attempts  4 ids  5 forget  6 agenda  7 last_wakeups  8 wakeups:<group>  9 carrier_wakeup  10 limits
 --       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lanes  19 ttl
 --       20 owners
 --       21 the reply of this call, for its repeats (tok:<token>:<kind>)
@@ -9,7 +9,7 @@
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
 --       then, from ARGV[A + 1] on, what the script's own table says; its own keys begin at KEYS[K + 1]
 -- The error STALE reports that a number is not that of the queue by that name.
-local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local JOBS, RUNS, ATTEMPTS, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, LAST_WAKEUPS, WAKEUPS, CARRIER_WAKEUP, LIMITS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NAMES, OUTBOX, OUTBOX_QUEUE, RECHECK, DEFERRED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local THROTTLES, THROTTLE_QUEUE, LANES, TTL, OWNERS, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]

@@ -1,7 +1,7 @@
 -- drop deletes ended jobs. Sweep forgets their ids when their window has passed.
 local function drop(members, runs)
   many('HDEL', JOBS, members)
-  many('HDEL', TRIES, members)
+  many('HDEL', ATTEMPTS, members)
   for i, member in ipairs(members) do
     if runs[i] and flagged(runs[i], 'p') then
       local known = call('HGET', IDS, member)
@@ -42,7 +42,7 @@ local function finish(q, member, r, state, reason)
     drop({ member }, { r })
     return false
   end
-  r.size = r.size + #(r.text or (flagged(r, 't') and call('HGET', TRIES, member)) or '')
+  r.size = r.size + #(r.text or (flagged(r, 't') and call('HGET', ATTEMPTS, member)) or '')
   ended.bytes = ended.bytes + r.size
   local set = ended.set
   local n = #set
