@@ -18,9 +18,9 @@ if r.state == 'c' or flagged(r, 'm') then
   return { 'ok', int(now), rec, line }
 end
 read_agenda_head()
-local due, since, ver, round = split_schedule(r.schedule)
-r.schedule, r.size = join_schedule(due, since, plus(ver), round), #rec
-note(r, member, '{"n":' .. r.made .. ',"k":"cancelled","ms":' .. NOW .. '}\n')
+local due, first_due, version, generation = split_schedule(r.schedule)
+r.schedule, r.size = join_schedule(due, first_due, plus(version), generation), #rec
+note(r, member, '{"n":' .. r.attempts .. ',"k":"cancelled","ms":' .. NOW .. '}\n')
 -- The reply keeps the record of a job that is deleted, or may be before the call is repeated.
 local kept, copy = true, ''
 if r.lease ~= '-' then

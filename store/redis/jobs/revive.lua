@@ -73,10 +73,10 @@ local function decide(a)
   if when ~= '' then expires = instant(when, later) end
   if expires and expires < due then return 'expired', '', '' end
   local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, expiry(when, later))
-  local _, _, ver, round = split_schedule(r.schedule)
-  r.tries, r.lost, r.state, r.fin, r.reason, r.size = '0', '0', '-', '0', '-', #new
-  r.schedule = join_schedule(due, due, plus(ver), plus(round))
-  note(r, member, '{"n":' .. r.made .. ',"k":"revived","ms":' .. NOW .. '}\n')
+  local _, _, version, generation = split_schedule(r.schedule)
+  r.failed, r.lost, r.state, r.finished, r.reason, r.size = '0', '0', '-', '0', '-', #new
+  r.schedule = join_schedule(due, due, plus(version), plus(generation))
+  note(r, member, '{"n":' .. r.attempts .. ',"k":"revived","ms":' .. NOW .. '}\n')
   runs[member] = r
   local ttl = ends(expires, due, age)
   if ttl then

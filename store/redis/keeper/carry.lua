@@ -17,11 +17,11 @@ local function expire_leases(q)
   for i, member in ipairs(members) do
     local r = runs[i] and parse(runs[i])
     if r and r.state == '-' then -- a crash of Redis may have left an ended one here
-      r.made, r.lost, r.lease = plus(r.made), plus(r.lost), '-'
-      if tonumber(r.lost) > FREE_LOSSES then r.tries = plus(r.tries) end
-      note(r, member, '{"n":' .. r.made .. ',"k":"lost","ms":' .. r.fin .. ',"d":' .. 
-        int(math.max(0, now - r.fin) * 1000000) .. '}\n')
-      r.fin = '0'
+      r.attempts, r.lost, r.lease = plus(r.attempts), plus(r.lost), '-'
+      if tonumber(r.lost) > FREE_LOSSES then r.failed = plus(r.failed) end
+      note(r, member, '{"n":' .. r.attempts .. ',"k":"lost","ms":' .. r.finished .. ',"d":' .. 
+        int(math.max(0, now - r.finished) * 1000000) .. '}\n')
+      r.finished = '0'
       local kept = true
       if flagged(r, 'm') then
         kept = finish(q, member, r, 'c', 'cancelled')

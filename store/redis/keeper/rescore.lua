@@ -23,12 +23,12 @@ local function leases(q)
     local runs = call('HMGET', RUNS, unpack(members))
     for j, member in ipairs(members) do
       local r = runs[j] and parse(runs[j])
-      local claimed = r and tonumber(r.fin)
+      local claimed = r and tonumber(r.finished)
       local at = claimed and rescored(claimed, step, now)
       if at ~= claimed then
         local n = #lines
         deadlines[n + 1], deadlines[n + 2] = int(tonumber(held[from + j * 2 - 1]) + at - claimed), member
-        r.fin = int(at)
+        r.finished = int(at)
         lines[n + 1], lines[n + 2] = member, pack(r)
       end
     end

@@ -66,7 +66,7 @@ end
 local function next_run(lease, marks, size, line)
   local r = parse(line)
   if r.lease ~= '-' or r.state ~= '-' then return nil end
-  r.lease, r.size, r.fin = lease, size, NOW
+  r.lease, r.size, r.finished = lease, size, NOW
   if find(r.flags, '[ro]') then r.flags = string.gsub(r.flags, '[ro]', '') end
   if marks ~= '' then r.flags = r.flags .. marks end
   return pack(r)

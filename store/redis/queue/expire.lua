@@ -11,7 +11,7 @@ local jobs, reply, used, ttls, gone = {}, { int(now + lease) }, 0, {}, {}
 local function take(q, member, rec, r)
   capacity(q) -- closes a breaker that is past its retention: else the claimed job would open it again
   if call('ZREM', q.due, member) == 0 then bump(q.topic, 'ready', -call('LREM', q.ready, 1, member)) end
-  r.lease, r.size, r.fin = token .. '@' .. q.n, #rec, NOW
+  r.lease, r.size, r.finished = token .. '@' .. q.n, #rec, NOW
   unflag(r, 'r')
   unflag(r, 'o')
   local line = pack(r)

@@ -61,8 +61,8 @@ local function apply(item, member, line, r)
   local q, left = item.q, item.q.left
   if line ~= '' then note(r, member, line) end
   if item.status then
-    r.made, r.lost = plus(r.made), '0'
-    if item.verdict ~= 'd' then r.tries = plus(r.tries) end
+    r.attempts, r.lost = plus(r.attempts), '0'
+    if item.verdict ~= 'd' then r.failed = plus(r.failed) end
     if r.rest ~= '' then
       r.rest = ' ' .. item.status .. (match(r.rest, '^ %d+(.*)$') or r.rest)
     elseif item.status ~= '0' then
@@ -72,7 +72,7 @@ local function apply(item, member, line, r)
   if item.change ~= '' then change_throttle(q, item.change) end
   left[#left + 1] = member
   local marked = flagged(r, 'm')
-  r.lease, r.fin = '-', '0'
+  r.lease, r.finished = '-', '0'
   if item.verdict == 'd' then
     return finish(q, member, r, 'd', '-')
   elseif marked then

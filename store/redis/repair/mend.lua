@@ -93,7 +93,7 @@ local function mend(q, member)
   local r = line and parse(line) or fresh(rec)
   if not r.lease then return end -- it cannot be read, and is left alone
   if r.state == '-' and r.lease ~= '-' and match(r.lease, '@(%d+)$') ~= q.n then
-    r.lease, r.fin, r.schedule = '-', '0', reschedule(r.schedule, NOW) -- no settlement can name it
+    r.lease, r.finished, r.schedule = '-', '0', reschedule(r.schedule, NOW) -- no settlement can name it
     call('HSET', RUNS, member, pack(r))
   end
   local left, changed, unplaced = 0, false, false
@@ -101,7 +101,7 @@ local function mend(q, member)
     left = leave(q, member) + unlist(q.topic, member, r.state)
     local set = q.topic[r.state]
     if set and not call('ZSCORE', set, member) then
-      call('ZADD', set, r.fin, member)
+      call('ZADD', set, r.finished, member)
       changed, unplaced = true, left == 0
     end
   elseif r.lease == '-' then

@@ -26,7 +26,7 @@ local function finish(q, member, r, state, reason)
   end
   ended.n = ended.n + 1
   if anyTTL() then endedTTL[#endedTTL + 1] = member end
-  r.lease, r.state, r.fin, r.reason = '-', state, NOW, reason
+  r.lease, r.state, r.finished, r.reason = '-', state, NOW, reason
   unflag(r, 'm')
   if flagged(r, 'p') then
     local known = call('HGET', IDS, member)
@@ -59,10 +59,10 @@ local function oldest(t, kind, n)
   for _, state in ipairs(KEEPS[kind]) do
     local part = call('ZRANGE', t[state], 0, n - 1, 'WITHSCORES')
     for i = 1, #part, 2 do
-      all[#all + 1] = { member = part[i], fin = tonumber(part[i + 1]), state = state }
+      all[#all + 1] = { member = part[i], finished = tonumber(part[i + 1]), state = state }
     end
   end
-  table.sort(all, function(a, b) return a.fin < b.fin or (a.fin == b.fin and a.member < b.member) end)
+  table.sort(all, function(a, b) return a.finished < b.finished or (a.finished == b.finished and a.member < b.member) end)
   return all
 end
 
@@ -83,7 +83,7 @@ local function trim(t, kind, budget)
     members = {}
     for i = 1, most do
       local old = all[i]
-      if not (count > k.max or held > k.bytes or old.fin + k.age <= now) then
+      if not (count > k.max or held > k.bytes or old.finished + k.age <= now) then
         full = false
         break
       end

@@ -1,25 +1,27 @@
--- A run is a line: lease flags size state finished reason due since version round made tries lost. The lease is
--- token@queue, or - without one; flags are letters (m cancel requested, p its id has a fingerprint, t it has
--- attempts, r and o that its claim was under a rate or a probe, 0 none); state is - or d (delivered), x (dead), c (cancelled);
--- finished is when it ended, of a held job when it was claimed. The status of the last answer and more fields may follow.
--- parse leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber. It
--- leaves due since version round, which an attempt mostly does not change, in one string, the schedule: each string costs time,
--- and a settlement parses a run per job. reschedule replaces the due time of a schedule. split_schedule and join_schedule are
--- for other changes. The fields go into r if it is given.
+-- A run is a line: lease flags size state finished reason due first_due version generation attempts failed lost. The lease is
+-- token@queue, or - without one; flags are letters (m cancel requested, p its id has a fingerprint, t it has attempts, r and o that
+-- its claim was under a rate or a probe, 0 none); state is - or d (delivered), x (dead), c (cancelled); finished is when it ended,
+-- of a held job when it was claimed. The status of the last answer and more fields may follow.
+-- parse leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber. It leaves
+-- due first_due version generation, which an attempt mostly does not change, in one string, the schedule: each string costs time,
+-- and a settlement parses a run per job. reschedule replaces the due time of a schedule. split_schedule and join_schedule are for
+-- other changes. The fields go into r if it is given.
 local function parse(s, r)
-  local lease, flags, size, state, fin, reason, schedule, made, tries, lost, rest = match(s,
+  local lease, flags, size, state, finished, reason, schedule, attempts, failed, lost, rest = match(s,
     '^(%S+) (%S+) (%d+) (%S) (%d+) (%S+) (%d+ %d+ %d+ %d+) (%d+) (%d+) (%d+)(.*)$')
   r = r or {}
-  r.lease, r.flags, r.size, r.state, r.fin, r.reason, r.schedule = lease, flags, size, state, fin, reason, schedule
-  r.made, r.tries, r.lost, r.rest, r.text = made, tries, lost, rest, nil
+  r.lease, r.flags, r.size, r.state, r.finished, r.reason, r.schedule = lease, flags, size, state, finished, reason, schedule
+  r.attempts, r.failed, r.lost, r.rest, r.text = attempts, failed, lost, rest, nil
   return r
 end
 local function pack(r)
-  return r.lease .. ' ' .. r.flags .. ' ' .. r.size .. ' ' .. r.state .. ' ' .. r.fin .. ' ' .. r.reason .. ' ' ..
-    r.schedule .. ' ' .. r.made .. ' ' .. r.tries .. ' ' .. r.lost .. r.rest
+  return r.lease .. ' ' .. r.flags .. ' ' .. r.size .. ' ' .. r.state .. ' ' .. r.finished .. ' ' .. r.reason .. ' ' ..
+    r.schedule .. ' ' .. r.attempts .. ' ' .. r.failed .. ' ' .. r.lost .. r.rest
 end
 local function split_schedule(schedule) return match(schedule, '^(%d+) (%d+) (%d+) (%d+)$') end
-local function join_schedule(due, since, ver, round) return int(due) .. ' ' .. int(since) .. ' ' .. ver .. ' ' .. round end
+local function join_schedule(due, first_due, version, generation)
+  return int(due) .. ' ' .. int(first_due) .. ' ' .. version .. ' ' .. generation
+end
 local function reschedule(schedule, due) return int(due) .. match(schedule, ' .*') end
 local function flagged(r, letter) return r.flags ~= '0' and find(r.flags, letter, 1, true) ~= nil end
 local function flag(r, letter) if not flagged(r, letter) then r.flags = r.flags .. letter end end
@@ -27,6 +29,6 @@ local function unflag(r, letter) if flagged(r, letter) then r.flags = (string.gs
 -- fresh is the run of a job that never had one.
 local function fresh(rec)
   local due = be(rec, 13, 18)
-  return { lease = '-', flags = byte(rec, 2) % 2 == 1 and '0p' or '0', size = #rec, state = '-', fin = '0',
-    reason = '-', schedule = join_schedule(due, due, 1, 0), made = '0', tries = '0', lost = '0', rest = '' }
+  return { lease = '-', flags = byte(rec, 2) % 2 == 1 and '0p' or '0', size = #rec, state = '-', finished = '0',
+    reason = '-', schedule = join_schedule(due, due, 1, 0), attempts = '0', failed = '0', lost = '0', rest = '' }
 end
