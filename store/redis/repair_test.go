@@ -480,7 +480,7 @@ func tear(t *testing.T, s *Store, random *rand.Rand) {
 	require.NoError(t, err)
 	slices.Sort(all)
 	all = slices.DeleteFunc(all, func(key string) bool {
-		return !strings.HasPrefix(key, sh.Keys.Tag) || strings.Contains(key, "tok:") || key == sh.Keys.Names || key == sh.Keys.Checked
+		return !strings.HasPrefix(key, sh.Keys.Tag) || strings.Contains(key, "reply:") || key == sh.Keys.Names || key == sh.Keys.Checked
 	})
 	key := all[random.IntN(len(all))]
 	pick := func(from []string) string {

@@ -43,7 +43,7 @@ func NewKeys(tag string) Keys {
 }
 
 // Reply returns the key of a call's reply, which answers repeats of the call. kind distinguishes the calls of one token.
-func (k *Keys) Reply(token, kind string) string { return k.Tag + "tok:" + token + ":" + kind }
+func (k *Keys) Reply(token, kind string) string { return k.Tag + "reply:" + token + ":" + kind }
 
 // Wakeups returns the key of the wake-ups for a group of pools.
 func (k *Keys) Wakeups(group string) string { return k.Tag + "wakeups:" + group }

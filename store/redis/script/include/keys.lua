@@ -3,7 +3,7 @@
 -- KEYS  1 jobs  2 runs  3 attempts  4 ids  5 forget  6 agenda  7 last_wakeups  8 wakeups:<group>  9 carrier_wakeup  10 limits
 --       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lanes  19 ttl
 --       20 owners
---       21 the reply of this call, for its repeats (tok:<token>:<kind>)
+--       21 the reply of this call, for its repeats (reply:<token>:<kind>)
 --       then for each queue: due, ready, held; then for each topic: stats, done, dead, cancelled, open
 -- ARGV  1 number of queues  2 number of topics  3 limits of a topic that has none of its own
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
