@@ -150,7 +150,7 @@ func TestResume_NotifiesEveryLaneOfManyJobs(t *testing.T) {
 	for rounds := 0; carry().Next == 0; rounds++ {
 		require.Less(t, rounds, 100)
 	}
-	agenda, err := s.Client.ZCount(t.Context(), s.shards[0].Keys.Common[5], fmt.Sprint(layout.Never), "+inf").Result()
+	agenda, err := s.Client.ZCount(t.Context(), s.shards[0].Keys.Agenda, fmt.Sprint(layout.Never), "+inf").Result()
 	require.NoError(t, err)
 	require.Zero(t, agenda, "lanes that nobody will look at")
 	for {

@@ -16,7 +16,7 @@ import (
 // queued is how many gates the carrier is to look at.
 func queued(t *testing.T, s *Store) int64 {
 	t.Helper()
-	n, err := s.Client.ZCard(t.Context(), s.shards[0].Keys.Tag+"throttle_queue").Result()
+	n, err := s.Client.ZCard(t.Context(), s.shards[0].Keys.ThrottleQueue).Result()
 	require.NoError(t, err)
 	return n
 }
@@ -27,9 +27,9 @@ func TestCarry_ForgetsRemovedThrottles(t *testing.T) {
 		hold(t, s, "held", store.LaneChange{Cooldown: time.Hour})
 		number, err := s.Client.HGet(t.Context(), sh.Keys.Queues, lane.String()).Result()
 		require.NoError(t, err)
-		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Tag+"throttle_queue", redis.Z{Score: 1, Member: number}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.ThrottleQueue, redis.Z{Score: 1, Member: number}).Err())
 		for i := range 3 * keeper.DefaultQueues { // of no queue at all, and looked at first
-			require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Tag+"throttle_queue", redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
+			require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.ThrottleQueue, redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
 		}
 		carry := func(rounds int) (next time.Duration) {
 			for range rounds {
@@ -86,12 +86,12 @@ func TestCarry_LeavesFurtherThrottlesToTheNextRound(t *testing.T) {
 func TestCarry_RemovesQueuesWithoutANameFromTheAgenda(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
-		for _, key := range []string{sh.Keys.Agenda, sh.Keys.Tag + "deferred"} {
+		for _, key := range []string{sh.Keys.Agenda, sh.Keys.Deferred} {
 			require.NoError(t, s.Client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: "9000"}).Err())
 		}
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Negative(t, carried.Next)
-		require.Zero(t, s.Client.Exists(t.Context(), sh.Keys.Agenda, sh.Keys.Tag+"deferred").Val())
+		require.Zero(t, s.Client.Exists(t.Context(), sh.Keys.Agenda, sh.Keys.Deferred).Val())
 	})
 }

@@ -21,7 +21,7 @@ import (
 func gated(t *testing.T, s *Store) bool {
 	t.Helper()
 	sh := s.shards[0]
-	n, err := s.Client.Exists(t.Context(), sh.Keys.Throttles, sh.Keys.Tag+"throttle_queue", sh.Keys.Topic(lane.Namespace, lane.Topic).Open).Result()
+	n, err := s.Client.Exists(t.Context(), sh.Keys.Throttles, sh.Keys.ThrottleQueue, sh.Keys.Topic(lane.Namespace, lane.Topic).Open).Result()
 	require.NoError(t, err)
 	return n > 0
 }
@@ -145,7 +145,7 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		line, err = s.Client.HGet(t.Context(), sh.Keys.Throttles, number).Result()
 		require.NoError(t, err)
 		require.Regexp(t, ` - \d+ more$`, line)
-		require.NoError(t, s.Client.Del(t.Context(), sh.Keys.Throttles, sh.Keys.Tag+"throttle_queue").Err())
+		require.NoError(t, s.Client.Del(t.Context(), sh.Keys.Throttles, sh.Keys.ThrottleQueue).Err())
 
 		put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
 			LaneConcurrency: 3, LaneRate: policy.Rate{Starts: 1, Per: time.Hour},

@@ -142,7 +142,7 @@ func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Client.HDel(t.Context(), sh.Keys.Names, number).Err())
 		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Jobs, "torn", "\x01").Err())
-		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Tag+"ttl", redis.Z{Score: 1, Member: "torn"}, redis.Z{Score: 2, Member: "nameless"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.TTL, redis.Z{Score: 1, Member: "torn"}, redis.Z{Score: 2, Member: "nameless"}).Err())
 		var held []store.ClaimedJob
 		require.Eventually(t, func() bool {
 			held, err = s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})

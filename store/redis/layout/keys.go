@@ -16,7 +16,8 @@ type Keys struct {
 	Queues, Names, Topics, LastNumber    string // queues' numbers by name and names by number, topics, the last number
 	Agenda, LastWakeups, CarrierWakeup   string // next moments of queues, their last wake-ups, the carrier's wake-up
 	Limits, LaneLimits, Settings, Alarms string // limits of topics and lanes for scripts; lanes' settings, raised alarms
-	Throttles, Owners, Recheck           string // queues' throttles, and lease owners; topics whose queues are to be rechecked
+	Throttles, ThrottleQueue, Owners     string // queues' throttles, by when they end; lease owners
+	TTL, Deferred, Recheck               string // ends of times to live; deferred lease expiries; topics whose queues are to be rechecked
 	Outbox, OutboxQueue                  string // new jobs, and their order
 	Checked, Carrier                     string // the server that the shard was checked for, and when; the carrier's lock
 	Clock, StaleAgenda, StaleThrottles   string // see package keeper
@@ -30,14 +31,15 @@ func NewKeys(tag string) Keys {
 		Queues: tag + "queues", Names: tag + "names", Topics: tag + "topics", LastNumber: tag + "last_number",
 		Agenda: tag + "agenda", LastWakeups: tag + "last_wakeups", CarrierWakeup: tag + "carrier_wakeup",
 		Limits: tag + "limits", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
-		Throttles: tag + "throttles", Owners: tag + "owners", Recheck: tag + "recheck",
+		Throttles: tag + "throttles", ThrottleQueue: tag + "throttle_queue", Owners: tag + "owners",
+		TTL: tag + "ttl", Deferred: tag + "deferred", Recheck: tag + "recheck",
 		Outbox: tag + "outbox", OutboxQueue: tag + "outbox_queue",
 		Checked: tag + "checked", Carrier: tag + "carrier",
 		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "throttle_queue:stale",
 	}
 	k.Common = []string{
 		k.Jobs, k.Runs, k.Attempts, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Wakeups(store.GroupPush), k.CarrierWakeup, k.Limits,
-		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, tag + "deferred", k.Throttles, tag + "throttle_queue", k.LaneLimits, tag + "ttl", k.Owners,
+		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, k.Deferred, k.Throttles, k.ThrottleQueue, k.LaneLimits, k.TTL, k.Owners,
 	}
 	return k
 }
