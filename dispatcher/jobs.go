@@ -105,7 +105,7 @@ func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Sp
 
 // RunNow makes a scheduled job due now. A version other than 0 must be the job's. Errors as for Edit.
 func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64) (job.Job, error) {
-	return d.store.Replace(ctx, ref, store.Replacement{Kind: job.KindRun, IfVersion: version, Due: new(job.Moment)})
+	return d.store.Replace(ctx, ref, store.Replacement{Kind: job.KindRun, IfVersion: version, Due: new(job.TimeOrDelay)})
 }
 
 // Revive starts a new generation of an ended job. Errors: store.ErrNotFound, *store.StateError, and store.ErrExpired when it

@@ -18,7 +18,7 @@ func TestEdit_ChangesSpecificationAndTimes(t *testing.T) {
 		made := r.register(t, inAnHour("https://a.example/x", map[string][]string{"X-A": {"1"}}))
 		got, err := r.Edit(t.Context(), made.Ref(), job.Edit{
 			Change: func(spec *job.Spec) { spec.Retries, spec.Lane, spec.ID = new(3), "other", "other" },
-			Due:    &job.Moment{In: 2 * time.Hour}, Expiry: &job.Moment{In: 3 * time.Hour},
+			Due:    &job.TimeOrDelay{In: 2 * time.Hour}, Expiry: &job.TimeOrDelay{In: 3 * time.Hour},
 		})
 		require.NoError(t, err)
 		wanted := made.Spec
@@ -27,11 +27,11 @@ func TestEdit_ChangesSpecificationAndTimes(t *testing.T) {
 		require.Equal(t, made.DueAt.Add(time.Hour), got.DueAt.Round(time.Minute))
 		require.Equal(t, got.DueAt.Add(time.Hour), got.ExpiresAt)
 
-		got, err = r.Edit(t.Context(), made.Ref(), job.Edit{IfVersion: got.Version, Expiry: &job.Moment{}})
+		got, err = r.Edit(t.Context(), made.Ref(), job.Edit{IfVersion: got.Version, Expiry: &job.TimeOrDelay{}})
 		require.NoError(t, err)
 		require.Equal(t, wanted, got.Spec)
 		require.True(t, got.ExpiresAt.IsZero())
-		_, err = r.Edit(t.Context(), made.Ref(), job.Edit{IfVersion: got.Version - 1, Due: &job.Moment{}})
+		_, err = r.Edit(t.Context(), made.Ref(), job.Edit{IfVersion: got.Version - 1, Due: &job.TimeOrDelay{}})
 		require.ErrorIs(t, err, store.ErrVersion)
 		_, err = r.RunNow(t.Context(), made.Ref(), got.Version-1)
 		require.ErrorIs(t, err, store.ErrVersion)

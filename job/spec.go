@@ -103,8 +103,8 @@ type New struct {
 	ExpiresAt time.Time
 }
 
-// Moment is a point in time, by the store's clock: At, or if At is zero, In from now.
-type Moment struct {
+// TimeOrDelay is a point in time, by the store's clock: At, or if At is zero, In from now.
+type TimeOrDelay struct {
 	In time.Duration
 	At time.Time
 }
@@ -117,6 +117,6 @@ type Edit struct {
 	// refers to. It is called again after a conflict with another change. Nil: unchanged.
 	Change func(*Spec)
 	// Due is the new due time, Expiry the new expiry, whose zero removes it. Nil: unchanged.
-	Due    *Moment
-	Expiry *Moment
+	Due    *TimeOrDelay
+	Expiry *TimeOrDelay
 }

@@ -81,9 +81,9 @@ type Replacement struct {
 	Spec *job.Spec
 	// Due is the new due time; the past means now. Before the first attempt of a generation FirstDueAt moves along. Nil:
 	// unchanged.
-	Due *job.Moment
-	// Expiry is the new expiry; the zero Moment removes it. Nil: unchanged.
-	Expiry *job.Moment
+	Due *job.TimeOrDelay
+	// Expiry is the new expiry; the zero TimeOrDelay removes it. Nil: unchanged.
+	Expiry *job.TimeOrDelay
 }
 
 // MovesTime reports whether the due time or the expiry moves.

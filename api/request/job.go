@@ -177,10 +177,10 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (job.Edit, *response.P
 func (f *jobForm) edit() job.Edit {
 	var e job.Edit
 	if f.dueTimes > 0 {
-		e.Due = &job.Moment{In: f.Delay, At: f.RunAt}
+		e.Due = &job.TimeOrDelay{In: f.Delay, At: f.RunAt}
 	}
 	if f.expiries > 0 {
-		e.Expiry = &job.Moment{In: f.ExpiresIn, At: f.ExpiresAt}
+		e.Expiry = &job.TimeOrDelay{In: f.ExpiresIn, At: f.ExpiresAt}
 	}
 	if len(f.changes) > 0 {
 		e.Change = func(spec *job.Spec) {

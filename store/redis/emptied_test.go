@@ -101,7 +101,7 @@ func TestRead_DetectsReassignedNumbers(t *testing.T) {
 
 	turn()
 	for _, e := range []string{"of-one", "of-two"} {
-		_, err = other.Shards()[0].Replace(t.Context(), store.NewToken(), ref(e), store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
+		_, err = other.Shards()[0].Replace(t.Context(), store.NewToken(), ref(e), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 		require.NoError(t, err)
 	}
 	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Ready, Limit: 10})

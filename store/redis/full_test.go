@@ -127,7 +127,7 @@ func TestFull_RefusesLargeBodies(t *testing.T) {
 	_, err = s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{
-		Kind: job.KindEdited, Due: &job.Moment{In: time.Hour}, Spec: &e.Spec,
+		Kind: job.KindEdited, Due: &job.TimeOrDelay{In: time.Hour}, Spec: &e.Spec,
 	})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = reviveOne(t, s, store.NewToken(), "ended", time.Hour)

@@ -27,7 +27,7 @@ func TestRepeat_ReturnsTheResultAfterTheJobIsGone(t *testing.T) {
 			changes = append(changes, func() (job.Job, error) { return change(token) })
 		}
 		add(func(token store.Token) (job.Job, error) {
-			return s.Shards()[0].Replace(t.Context(), token, ref("edited"), store.Replacement{Kind: job.KindEdited, Due: &job.Moment{}})
+			return s.Shards()[0].Replace(t.Context(), token, ref("edited"), store.Replacement{Kind: job.KindEdited, Due: &job.TimeOrDelay{}})
 		})
 		add(func(token store.Token) (job.Job, error) { return reviveOne(t, s, token, "revived", 0) })
 		for range 2 { // the second finds the mark

@@ -138,7 +138,7 @@ func TestStore_DeliversAJob(t *testing.T) {
 		require.Equal(t, 1, got.FailedAttempts)
 		require.Len(t, got.History, 1)
 
-		edited, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
+		edited, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 		require.NoError(t, err)
 		require.Equal(t, job.Ready, edited.State)
 		require.EqualValues(t, 2, edited.Version)

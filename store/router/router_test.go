@@ -83,7 +83,7 @@ func TestRouterGet_FindsAJobOnAnyShard(t *testing.T) {
 			found, err := r.Get(t.Context(), e.Ref())
 			require.NoError(t, err)
 			require.Equal(t, e.Lane, found.Lane)
-			_, err = r.Replace(t.Context(), e.Ref(), store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
+			_, err = r.Replace(t.Context(), e.Ref(), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 			require.NoError(t, err)
 			_, err = r.Replace(t.Context(), e.Ref(), store.Replacement{Kind: job.KindEdited, IfVersion: 2, Spec: &found.Spec})
 			require.NoError(t, err)

@@ -117,7 +117,7 @@ func TestEdit_NotifiesForAJobThatIsFirstAlready(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	insert(t, s, entry("a", time.Hour), entry("b", 2*time.Hour))
 	heard(t, s)
-	_, err := s.Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
+	_, err := s.Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 	require.NoError(t, err)
 	require.Equal(t, []job.Queue{lane}, heard(t, s))
 }

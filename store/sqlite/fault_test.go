@@ -86,7 +86,7 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		return err
 	})
 	again("replace", table.ReplaceJob, func(token store.Token) error {
-		_, err := s.Replace(t.Context(), token, jobs[1].Ref(), store.Replacement{Kind: job.KindEdited, Due: &job.Moment{In: time.Hour}})
+		_, err := s.Replace(t.Context(), token, jobs[1].Ref(), store.Replacement{Kind: job.KindEdited, Due: &job.TimeOrDelay{In: time.Hour}})
 		return err
 	})
 	c.pass(time.Minute)

@@ -60,7 +60,7 @@ func (p *engineAndModel) replace(t *rapid.T) {
 	known, err := p.model.shards[0].Get(p.ctx, ref)
 	replacement := store.Replacement{Kind: job.KindEdited}
 	if rapid.Bool().Draw(t, "due") {
-		replacement.Due = &job.Moment{In: p.wait(true)}
+		replacement.Due = &job.TimeOrDelay{In: p.wait(true)}
 	}
 	if rapid.Bool().Draw(t, "content") {
 		spec := known.Spec
@@ -71,9 +71,9 @@ func (p *engineAndModel) replace(t *rapid.T) {
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "expiry") {
 	case 0:
-		replacement.Expiry = &job.Moment{In: 3 * long}
+		replacement.Expiry = &job.TimeOrDelay{In: 3 * long}
 	case 1:
-		replacement.Expiry = &job.Moment{}
+		replacement.Expiry = &job.TimeOrDelay{}
 	}
 	if err == nil && (known.State == job.Scheduled || known.State == job.Ready) {
 		replacement.IfVersion = rapid.SampledFrom([]int64{0, 0, known.Version, known.Version + 1}).Draw(t, "version")
@@ -86,7 +86,7 @@ func (p *engineAndModel) replace(t *rapid.T) {
 func (p *engineAndModel) run(*rapid.T) {
 	ref := p.ref(p.anyID("id"))
 	p.change("run "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
-		return shard.Replace(p.ctx, token, ref, store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
+		return shard.Replace(p.ctx, token, ref, store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 	})
 }
 

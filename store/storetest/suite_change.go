@@ -131,7 +131,7 @@ var replaceCases = []testCase{
 		e := s.entry("a", delayed(long))
 		e.Spec = fullSpec("a", s.queue)
 		s.insertNew(e)
-		for _, r := range []store.Replacement{{}, {Due: &job.Moment{In: 2 * long}}, {Expiry: &job.Moment{In: 3 * long}}, {Due: &job.Moment{}}} {
+		for _, r := range []store.Replacement{{}, {Due: &job.TimeOrDelay{In: 2 * long}}, {Expiry: &job.TimeOrDelay{In: 3 * long}}, {Due: &job.TimeOrDelay{}}} {
 			got, err := s.replace("a", r)
 			require.NoError(s, err)
 			require.Equal(s, e.Spec, got.Spec)
@@ -156,19 +156,19 @@ var replaceCases = []testCase{
 	}},
 	{"moves the due time, and the age with it", func(s *suite) {
 		s.insertNew(s.entry("a"))
-		got, err := s.replace("a", store.Replacement{Due: &job.Moment{In: 2 * long}})
+		got, err := s.replace("a", store.Replacement{Due: &job.TimeOrDelay{In: 2 * long}})
 		require.NoError(s, err)
 		require.Equal(s, job.Scheduled, got.State)
 		s.sameTime(s.now().Add(2*long), got.DueAt, "DueAt")
 		require.Equal(s, got.DueAt, got.FirstDueAt)
 		s.claimAll()
 		runAt := job.Millis(s.now().Add(long))
-		got, err = s.replace("a", store.Replacement{Due: &job.Moment{At: runAt}})
+		got, err = s.replace("a", store.Replacement{Due: &job.TimeOrDelay{At: runAt}})
 		require.NoError(s, err)
 		require.Equal(s, runAt, got.DueAt)
 		require.Equal(s, runAt, s.get("a").FirstDueAt)
 		runAt = runAt.Add(-2 * long)
-		got, err = s.replace("a", store.Replacement{Due: &job.Moment{At: runAt}})
+		got, err = s.replace("a", store.Replacement{Due: &job.TimeOrDelay{At: runAt}})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		s.sameTime(s.now(), got.DueAt, "DueAt")
@@ -178,7 +178,7 @@ var replaceCases = []testCase{
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
 		s.settleOne(h, retry(long))
-		got, err := s.replace("a", store.Replacement{Due: &job.Moment{In: 2 * long}})
+		got, err := s.replace("a", store.Replacement{Due: &job.TimeOrDelay{In: 2 * long}})
 		require.NoError(s, err)
 		require.Equal(s, h.FirstDueAt, got.FirstDueAt)
 		require.NotEqual(s, h.FirstDueAt, got.DueAt)
@@ -186,7 +186,7 @@ var replaceCases = []testCase{
 	{"run makes a job due now and notifies", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		s.drainWakeups()
-		got, err := s.replace("a", store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
+		got, err := s.replace("a", store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		require.EqualValues(s, 2, got.Version)
@@ -197,20 +197,20 @@ var replaceCases = []testCase{
 	{"a postponed ready job is not claimed", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.carry(store.CarryOptions{})
-		_, err := s.replace("a", store.Replacement{Due: &job.Moment{In: long}})
+		_, err := s.replace("a", store.Replacement{Due: &job.TimeOrDelay{In: long}})
 		require.NoError(s, err)
 		s.claimAll("b")
 	}},
 	{"changes and removes the expiry", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
-		got, err := s.replace("a", store.Replacement{Expiry: &job.Moment{In: 2 * long}})
+		got, err := s.replace("a", store.Replacement{Expiry: &job.TimeOrDelay{In: 2 * long}})
 		require.NoError(s, err)
 		s.sameTime(s.now().Add(2*long), got.ExpiresAt, "ExpiresAt")
 		at := job.Millis(s.now().Add(3 * long))
-		got, err = s.replace("a", store.Replacement{Expiry: &job.Moment{At: at}})
+		got, err = s.replace("a", store.Replacement{Expiry: &job.TimeOrDelay{At: at}})
 		require.NoError(s, err)
 		require.Equal(s, at, got.ExpiresAt)
-		_, err = s.replace("a", store.Replacement{Expiry: &job.Moment{}})
+		_, err = s.replace("a", store.Replacement{Expiry: &job.TimeOrDelay{}})
 		require.NoError(s, err)
 		require.True(s, s.get("a").ExpiresAt.IsZero())
 	}},
@@ -223,7 +223,7 @@ var replaceCases = []testCase{
 		require.EqualValues(s, 2, got.Version)
 		before := s.get("a")
 		spec.Timeout = time.Minute
-		for _, r := range []store.Replacement{{IfVersion: 1, Spec: &spec}, {IfVersion: 3, Spec: &spec}, {IfVersion: 1, Due: &job.Moment{}}} {
+		for _, r := range []store.Replacement{{IfVersion: 1, Spec: &spec}, {IfVersion: 3, Spec: &spec}, {IfVersion: 1, Due: &job.TimeOrDelay{}}} {
 			_, err = s.replace("a", r)
 			require.ErrorIs(s, err, store.ErrVersion)
 		}
@@ -257,7 +257,7 @@ var replaceCases = []testCase{
 		s.insertNew(s.entry("a", delayed(long)))
 		token := store.NewToken()
 		for range 2 {
-			got, err := s.shard().Replace(s.Context(), token, s.ref("a"), store.Replacement{Kind: job.KindEdited, IfVersion: 1, Due: &job.Moment{In: 2 * long}})
+			got, err := s.shard().Replace(s.Context(), token, s.ref("a"), store.Replacement{Kind: job.KindEdited, IfVersion: 1, Due: &job.TimeOrDelay{In: 2 * long}})
 			require.NoError(s, err)
 			require.EqualValues(s, 2, got.Version)
 		}

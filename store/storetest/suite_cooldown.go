@@ -135,10 +135,10 @@ var cooldownCases = []testCase{
 		s.drainWakeups()
 		waiting := s.get("ready")
 		waiting.URL = "http://new.example/"
-		got, err := s.replace("ready", store.Replacement{IfVersion: 1, Spec: &waiting.Spec, Due: &job.Moment{In: 3 * long}})
+		got, err := s.replace("ready", store.Replacement{IfVersion: 1, Spec: &waiting.Spec, Due: &job.TimeOrDelay{In: 3 * long}})
 		require.NoError(s, err)
 		require.Equal(s, job.Scheduled, got.State)
-		got, err = s.replace("later", store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
+		got, err = s.replace("later", store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		got, err = s.cancel("gone")

@@ -104,10 +104,10 @@ var expiredCases = []testCase{
 			s.entry("moved", delayed(long/2), maxAge(s.shortTime())))
 		_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref("cancelled"))
 		require.NoError(s, err)
-		edit := store.Replacement{Expiry: &job.Moment{}}
+		edit := store.Replacement{Expiry: &job.TimeOrDelay{}}
 		_, err = s.replace("edited", edit)
 		require.NoError(s, err)
-		edit = store.Replacement{Due: &job.Moment{In: 2 * s.shortTime()}}
+		edit = store.Replacement{Due: &job.TimeOrDelay{In: 2 * s.shortTime()}}
 		for _, id := range []string{"aged", "moved"} {
 			_, err = s.replace(id, edit)
 			require.NoError(s, err)
@@ -172,7 +172,7 @@ var expiredCases = []testCase{
 		s.put(policy.Topic{Paused: true})
 		for id, set := range map[string]func() error{
 			"edited": func() error {
-				_, err := s.replace("edited", store.Replacement{Expiry: &job.Moment{In: s.shortTime()}})
+				_, err := s.replace("edited", store.Replacement{Expiry: &job.TimeOrDelay{In: s.shortTime()}})
 				return err //nolint:wrapcheck // for a test
 			},
 			"revived": func() error {
@@ -190,16 +190,16 @@ var expiredCases = []testCase{
 	{"a replacement that moves the due time after the expiry is refused", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long/2), expires(long)))
 		for name, moved := range map[string]store.Replacement{
-			"later":   {Due: &job.Moment{In: 2 * long}},
-			"at":      {Due: &job.Moment{At: s.now().Add(2 * long)}},
-			"sooner":  {Expiry: &job.Moment{In: long / 4}},
-			"instant": {Expiry: &job.Moment{At: s.now()}},
+			"later":   {Due: &job.TimeOrDelay{In: 2 * long}},
+			"at":      {Due: &job.TimeOrDelay{At: s.now().Add(2 * long)}},
+			"sooner":  {Expiry: &job.TimeOrDelay{In: long / 4}},
+			"instant": {Expiry: &job.TimeOrDelay{At: s.now()}},
 		} {
 			_, err := s.replace("a", moved)
 			require.ErrorIs(s, err, store.ErrExpired, name)
 		}
 		require.EqualValues(s, 1, s.get("a").Version)
-		_, err := s.replace("a", store.Replacement{Due: &job.Moment{In: 2 * long}, Expiry: &job.Moment{In: 3 * long}})
+		_, err := s.replace("a", store.Replacement{Due: &job.TimeOrDelay{In: 2 * long}, Expiry: &job.TimeOrDelay{In: 3 * long}})
 		require.NoError(s, err)
 	}},
 }

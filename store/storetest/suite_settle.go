@@ -256,17 +256,17 @@ var settleCases = []testCase{
 	{"history keeps the newest attempts and the newest other entries", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
 		s.settleOne(s.claimAll("a")[0], retry(long))
-		_, err := s.replace("b", store.Replacement{Due: &job.Moment{In: long}})
+		_, err := s.replace("b", store.Replacement{Due: &job.TimeOrDelay{In: long}})
 		require.NoError(s, err)
 		for range job.MaxEvents + 5 {
-			_, err := s.replace("a", store.Replacement{Due: &job.Moment{In: long}})
+			_, err := s.replace("a", store.Replacement{Due: &job.TimeOrDelay{In: long}})
 			require.NoError(s, err)
 		}
 		got := s.get("a")
 		require.Len(s, got.History, 1+job.MaxEvents)
 		require.Equal(s, job.KindAttempt, got.History[0].Kind, "edits displace no attempt")
 		for _, id := range []string{"a", "b"} {
-			_, err := s.replace(id, store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
+			_, err := s.replace(id, store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 			require.NoError(s, err)
 		}
 		for range job.MaxAttempts + 5 {

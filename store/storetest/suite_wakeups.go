@@ -153,7 +153,7 @@ var wakeupCases = []testCase{
 		h := s.claim(claimFor(4*long, s.laneQueue(1))).Jobs[0]
 		s.carry(store.CarryOptions{})
 		s.drainWakeups()
-		_, err := s.replace("a", store.Replacement{Due: &job.Moment{In: 2 * long}})
+		_, err := s.replace("a", store.Replacement{Due: &job.TimeOrDelay{In: 2 * long}})
 		require.NoError(s, err)
 		s.requireAgendaMoved("an edit")
 		s.drainWakeups()
