@@ -71,7 +71,7 @@ func (m timestamp) MarshalJSON() ([]byte, error) {
 }
 
 // notifyEnd returns the callback about a job's end; none if the policy has no callback for it.
-func (d *Dispatcher) notifyEnd(end pool.End) []store.NewJob {
+func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
 	to, kind, state := end.Terms.OnDelivered, "job.delivered", job.Delivered
 	if end.Verdict.Kind == policy.Dead {
 		to, kind, state = end.Terms.OnDead, "job.dead", job.Dead

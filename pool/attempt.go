@@ -282,7 +282,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 		lane: a.sched.Lane,
 	}
 	if o.verdict.Kind == policy.Delivered || o.verdict.Kind == policy.Dead {
-		item.Outbox = p.opts.Callbacks(End{Job: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
+		item.Outbox = p.opts.Callbacks(EndedJob{Job: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
 	}
 	out := sched.Outcome{
 		Result: o.result, Shortage: o.result != nil && o.result.Class == policy.ClassLocalResources, Probe: h.Probe,

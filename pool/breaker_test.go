@@ -187,7 +187,7 @@ func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 		reasons := make(map[string]policy.Reason)
 		run(t, s, h, func(o *pool.Options) {
 			o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin()))
-			o.Callbacks = func(end pool.End) []store.NewJob {
+			o.Callbacks = func(end pool.EndedJob) []store.NewJob {
 				mu.Lock()
 				defer mu.Unlock()
 				reasons[end.Job.ID] = end.Verdict.Reason

@@ -80,7 +80,7 @@ func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL str
 	if item.Verdict.Kind == policy.Released {
 		return item
 	}
-	item.Outbox = p.opts.Callbacks(End{
+	item.Outbox = p.opts.Callbacks(EndedJob{
 		Job: h, URL: cmp.Or(h.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
 	})
 	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: item.Verdict})

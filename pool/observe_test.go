@@ -42,10 +42,10 @@ func (e *recordingObserver) count() int { return len(e.all()) }
 // callbackRecorder returns an outbox job for each end, and records the ends.
 type callbackRecorder struct {
 	mu   sync.Mutex
-	ends []pool.End
+	ends []pool.EndedJob
 }
 
-func (b *callbackRecorder) callbacks(end pool.End) []store.NewJob {
+func (b *callbackRecorder) callbacks(end pool.EndedJob) []store.NewJob {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ends = append(b.ends, end)
@@ -54,7 +54,7 @@ func (b *callbackRecorder) callbacks(end pool.End) []store.NewJob {
 	return []store.NewJob{e}
 }
 
-func (b *callbackRecorder) all() []pool.End {
+func (b *callbackRecorder) all() []pool.EndedJob {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.ends)

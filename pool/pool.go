@@ -61,7 +61,7 @@ type Options struct {
 	// settling jobs.
 	Grace time.Duration
 	// Callbacks returns the callback jobs for a job's end; nil: no callbacks.
-	Callbacks func(end End) []store.NewJob
+	Callbacks func(ended EndedJob) []store.NewJob
 	// Observer is notified of each claimed job; may be nil.
 	Observer Observer
 	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
@@ -69,8 +69,8 @@ type Options struct {
 	Logger *slog.Logger // nil: slog.Default
 }
 
-// End is the end of a job: delivered, or dead.
-type End struct {
+// EndedJob is a job that was delivered or is dead.
+type EndedJob struct {
 	Job     *store.ClaimedJob
 	URL     string       // of the job, its lane or its topic; empty: none
 	Terms   policy.Terms // resolved
@@ -116,7 +116,7 @@ func New(opts Options) *Pool {
 		opts.Random = rand.Float64
 	}
 	if opts.Callbacks == nil {
-		opts.Callbacks = func(End) []store.NewJob { return nil }
+		opts.Callbacks = func(EndedJob) []store.NewJob { return nil }
 	}
 	if opts.Observer == nil {
 		opts.Observer = nopObserver{}
