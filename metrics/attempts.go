@@ -60,8 +60,8 @@ func (m *Metrics) registerTopicMetrics() {
 		"Jobs whose delivery or death this process had recorded in the store.", "topic", "state", "reason")
 }
 
-// Ended counts the result of a claimed job. It takes no lock and does not allocate.
-func (m *Metrics) Ended(e pool.Ended) {
+// AttemptEnded counts the result of a claimed job. It takes no lock and does not allocate.
+func (m *Metrics) AttemptEnded(e pool.AttemptEvent) {
 	t := m.topics.of(e.Topic)
 	verdict, outcome := int(e.Verdict.Kind), outcomeOf(e.Result)
 	if verdict >= verdictCount {

@@ -18,8 +18,8 @@ import (
 )
 
 // delivered returns the end of a typical attempt.
-func delivered(topic string) pool.Ended {
-	return pool.Ended{
+func delivered(topic string) pool.AttemptEvent {
+	return pool.AttemptEvent{
 		Namespace: "default", Topic: topic, Verdict: policy.Verdict{Kind: policy.Delivered},
 		Result: &policy.Result{Status: 200, Duration: 20 * time.Millisecond}, Late: 2 * time.Millisecond,
 	}
@@ -51,7 +51,7 @@ func TestEnded_CountsByVerdictAndOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := metrics.New(metrics.Options{})
 			for range 3 {
-				m.Ended(pool.Ended{Topic: "orders", Verdict: policy.Verdict{Kind: c.verdict}, Result: c.result})
+				m.AttemptEnded(pool.AttemptEvent{Topic: "orders", Verdict: policy.Verdict{Kind: c.verdict}, Result: c.result})
 			}
 			got := scrape(t, m)
 			require.InDelta(t, 3, got.value(t, "ringback_attempts_total",
@@ -81,7 +81,7 @@ func TestEnded_CountsEveryErrorClass(t *testing.T) {
 	require.Greater(t, len(classes), 20)
 	m := metrics.New(metrics.Options{})
 	for _, class := range classes {
-		m.Ended(pool.Ended{Topic: "t", Result: &policy.Result{Class: policy.ErrorClass(class), Status: 200}})
+		m.AttemptEnded(pool.AttemptEvent{Topic: "t", Result: &policy.Result{Class: policy.ErrorClass(class), Status: 200}})
 	}
 	got := scrape(t, m)
 	for _, class := range classes {
@@ -101,7 +101,7 @@ func TestEnded_ObservesLatenessAndDurationOfRequestsOnly(t *testing.T) {
 		{Class: policy.ClassTimeoutDial, Duration: 10 * time.Second},
 		{Status: 200, Duration: 30 * time.Millisecond},
 	} {
-		m.Ended(pool.Ended{Topic: "t", Result: result, Late: -time.Millisecond})
+		m.AttemptEnded(pool.AttemptEvent{Topic: "t", Result: result, Late: -time.Millisecond})
 	}
 	got := scrape(t, m)
 	require.InDelta(t, 5, got.value(t, "ringback_lateness_seconds_count", "topic", "t"), 0)
@@ -117,14 +117,14 @@ func TestTopics_BeyondTheLimitShareASeries(t *testing.T) {
 	for g := range 8 {
 		goroutines.Go(func() {
 			for i := range all {
-				m.Ended(delivered(fmt.Sprintf("topic-%d", (i+g*most/8)%all)))
+				m.AttemptEnded(delivered(fmt.Sprintf("topic-%d", (i+g*most/8)%all)))
 			}
 		})
 	}
 	goroutines.Wait()
-	m.Ended(delivered(""))
-	m.Ended(delivered("\xff is no label"))
-	m.Ended(delivered("a-name-that-is-longer-than-any-topic-may-be-named-by-any-client-at-all"))
+	m.AttemptEnded(delivered(""))
+	m.AttemptEnded(delivered("\xff is no label"))
+	m.AttemptEnded(delivered("a-name-that-is-longer-than-any-topic-may-be-named-by-any-client-at-all"))
 
 	got := scrape(t, m)
 	require.Len(t, got.all("ringback_attempts_total"), most+1)
@@ -138,10 +138,10 @@ func TestEnded_DoesNotAllocate(t *testing.T) {
 	again := delivered("b") // beyond the bound
 	again.Result, again.Verdict.Kind = &policy.Result{Class: policy.ClassReset}, policy.Again
 	first := delivered("a")
-	m.Ended(first)
-	m.Ended(again)
+	m.AttemptEnded(first)
+	m.AttemptEnded(again)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		m.Ended(first)
-		m.Ended(again)
+		m.AttemptEnded(first)
+		m.AttemptEnded(again)
 	}))
 }

@@ -15,29 +15,29 @@ import (
 )
 
 // hundredTopics returns the ends of attempts of a hundred topics.
-func hundredTopics() []pool.Ended {
-	all := make([]pool.Ended, 100)
+func hundredTopics() []pool.AttemptEvent {
+	all := make([]pool.AttemptEvent, 100)
 	for i := range all {
 		all[i] = delivered(fmt.Sprintf("order.close-%02d", i))
 	}
 	return all
 }
 
-func BenchmarkEnded(b *testing.B) {
+func BenchmarkAttemptEnded(b *testing.B) {
 	m, ends, i := metrics.New(metrics.Options{}), hundredTopics(), 0
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Ended(ends[i%len(ends)])
+		m.AttemptEnded(ends[i%len(ends)])
 		i++
 	}
 }
 
-func BenchmarkEndedOfOneTopicByAllCores(b *testing.B) {
+func BenchmarkAttemptEndedOfOneTopicByAllCores(b *testing.B) {
 	m, e := metrics.New(metrics.Options{}), delivered("orders")
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			m.Ended(e)
+			m.AttemptEnded(e)
 		}
 	})
 }
@@ -105,7 +105,7 @@ func BenchmarkScrapeOf200Topics(b *testing.B) {
 		for _, status := range []int{200, 404, 500} {
 			e := delivered(stats[i].Topic)
 			e.Result.Status = status
-			m.Ended(e)
+			m.AttemptEnded(e)
 		}
 	}
 	m.Watch(&source{answer: rows(stats...)})

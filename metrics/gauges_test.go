@@ -91,7 +91,7 @@ func TestGauges_SumTopicsBeyondTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, all = 20, 10_000
 		m := metrics.New(metrics.Options{Topics: most})
-		m.Ended(delivered("zzz")) // came first
+		m.AttemptEnded(delivered("zzz")) // came first
 		var stats []store.TopicStats
 		for i := range all {
 			stats = append(stats, store.TopicStats{
@@ -162,7 +162,7 @@ func TestGauges_AreServedWhileTheStoreHangs(t *testing.T) {
 					return []store.TopicStats{{Topic: "orders", Ready: 1}}, nil
 				}
 				m.Watch(s)
-				m.Ended(delivered("orders"))
+				m.AttemptEnded(delivered("orders"))
 
 				away := func() {
 					t.Helper()

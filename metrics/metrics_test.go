@@ -32,7 +32,7 @@ func usedMetrics(t *testing.T) *metrics.Metrics {
 	t.Helper()
 	m := metrics.New(metrics.Options{Version: "1.2.3"})
 	m.Watch(&source{answer: rows(store.TopicStats{Topic: "orders", OldestDue: time.Now()})})
-	m.Ended(delivered("orders"))
+	m.AttemptEnded(delivered("orders"))
 	s := m.Store(storetest.NewModel(storetest.ModelOptions{}))
 	calls["Insert"](t.Context(), s)
 	_, _, err := m.Store(stub{errs: []error{nil}}).Shards()[0].Settle(t.Context(), "",
@@ -207,7 +207,7 @@ func TestMetrics_AreSafeForConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for i := range 200 {
 				name := "t-" + string(rune('0'+(i+g)%10))
-				m.Ended(pool.Ended{Topic: name, Result: &policy.Result{Status: 100 * (1 + i%5)}})
+				m.AttemptEnded(pool.AttemptEvent{Topic: name, Result: &policy.Result{Status: 100 * (1 + i%5)}})
 				_, _ = model.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry(name, name)})
 				_, _ = model.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 			}

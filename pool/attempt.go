@@ -304,7 +304,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	if wake {
 		s.wake()
 	}
-	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: o.verdict, Result: o.result, Late: o.late})
+	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: h.Namespace, Topic: h.Topic, Verdict: o.verdict, Result: o.result, Late: o.late})
 	p.attemptLog.attempt(ctx, h, o.verdict, o.record)
 }
 

@@ -83,7 +83,7 @@ func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL str
 	item.Outbox = p.opts.Callbacks(EndedJob{
 		Job: h, URL: cmp.Or(h.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
 	})
-	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: item.Verdict})
+	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: h.Namespace, Topic: h.Topic, Verdict: item.Verdict})
 	p.attemptLog.attempt(ctx, h, item.Verdict, job.Attempt{})
 	return item
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Ended is the end of a claimed job.
-type Ended struct {
+// AttemptEvent is the end of a claimed job's attempt, whether a request was made or not.
+type AttemptEvent struct {
 	Namespace string
 	Topic     string
 	Verdict   policy.Verdict
@@ -19,14 +19,14 @@ type Ended struct {
 
 // Observer is notified of events. It must be safe for concurrent use, and fast.
 type Observer interface {
-	// Ended is called once for each claimed job, even if its settlement fails.
-	Ended(e Ended)
+	// AttemptEnded is called once for each claimed job, even if its settlement fails.
+	AttemptEnded(e AttemptEvent)
 }
 
 // nopObserver ignores events.
 type nopObserver struct{}
 
-func (nopObserver) Ended(Ended) {}
+func (nopObserver) AttemptEnded(AttemptEvent) {}
 
 // State is a snapshot of a pool.
 type State struct {

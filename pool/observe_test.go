@@ -21,20 +21,20 @@ import (
 
 // recordingObserver records the ends of attempts.
 type recordingObserver struct {
-	mu    sync.Mutex
-	heard []pool.Ended
+	mu     sync.Mutex
+	events []pool.AttemptEvent
 }
 
-func (e *recordingObserver) Ended(ended pool.Ended) {
+func (e *recordingObserver) AttemptEnded(event pool.AttemptEvent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard = append(e.heard, ended)
+	e.events = append(e.events, event)
 }
 
-func (e *recordingObserver) all() []pool.Ended {
+func (e *recordingObserver) all() []pool.AttemptEvent {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.heard)
+	return slices.Clone(e.events)
 }
 
 func (e *recordingObserver) count() int { return len(e.all()) }
@@ -129,7 +129,7 @@ func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 
 func TestCallbacks_HaveNoAttemptForAJobWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, b, heard, g := model(), &callbackRecorder{}, &recordingObserver{}, newGauge(0)
+		s, b, observed, g := model(), &callbackRecorder{}, &recordingObserver{}, newGauge(0)
 		var expiring store.NewJob
 		expiring.ID, expiring.Queue, expiring.URL, expiring.ExpiresIn = "expired", queueOf("orders", "a"), "https://x.example/", time.Minute
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{expiring})
@@ -137,7 +137,7 @@ func TestCallbacks_HaveNoAttemptForAJobWithoutARequest(t *testing.T) {
 		insertOn(t, s, 0, "old", "aging", "a")
 		time.Sleep(time.Hour)
 		run(t, s, g, func(o *pool.Options) {
-			o.Callbacks, o.Observer = b.callbacks, heard
+			o.Callbacks, o.Observer = b.callbacks, observed
 			o.Policies = &fakeSettings{topics: map[string]policy.Topic{"aging": {MaxAge: 30 * time.Minute}}}
 		})
 		time.Sleep(time.Second)
@@ -154,8 +154,8 @@ func TestCallbacks_HaveNoAttemptForAJobWithoutARequest(t *testing.T) {
 			require.Zero(t, j.Attempts)
 			require.Empty(t, j.History)
 		}
-		require.Len(t, heard.all(), 2)
-		for _, e := range heard.all() {
+		require.Len(t, observed.all(), 2)
+		for _, e := range observed.all() {
 			require.Nil(t, e.Result)
 			require.Equal(t, policy.Dead, e.Verdict.Kind)
 			require.Zero(t, e.Late)
@@ -171,22 +171,22 @@ func TestObserver_MeasuresLatenessByTheStoresClock(t *testing.T) {
 				s := storetest.NewModel(storetest.ModelOptions{
 					Defaults: policy.Builtin(), Now: func() time.Time { return time.Now().Add(skew) },
 				})
-				g, heard := newGauge(time.Second), &recordingObserver{}
+				g, observed := newGauge(time.Second), &recordingObserver{}
 				carry(t, s)
 				fill(t, s, 1, "orders/waited")
 				time.Sleep(3 * time.Second)
-				run(t, slowStore{s, 40 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Observer = heard })
+				run(t, slowStore{s, 40 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Observer = observed })
 				time.Sleep(5 * time.Second)
 				fill(t, s, 1, "bills/fresh")
 				time.Sleep(5 * time.Second)
 				late := map[string]time.Duration{}
-				for _, e := range heard.all() {
+				for _, e := range observed.all() {
 					require.Equal(t, "default", e.Namespace)
 					require.Equal(t, policy.Delivered, e.Verdict.Kind)
 					require.Equal(t, 200, e.Result.Status)
 					late[e.Topic] = e.Late
 				}
-				require.Len(t, heard.all(), 2)
+				require.Len(t, observed.all(), 2)
 				require.InDelta(t, 3040*time.Millisecond, late["orders"], float64(5*time.Millisecond), "what the claim took counts, what the attempt took does not")
 				require.InDelta(t, 40*time.Millisecond, late["bills"], float64(5*time.Millisecond))
 			})
@@ -234,7 +234,7 @@ func TestObserver_SeesEachClaimedJobOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := model()
 		s := &claimCounter{Store: storetest.Faulty(base, storetest.Share(11, 0.1))}
-		heard, g := &recordingObserver{}, newGauge(10*time.Millisecond)
+		observed, g := &recordingObserver{}, newGauge(10*time.Millisecond)
 		verdicts := map[policy.Kind]int{}
 		i := 0
 		d := delivererFunc(func(ctx context.Context, r job.Request) policy.Result {
@@ -248,7 +248,7 @@ func TestObserver_SeesEachClaimedJobOnce(t *testing.T) {
 		})
 		fill(t, base, 300, "orders/a", "orders/b", "bills/a")
 		stop := run(t, s, d, func(o *pool.Options) {
-			o.Observer = heard
+			o.Observer = observed
 			o.Policies = fixedPolicy(policy.Topic{Ladder: policy.Ladder{time.Second}, Retries: new(3)}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(2 * time.Second)
@@ -256,8 +256,8 @@ func TestObserver_SeesEachClaimedJobOnce(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		require.Greater(t, s.claimed, 500)
-		require.Equal(t, s.claimed, heard.count())
-		for _, e := range heard.all() {
+		require.Equal(t, s.claimed, observed.count())
+		for _, e := range observed.all() {
 			verdicts[e.Verdict.Kind]++
 		}
 		require.Len(t, verdicts, 4, "of every kind")
@@ -336,15 +336,15 @@ func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 
 func TestAttempt_WaitsWhileTheTopicsPolicyIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g, heard := model(), newGauge(0), &recordingObserver{}
+		s, g, observed := model(), newGauge(0), &recordingObserver{}
 		insertOn(t, s, 0, "old", "orders", "a")
 		time.Sleep(10 * 24 * time.Hour)
 		policies := &staleSettings{fakeSettings: &fakeSettings{}}
 		carry(t, s)
-		run(t, s, g, func(o *pool.Options) { o.Policies, o.Observer = policies, heard })
+		run(t, s, g, func(o *pool.Options) { o.Policies, o.Observer = policies, observed })
 		time.Sleep(time.Minute)
 		require.False(t, get(t, s, "old").State.Ended())
-		for _, e := range heard.all() {
+		for _, e := range observed.all() {
 			require.Equal(t, policy.Released, e.Verdict.Kind)
 			require.Nil(t, e.Result)
 		}

@@ -278,7 +278,7 @@ func TestSigning_SendsNothingUnsigned(t *testing.T) {
 }
 
 func testUnsignedWaits(t *testing.T, ofLane bool) {
-	s, g, heard := model(), newGauge(0), &recordingObserver{}
+	s, g, observed := model(), newGauge(0), &recordingObserver{}
 	missing := "orders"
 	if ofLane {
 		missing = "orders/a"
@@ -288,7 +288,7 @@ func testUnsignedWaits(t *testing.T, ofLane bool) {
 	carry(t, s)
 	fill(t, s, 20, "orders/a")
 	fill(t, s, 1, "bills/a")
-	run(t, s, g, func(o *pool.Options) { o.Policies, o.Observer = policies, heard })
+	run(t, s, g, func(o *pool.Options) { o.Policies, o.Observer = policies, observed })
 	time.Sleep(5 * time.Second)
 	lanes, err := s.Shards()[0].LaneStats(t.Context(), "default", "orders", "", 1)
 	require.NoError(t, err)
@@ -298,7 +298,7 @@ func testUnsignedWaits(t *testing.T, ofLane bool) {
 	time.Sleep(55 * time.Second)
 	require.Zero(t, g.count("orders"))
 	require.Equal(t, 1, g.count("bills"), "others go on")
-	require.LessOrEqual(t, heard.count(), 30, "it is tried about every ten seconds, with few jobs")
+	require.LessOrEqual(t, observed.count(), 30, "it is tried about every ten seconds, with few jobs")
 	for i := range 20 {
 		j := get(t, s, fmt.Sprintf("orders-a-%d", i))
 		require.Zero(t, j.Attempts)
