@@ -80,7 +80,7 @@ func (a *attempt) run(ctx context.Context) {
 	terms := topic.Terms(a.job.Terms)
 	request := a.request(topic, terms)
 	if verdict := policy.CheckBefore(terms, a.progress(), a.preflight(&request, topic)); verdict.Kind != 0 {
-		a.end(ctx, outcome{terms: terms, url: request.URL, verdict: verdict, record: a.unsentRecord(verdict)})
+		a.end(ctx, attemptResult{terms: terms, url: request.URL, verdict: verdict, record: a.unsentRecord(verdict)})
 		return
 	}
 	a.deliver(ctx, request, topic, terms)
@@ -153,7 +153,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	if verdict.Kind == policy.Released {
 		record.Kind = job.KindReleased
 	}
-	a.end(ctx, outcome{
+	a.end(ctx, attemptResult{
 		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
 		concurrency: a.sched.Settings.Limits(topic).Concurrency,
 	})
@@ -257,11 +257,11 @@ func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
 
 // release returns the job at once, without counting an attempt.
 func (a *attempt) release(ctx context.Context) {
-	a.end(ctx, outcome{verdict: policy.Verdict{Kind: policy.Released}})
+	a.end(ctx, attemptResult{verdict: policy.Verdict{Kind: policy.Released}})
 }
 
-// outcome is the result of an attempt and its verdict.
-type outcome struct {
+// attemptResult is the result of a claimed job's attempt: its verdict, and what is recorded of it.
+type attemptResult struct {
 	terms       policy.Terms
 	url         string
 	verdict     policy.Verdict
@@ -273,29 +273,29 @@ type outcome struct {
 }
 
 // end queues the settlement and updates the lane's state.
-func (a *attempt) end(ctx context.Context, o outcome) {
+func (a *attempt) end(ctx context.Context, r attemptResult) {
 	h, s, p := a.job, a.shard, a.shard.p
 	item := settlement{
 		Settlement: store.Settlement{
-			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: o.verdict, Attempt: o.record,
+			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: r.verdict, Attempt: r.record,
 		},
 		lane: a.sched.Lane,
 	}
-	if o.verdict.Kind == policy.Delivered || o.verdict.Kind == policy.Dead {
-		item.Outbox = p.opts.Callbacks(EndedJob{Job: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
+	if r.verdict.Kind == policy.Delivered || r.verdict.Kind == policy.Dead {
+		item.Outbox = p.opts.Callbacks(EndedJob{Job: h, URL: r.url, Terms: r.terms, Verdict: r.verdict, Attempt: r.record})
 	}
-	out := sched.Outcome{
-		Result: o.result, Shortage: o.result != nil && o.result.Class == policy.ClassLocalResources, Probe: h.Probe,
-		Breaker: o.breaker, Concurrency: o.concurrency, Cooldown: o.verdict.LaneWait,
+	out := sched.AttemptResult{
+		Result: r.result, Shortage: r.result != nil && r.result.Class == policy.ClassLocalResources, Probe: h.Probe,
+		Breaker: r.breaker, Concurrency: r.concurrency, Cooldown: r.verdict.LaneWait,
 	}
 	if out.Shortage {
-		p.recordShortage(*o.result)
+		p.recordShortage(*r.result)
 	}
-	if o.result != nil && o.verdict.Kind == policy.Delivered { // by the policy's success rule
-		out.Result = &policy.Result{Status: 200, Duration: o.result.Duration}
+	if r.result != nil && r.verdict.Kind == policy.Delivered { // by the policy's success rule
+		out.Result = &policy.Result{Status: 200, Duration: r.result.Duration}
 	}
 	p.mu.Lock()
-	item.LaneChange = p.sched.End(&a.sched, out, time.Now())
+	item.LaneChange = p.sched.EndAttempt(&a.sched, out, time.Now())
 	h.Body = nil // claimed jobs share an array: a hanging one must not keep all bodies
 	s.ended = append(s.ended, item)
 	s.working--
@@ -304,8 +304,8 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	if wake {
 		s.wake()
 	}
-	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: h.Namespace, Topic: h.Topic, Verdict: o.verdict, Result: o.result, Late: o.late})
-	p.attemptLog.attempt(ctx, h, o.verdict, o.record)
+	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: h.Namespace, Topic: h.Topic, Verdict: r.verdict, Result: r.result, Late: r.late})
+	p.attemptLog.attempt(ctx, h, r.verdict, r.record)
 }
 
 // bodySent is called by the deliverer when it has released the body.

@@ -24,7 +24,7 @@ type attemptLog struct {
 	dropped int
 }
 
-// attempt logs the outcome of a claimed job.
+// attempt logs the result of a claimed job.
 func (s *attemptLog) attempt(ctx context.Context, h *store.ClaimedJob, v policy.Verdict, r job.Attempt) {
 	if !s.log.Enabled(ctx, slog.LevelInfo) || !s.allow(time.Now().Unix()) {
 		return

@@ -154,7 +154,7 @@ func (s *shardLoop) logRefused(items []settlement, errs []error) {
 			items[i].lane.EndCooldown()
 			s.p.mu.Unlock()
 		}
-		s.p.log.Warn("settlement rejected, outcome not recorded", "job", items[i].Ref.ID, "topic", items[i].Queue.Topic,
+		s.p.log.Warn("settlement rejected, result not recorded", "job", items[i].Ref.ID, "topic", items[i].Queue.Topic,
 			"lane", items[i].Queue.Lane, "err", err)
 	}
 }

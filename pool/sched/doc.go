@@ -2,9 +2,9 @@
 // is a plain data structure: it has no locks, goroutines, timers or clock, and makes no calls. Package pool guards it with
 // its mutex, passes the time in and does what it decides.
 //
-//	MarkRunnable ─▶ queued lanes ─ Pick ─▶ claim ─ Claimed ─▶ prefetched jobs ─ Next ─▶ attempt ─ End ─▶ Settle
-//	                     ▲                                                                                │
-//	                     └──────────── a runnable lane with a free slot is queued again ──────────────────┘
+//	MarkRunnable ─▶ queued lanes ─ Pick ─▶ claim ─ Claimed ─▶ prefetched jobs ─ Next ─▶ attempt ─ EndAttempt ─▶ Settle
+//	                     ▲                                                                                       │
+//	                     └──────────────── a runnable lane with a free slot is queued again ─────────────────────┘
 //
 // # Fairness
 //

@@ -2,16 +2,16 @@ package sched
 
 import "time"
 
-// start counts an attempt as under way. Its lane counts as slow once it hangs: a receiver that never answers must not be
-// noticed only by its timeout, which can be ten minutes.
-func (s *Scheduler) start(j *Job, now time.Time) {
+// addRunning counts an attempt as under way. Its lane counts as slow once it hangs: a receiver that never answers must not
+// be noticed only by its timeout, which can be ten minutes.
+func (s *Scheduler) addRunning(j *Job, now time.Time) {
 	j.startedAt, j.runningElement = now, s.running.PushBack(j)
 	j.Lane.running++
 	j.running = true
 }
 
-// end takes an attempt out of those under way. A job that only waited for a worker is none.
-func (s *Scheduler) end(j *Job) {
+// removeRunning takes an attempt out of those under way. A job without a worker is not among them.
+func (s *Scheduler) removeRunning(j *Job) {
 	switch {
 	case j.runningElement != nil:
 		s.running.Remove(j.runningElement)

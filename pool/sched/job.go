@@ -155,8 +155,8 @@ func (sh *Shard) updateLane(l *Lane, status store.QueueStatus) {
 // leftOutMax is how many claims in a row may bring no job of a lane that has some before it is claimed from alone.
 const leftOutMax = 2
 
-// Outcome is the end of a claimed job's attempt.
-type Outcome struct {
+// AttemptResult is the result of a claimed job's attempt.
+type AttemptResult struct {
 	// Result shows the receiver's state; nil: no request was made.
 	Result *policy.Result
 	// Shortage: the process was out of local resources, so that Result shows nothing of the receiver.
@@ -167,20 +167,20 @@ type Outcome struct {
 	Cooldown    time.Duration  // that the receiver asked for
 }
 
-// End takes in the end of a job, whether a request was made or not, and returns what it changes for its lane in all
-// processes.
-func (s *Scheduler) End(j *Job, o Outcome, now time.Time) store.LaneChange {
+// EndAttempt takes in the result of a job's attempt, whether a request was made or not, and returns what it changes for the
+// job's lane in all processes.
+func (s *Scheduler) EndAttempt(j *Job, r AttemptResult, now time.Time) store.LaneChange {
 	l := j.Lane
-	change := store.LaneChange{Cooldown: o.Cooldown}
-	s.end(j)
-	if o.Result == nil && j.grant != nil {
+	change := store.LaneChange{Cooldown: r.Cooldown}
+	s.removeRunning(j)
+	if r.Result == nil && j.grant != nil {
 		j.grant.left++ // for the next claim
 	}
-	if o.Result != nil && !o.Shortage {
+	if r.Result != nil && !r.Shortage {
 		s.limit.pause = 0
 		l.topic.endedSinceMeasured++
-		l.updateSlots(*o.Result, o.Concurrency)
-		own := l.updateBreaker(*o.Result, o.Probe, o.Breaker)
+		l.updateSlots(*r.Result, r.Concurrency)
+		own := l.updateBreaker(*r.Result, r.Probe, r.Breaker)
 		change.Cooldown, change.Breaker = max(change.Cooldown, own.Cooldown), own.Breaker
 	}
 	s.freeBytes(j)

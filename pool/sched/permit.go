@@ -74,7 +74,7 @@ type PermitCall struct {
 }
 
 // PermitCalls returns the calls for the topics that need starts. A call has up to store.MaxBatch requests. The caller
-// reports each outcome by Granted.
+// reports each answer by Granted.
 func (sh *Shard) PermitCalls() (calls []*PermitCall) {
 	s := sh.s
 	if len(s.needPermits) == 0 {
@@ -113,7 +113,7 @@ func (s *Scheduler) Granted(call *PermitCall, permits []store.Permit, began, now
 	return retries
 }
 
-// addGrant notes the outcome of a request, and returns after what time since its call more can be requested; zero: whenever
+// addGrant notes the answer to a request, and returns after what time since its call more can be requested; zero: whenever
 // it is needed.
 func (s *Scheduler) addGrant(t *Topic, request store.PermitRequest, permit store.Permit, began, now time.Time) (wait time.Duration) {
 	r := &t.rate

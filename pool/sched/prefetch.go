@@ -91,7 +91,7 @@ func (s *Scheduler) startNext(t *Topic, terms policy.Topic, now time.Time) *Job 
 			delete(l.shard.withPrefetch, l)
 		}
 		s.countPrefetched(l, -1)
-		s.start(j, now)
+		s.addRunning(j, now)
 		s.updateReady(l)
 		return j
 	}

@@ -138,7 +138,7 @@ func (p *process) body(q job.Queue) int { return []int{1, 10, 300, 2000}[int(q.L
 
 // release ends a job without a request: it is due again.
 func (p *process) release(j *Job) {
-	p.s.End(j, Outcome{}, p.now)
+	p.s.EndAttempt(j, AttemptResult{}, p.now)
 	p.settle(j)
 	q := j.Lane.queue
 	p.waiting[q]++
@@ -155,7 +155,7 @@ func (p *process) settle(j *Job) {
 func (p *process) end(n int, result policy.Result) {
 	j := p.running[n]
 	p.running = append(p.running[:n:n], p.running[n+1:]...)
-	p.s.End(j, Outcome{Result: &result, Breaker: p.terms.Breaker, Concurrency: p.terms.LaneConcurrency}, p.now)
+	p.s.EndAttempt(j, AttemptResult{Result: &result, Breaker: p.terms.Breaker, Concurrency: p.terms.LaneConcurrency}, p.now)
 	p.settle(j)
 	if next := p.s.Next(j.Lane.Topic(), p.now); next != nil {
 		p.running = append(p.running, next)

@@ -189,7 +189,7 @@ func (sh *Shard) Settle(lanes []*Lane, now time.Time) {
 }
 
 // Pick chooses queues to claim from and reserves room for their jobs. The request lacks its Margin. more reports that
-// nothing was found yet, but not all queues were looked at. The caller reports the outcome by Claimed or Abandon.
+// nothing was found yet, but not all queues were looked at. The caller reports the answer by Claimed or Abandon.
 func (sh *Shard) Pick(now time.Time) (request store.ClaimRequest, more bool) {
 	s := sh.s
 	if s.stopping || now.Before(s.limit.resumeAt) {

@@ -58,7 +58,7 @@ func (f *fixture) claim(bodies map[string]int) (names []string, start []*Job) {
 }
 
 func (f *fixture) end(j *Job, result policy.Result) {
-	f.s.End(j, Outcome{Result: &result, Concurrency: 8, Breaker: policy.Builtin().Breaker}, f.now)
+	f.s.EndAttempt(j, AttemptResult{Result: &result, Concurrency: 8, Breaker: policy.Builtin().Breaker}, f.now)
 }
 
 func TestShortage_PauseStartsAgainAfterASuccess(t *testing.T) {
@@ -201,7 +201,7 @@ func (f *fixture) prefetchBeyondSlots() []*Job {
 }
 
 func (f *fixture) endAtLimit(j *Job) {
-	f.s.End(j, Outcome{Result: &policy.Result{Status: 200}, Concurrency: 2, Breaker: policy.Builtin().Breaker}, f.now)
+	f.s.EndAttempt(j, AttemptResult{Result: &policy.Result{Status: 200}, Concurrency: 2, Breaker: policy.Builtin().Breaker}, f.now)
 }
 
 func TestPrefetch_LaneAtItsConcurrencyBeginsNoMoreThanItsSlots(t *testing.T) {
@@ -229,15 +229,15 @@ func TestPrefetch_ClaimBeginsNoJobOfALaneInCooldown(t *testing.T) {
 	f.sh.MarkRunnable([]job.Queue{queue("a", "x")})
 	_, jobs := f.claim(map[string]int{"a": 1})
 	require.Len(t, jobs, initialSlots)
-	outcome := Outcome{Result: &policy.Result{Status: 200}, Concurrency: 4, Breaker: policy.Builtin().Breaker}
-	f.s.End(jobs[0], outcome, f.now)
+	result := AttemptResult{Result: &policy.Result{Status: 200}, Concurrency: 4, Breaker: policy.Builtin().Breaker}
+	f.s.EndAttempt(jobs[0], result, f.now)
 	require.Nil(t, f.s.Next(jobs[0].Lane.Topic(), f.now))
 	f.sh.Settle([]*Lane{jobs[0].Lane}, f.now)
 	f.sh.MarkRunnable([]job.Queue{queue("a", "y")})
 	request, _ := f.sh.Pick(f.now)
 	require.Len(t, request.Queues, 2)
-	outcome.Cooldown = time.Minute
-	f.s.End(jobs[1], outcome, f.now) // during the call
+	result.Cooldown = time.Minute
+	f.s.EndAttempt(jobs[1], result, f.now) // during the call
 	require.Nil(t, f.s.Next(jobs[1].Lane.Topic(), f.now))
 	claim := Claim{Request: request, FirstCall: f.now}
 	for _, q := range request.Queues {
