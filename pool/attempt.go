@@ -19,7 +19,7 @@ import (
 type attempt struct {
 	shard        *shardLoop
 	job          *store.ClaimedJob
-	sched        sched.Job // guarded by the pool's mutex, except the fields set by Claimed
+	schedJob     sched.Job // guarded by the pool's mutex, except the fields set by Claimed
 	claimStarted time.Time // of the call
 	leaseEnds    time.Time // by the process's clock
 	policyStale  bool      // the topic's policy may be older than the store's
@@ -46,7 +46,7 @@ func (p *Pool) assign(ctx context.Context, a *attempt) {
 		defer idle.Stop()
 		for {
 			for a != nil {
-				topic := a.sched.Lane.Topic()
+				topic := a.schedJob.Lane.Topic()
 				a.run(ctx)
 				a = p.next(topic)
 			}
@@ -66,7 +66,7 @@ func (p *Pool) assign(ctx context.Context, a *attempt) {
 func (p *Pool) next(t *sched.Topic) *attempt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	j := p.sched.Next(t, time.Now())
+	j := p.scheduler.Next(t, time.Now())
 	if j == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (p *Pool) next(t *sched.Topic) *attempt {
 
 // run makes the attempt, unless policy forbids it, and queues its settlement.
 func (a *attempt) run(ctx context.Context) {
-	topic := a.shard.p.topicPolicy(a.sched.Lane.Topic().Name())
+	topic := a.shard.p.topicPolicy(a.schedJob.Lane.Topic().Name())
 	terms := topic.Terms(a.job.Terms)
 	request := a.request(topic, terms)
 	if verdict := policy.CheckBefore(terms, a.progress(), a.preflight(&request, topic)); verdict.Kind != 0 {
@@ -93,25 +93,25 @@ func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight
 	stray, unopened := a.openHeaders(r) // logs the error
 	r.Credentials = credentials
 	now := time.Now()
-	late := !a.sched.StartBy.IsZero() && now.After(a.sched.StartBy)
+	late := !a.schedJob.StartBy.IsZero() && now.After(a.schedJob.StartBy)
 	if late {
 		p.mu.Lock()
-		p.sched.LateStart(now)
+		p.scheduler.LateStart(now)
 		p.mu.Unlock()
 	}
 	return policy.Preflight{
 		SettingsUnreadable: errors.Is(unsigned, store.ErrUnreadable),
-		LaneStopped:        a.sched.Cancelled,
+		LaneStopped:        a.schedJob.Cancelled,
 		PolicyStale:        a.policyStale,
 		NoURL:              r.URL == "",
 		// The timeout grew since the claim, or the claim took long.
 		LeaseTooShort:     now.Add(r.Timeout + p.opts.Margin/2).After(a.leaseEnds),
 		StrayHeader:       stray,
 		SecretsUnreadable: unsigned != nil || unopened != nil,
-		RateChanged:       topic.Rate.Limited() && topic.Rate != a.sched.GrantRate,
+		RateChanged:       topic.Rate.Limited() && topic.Rate != a.schedJob.GrantRate,
 		Late:              late,
 		// It had expired by an older policy.
-		Uncounted:  !a.job.Rated && a.sched.Settings.Limits(topic).Rate.Limited(),
+		Uncounted:  !a.job.Rated && a.schedJob.Settings.Limits(topic).Rate.Limited(),
 		SharedLane: a.job.Kind != "", // a callback
 	}
 }
@@ -155,7 +155,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	}
 	a.end(ctx, attemptResult{
 		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
-		concurrency: a.sched.Settings.Limits(topic).Concurrency,
+		concurrency: a.schedJob.Settings.Limits(topic).Concurrency,
 	})
 }
 
@@ -189,7 +189,7 @@ func (a *attempt) credentials() (job.Credentials, error) {
 	}
 	p := a.shard.p
 	c, err := p.opts.Policies.Credentials(a.job.Namespace, topic)
-	switch lane := a.sched.Settings; {
+	switch lane := a.schedJob.Settings; {
 	case lane != nil && errors.Is(lane.Err, store.ErrUnreadable):
 		return c, lane.Err
 	case lane == nil || len(lane.Settings.Secrets) == 0:
@@ -200,13 +200,13 @@ func (a *attempt) credentials() (job.Credentials, error) {
 	if err != nil && c.Certificate == nil && p.topicPolicy(sched.TopicName{Namespace: a.job.Namespace, Name: topic}).ClientCert != nil {
 		return c, err
 	}
-	c.Signer = a.sched.Settings.Signer
-	return c, a.sched.Settings.Err
+	c.Signer = a.schedJob.Settings.Signer
+	return c, a.schedJob.Settings.Err
 }
 
 // request returns the request for the deliverer: the job's settings override the lane's, which override the topic's.
 func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
-	h, lane := a.job, a.sched.Settings.Policy()
+	h, lane := a.job, a.schedJob.Settings.Policy()
 	request := job.Request{
 		Ref: h.Ref(), Queue: h.Queue, URL: cmp.Or(h.URL, lane.URL, topic.URL), Method: h.Method, Header: h.Header,
 		ContentType: h.ContentType, Body: h.Body, Attempt: h.Attempts + 1, RetriesLeft: max(0, *terms.Retries-h.FailedAttempts),
@@ -279,7 +279,7 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 		Settlement: store.Settlement{
 			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: r.verdict, Attempt: r.record,
 		},
-		lane: a.sched.Lane,
+		lane: a.schedJob.Lane,
 	}
 	if r.verdict.Kind == policy.Delivered || r.verdict.Kind == policy.Dead {
 		item.Outbox = p.opts.Callbacks(EndedJob{Job: h, URL: r.url, Terms: r.terms, Verdict: r.verdict, Attempt: r.record})
@@ -295,7 +295,7 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 		out.Result = &policy.Result{Status: 200, Duration: r.result.Duration}
 	}
 	p.mu.Lock()
-	item.LaneChange = p.sched.EndAttempt(&a.sched, out, time.Now())
+	item.LaneChange = p.scheduler.EndAttempt(&a.schedJob, out, time.Now())
 	h.Body = nil // claimed jobs share an array: a hanging one must not keep all bodies
 	s.ended = append(s.ended, item)
 	s.working--
@@ -314,7 +314,7 @@ func (a *attempt) bodySent() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a.job.Body = nil
-	p.sched.Sent(&a.sched)
+	p.scheduler.Sent(&a.schedJob)
 }
 
 // tracksSent reports whether the attempt's body leaves the byte budget when it was sent. Short bodies stay, since the budget

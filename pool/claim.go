@@ -26,16 +26,16 @@ func (s *shardLoop) startClaimed(ctx, work context.Context, request store.ClaimR
 	for i := range claimed.Jobs {
 		h, a := &claimed.Jobs[i], &attempts[i]
 		if i == 0 || h.Queue != claimed.Jobs[i-1].Queue { // jobs are grouped by lane
-			lane = p.sched.Lane(h.Queue)
+			lane = p.scheduler.Lane(h.Queue)
 		}
 		*a = attempt{
 			shard: s, job: h, claimStarted: at.last, leaseEnds: at.last.Add(h.LeaseFor), policyStale: !fresh,
 		}
-		a.sched = sched.Job{Value: a, Lane: lane, Body: len(h.Body), Rated: h.Rated}
-		claim.Jobs[i] = &a.sched
+		a.schedJob = sched.Job{Value: a, Lane: lane, Body: len(h.Body), Rated: h.Rated}
+		claim.Jobs[i] = &a.schedJob
 	}
 	s.working += len(attempts)
-	start, rejected := s.sched.Claimed(claim, time.Now())
+	start, rejected := s.scheduler.Claimed(claim, time.Now())
 	p.armHangTimer()
 	stopping := p.stopping
 	p.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *shardLoop) changedSettings(queues []store.QueueStatus) []*sched.LaneSet
 // markRunnable marks queues as having claimable jobs.
 func (s *shardLoop) markRunnable(queues []job.Queue) {
 	s.p.mu.Lock()
-	s.newWaiting = s.sched.MarkRunnable(queues) || s.newWaiting
+	s.newWaiting = s.scheduler.MarkRunnable(queues) || s.newWaiting
 	s.p.mu.Unlock()
 	s.wake()
 }

@@ -123,7 +123,7 @@ func (s *shardLoop) settle(flush context.Context, token store.Token, items []set
 func (s *shardLoop) recordCallTime(took time.Duration) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	s.sched.RecordCall(took)
+	s.scheduler.RecordCall(took)
 }
 
 // settleAndClaim makes the call. Its context outlasts claim and work, so that results are recorded while the process stops.
@@ -164,5 +164,5 @@ func (s *shardLoop) abandon(items []settlement, request store.ClaimRequest) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	s.p.unsettled += len(items)
-	s.sched.Abandon(request)
+	s.scheduler.Abandon(request)
 }

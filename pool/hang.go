@@ -19,7 +19,7 @@ func (p *Pool) markHanging() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	next := p.sched.MarkHanging(now)
+	next := p.scheduler.MarkHanging(now)
 	if p.hangTimerSet = !next.IsZero() && !p.stopping; p.hangTimerSet {
 		p.hangTimer.Reset(next.Sub(now))
 	}

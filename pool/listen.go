@@ -40,5 +40,5 @@ func (s *shardLoop) listen(ctx context.Context) {
 func (p *Pool) crowded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sched.Crowded()
+	return p.scheduler.Crowded()
 }

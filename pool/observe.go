@@ -38,5 +38,5 @@ type State struct {
 func (p *Pool) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return State{Workers: p.sched.Limit(), InFlight: p.sched.InFlight()}
+	return State{Workers: p.scheduler.Limit(), InFlight: p.scheduler.InFlight()}
 }

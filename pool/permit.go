@@ -12,7 +12,7 @@ import (
 // askPermits requests starts for the topics that need some.
 func (s *shardLoop) askPermits(ctx context.Context) {
 	s.p.mu.Lock()
-	calls := s.sched.PermitCalls()
+	calls := s.scheduler.PermitCalls()
 	s.p.mu.Unlock()
 	for _, call := range calls {
 		s.p.workers.Go(func() { s.requestPermits(ctx, call) })
@@ -49,7 +49,7 @@ func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) 
 	if err == nil {
 		counting.permitBackoff.Reset()
 	}
-	retries := p.sched.Granted(call, permits, began, time.Now())
+	retries := p.scheduler.Granted(call, permits, began, time.Now())
 	p.mu.Unlock()
 	for _, at := range retries {
 		time.AfterFunc(time.Until(at), p.wakeAll)

@@ -94,7 +94,7 @@ type Pool struct {
 	shortageLog limitedlog.Log
 
 	mu           sync.Mutex
-	sched        *sched.Scheduler
+	scheduler    *sched.Scheduler
 	hangTimerSet bool
 	stopping     bool
 	unsettled    int // attempts whose settlement was abandoned
@@ -136,7 +136,7 @@ func New(opts Options) *Pool {
 	p.growTimer = time.AfterFunc(sched.GrowInterval, p.growLimit)
 	p.growTimer.Stop()
 	shards := opts.Store.Shards()
-	p.sched = sched.New(sched.Options{
+	p.scheduler = sched.New(sched.Options{
 		Shards: len(shards), Workers: opts.Workers, MaxBytes: opts.MaxBytes, Policy: p.topicPolicy, NewBreaker: newBreaker,
 		Wake: func(shard int) { p.shards[shard].wake() },
 	})
@@ -176,7 +176,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer cut.Stop()
 	p.mu.Lock()
 	p.stopping = true
-	p.sched.Stop()
+	p.scheduler.Stop()
 	p.mu.Unlock()
 	listeners.Wait()
 	for _, s := range p.shards {
@@ -192,7 +192,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.hangTimer.Stop()
 	p.growTimer.Stop()
-	if unsettled := p.sched.InFlight() + p.unsettled; left || unsettled > 0 {
+	if unsettled := p.scheduler.InFlight() + p.unsettled; left || unsettled > 0 {
 		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases expire", unsettled)
 	}
 	return nil

@@ -23,9 +23,9 @@ func (s *shardLoop) prepareExchange() (items []settlement, request store.ClaimRe
 	for i := range items {
 		lanes[i] = items[i].lane
 	}
-	s.sched.Settle(lanes, now)
-	request, more = s.sched.Pick(now)
-	request.Margin = p.opts.Margin + s.sched.ExtraLease()
+	s.scheduler.Settle(lanes, now)
+	request, more = s.scheduler.Pick(now)
+	request.Margin = p.opts.Margin + s.scheduler.ExtraLease()
 	return items, request, more && len(items) == 0
 }
 
@@ -55,5 +55,5 @@ func (s *shardLoop) takeSettlements() []settlement {
 func (s *shardLoop) renewBytes() int {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	return s.sched.RenewBytes()
+	return s.scheduler.RenewBytes()
 }

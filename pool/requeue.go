@@ -33,7 +33,7 @@ func newRequeuer(s *shardLoop) *requeuer {
 // update arms the timer while queues wait, and disarms it otherwise.
 func (b *requeuer) update() {
 	b.shard.p.mu.Lock()
-	waiting, added := b.shard.sched.HasWaiting() && !b.shard.p.stopping, b.shard.newWaiting
+	waiting, added := b.shard.scheduler.HasWaiting() && !b.shard.p.stopping, b.shard.newWaiting
 	b.shard.newWaiting = false
 	b.shard.p.mu.Unlock()
 	switch {
@@ -56,7 +56,7 @@ func (b *requeuer) update() {
 func (b *requeuer) requeueSome(ctx context.Context) {
 	b.armed = false
 	b.shard.p.mu.Lock()
-	queues := b.shard.sched.Waiting(requeueBatch)
+	queues := b.shard.scheduler.Waiting(requeueBatch)
 	b.shard.p.mu.Unlock()
 	b.send(ctx, queues)
 }
@@ -64,7 +64,7 @@ func (b *requeuer) requeueSome(ctx context.Context) {
 // requeueAll notifies others of all runnable queues.
 func (b *requeuer) requeueAll(ctx context.Context) {
 	b.shard.p.mu.Lock()
-	queues := b.shard.sched.RunnableQueues()
+	queues := b.shard.scheduler.RunnableQueues()
 	b.shard.p.mu.Unlock()
 	for len(queues) > 0 {
 		n := min(len(queues), store.MaxBatch)

@@ -23,7 +23,7 @@ type shardLoop struct {
 	wakeup chan struct{} // an exchange may be due
 	quit   chan struct{} // closed when no more attempts may start
 
-	sched         *sched.Shard
+	scheduler     *sched.Shard
 	ended         []settlement
 	working       int           // attempts of this shard in flight
 	newWaiting    bool          // a queue became runnable since the requeuer looked
@@ -39,7 +39,7 @@ type shardStore interface {
 
 func newShardLoop(p *Pool, shard int, st shardStore) *shardLoop {
 	return &shardLoop{
-		p: p, shard: shard, store: st, sched: p.sched.Shard(shard),
+		p: p, shard: shard, store: st, scheduler: p.scheduler.Shard(shard),
 		wakeup: make(chan struct{}, 1),
 		quit:   make(chan struct{}),
 	}
@@ -109,11 +109,13 @@ func (s *shardLoop) isIdle() bool {
 func (s *shardLoop) pending() (settlements, prefetched bool) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	return len(s.ended) > 0, s.sched.Prefetched() > 0
+	return len(s.ended) > 0, s.scheduler.Prefetched() > 0
 }
 
 // shouldBatch reports whether the settlements should wait for more. The caller holds the pool's mutex.
-func (s *shardLoop) shouldBatch() bool { return !s.batchTimedOut && s.sched.ShouldBatch(len(s.ended)) }
+func (s *shardLoop) shouldBatch() bool {
+	return !s.batchTimedOut && s.scheduler.ShouldBatch(len(s.ended))
+}
 
 // endBatching makes the next exchange take the pending settlements.
 func (s *shardLoop) endBatching() {
@@ -125,7 +127,7 @@ func (s *shardLoop) endBatching() {
 // dropPrefetched releases jobs that wait for a worker: all, or those that have waited too long.
 func (s *shardLoop) dropPrefetched(ctx context.Context, all bool) {
 	s.p.mu.Lock()
-	jobs := s.sched.DropPrefetched(all, time.Now())
+	jobs := s.scheduler.DropPrefetched(all, time.Now())
 	s.p.mu.Unlock()
 	for _, j := range jobs {
 		attemptOf(j).release(ctx)

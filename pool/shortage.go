@@ -10,11 +10,11 @@ import (
 // recordShortage reduces the attempts in flight after one that failed for want of local resources.
 func (p *Pool) recordShortage(result policy.Result) {
 	p.mu.Lock()
-	pause, reduced := p.sched.Shortage(time.Now())
+	pause, reduced := p.scheduler.Shortage(time.Now())
 	if reduced {
 		p.growTimer.Reset(sched.GrowInterval)
 	}
-	limit := p.sched.Limit()
+	limit := p.scheduler.Limit()
 	p.mu.Unlock()
 	if pause > 0 {
 		time.AfterFunc(pause, p.wakeAll)
@@ -26,7 +26,7 @@ func (p *Pool) recordShortage(result policy.Result) {
 func (p *Pool) growLimit() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.sched.Grow() {
+	if p.scheduler.Grow() {
 		p.growTimer.Reset(sched.GrowInterval)
 	}
 }
