@@ -10,12 +10,12 @@ import (
 )
 
 // startClaimed hands the jobs of a claim to workers.
-func (s *shardLoop) startClaimed(ctx, work context.Context, request store.ClaimRequest, claimed store.ClaimResult, at callTimes) {
+func (s *shardLoop) startClaimed(workCtx, flushCtx context.Context, request store.ClaimRequest, claimed store.ClaimResult, at callTimes) {
 	p := s.p
 	if len(request.Queues) == 0 {
 		return
 	}
-	fresh := p.opts.Policies.Sync(ctx, claimed.Revision)
+	fresh := p.opts.Policies.Sync(flushCtx, claimed.Revision)
 	claim := sched.Claim{
 		Request: request, Statuses: claimed.Queues, Settings: s.changedSettings(claimed.Queues), FirstCall: at.first,
 		Jobs: make([]*sched.Job, len(claimed.Jobs)),
@@ -41,13 +41,13 @@ func (s *shardLoop) startClaimed(ctx, work context.Context, request store.ClaimR
 	p.mu.Unlock()
 	s.wake()
 	if rejected != nil {
-		attemptOf(rejected).release(work)
+		attemptOf(rejected).release(workCtx)
 	}
 	for _, j := range start {
 		if a := attemptOf(j); stopping {
-			a.release(work)
+			a.release(workCtx)
 		} else {
-			p.assign(work, a)
+			p.assign(workCtx, a)
 		}
 	}
 }

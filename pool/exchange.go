@@ -9,23 +9,23 @@ import (
 )
 
 // exchange settles ended attempts and claims jobs for free workers; false: nothing to do.
-func (s *shardLoop) exchange(claim, flush, work context.Context) bool {
+func (s *shardLoop) exchange(claimCtx, workCtx, flushCtx context.Context) bool {
 	items, request, more := s.prepareExchange()
-	s.askPermits(claim)
+	s.askPermits(claimCtx)
 	if len(items) == 0 && len(request.Queues) == 0 {
 		return more
 	}
 	token := s.p.owner.NewToken()
-	at, errs, claimed, err := s.retryUntilAnswered(flush, token, items, request)
+	at, errs, claimed, err := s.retryUntilAnswered(flushCtx, token, items, request)
 	switch {
 	case err == nil:
 		s.logRefused(items, errs)
-		s.startClaimed(flush, work, request, claimed, at)
-	case flush.Err() != nil:
+		s.startClaimed(workCtx, flushCtx, request, claimed, at)
+	case flushCtx.Err() != nil:
 		s.abandon(items, request)
 	default:
 		s.p.log.Error("settle/claim rejected, retrying items one by one", "shard", s.shard, "err", err)
-		s.retryOneByOne(flush, work, token, items, request)
+		s.retryOneByOne(workCtx, flushCtx, token, items, request)
 	}
 	return true
 }
@@ -80,40 +80,40 @@ func isUnavailable(err error) bool {
 // retryOneByOne repeats a rejected exchange in parts, so that a job or queue that cannot be read stops no other: first the
 // settlements under the same token, then one claim per queue. A queue that cannot be claimed from waits for its next
 // wake-up.
-func (s *shardLoop) retryOneByOne(flush, work context.Context, token store.Token, items []settlement, request store.ClaimRequest) {
-	if left := s.settle(flush, token, items); flush.Err() != nil {
+func (s *shardLoop) retryOneByOne(workCtx, flushCtx context.Context, token store.Token, items []settlement, request store.ClaimRequest) {
+	if left := s.settle(flushCtx, token, items); flushCtx.Err() != nil {
 		s.abandon(left, request)
 		return
 	}
 	for _, w := range request.Queues {
 		one := request
 		one.Queues, one.Max, one.MaxBytes = []store.QueueClaim{w}, w.Max, s.renewBytes()
-		at, _, claimed, err := s.retryUntilAnswered(flush, s.p.owner.NewToken(), nil, one)
+		at, _, claimed, err := s.retryUntilAnswered(flushCtx, s.p.owner.NewToken(), nil, one)
 		if err != nil {
 			s.p.log.Error("claim rejected, queue skipped until its next wake-up", "queue", w.Queue.String(), "err", err)
 			claimed = store.ClaimResult{} // releases the reservation
 		}
-		s.startClaimed(flush, work, one, claimed, at)
+		s.startClaimed(workCtx, flushCtx, one, claimed, at)
 	}
 }
 
 // settle writes settlements, one by one after a rejection. A job that cannot be settled is due again when its lease
-// expires. It returns the settlements that flush ended before.
-func (s *shardLoop) settle(flush context.Context, token store.Token, items []settlement) (left []settlement) {
+// expires. It returns the settlements that were not written when ctx ended.
+func (s *shardLoop) settle(ctx context.Context, token store.Token, items []settlement) (left []settlement) {
 	if len(items) == 0 {
 		return nil
 	}
-	_, errs, _, err := s.retryUntilAnswered(flush, token, items, store.ClaimRequest{})
+	_, errs, _, err := s.retryUntilAnswered(ctx, token, items, store.ClaimRequest{})
 	switch {
 	case err == nil:
 		s.logRefused(items, errs)
-	case flush.Err() != nil:
+	case ctx.Err() != nil:
 		return items
 	case len(items) == 1:
 		s.logRefused(items, []error{err})
 	default:
 		for i := range items {
-			left = append(left, s.settle(flush, store.NewToken(), items[i:i+1])...)
+			left = append(left, s.settle(ctx, store.NewToken(), items[i:i+1])...)
 		}
 	}
 	return left
@@ -126,7 +126,7 @@ func (s *shardLoop) recordCallTime(took time.Duration) {
 	s.scheduler.RecordCall(took)
 }
 
-// settleAndClaim makes the call. Its context outlasts claim and work, so that results are recorded while the process stops.
+// settleAndClaim makes the call. Its context outlasts those of claims and attempts, so that results are recorded while the process stops.
 func (s *shardLoop) settleAndClaim(ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if len(items) == 0 {
 		claimed, err := s.store.Claim(ctx, token, request)

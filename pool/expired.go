@@ -22,28 +22,28 @@ const (
 	expiredLease = 30 * time.Second
 )
 
-// endExpired ends the shard's expired jobs until ctx ends. Jobs that it has claimed are settled until flush ends.
-func (s *shardLoop) endExpired(ctx, flush context.Context) {
+// endExpired ends the shard's expired jobs until claimCtx ends. Jobs that it has claimed are settled until flushCtx ends.
+func (s *shardLoop) endExpired(claimCtx, flushCtx context.Context) {
 	ticker := time.NewTicker(expiredEvery)
 	defer ticker.Stop()
 	for {
-		for ctx.Err() == nil && s.endExpiredBatch(ctx, flush) {
+		for claimCtx.Err() == nil && s.endExpiredBatch(claimCtx, flushCtx) {
 		}
 		select {
 		case <-ticker.C:
-		case <-ctx.Done():
+		case <-claimCtx.Done():
 			return
 		}
 	}
 }
 
 // endExpiredBatch ends a bounded number of jobs; false: no more, or an error of the store.
-func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
+func (s *shardLoop) endExpiredBatch(claimCtx, flushCtx context.Context) bool {
 	p := s.p
 	var held []store.ClaimedJob
 	var began time.Time
 	token := p.owner.NewToken()
-	err := s.retryWhileUnavailable(ctx, "claim expired jobs", func(ctx context.Context) (err error) {
+	err := s.retryWhileUnavailable(claimCtx, "claim expired jobs", func(ctx context.Context) (err error) {
 		began = time.Now()
 		held, err = s.store.ClaimExpired(ctx, token, store.ClaimExpiredRequest{
 			Max: expiredJobs, MaxBytes: expiredBytes, Lease: expiredLease,
@@ -51,7 +51,7 @@ func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 		return err
 	})
 	if err != nil {
-		if ctx.Err() == nil {
+		if claimCtx.Err() == nil {
 			p.log.Error("claiming expired jobs failed, retrying", "shard", s.shard, "err", err)
 		}
 		return false
@@ -59,13 +59,13 @@ func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 	if len(held) == 0 {
 		return false
 	}
-	p.opts.Policies.Refresh(ctx)
-	urls := s.laneURLs(flush, held)
+	p.opts.Policies.Refresh(claimCtx)
+	urls := s.laneURLs(flushCtx, held)
 	items := make([]settlement, len(held))
 	for i := range held {
-		items[i] = settlement{Settlement: s.expire(flush, &held[i], urls[held[i].Queue], began)}
+		items[i] = settlement{Settlement: s.expire(flushCtx, &held[i], urls[held[i].Queue], began)}
 	}
-	s.settle(flush, store.NewToken(), items)
+	s.settle(flushCtx, store.NewToken(), items)
 	return true
 }
 

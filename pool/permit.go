@@ -22,26 +22,25 @@ func (s *shardLoop) askPermits(ctx context.Context) {
 // requestPermits makes a call once.
 func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) {
 	p := s.p
-	claiming := ctx
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
 	counting := p.shards[call.Shard]
-	permits, err := counting.store.Permit(ctx, store.NewToken(), call.Requests)
+	permits, err := counting.store.Permit(callCtx, store.NewToken(), call.Requests)
 	s.recordCallTime(time.Since(began))
 	switch {
 	case err == nil:
-	case claiming.Err() != nil:
+	case ctx.Err() != nil:
 		return // the process stops claiming
 	case len(call.Topics) > 1 && !isUnavailable(err):
-		s.requestPermitsOneByOne(claiming, call)
+		s.requestPermitsOneByOne(ctx, call)
 		return
 	default:
-		permits = counting.permitFailed(ctx, call, err)
+		permits = counting.permitFailed(callCtx, call, err)
 	}
 	for i, request := range call.Requests {
 		if permits[i].Starts < request.Starts {
-			p.opts.Policies.Refresh(ctx) // no claim reports a change while there is none
+			p.opts.Policies.Refresh(callCtx) // no claim reports a change while there is none
 			break
 		}
 	}

@@ -157,22 +157,22 @@ func (p *Pool) settleReserve() time.Duration { return min(5*time.Second, p.opts.
 // their jobs are due again when their leases expire. Run may be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	var listeners, loops sync.WaitGroup
-	// Three contexts: ctx (claim in shardLoop) stops claiming, work stops attempts, flush stops settling.
+	// Three contexts end one after the other: ctx (claimCtx in shardLoop) ends claims, workCtx attempts, flushCtx settlements.
 	lasting := context.WithoutCancel(ctx)
-	work, halt := context.WithCancelCause(lasting)
-	defer halt(nil)
-	flush, abandon := context.WithCancel(lasting)
-	defer abandon()
+	workCtx, cancelWork := context.WithCancelCause(lasting)
+	defer cancelWork(nil)
+	flushCtx, cancelFlush := context.WithCancel(lasting)
+	defer cancelFlush()
 	for _, s := range p.shards {
 		listeners.Go(func() { s.listen(ctx) })
-		loops.Go(func() { s.run(ctx, flush, work) })
-		loops.Go(func() { s.endExpired(ctx, flush) })
+		loops.Go(func() { s.run(ctx, workCtx, flushCtx) })
+		loops.Go(func() { s.endExpired(ctx, flushCtx) })
 	}
 
 	<-ctx.Done()
-	over := time.AfterFunc(p.opts.Grace, abandon)
+	over := time.AfterFunc(p.opts.Grace, cancelFlush)
 	defer over.Stop()
-	cut := time.AfterFunc(p.opts.Grace-p.settleReserve(), func() { halt(errStopping) })
+	cut := time.AfterFunc(p.opts.Grace-p.settleReserve(), func() { cancelWork(errStopping) })
 	defer cut.Stop()
 	p.mu.Lock()
 	p.stopping = true
@@ -183,9 +183,9 @@ func (p *Pool) Run(ctx context.Context) error {
 		s.close() // no more exchanges than needed to settle attempts in flight
 	}
 	loops.Wait()
-	halt(errStopping)
+	cancelWork(errStopping)
 	close(p.quit)
-	left := p.waitForWorkers(flush)
+	left := p.waitForWorkers(flushCtx)
 	p.attemptLog.flush()
 
 	p.mu.Lock()
@@ -198,8 +198,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForWorkers waits for the workers, at most for the grace; true: a deliverer ignored the end of its context.
-func (p *Pool) waitForWorkers(flush context.Context) bool {
+// waitForWorkers waits for the workers until ctx ends; true: a deliverer ignored the end of its context.
+func (p *Pool) waitForWorkers(ctx context.Context) bool {
 	gone := make(chan struct{})
 	go func() {
 		p.workers.Wait()
@@ -208,7 +208,7 @@ func (p *Pool) waitForWorkers(flush context.Context) bool {
 	select {
 	case <-gone:
 		return false
-	case <-flush.Done():
+	case <-ctx.Done():
 		return true
 	}
 }

@@ -59,17 +59,17 @@ func (s *shardLoop) close() { close(s.quit) }
 // maxBatchWait bounds the wait of settlements for others.
 const maxBatchWait = 2 * time.Millisecond
 
-// run makes exchanges until close was called and nothing of the shard is in flight any more, or flush ends. claim ends
-// requests for permits, work the attempts.
-func (s *shardLoop) run(claim, flush, work context.Context) {
+// run makes exchanges until close was called and nothing of the shard is in flight any more, or flushCtx ends. claimCtx ends
+// requests for permits, workCtx the attempts.
+func (s *shardLoop) run(claimCtx, workCtx, flushCtx context.Context) {
 	requeue := newRequeuer(s)
 	defer requeue.stop()
 	batch, stale := newDebounceTimer(), newDebounceTimer()
 	defer batch.stop()
 	defer stale.stop()
 	quit := s.quit
-	for flush.Err() == nil {
-		if s.exchange(claim, flush, work) {
+	for flushCtx.Err() == nil {
+		if s.exchange(claimCtx, workCtx, flushCtx) {
 			batch.arm(false, 0)
 			s.wake() // there may be more to do
 		} else if quit == nil && s.isIdle() {
@@ -86,14 +86,14 @@ func (s *shardLoop) run(claim, flush, work context.Context) {
 			s.endBatching()
 		case <-stale.timer.C:
 			stale.armed = false
-			s.dropPrefetched(work, false)
+			s.dropPrefetched(workCtx, false)
 		case <-requeue.timer.C:
-			requeue.requeueSome(flush)
+			requeue.requeueSome(flushCtx)
 		case <-quit:
-			s.dropPrefetched(work, true)
-			requeue.requeueAll(flush)
+			s.dropPrefetched(workCtx, true)
+			requeue.requeueAll(flushCtx)
 			quit = nil
-		case <-flush.Done():
+		case <-flushCtx.Done():
 		}
 	}
 }
