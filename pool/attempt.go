@@ -297,9 +297,9 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	p.mu.Lock()
 	item.LaneChange = p.scheduler.EndAttempt(&a.schedJob, out, time.Now())
 	h.Body = nil // claimed jobs share an array: a hanging one must not keep all bodies
-	s.ended = append(s.ended, item)
+	s.settlements = append(s.settlements, item)
 	s.working--
-	wake := len(s.ended) == 1 || !s.shouldBatch()
+	wake := len(s.settlements) == 1 || !s.shouldBatch()
 	p.mu.Unlock()
 	if wake {
 		s.wake()

@@ -34,9 +34,9 @@ const maxOutboxBytes = 8 << 20
 
 // takeSettlements removes and returns the settlements of the next exchange. The caller holds the pool's mutex.
 func (s *shardLoop) takeSettlements() []settlement {
-	n, bytes := min(len(s.ended), store.MaxBatch), 0
+	n, bytes := min(len(s.settlements), store.MaxBatch), 0
 	for i := range n {
-		for _, b := range s.ended[i].Outbox {
+		for _, b := range s.settlements[i].Outbox {
 			bytes += len(b.Body)
 		}
 		if i > 0 && bytes > maxOutboxBytes {
@@ -44,9 +44,9 @@ func (s *shardLoop) takeSettlements() []settlement {
 			break
 		}
 	}
-	items := s.ended[:n:n]
-	if s.ended = s.ended[n:]; len(s.ended) == 0 {
-		s.ended = nil
+	items := s.settlements[:n:n]
+	if s.settlements = s.settlements[n:]; len(s.settlements) == 0 {
+		s.settlements = nil
 	}
 	return items
 }

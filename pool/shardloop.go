@@ -24,7 +24,7 @@ type shardLoop struct {
 	quit   chan struct{} // closed when no more attempts may start
 
 	scheduler     *sched.Shard
-	ended         []settlement
+	settlements   []settlement  // of ended attempts, for the next exchange
 	working       int           // attempts of this shard in flight
 	newWaiting    bool          // a queue became runnable since the requeuer looked
 	batchTimedOut bool          // maxBatchWait is over
@@ -102,19 +102,19 @@ func (s *shardLoop) run(claimCtx, workCtx, flushCtx context.Context) {
 func (s *shardLoop) isIdle() bool {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	return s.working == 0 && len(s.ended) == 0
+	return s.working == 0 && len(s.settlements) == 0
 }
 
 // pending reports whether the last exchange left settlements, and whether jobs wait for workers.
 func (s *shardLoop) pending() (settlements, prefetched bool) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	return len(s.ended) > 0, s.scheduler.Prefetched() > 0
+	return len(s.settlements) > 0, s.scheduler.Prefetched() > 0
 }
 
 // shouldBatch reports whether the settlements should wait for more. The caller holds the pool's mutex.
 func (s *shardLoop) shouldBatch() bool {
-	return !s.batchTimedOut && s.scheduler.ShouldBatch(len(s.ended))
+	return !s.batchTimedOut && s.scheduler.ShouldBatch(len(s.settlements))
 }
 
 // endBatching makes the next exchange take the pending settlements.
