@@ -2,7 +2,6 @@ package redis
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/queue"
 	"github.com/ringback/ringback/store/redis/script"
 )
 
@@ -38,32 +36,21 @@ func BenchmarkInsert(b *testing.B) {
 	}
 }
 
-// BenchmarkParts is what Go does for one claimed job, and for one settlement, besides the client.
-func BenchmarkParts(b *testing.B) {
+// BenchmarkParseJob is what Go does for one claimed job besides the client.
+func BenchmarkParseJob(b *testing.B) {
 	e := entry("job-1")
 	head, rest, err := (&layout.Record{Spec: e.Spec}).Encode("1")
 	require.NoError(b, err)
 	text := string(head) + "\x01\x9a\xa8\x3a\x89\xc0" + string(rest)
 	line := "AbCdEfGhIjKlMnOpQrStUv@1 0 360 - 1763759000000 - 1763759000000 1763759000000 1 0 0 0 0"
-	b.Run("claim", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			stored, err := layout.ParseJob("job-1", text, line, false, lane)
-			if err != nil {
-				b.Fatal(err)
-			}
-			_ = stored.Job(1763759000001)
+	b.ReportAllocs()
+	for b.Loop() {
+		stored, err := layout.ParseJob("job-1", text, line, false, lane)
+		if err != nil {
+			b.Fatal(err)
 		}
-	})
-	item := settlement(store.ClaimedJob{Job: job.Job{Spec: e.Spec}, Lease: "AbCdEfGhIjKlMnOpQrStUv"}, policy.Verdict{Kind: policy.Delivered}, 200)
-	items := slices.Repeat([]store.Settlement{item}, batch)
-	b.Run("settle", func(b *testing.B) {
-		b.ReportAllocs()
-		for done := 0; done < b.N; done += batch {
-			c := &script.Call{Args: make([]any, 0, 3*batch)}
-			queue.AddSettlements(c, items, func(int) int { return 1 })
-		}
-	})
+		_ = stored.Job(1763759000001)
+	}
 }
 
 func BenchmarkClaimAndSettle(b *testing.B) {

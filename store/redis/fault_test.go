@@ -177,21 +177,25 @@ func TestTopicStats_FailsIfAReadyListCannotBeRead(t *testing.T) {
 
 func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
+		connections := func() string {
+			info, err := s.Client.InfoMap(t.Context(), "clients").Result()
+			require.NoError(t, err)
+			return info["Clients"]["connected_clients"]
+		}
+		before := connections()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
 			_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
 			ended <- err
 		}()
-		require.Eventually(t, func() bool {
-			return s.shards[0].IsWaiting()
-		}, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return connections() != before }, 5*time.Second, time.Millisecond)
 		cancel()
 		select {
 		case err := <-ended:
 			require.ErrorIs(t, err, context.Canceled)
 		case <-time.After(2 * time.Second):
-			require.Fail(t, "Await did not end")
+			require.Fail(t, "Wait did not end")
 		}
 		insert(t, s, entry("a"))
 		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})

@@ -1,16 +1,16 @@
 package redis
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/queue"
 )
 
 // One settlement ends jobs in all ways: only of those that are kept or go on is anything left.
@@ -75,6 +75,23 @@ func TestClaim_KeepsTheFirstLeaseExpiryOfItsQueue(t *testing.T) {
 	require.Less(t, int64(moment), time.Now().Add(time.Minute).UnixMilli())
 }
 
+// cutting sends the first command of pipelines only.
+type cutting struct{ redis.Hook }
+
+func (cutting) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (cutting) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (cutting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		_ = next(ctx, cmds[:1]) // its command has the error
+		for _, cmd := range cmds[1:] {
+			cmd.SetErr(errLost)
+		}
+		return errLost
+	}
+}
+
 // A settlement leaves the look at its queues to the claim of the same trip. Should that not come, somebody looks in time.
 func TestSettle_SchedulesItsQueueWithoutALaterClaim(t *testing.T) {
 	delivered := policy.Verdict{Kind: policy.Delivered}
@@ -94,17 +111,11 @@ func TestSettle_SchedulesItsQueueWithoutALaterClaim(t *testing.T) {
 				insert(t, s, entry(id))
 			}
 			held := claimAll(t, s, 1).Jobs
-			sh := s.shards[0]
-			found, _, err := sh.Find(t.Context(), []job.Queue{lane})
-			require.NoError(t, err)
-			c := sh.NewCall(scriptSettle, sh.Keys.Reply("token", "s"), found, nil, 0)
-			c.Add(",1,")
-			item := settlement(held[0], test.verdict, 500)
-			queue.AddSettlements(c, []store.Settlement{item}, func(int) int { return 1 })
-			reply, err := s.Run(t.Context(), c)
-			require.NoError(t, err)
-			require.Equal(t, "1", reply)
-			moment, err := s.Client.ZScore(t.Context(), sh.Keys.Agenda, found[0].Number).Result()
+			s.Client.AddHook(cutting{})
+			next := wants(1)
+			_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{settlement(held[0], test.verdict, 500)}, &next)
+			require.ErrorIs(t, err, store.ErrUnavailable)
+			moment, err := s.Client.ZScore(t.Context(), s.shards[0].Keys.Agenda, "1").Result()
 			require.NoError(t, err)
 			require.LessOrEqual(t, int64(moment), time.Now().Add(test.within).UnixMilli())
 		})

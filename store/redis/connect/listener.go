@@ -46,13 +46,6 @@ func (l *Listener) Pop(ctx context.Context, c *Client, key string, most int, tim
 	}
 }
 
-// IsOpen reports whether the connection is open.
-func (l *Listener) IsOpen() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.client != nil
-}
-
 // Close closes the connection for good.
 func (l *Listener) Close() {
 	l.mu.Lock()

@@ -37,6 +37,3 @@ func New(s *shard.Shard, lanes *settings.Lanes) *Queue { return &Queue{Shard: s,
 
 // Close closes the connection that Wait uses.
 func (s *Queue) Close() { s.wakeups.Close() }
-
-// IsWaiting reports whether the connection that Wait uses is open.
-func (s *Queue) IsWaiting() bool { return s.wakeups.IsOpen() }

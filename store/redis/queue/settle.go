@@ -63,7 +63,7 @@ func (s *Queue) settle(ctx context.Context, token store.Token, items []store.Set
 	c.Add(claimedNext(queues, after))
 	// An item of an unknown queue has no lease. It is sent all the same: the call's reply then has an answer for it,
 	// whatever a repeat of the call knows of the queue.
-	AddSettlements(c, items, func(i int) int { return known[position[i]-1] })
+	addSettlements(c, items, func(i int) int { return known[position[i]-1] })
 	var reply, second any
 	if after == nil {
 		reply, err = s.Run(ctx, c)
@@ -111,9 +111,9 @@ func claimedNext(queues []*layout.Queue, next *claim) string {
 	return b.String()
 }
 
-// AddSettlements adds the arguments of items. queue returns the position of each one's queue, from 1; 0 if the shard does not
+// addSettlements adds the arguments of items. queue returns the position of each one's queue, from 1; 0 if the shard does not
 // know it.
-func AddSettlements(c *script.Call, items []store.Settlement, queue func(i int) int) {
+func addSettlements(c *script.Call, items []store.Settlement, queue func(i int) int) {
 	var text []byte
 	var last string
 	var head any // of one item after another, mostly the same
