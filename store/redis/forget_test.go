@@ -2,7 +2,6 @@ package redis
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/keeper"
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
@@ -158,7 +156,7 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 	clock := newClock(t)
 	s := checked(t, clock)
-	const lanes = 2*keeper.ForgetLanes + 10
+	const lanes = 522 // more than two looks take
 	entries := make([]store.NewJob, lanes)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprintf("job-%04d", i))
@@ -176,7 +174,6 @@ func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 		sweepAll(t, s)
 	}
 	require.Equal(t, []string{entries[0].Lane}, known(t, s))
-	require.Empty(t, s.shards[0].ForgetAfter)
 }
 
 // After a restart of Redis a job may be in no queue until the check has found it.
@@ -230,32 +227,26 @@ func TestForget_StopsNoCheck(t *testing.T) {
 	}
 	insert(t, s, entries...)
 	sweepAll(t, s)
-	sh := s.shards[0]
-	_, err := s.Shards()[0].Repair(t.Context()) // reads what was checked last
-	require.NoError(t, err)
-	sh.Last, _, _ = strings.Cut(sh.Last, " ")
-	sh.Last += " 1" // long ago: a daily check begins
+	recheckDaily(t, s, 0)
 	clock.pass(*policy.Builtin().KeepDelivered.For)
-	for complete := false; !complete; {
-		if p := sh.Pass; p != nil && len(p.Queues) > 1 && len(known(t, s)) == lanes {
-			for i, q := range p.Queues {
-				if i%2 == 0 {
-					_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), job.Ref{Namespace: q.Namespace, ID: q.Lane})
-					require.NoError(t, err)
-				}
+	for step := 1; ; step++ {
+		result, err := repairStep(t, s, 0)
+		require.NoError(t, err)
+		require.Empty(t, result.Repairs)
+		if result.Complete {
+			break
+		}
+		if step == 2 { // the queues have been read, and some of them checked
+			for i := 0; i < lanes; i += 2 {
+				_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), entries[i].Ref())
+				require.NoError(t, err)
 			}
 			clock.pass(2 * *policy.Builtin().KeepDelivered.For)
 			for range 4 {
 				sweepAll(t, s)
 			}
-			require.Less(t, len(known(t, s)), lanes)
-			require.NotNil(t, sh.Pass)
+			require.Len(t, known(t, s), lanes/2)
 		}
-		s.repairs.Idle.Next = time.Time{}
-		result, err := s.Shards()[0].Repair(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, result.Repairs)
-		complete = result.Complete
 	}
 	agrees(t, s)
 }
@@ -268,11 +259,9 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	delivers(t, s, "a", "lane")
 	idle := s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val()
 	clock.pass(time.Hour)
-	sh.Last, _, _ = strings.Cut(sh.Last, " ")
-	sh.Last += " 1"
+	recheckDaily(t, s, 0)
 	for complete := false; !complete; {
-		s.repairs.Idle.Next = time.Time{}
-		result, err := s.Shards()[0].Repair(t.Context())
+		result, err := repairStep(t, s, 0)
 		require.NoError(t, err)
 		complete = result.Complete
 	}
@@ -336,12 +325,12 @@ func TestForget_LeavesNoStoreThatSeemsToBeEmptied(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	require.NoError(t, s.Client.Del(t.Context(), sh.Keys.Checked).Err(), "as of a process that may not check")
 	require.NoError(t, pingNow(t, s))
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Empty(t, known(t, s))
+	require.NoError(t, s.Client.Del(t.Context(), sh.Keys.Checked).Err(), "as of a process that may not check")
 	require.NoError(t, pingNow(t, s))
 	require.NoError(t, s.health.CheckReady())
 }

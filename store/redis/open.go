@@ -55,7 +55,7 @@ func (s *Store) open(ctx context.Context, o *Options) error {
 	}
 	s.documents = settings.NewDocuments(s.Runner, o.Prefix, o.Limits, shards, o.Logger)
 	s.health = health.New(s.Client, o.Logger, o.Prefix, shards)
-	s.repairs = repair.NewProcess()
+	s.repairs = repair.NewProcess(o.elapsed)
 	process := keeper.NewProcess(o.elapsed)
 	for _, sh := range shards {
 		lanes := &settings.Lanes{Shard: sh}

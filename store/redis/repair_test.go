@@ -18,7 +18,6 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/repair"
 	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/storetest"
 )
@@ -26,12 +25,31 @@ import (
 // recheck makes the next Repair of a shard begin a check, as after a restart of its server.
 func recheck(tb testing.TB, s *Store, shard int) {
 	tb.Helper()
-	sh := s.shards[shard]
-	sh.Last = "another 0"
-	require.NoError(tb, s.Client.Del(tb.Context(), sh.Keys.Checked).Err())
+	require.NoError(tb, s.Client.Del(tb.Context(), s.shards[shard].Keys.Checked).Err())
 }
 
-// repairAll checks a shard from end to end, without the pauses, and gives what was repaired.
+// recheckDaily makes the next Repair of a shard begin a daily check.
+func recheckDaily(tb testing.TB, s *Store, shard int) {
+	tb.Helper()
+	longAgo := s.health.RunID(tb.Context(), s.shards[shard].Shard) + " 1"
+	require.NoError(tb, s.Client.Set(tb.Context(), s.shards[shard].Keys.Checked, longAgo, 0).Err())
+}
+
+// repairStep makes a step of a check that is due, after the pause of the step before.
+func repairStep(tb testing.TB, s *Store, shard int) (result store.RepairResult, err error) {
+	tb.Helper()
+	result, err = s.Shards()[shard].Repair(tb.Context())
+	if err == nil && !result.Complete {
+		require.Less(tb, result.Wait, repairPause, "no check is due")
+		time.Sleep(result.Wait)
+	}
+	return result, err
+}
+
+// repairPause is the pause between two looks at whether a check is due.
+const repairPause = 5 * time.Second
+
+// repairAll checks a shard from end to end, and gives what was repaired.
 func repairAll(tb testing.TB, s *Store, shard int) map[store.RepairKind]int {
 	tb.Helper()
 	s.health.Check(tb.Context())
@@ -40,8 +58,7 @@ func repairAll(tb testing.TB, s *Store, shard int) map[store.RepairKind]int {
 	recheck(tb, s, shard)
 	found := map[store.RepairKind]int{}
 	for range 100_000 {
-		s.repairs.Crash.Next = time.Time{}
-		result, err := s.Shards()[shard].Repair(tb.Context())
+		result, err := repairStep(tb, s, shard)
 		require.NoError(tb, err)
 		addRepairs(found, result.Repairs)
 		if result.Complete {
@@ -203,7 +220,7 @@ func TestRepair_FindsNothingInSoundData(t *testing.T) {
 		require.Empty(t, repaired(t, s))
 		result, err := s.Shards()[0].Repair(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, store.RepairResult{Wait: repair.CheckPause}, result, "it is checked")
+		require.Equal(t, store.RepairResult{Wait: repairPause}, result, "it is checked")
 	})
 }
 
@@ -288,17 +305,17 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 	}
 }
 
-// failing fails runs of scripts before they are sent.
+// failing fails runs of scripts, given by their hash, before they are sent.
 type failing struct {
 	redis.Hook
-	fails func() bool
+	fails func(script string) bool
 }
 
 func (f *failing) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "evalsha" && f.fails() {
+		if cmd.Name() == "evalsha" && f.fails(fmt.Sprint(cmd.Args()[1])) {
 			cmd.SetErr(errLost)
 			return errLost
 		}
@@ -310,12 +327,12 @@ func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-// What could not be checked because a call failed is checked by the next one. The first call of each step fails.
+// What could not be checked because a call failed is checked by the next one. The first call of each script fails.
 func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh := t.Context(), s.shards[0]
 	insert(t, s, entry("first"))
-	const lanes = 3 * repair.StepSize // more than one call reads
+	const lanes = 768 // more than one call reads
 	entries := make([]store.NewJob, lanes)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprint("one-", i))
@@ -328,19 +345,15 @@ func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 	require.NoError(t, s.Client.Del(ctx, sh.Keys.Queues, sh.Keys.Due("1"), sh.Keys.OutboxQueue).Err())
 	require.NoError(t, s.Client.HSet(ctx, sh.Keys.Attempts, "none", "{}\n").Err())
 	recheck(t, s, 0)
-	failed := -1
-	s.Client.AddHook(&failing{fails: func() bool {
-		p := sh.Pass
-		if p == nil || p.Step == failed {
-			return false
-		}
-		failed = p.Step
-		return true
+	failed, complete := map[string]bool{}, false
+	s.Client.AddHook(&failing{fails: func(script string) bool {
+		fails := !complete && !failed[script]
+		failed[script] = true
+		return fails
 	}})
 	found := map[store.RepairKind]int{}
-	for complete := false; !complete; {
-		s.repairs.Crash.Next = time.Time{}
-		result, err := s.Shards()[0].Repair(ctx)
+	for !complete {
+		result, err := repairStep(t, s, 0)
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 		}
@@ -362,46 +375,66 @@ func TestRepair_IsNotMadeAgainByAProcessThatCarriesNext(t *testing.T) {
 	repairAll(t, other, 0)
 	result, err := s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, store.RepairResult{Wait: repair.CheckPause}, result)
-	require.Nil(t, s.shards[0].Pass)
+	require.Equal(t, store.RepairResult{Wait: repairPause}, result)
 }
 
 func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
-	s.repairs.QueuesPerCount, s.repairs.JobsPerCount = 1, 2
+	ctx, sh := t.Context(), s.shards[0]
 	insert(t, s, entry("first"))
 	work(t, s, 60)
-	stats := s.shards[0].Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
-	for _, field := range []string{"reg", "ready", "held", "db"} {
-		require.NoError(t, s.Client.HIncrBy(t.Context(), stats, field, 3).Err())
+	of := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
+	// More queues, and more ended jobs, than one call counts: queues without jobs, and copies of a job.
+	delivered := some(t, s)["d"]
+	record, run := s.Client.HGet(ctx, sh.Keys.Jobs, delivered).Val(), s.Client.HGet(ctx, sh.Keys.Runs, delivered).Val()
+	pipe := s.Client.Pipeline()
+	for i := range 8200 {
+		pipe.ZAdd(ctx, sh.Keys.Lanes(of.Name), redis.Z{Member: fmt.Sprintf("empty-%d\x00%d", i, 1000+i)})
 	}
-	require.Equal(t, map[store.RepairKind]int{store.RepairCounter: 4}, repaired(t, s))
+	for i := range 4100 {
+		id := fmt.Sprint("copy-", i)
+		pipe.HSet(ctx, sh.Keys.Jobs, id, record)
+		pipe.HSet(ctx, sh.Keys.Runs, id, run)
+		pipe.ZAdd(ctx, of.Done, redis.Z{Score: 1, Member: id})
+	}
+	_, err := pipe.Exec(ctx)
+	require.NoError(t, err)
+	require.Equal(t, map[store.RepairKind]int{store.RepairCounter: 3}, repairAll(t, s, 0), "reg, d and db")
+	for _, field := range []string{"reg", "ready", "held", "db"} {
+		require.NoError(t, s.Client.HIncrBy(ctx, of.Stats, field, 3).Err())
+	}
+	require.Equal(t, map[store.RepairKind]int{store.RepairCounter: 4}, repairAll(t, s, 0))
+	require.Empty(t, repairAll(t, s, 0), "a second check")
 }
 
 func TestRepair_MakesOneStepAtATimeAndNoneOfTheDailyCheckBetweenThoseAfterARestart(t *testing.T) {
-	s := open(t, Options{URL: redistest.Start(t).URL(), Shards: 2})
-	for shard := range 2 {
+	s := open(t, Options{URL: redistest.Start(t).URL(), Shards: 3})
+	for shard := range s.Shards() {
+		_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
+		require.NoError(t, err)
 		repairAll(t, s, shard)
 	}
-	began := time.Now()
-	s.repairs.Crash.Next = time.Time{}
-	require.Zero(t, s.repairs.Crash.Begin())
 	recheck(t, s, 0)
-	result, err := s.Shards()[0].Repair(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, repair.TurnPause, result.Wait, "another shard makes a step")
-	s.shards[1].Last = s.health.RunID(t.Context(), s.shards[1].Shard) + " 0" // long ago
-	result, err = s.Shards()[1].Repair(t.Context())
-	require.NoError(t, err)
-	require.True(t, s.shards[1].Pass.Slow)
-	require.Positive(t, result.Wait)
-	require.Equal(t, 1, s.shards[1].Pass.Step, "the daily check goes its own pace")
-	s.repairs.Crash.End(began, repair.CrashShare)
-	s.repairs.Crash.Next = time.Time{}
-	_, err = s.Shards()[0].Repair(t.Context())
-	require.NoError(t, err)
-	require.False(t, s.shards[0].Pass.Slow)
-	require.Equal(t, 1, s.shards[0].Pass.Step)
+	recheck(t, s, 1)
+	recheckDaily(t, s, 2)
+	scripts := 0 // one in the first step of a check
+	s.Client.AddHook(&failing{fails: func(string) bool {
+		if scripts++; scripts == 1 {
+			result, err := s.Shards()[1].Repair(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, 2*time.Millisecond, result.Wait, "another shard makes a step")
+			require.Equal(t, 1, scripts)
+			_, err = s.Shards()[2].Repair(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, 2, scripts, "the daily check goes its own pace")
+		}
+		return false
+	}})
+	for scripts == 0 { // the last check may still be in its pause
+		_, err := s.Shards()[0].Repair(t.Context())
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, scripts)
 }
 
 // A crash of Redis can leave the id of a job in a queue that has ended, or is held, until the shard is checked.

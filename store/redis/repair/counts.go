@@ -16,7 +16,7 @@ import (
 var endings = []string{"d", "x", "c"}
 
 // nextEnding goes on to a topic's next list of ended jobs, or to the next topic.
-func (p *Pass) nextEnding() {
+func (p *pass) nextEnding() {
 	p.cursor, p.place, p.sums = "0", 0, sums{}
 	if p.state++; p.state == len(endings) {
 		p.state, p.topics = 0, p.topics[1:]
@@ -24,7 +24,7 @@ func (p *Pass) nextEnding() {
 }
 
 // repairEnded walks through the topics' lists of ended jobs.
-func (s *Repairer) repairEnded(ctx context.Context, p *Pass) (bool, error) {
+func (s *Repairer) repairEnded(ctx context.Context, p *pass) (bool, error) {
 	name, err := s.nextTopic(ctx, p)
 	if name == "" || err != nil {
 		return err == nil, err
@@ -47,8 +47,8 @@ func (s *Repairer) repairEnded(ctx context.Context, p *Pass) (bool, error) {
 }
 
 // leftovers returns a step that deletes a hash's fields that belong to no job.
-func leftovers(hash string) func(*Repairer, context.Context, *Pass) (bool, error) {
-	return func(s *Repairer, ctx context.Context, p *Pass) (bool, error) {
+func leftovers(hash string) func(*Repairer, context.Context, *pass) (bool, error) {
+	return func(s *Repairer, ctx context.Context, p *pass) (bool, error) {
 		keys := []string{s.Keys.Jobs, s.Keys.Tag + hash, s.Keys.Forget}
 		reply, err := s.Eval(ctx, scriptLeftovers, keys, []any{p.cursor, hash})
 		if err != nil {
@@ -65,7 +65,7 @@ func leftovers(hash string) func(*Repairer, context.Context, *Pass) (bool, error
 }
 
 // repairOutbox checks the outbox: its entries, then their order.
-func (s *Repairer) repairOutbox(ctx context.Context, p *Pass) (bool, error) {
+func (s *Repairer) repairOutbox(ctx context.Context, p *pass) (bool, error) {
 	reply, err := s.Eval(ctx, scriptOutbox, []string{s.Keys.Outbox, s.Keys.OutboxQueue}, []any{p.cursor, p.place})
 	if err != nil {
 		return false, err
@@ -81,7 +81,7 @@ func (s *Repairer) repairOutbox(ctx context.Context, p *Pass) (bool, error) {
 }
 
 // repairAgenda deletes queues without a name from the agenda.
-func (s *Repairer) repairAgenda(ctx context.Context, p *Pass) (bool, error) {
+func (s *Repairer) repairAgenda(ctx context.Context, p *pass) (bool, error) {
 	reply, err := s.Eval(ctx, scriptAgenda, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.LastWakeups}, []any{p.cursor})
 	if err != nil {
 		return false, err
@@ -118,9 +118,9 @@ func (u *sums) again() bool {
 	return u.tries < repairTries
 }
 
-// repairCounts counts the next queues of a topic. Up to QueuesPerCount queues are counted in one script, exactly, whatever
+// repairCounts counts the next queues of a topic. Up to queuesPerCount queues are counted in one script, exactly, whatever
 // goes on. More are counted twice, and what came out both times is written if no counter has changed since.
-func (s *Repairer) repairCounts(ctx context.Context, p *Pass) (bool, error) {
+func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 	name, err := s.nextTopic(ctx, p)
 	if name == "" || err != nil {
 		return err == nil, err
@@ -129,11 +129,11 @@ func (s *Repairer) repairCounts(ctx context.Context, p *Pass) (bool, error) {
 	if u.after != "" {
 		from = "(" + u.after
 	}
-	lanes, err := s.Client.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(s.process.QueuesPerCount)}).Result()
+	lanes, err := s.Client.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(queuesPerCount)}).Result()
 	if err != nil {
 		return false, connect.MapError(ctx, err)
 	}
-	last := len(lanes) < s.process.QueuesPerCount
+	last := len(lanes) < queuesPerCount
 	set, counters, err := s.countLanes(ctx, name, lanes, u, last && u.after == "", "")
 	if err != nil {
 		return false, err
@@ -189,16 +189,16 @@ func (s *Repairer) countLanes(
 	return script.Num(answer[4]), script.Str(answer[3]), nil
 }
 
-// repairBytes adds up the next jobs of a list of ended jobs. A list longer than JobsPerCount is added up in several steps,
+// repairBytes adds up the next jobs of a list of ended jobs. A list longer than jobsPerCount is added up in several steps,
 // and written if nothing was added or removed meanwhile.
-func (s *Repairer) repairBytes(ctx context.Context, p *Pass) (bool, error) {
+func (s *Repairer) repairBytes(ctx context.Context, p *pass) (bool, error) {
 	name, err := s.nextTopic(ctx, p)
 	if name == "" || err != nil {
 		return err == nil, err
 	}
 	t, u, state := s.Keys.TopicByName(name), &p.sums, endings[p.state]
 	reply, err := s.Eval(ctx, scriptBytes, []string{t.Stats, t.Ended(state), s.Keys.Runs},
-		[]any{state + "b", u.read, s.process.JobsPerCount, u.bytes, u.began})
+		[]any{state + "b", u.read, jobsPerCount, u.bytes, u.began})
 	if err != nil {
 		return false, err
 	}
@@ -208,7 +208,7 @@ func (s *Repairer) repairBytes(ctx context.Context, p *Pass) (bool, error) {
 	}
 	read, set := script.Num(answer[0]), script.Num(answer[3])
 	u.read, u.bytes, u.began = u.read+read, script.Num(answer[1]), script.Str(answer[2])
-	if set < 0 && u.again() || set == 0 && read == int64(s.process.JobsPerCount) {
+	if set < 0 && u.again() || set == 0 && read == int64(jobsPerCount) {
 		return false, nil
 	}
 	p.note(store.RepairCounter, set)

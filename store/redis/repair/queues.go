@@ -14,12 +14,12 @@ import (
 )
 
 // scanHash reads the next fields of a hash with small values, and gives the cursor behind them: zero at the end.
-func (s *Repairer) scanHash(ctx context.Context, key string, p *Pass) (fields []string, next uint64, err error) {
+func (s *Repairer) scanHash(ctx context.Context, key string, p *pass) (fields []string, next uint64, err error) {
 	cursor, err := strconv.ParseUint(p.cursor, 10, 64)
 	if err != nil {
 		return nil, 0, scriptIndex.Malformed()
 	}
-	fields, next, err = s.Client.HScan(ctx, key, cursor, "", StepSize).Result()
+	fields, next, err = s.Client.HScan(ctx, key, cursor, "", stepSize).Result()
 	if err != nil {
 		return nil, 0, connect.MapError(ctx, err)
 	}
@@ -28,7 +28,7 @@ func (s *Repairer) scanHash(ctx context.Context, key string, p *Pass) (fields []
 
 // repairNumbers checks the queues that have a number under their name. Those that have a name are checked before they are
 // walked through.
-func (s *Repairer) repairNumbers(ctx context.Context, p *Pass) (bool, error) {
+func (s *Repairer) repairNumbers(ctx context.Context, p *pass) (bool, error) {
 	fields, next, err := s.scanHash(ctx, s.Keys.Queues, p)
 	if err != nil {
 		return false, err
@@ -41,7 +41,7 @@ func (s *Repairer) repairNumbers(ctx context.Context, p *Pass) (bool, error) {
 }
 
 // repairIndex checks queues given as pairs. number and name are the positions in a pair.
-func (s *Repairer) repairIndex(ctx context.Context, p *Pass, pairs []string, number, name int) error {
+func (s *Repairer) repairIndex(ctx context.Context, p *pass, pairs []string, number, name int) error {
 	keys, args := []string{s.Keys.Queues, s.Keys.Names, s.Keys.Topics}, []any{}
 	for i := 1; i < len(pairs); i += 2 {
 		pair := pairs[i-1 : i+1]
@@ -63,8 +63,8 @@ func (s *Repairer) repairIndex(ctx context.Context, p *Pass, pairs []string, num
 }
 
 // repairQueues checks the queues that have a name under their number, and walks through them.
-func (s *Repairer) repairQueues(ctx context.Context, p *Pass) (bool, error) {
-	if len(p.Queues) == 0 {
+func (s *Repairer) repairQueues(ctx context.Context, p *pass) (bool, error) {
+	if len(p.queues) == 0 {
 		if p.last {
 			return true, nil
 		}
@@ -79,17 +79,17 @@ func (s *Repairer) repairQueues(ctx context.Context, p *Pass) (bool, error) {
 		topics := make(map[string]*layout.Topic)
 		for i := 1; i < len(fields); i += 2 {
 			if q, ok := layout.ParseQueue(fields[i]); ok {
-				p.Queues = append(p.Queues, s.Uncached(q, fields[i-1], topics))
+				p.queues = append(p.queues, s.Uncached(q, fields[i-1], topics))
 			}
 		}
 		p.set, p.at = "ready", "0"
-		if len(p.Queues) == 0 {
+		if len(p.queues) == 0 {
 			return p.last, nil
 		}
 	}
-	some := p.Queues[:min(len(p.Queues), StepSize/2)]
+	some := p.queues[:min(len(p.queues), stepSize/2)]
 	c := s.NewCall(scriptQueues, s.Keys.Reply("repair", "q"), some, nil, 4)
-	c.Add(p.set, p.at, 4*StepSize, p.Slow)
+	c.Add(p.set, p.at, 4*stepSize, p.daily)
 	reply, err := s.Run(ctx, c)
 	if errors.Is(err, script.ErrStale) {
 		return false, s.dropForgotten(ctx, p)
@@ -101,16 +101,16 @@ func (s *Repairer) repairQueues(ctx context.Context, p *Pass) (bool, error) {
 	if len(answer) != 5 {
 		return false, scriptQueues.Malformed()
 	}
-	p.Queues, p.set, p.at = p.Queues[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]), script.Str(answer[2])
+	p.queues, p.set, p.at = p.queues[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]), script.Str(answer[2])
 	p.noteAll(script.Strs(answer[3]), script.Strs(answer[4]))
-	return len(p.Queues) == 0 && p.last, nil
+	return len(p.queues) == 0 && p.last, nil
 }
 
 // dropForgotten leaves out of the queues that are still to be checked those that were forgotten since they were read. It
 // answers ErrStale when there is none.
-func (s *Repairer) dropForgotten(ctx context.Context, p *Pass) error {
-	numbers := make([]string, len(p.Queues))
-	for i, q := range p.Queues {
+func (s *Repairer) dropForgotten(ctx context.Context, p *pass) error {
+	numbers := make([]string, len(p.queues))
+	for i, q := range p.queues {
 		numbers[i] = q.Number
 	}
 	names, err := s.Client.HMGet(ctx, s.Keys.Names, numbers...).Result()
@@ -119,22 +119,22 @@ func (s *Repairer) dropForgotten(ctx context.Context, p *Pass) error {
 	}
 	var left []*layout.Queue
 	for i, name := range script.Strs(names) {
-		if name == p.Queues[i].Name {
-			left = append(left, p.Queues[i])
+		if name == p.queues[i].Name {
+			left = append(left, p.queues[i])
 		}
 	}
-	if len(left) == len(p.Queues) {
+	if len(left) == len(p.queues) {
 		return script.ErrStale
 	}
-	if len(left) == 0 || left[0] != p.Queues[0] {
+	if len(left) == 0 || left[0] != p.queues[0] {
 		p.set, p.at = "ready", "0"
 	}
-	p.Queues = left
+	p.queues = left
 	return nil
 }
 
 // repairJobs checks the next jobs, in any state.
-func (s *Repairer) repairJobs(ctx context.Context, p *Pass) (bool, error) {
+func (s *Repairer) repairJobs(ctx context.Context, p *pass) (bool, error) {
 	reply, err := s.Eval(ctx, scriptScan, []string{s.Keys.Jobs}, []any{p.cursor, p.count})
 	if err != nil {
 		return false, err
@@ -145,14 +145,14 @@ func (s *Repairer) repairJobs(ctx context.Context, p *Pass) (bool, error) {
 	}
 	members, numbers := script.Strs(answer[2]), script.Strs(answer[3])
 	if len(members) > 0 {
-		p.count = min(StepSize, max(1, int(int64(len(members))*stepBytes/max(1, script.Num(answer[1])))))
+		p.count = min(stepSize, max(1, int(int64(len(members))*stepBytes/max(1, script.Num(answer[1])))))
 	}
 	queues, err := s.PeekByNumber(ctx, numbers)
 	if err != nil {
 		return false, err
 	}
-	for from := 0; from < len(members); from += 2 * StepSize {
-		to := min(from+2*StepSize, len(members))
+	for from := 0; from < len(members); from += 2 * stepSize {
+		to := min(from+2*stepSize, len(members))
 		if err := s.repairSome(ctx, p, members[from:to], numbers[from:to], queues); err != nil {
 			return false, err
 		}
@@ -165,7 +165,7 @@ func (s *Repairer) repairJobs(ctx context.Context, p *Pass) (bool, error) {
 }
 
 func (s *Repairer) repairSome(
-	ctx context.Context, p *Pass, members, numbers []string, queues map[string]*layout.Queue,
+	ctx context.Context, p *pass, members, numbers []string, queues map[string]*layout.Queue,
 ) error {
 	var all []*layout.Queue
 	position := make(map[*layout.Queue]int)
@@ -200,13 +200,13 @@ func (s *Repairer) repairSome(
 }
 
 // nextTopic is the topic that a step is at; empty after the last.
-func (s *Repairer) nextTopic(ctx context.Context, p *Pass) (string, error) {
+func (s *Repairer) nextTopic(ctx context.Context, p *pass) (string, error) {
 	if len(p.topics) == 0 {
 		from := "-"
 		if p.afterName != "" {
 			from = "(" + p.afterName
 		}
-		names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: "+", Count: StepSize}).Result()
+		names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: "+", Count: stepSize}).Result()
 		if err != nil {
 			return "", connect.MapError(ctx, err)
 		}

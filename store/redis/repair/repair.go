@@ -42,27 +42,31 @@ var (
 	scriptAgenda    = script.New(files, "agenda")
 	scriptCounts    = script.New(files, "counts")
 	scriptBytes     = script.New(files, "bytes")
+	scriptMark      = script.New(files, "mark")
 )
 
 // Pauses and bounds.
 const (
-	// CheckPause is the pause between two looks at whether a check is due.
-	CheckPause = 5 * time.Second
+	// checkPause is the pause between two looks at whether a check is due.
+	checkPause = 5 * time.Second
 	// checkInterval is how long after a complete check the next one begins if nothing happened.
 	checkInterval = 24 * time.Hour
 	// deniedPause is the pause after a command that the server's ACL denies.
 	deniedPause = time.Minute
 	// rescoringPause is the pause while scores are moved after a step of the clock.
 	rescoringPause = 100 * time.Millisecond
-	// CrashShare and idleShare are how long the process pauses after a step, in multiples of the step's duration: in a check
+	// crashShare and idleShare are how long the process pauses after a step, in multiples of the step's duration: in a check
 	// after a crash, and in a daily one.
-	CrashShare, idleShare = 1, 100
-	// TurnPause is the pause while another shard makes a step.
-	TurnPause = 2 * time.Millisecond
-	// StepSize bounds the jobs, entries or queues in one step.
-	StepSize = 256
+	crashShare, idleShare = 1, 100
+	// turnPause is the pause while another shard makes a step.
+	turnPause = 2 * time.Millisecond
+	// stepSize bounds the jobs, entries or queues in one step.
+	stepSize = 256
 	// stepBytes is about how many bytes of records one step reads.
 	stepBytes = 256 << 10
+	// queuesPerCount is how many queues of a topic one script counts, about ten milliseconds, and jobsPerCount how many ended
+	// jobs one script adds up.
+	queuesPerCount, jobsPerCount = 8192, 4096
 )
 
 // Repairer checks and repairs one shard. It is safe for concurrent use.
@@ -71,11 +75,8 @@ type Repairer struct {
 	health  *health.Monitor
 	process *Process
 
-	mu sync.Mutex
-	// Last is the content of the key Keys.Checked when it was read or written last; empty: not read yet.
-	Last string
-	// Pass is the check in progress; nil: none.
-	Pass *Pass
+	mu   sync.Mutex
+	pass *pass // the check in progress; nil: none
 }
 
 // New returns the repairer of a shard.
@@ -85,19 +86,19 @@ func New(s *shard.Shard, h *health.Monitor, p *Process) *Repairer {
 
 // Process is what the repairers of one process share.
 type Process struct {
-	Crash, Idle    Pace // of checks after a crash, and of daily ones
-	QueuesPerCount int  // how many queues of a topic one script counts, about ten milliseconds
-	JobsPerCount   int  // how many ended jobs one script adds up
-	warnDenied     sync.Once
+	crash, idle pace // of checks after a crash, and of daily ones
+	warnDenied  sync.Once
 }
 
-// NewProcess returns a process with the default bounds.
-func NewProcess() *Process { return &Process{QueuesPerCount: 8192, JobsPerCount: 4096} }
+// NewProcess returns a process with a monotonic clock.
+func NewProcess(elapsed func() time.Duration) *Process {
+	return &Process{crash: pace{elapsed: elapsed, share: crashShare}, idle: pace{elapsed: elapsed, share: idleShare}}
+}
 
-// A Pass is one check of a whole shard.
-type Pass struct {
-	Slow   bool // a daily check
-	Step   int
+// A pass is one check of a whole shard.
+type pass struct {
+	daily  bool
+	step   int
 	server string // the run id of the server that it is for
 	began  time.Time
 	total  map[store.RepairKind]int
@@ -114,7 +115,7 @@ type Pass struct {
 type stepState struct {
 	cursor    string
 	last      bool            // the last queues have been read
-	Queues    []*layout.Queue // still to be checked
+	queues    []*layout.Queue // still to be checked
 	set, at   string          // where to continue in the first of them
 	topics    []string        // still to be checked
 	afterName string          // the last topic that was read
@@ -124,7 +125,7 @@ type stepState struct {
 }
 
 // steps of a pass, in order. Each is called until it is done.
-var steps = []func(*Repairer, context.Context, *Pass) (done bool, err error){
+var steps = []func(*Repairer, context.Context, *pass) (done bool, err error){
 	(*Repairer).repairNumbers, (*Repairer).repairQueues, (*Repairer).repairEnded, (*Repairer).repairJobs,
 	leftovers("runs"), leftovers("attempts"), leftovers("ids"), (*Repairer).repairOutbox, (*Repairer).repairAgenda,
 	(*Repairer).repairCounts, (*Repairer).repairBytes,
@@ -150,7 +151,7 @@ func (s *Repairer) Repair(ctx context.Context) (store.RepairResult, error) {
 func (s *Repairer) repair(ctx context.Context) (store.RepairResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	result := store.RepairResult{Wait: CheckPause}
+	result := store.RepairResult{Wait: checkPause}
 	s.health.Check(ctx)
 	result.Repairs = s.health.TakeRepairs()
 	p, err := s.currentPass(ctx)
@@ -161,56 +162,61 @@ func (s *Repairer) repair(ctx context.Context) (store.RepairResult, error) {
 		result.Wait = rescoringPause
 		return result, nil
 	}
-	pace, share := &s.process.Crash, CrashShare
-	if p.Slow {
-		pace, share = &s.process.Idle, idleShare // which must not delay checks after a crash
+	pace := &s.process.crash
+	if p.daily {
+		pace = &s.process.idle // which must not delay checks after a crash
 	}
-	if result.Wait = pace.Begin(); result.Wait > 0 {
+	began, wait := pace.begin()
+	if result.Wait = wait; wait > 0 {
 		return result, nil
 	}
-	began := time.Now()
 	result.Complete, err = s.advance(ctx, p)
-	result.Wait = pace.End(began, share)
+	result.Wait = pace.end(began)
 	result.Repairs = merge(result.Repairs, p.found)
 	if errors.Is(err, script.ErrStale) {
 		s.ForgetQueues() // the step is made again
 		return result, nil
 	}
 	if err == nil && result.Complete {
-		result.Wait = CheckPause
+		result.Wait = checkPause
 	}
 	return result, err
 }
 
 // currentPass returns the check in progress, and begins one if it is due. nil: none.
-func (s *Repairer) currentPass(ctx context.Context) (*Pass, error) {
+func (s *Repairer) currentPass(ctx context.Context) (*pass, error) {
 	server := s.health.RunID(ctx, s.Shard)
 	if server == "" {
 		return nil, nil
 	}
-	if s.Pass != nil && s.Pass.server == server {
-		return s.Pass, nil
+	if s.pass != nil && s.pass.server == server {
+		return s.pass, nil
 	}
-	if s.Pass == nil && !strings.HasPrefix(s.Last, server+" ") { // another process may have checked it since
-		stored, err := s.Client.Get(ctx, s.Keys.Checked).Result()
-		if err != nil && !connect.IsNil(err) {
-			return nil, connect.MapError(ctx, err)
-		}
-		s.Last = stored
+	last, at, err := s.lastCheck(ctx)
+	if err != nil {
+		return nil, err
 	}
-	last, ms, _ := strings.Cut(s.Last, " ")
-	same := s.Pass == nil && last == server
-	if same && time.Since(layout.Time(layout.Int(ms))) < checkInterval {
-		return nil, nil
+	s.pass = nil
+	if last != server || time.Since(at) >= checkInterval {
+		s.pass = &pass{server: server, daily: last == server, began: time.Now(), count: 1, stepState: stepState{cursor: "0"}}
 	}
-	s.Pass = &Pass{server: server, Slow: same, began: time.Now(), count: 1, total: map[store.RepairKind]int{}, stepState: stepState{cursor: "0"}}
-	return s.Pass, nil
+	return s.pass, nil
+}
+
+// lastCheck reads for which run of its server the shard was checked last, and when: any process may have done it.
+func (s *Repairer) lastCheck(ctx context.Context) (server string, at time.Time, err error) {
+	mark, err := s.Client.Get(ctx, s.Keys.Checked).Result()
+	if err != nil && !connect.IsNil(err) {
+		return "", time.Time{}, connect.MapError(ctx, err)
+	}
+	server, ms, _ := strings.Cut(mark, " ")
+	return server, layout.Time(layout.Int(ms)), nil
 }
 
 // advance makes one step of a pass, and ends the pass after the last.
-func (s *Repairer) advance(ctx context.Context, p *Pass) (complete bool, err error) {
+func (s *Repairer) advance(ctx context.Context, p *pass) (complete bool, err error) {
 	p.found, p.examples = nil, nil
-	done, err := steps[p.Step](s, ctx, p)
+	done, err := steps[p.step](s, ctx, p)
 	if len(p.found) > 0 {
 		p.total = merge(p.total, p.found)
 		s.Log.WarnContext(ctx, "consistency check repaired data", "shard", s.Index, "repairs", kinds(p.found),
@@ -219,26 +225,25 @@ func (s *Repairer) advance(ctx context.Context, p *Pass) (complete bool, err err
 	if err != nil || !done {
 		return false, err
 	}
-	if p.Step++; p.Step < len(steps) {
-		p.stepState = stepState{cursor: "0"}
+	if p.step+1 < len(steps) {
+		p.step, p.stepState = p.step+1, stepState{cursor: "0"}
 		return false, nil
 	}
 	mark := p.server + " " + strconv.FormatInt(time.Now().UnixMilli(), 10)
-	if err := s.Client.Set(ctx, s.Keys.Checked, mark, 0).Err(); err != nil && !strings.Contains(err.Error(), "OOM") {
-		p.Step-- // the last step is made again
-		return false, connect.MapError(ctx, err)
+	if _, err := s.Eval(ctx, scriptMark, []string{s.Keys.Checked}, []any{mark}); err != nil {
+		return false, err // the last step is made again
 	}
 	level := slog.LevelDebug
 	if len(p.total) > 0 {
 		level = slog.LevelWarn
 	}
 	s.Log.Log(ctx, level, "consistency check finished", "shard", s.Index, "repairs", kinds(p.total), "took", time.Since(p.began))
-	s.Last, s.Pass = mark, nil
+	s.pass = nil
 	return true, nil
 }
 
 // note counts repairs.
-func (p *Pass) note(kind store.RepairKind, n int64, examples ...string) {
+func (p *pass) note(kind store.RepairKind, n int64, examples ...string) {
 	if n > 0 {
 		p.found = merge(p.found, map[store.RepairKind]int{kind: int(n)})
 		p.examples = append(p.examples, examples...)
@@ -246,7 +251,7 @@ func (p *Pass) note(kind store.RepairKind, n int64, examples ...string) {
 }
 
 // noteAll counts the repairs that a script reports.
-func (p *Pass) noteAll(report []string, examples []string) {
+func (p *pass) noteAll(report []string, examples []string) {
 	for i := 1; i < len(report); i += 2 {
 		p.note(store.RepairKind(report[i-1]), layout.Int(report[i]))
 	}
@@ -273,34 +278,38 @@ func kinds(counts map[store.RepairKind]int) string {
 	return strings.Join(parts, " ")
 }
 
-// A Pace runs the steps of one process, of all its shards, one at a time with a pause after each.
-type Pace struct {
-	Next time.Time // the next step
+// A pace runs the steps of one process, of all its shards, one at a time with a pause after each.
+type pace struct {
+	elapsed func() time.Duration // a monotonic clock
+	share   int                  // the length of a pause, in multiples of the step's duration
 
 	mu   sync.Mutex
+	next time.Duration // when the next step may begin
 	busy bool
 }
 
-// Begin begins a step, which End ends; or returns how long to wait before it may begin.
-func (p *Pace) Begin() (wait time.Duration) {
+// begin begins a step, which end ends; or returns how long to wait before it may begin.
+func (p *pace) begin() (began, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if wait = time.Until(p.Next); wait > 0 {
-		return wait
+	began = p.elapsed()
+	if wait = p.next - began; wait > 0 {
+		return began, wait
 	}
 	if p.busy {
-		return TurnPause
+		return began, turnPause
 	}
 	p.busy = true
-	return 0
+	return began, 0
 }
 
-// End ends a step, and returns the pause after it.
-func (p *Pace) End(began time.Time, share int) time.Duration {
-	pause := min(time.Since(began)*time.Duration(share), CheckPause)
+// end ends a step, and returns the pause after it.
+func (p *pace) end(began time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.busy, p.Next = false, time.Now().Add(pause)
+	now := p.elapsed()
+	pause := min((now-began)*time.Duration(p.share), checkPause)
+	p.busy, p.next = false, now+pause
 	return pause
 }
 
@@ -319,6 +328,6 @@ func (s *Repairer) IsChecked(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	defer s.mu.Unlock()
-	last, _, _ := strings.Cut(s.Last, " ")
-	return last == run && (s.Pass == nil || s.Pass.Slow), nil
+	last, _, err := s.lastCheck(ctx)
+	return err == nil && last == run && (s.pass == nil || s.pass.daily), err
 }
