@@ -11,8 +11,10 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/keeper"
 )
+
+// carriedQueues is how many queues a round of the carrier processes by default.
+const carriedQueues = 128
 
 // A fakeClock is a miniredis whose clock a test moves, and the monotonic clock of processes beside it.
 type fakeClock struct {
@@ -114,7 +116,7 @@ func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
 	insert(t, first, entry("a"), entry("b"))
 	carryAll(t, first) // writes a wake-up
 	heldIn(t, first, "held")
-	clock.pass(keeper.NoteInterval)
+	clock.pass(time.Second)
 	carryAll(t, first)
 	clock.pass(time.Second / 2) // the first carrier is dead
 	clock.step(-12 * time.Second)
@@ -144,7 +146,7 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 	carryAll(t, s)
 	clock.step(-time.Hour)
 	rounds, _ := carryAll(t, s)
-	require.Equal(t, 1+(lanes+keeper.DefaultQueues-1)/keeper.DefaultQueues, rounds)
+	require.Equal(t, 1+(lanes+carriedQueues-1)/carriedQueues, rounds)
 
 	// Another process goes on where one ended, and nothing is moved twice.
 	clock.step(time.Hour)
@@ -162,7 +164,7 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 	}
 	clock.pass(20 * time.Millisecond)
 	lapsed := 0
-	for range lanes/keeper.DefaultQueues + 1 {
+	for range lanes/carriedQueues + 1 {
 		carried, err := other.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		lapsed += carried.ExpiredLeases

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/keeper"
 )
 
 // queued is how many gates the carrier is to look at.
@@ -28,7 +27,7 @@ func TestCarry_ForgetsRemovedThrottles(t *testing.T) {
 		number, err := s.Client.HGet(t.Context(), sh.Keys.Queues, lane.String()).Result()
 		require.NoError(t, err)
 		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.ThrottleQueue, redis.Z{Score: 1, Member: number}).Err())
-		for i := range 3 * keeper.DefaultQueues { // of no queue at all, and looked at first
+		for i := range 3 * carriedQueues { // of no queue at all, and looked at first
 			require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.ThrottleQueue, redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
 		}
 		carry := func(rounds int) (next time.Duration) {

@@ -16,7 +16,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/keeper"
 )
 
 func TestUnreadable_JobStopsNoOther(t *testing.T) {
@@ -60,7 +59,7 @@ func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {
 func TestCarry_BoundsItsOptions(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("first"))
-		const jobs = 9000
+		const jobs, maxMoves = 9000, 4096
 		z := make([]redis.Z, jobs)
 		for i := range z {
 			z[i] = redis.Z{Score: 1, Member: fmt.Sprint("no-record-", i)}
@@ -69,12 +68,12 @@ func TestCarry_BoundsItsOptions(t *testing.T) {
 		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000, Ready: 100_000})
 		require.NoError(t, err)
-		require.Equal(t, keeper.MaxMoves-1, carried.Moved)
+		require.Equal(t, maxMoves-1, carried.Moved)
 		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Held("1"), z...).Err())
 		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
 		carried, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000})
 		require.NoError(t, err)
-		require.Equal(t, keeper.MaxMoves, carried.ExpiredLeases)
+		require.Equal(t, maxMoves, carried.ExpiredLeases)
 		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Queues: -1, Jobs: -1, Ready: -1, ExpireLeasesBefore: time.Now()})
 		require.NoError(t, err)
 	})

@@ -19,19 +19,19 @@ import (
 
 // Default bounds of a round.
 const (
-	DefaultQueues = 128
+	defaultQueues = 128
 	defaultJobs   = 1024
-	// MaxMoves bounds Jobs and Ready of a round: one command's arguments must fit Lua's stack.
-	MaxMoves = 4096
+	// maxMoves bounds Jobs and Ready of a round: one command's arguments must fit Lua's stack.
+	maxMoves = 4096
 	// recheckQueues is how many of a topic's queues are looked at again in one round after its policy changed.
 	recheckQueues = 128
 )
 
 // Carry reads the agenda's head, and processes its queues in one script. Without queues it reads only.
 func (s *Keeper) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	round.Queues = min(cmp.Or(max(round.Queues, 0), DefaultQueues), 4*store.MaxBatch)
-	round.Jobs = min(cmp.Or(max(round.Jobs, 0), defaultJobs), MaxMoves)
-	round.Ready = min(cmp.Or(max(round.Ready, 0), layout.MaxReady), MaxMoves)
+	round.Queues = min(cmp.Or(max(round.Queues, 0), defaultQueues), 4*store.MaxBatch)
+	round.Jobs = min(cmp.Or(max(round.Jobs, 0), defaultJobs), maxMoves)
+	round.Ready = min(cmp.Or(max(round.Ready, 0), layout.MaxReady), maxMoves)
 	round.SkipOutbox, round.OutboxBytes = max(round.SkipOutbox, 0), cmp.Or(max(round.OutboxBytes, 0), store.OutboxBytes)
 	var carried store.CarryResult
 	err := s.RetryStale(func() (err error) {

@@ -27,8 +27,8 @@ type clockStep struct {
 }
 
 const (
-	// NoteInterval is how often a carrier stores its reading for the next carrier.
-	NoteInterval = time.Second
+	// noteInterval is how often a carrier stores its reading for the next carrier.
+	noteInterval = time.Second
 	// minStep is the smallest step that is detected. The time that the readings took is added, and a tenth of the time between
 	// them, for clocks that are slewed.
 	minStep = 500 * time.Millisecond
@@ -50,7 +50,7 @@ type stepDetector struct {
 func (w *stepDetector) shouldStore(now time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.mine || now-w.noted >= NoteInterval
+	return !w.mine || now-w.noted >= noteInterval
 }
 
 // detect compares a reading with the previous one: the process's own, or the one that another process stored if that carried the

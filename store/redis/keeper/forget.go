@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// ForgetLanes is how many lanes of a topic one look for unused ones takes.
-	ForgetLanes = 256
+	// forgetLanes is how many lanes of a topic one look for unused ones takes.
+	forgetLanes = 256
 	// forgetTurns is in how many turns of Sweep over all topics one looks for unused lanes. Where a Sweep sees all topics at
 	// once every one does.
 	forgetTurns = 6
@@ -33,7 +33,7 @@ type idleTopic struct {
 	last  *redis.SliceCmd     // wake-ups of each lane; negative: since when it has no job
 }
 
-// forgetUnused looks at some topics, and at ForgetLanes lanes of each, for those that nothing refers to. The next look at a
+// forgetUnused looks at some topics, and at forgetLanes lanes of each, for those that nothing refers to. The next look at a
 // Topic goes on behind them. It reads without scripts, and calls one for a topic of which something can be forgotten.
 //
 // Nothing is forgotten while a check of the shard is due or under way that its server's restart makes necessary: what it
@@ -50,7 +50,7 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 		if t.after != "" {
 			from = "(" + t.after
 		}
-		t.page = pipe.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: ForgetLanes})
+		t.page = pipe.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
 		keys := s.Keys.TopicByName(name)
 		for k, key := range []string{keys.Done, keys.Dead, keys.Cancelled} {
 			t.first[k] = pipe.ZRangeWithScores(ctx, key, 0, 0)
@@ -65,7 +65,7 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 	pipe = s.Client.Pipeline()
 	for _, t := range topics {
 		t.lanes = t.page.Val()
-		if len(t.lanes) < ForgetLanes {
+		if len(t.lanes) < forgetLanes {
 			s.idleNext(t.name, "")
 		} else {
 			s.idleNext(t.name, t.lanes[len(t.lanes)-1])
@@ -96,7 +96,7 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 func (s *Keeper) idleFrom(topic string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ForgetAfter[topic]
+	return s.forgetAfter[topic]
 }
 
 // idleNext notes how far a look at a topic came. Only topics with many lanes have a note.
@@ -104,13 +104,13 @@ func (s *Keeper) idleNext(topic, lane string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if lane == "" {
-		delete(s.ForgetAfter, topic)
+		delete(s.forgetAfter, topic)
 		return
 	}
-	if s.ForgetAfter == nil {
-		s.ForgetAfter = make(map[string]string)
+	if s.forgetAfter == nil {
+		s.forgetAfter = make(map[string]string)
 	}
-	s.ForgetAfter[topic] = lane
+	s.forgetAfter[topic] = lane
 }
 
 // forget calls the script for the lanes of a topic that may be unused.

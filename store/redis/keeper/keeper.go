@@ -38,14 +38,13 @@ type Keeper struct {
 	process  *Process
 	clock    stepDetector
 	wakeups  connect.Listener // of the agenda
-	// ForgetAfter has the last lane that was checked for use, by topic, of topics with many.
-	ForgetAfter map[string]string
 
-	mu         sync.Mutex
-	overdue    overdueLock
-	sweepAfter string          // the last topic of the last Sweep
-	sweeps     int             // complete ones over all topics
-	unreadable map[string]bool // outbox entries that were logged
+	mu          sync.Mutex
+	overdue     overdueLock
+	sweepAfter  string            // the last topic of the last Sweep
+	sweeps      int               // complete ones over all topics
+	forgetAfter map[string]string // the last lane that was checked for use, by topic, of topics with many
+	unreadable  map[string]bool   // outbox entries that were logged
 }
 
 // Process is what the keepers of one process share.
