@@ -111,8 +111,8 @@ func TestEnded_ObservesLatenessAndDurationOfRequestsOnly(t *testing.T) {
 }
 
 func TestTopics_BeyondTheLimitShareASeries(t *testing.T) {
-	const most, all = 50, 10_000
-	m := metrics.New(metrics.Options{Topics: most})
+	const most, all = metrics.MaxTopics, 10_000
+	m := metrics.New(metrics.Options{})
 	var goroutines sync.WaitGroup
 	for g := range 8 {
 		goroutines.Go(func() {
@@ -134,7 +134,10 @@ func TestTopics_BeyondTheLimitShareASeries(t *testing.T) {
 }
 
 func TestEnded_DoesNotAllocate(t *testing.T) {
-	m := metrics.New(metrics.Options{Topics: 1})
+	m := metrics.New(metrics.Options{})
+	for i := range metrics.MaxTopics - 1 {
+		m.AttemptEnded(delivered(fmt.Sprintf("topic-%d", i)))
+	}
 	again := delivered("b") // beyond the bound
 	again.Result, again.Verdict.Kind = &policy.Result{Class: policy.ClassReset}, policy.Again
 	first := delivered("a")

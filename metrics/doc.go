@@ -77,15 +77,14 @@
 //
 // # Cardinality
 //
-// Only the label topic has values chosen by clients. The first Options.Topics topics of a process have their own series
-// until it ends; the others share topic="_other". Lanes, hosts, URLs, jobs and namespaces are never labels.
+// Only the label topic has values chosen by clients. The first 200 topics of a process have their own series until it
+// ends; the others share topic="_other". Lanes, hosts, URLs, jobs and namespaces are never labels.
 //
 // # Cost
 //
 // An attempt costs a few atomic additions and no allocation; a call of the store two clock readings and a look-up of
-// its series.
-// The store's counts are read at most once per Options.Fresh, for any number of scrapes: Totals, and the rows of topics
-// with series. A scrape waits for them at most Options.Timeout.
+// its series. The store's counts (Totals, and the rows of topics with series) are read at most once in 5 s, for any number
+// of scrapes. A scrape waits for them at most 2 s. Of more than 4 concurrent scrapes the rest are answered 503.
 //
 // All methods are safe for concurrent use.
 package metrics

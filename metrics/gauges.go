@@ -22,7 +22,12 @@ type Source interface {
 }
 
 // Watch sets the source of the gauges, which are missing until then. A second call replaces the source.
-func (m *Metrics) Watch(s Source) { m.gauges.watch(s) }
+func (m *Metrics) Watch(s Source) {
+	g := m.gauges
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.source, g.round, g.local = s, nil, nil
+}
 
 // The gauges' descriptions.
 var (
@@ -43,13 +48,18 @@ var (
 		"Lanes whose breaker is open, or waits for its probe.", []string{"topic"}, nil)
 )
 
-// gauges is the collector of the gauges. The store is read at most once per fresh, by one goroutine at a time. A scrape
-// waits for it at most timeout; a later result serves later scrapes.
+const (
+	// gaugesMaxAge is how long the values of gauges are reused for further scrapes.
+	gaugesMaxAge = 5 * time.Second
+	// countsTimeout bounds the wait for the store's counts.
+	countsTimeout = 2 * time.Second
+)
+
+// gauges is the collector of the gauges. The store is read at most once per gaugesMaxAge, by one goroutine at a time. A
+// scrape waits for it at most countsTimeout; a later result serves later scrapes.
 type gauges struct {
-	topics  *topics
-	fresh   time.Duration
-	timeout time.Duration
-	log     *slog.Logger
+	topics *topics
+	log    *slog.Logger
 
 	mu      sync.Mutex
 	source  Source
@@ -66,16 +76,6 @@ type refreshCall struct {
 	metrics []prometheus.Metric
 }
 
-func newGauges(t *topics, fresh, timeout time.Duration, log *slog.Logger) *gauges {
-	return &gauges{topics: t, fresh: fresh, timeout: timeout, log: log}
-}
-
-func (g *gauges) watch(s Source) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.source, g.round, g.local = s, nil, nil
-}
-
 // Describe sends the gauges' descriptions.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc} {
@@ -90,7 +90,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	counts := storeDownMetrics
-	if r.wait(g.timeout) {
+	if r.wait() {
 		counts = r.metrics
 	}
 	for _, metric := range local {
@@ -108,10 +108,10 @@ func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *refreshCall) {
 	if g.source == nil {
 		return nil, nil
 	}
-	if g.local == nil || now.Sub(g.localAt) >= g.fresh {
+	if g.local == nil || now.Sub(g.localAt) >= gaugesMaxAge {
 		g.local, g.localAt = poolGauges(g.source.State()), now
 	}
-	if g.round == nil || g.round.ended() && now.Sub(g.round.began) >= g.fresh {
+	if g.round == nil || g.round.ended() && now.Sub(g.round.began) >= gaugesMaxAge {
 		g.round = &refreshCall{began: now, done: make(chan struct{})}
 		go g.refresh(g.source, g.round)
 	}
@@ -121,7 +121,7 @@ func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *refreshCall) {
 // refresh reads the store's counts.
 func (g *gauges) refresh(source Source, r *refreshCall) {
 	defer close(r.done)
-	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), countsTimeout)
 	defer cancel()
 	total, rows, err := g.fetchCounts(ctx, source)
 	if r.metrics = storeDownMetrics; err == nil {
@@ -148,12 +148,12 @@ func (r *refreshCall) ended() bool {
 	}
 }
 
-// wait reports whether the refresh ended within timeout of its start.
-func (r *refreshCall) wait(timeout time.Duration) bool {
+// wait reports whether the refresh ended within countsTimeout of its start.
+func (r *refreshCall) wait() bool {
 	if r.ended() {
 		return true
 	}
-	timer := time.NewTimer(timeout - time.Since(r.began))
+	timer := time.NewTimer(countsTimeout - time.Since(r.began))
 	defer timer.Stop()
 	select {
 	case <-r.done:

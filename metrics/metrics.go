@@ -7,29 +7,25 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// MaxTopics bounds Options.Topics.
-const MaxTopics = 1000
+const (
+	// maxTopics is the number of topics with their own series.
+	maxTopics = 200
+	// maxScrapes is the largest number of concurrent scrapes. More are answered 503.
+	maxScrapes = 4
+)
 
 // Options configures a Metrics. Zero fields take their defaults.
 type Options struct {
 	// Version is the label of ringback_build_info; empty: "unknown".
 	Version string
-	// Topics is the number of topics with their own series, in order of appearance, 1 to MaxTopics; zero: 200.
-	Topics int
-	// Fresh is how long the store's counts are reused for further scrapes; zero: 5 s.
-	Fresh time.Duration
-	// Timeout bounds the store's part of a scrape; zero: 2 s.
-	Timeout time.Duration
-	// Scrapes is the largest number of concurrent scrapes; more get a 503; zero: 4.
-	Scrapes int
-	Logger  *slog.Logger // nil: slog.Default
+	// Logger receives errors of scrapes; nil: slog.Default.
+	Logger *slog.Logger
 	// LogDropped returns the number of dropped log lines; nil: always zero.
 	LogDropped func() uint64
 }
@@ -37,7 +33,6 @@ type Options struct {
 // Metrics collects the metrics of one process. Create it with New.
 type Metrics struct {
 	log      *slog.Logger
-	scrapes  int
 	registry *prometheus.Registry
 	topics   *topics
 	gauges   *gauges
@@ -56,25 +51,10 @@ type Metrics struct {
 	series       storeSeries
 }
 
-// New returns a Metrics with its own registry. It panics if an option is out of range.
+// New returns a Metrics with its own registry.
 func New(o Options) *Metrics {
-	o.Topics = cmp.Or(o.Topics, 200)
-	o.Fresh = cmp.Or(o.Fresh, 5*time.Second)
-	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
-	o.Scrapes = cmp.Or(o.Scrapes, 4)
-	if o.Topics < 1 || o.Topics > MaxTopics {
-		panic(fmt.Sprintf("metrics: Topics must be 1 to %d", MaxTopics))
-	}
-	if o.Fresh < 0 || o.Timeout < 0 || o.Scrapes < 0 {
-		panic("metrics: Fresh, Timeout and Scrapes must not be negative")
-	}
-	m := &Metrics{
-		log:      cmp.Or(o.Logger, slog.Default()),
-		scrapes:  o.Scrapes,
-		registry: prometheus.NewRegistry(),
-		topics:   newTopics(o.Topics),
-	}
-	m.gauges = newGauges(m.topics, o.Fresh, o.Timeout, m.log)
+	m := &Metrics{log: cmp.Or(o.Logger, slog.Default()), registry: prometheus.NewRegistry(), topics: newTopics()}
+	m.gauges = &gauges{topics: m.topics, log: m.log}
 	m.registerTopicMetrics()
 	m.registerStoreMetrics()
 	build := m.gauge("ringback_build_info", "1, with the version of Ringback and of Go it was built with.", "version", "go")
@@ -99,7 +79,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog:            errorLogger{m.log},
 		ErrorHandling:       promhttp.ContinueOnError,
-		MaxRequestsInFlight: m.scrapes,
+		MaxRequestsInFlight: maxScrapes,
 		EnableOpenMetrics:   true,
 	})
 }

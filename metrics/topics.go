@@ -42,23 +42,22 @@ func (l *lazySeries[T]) get(create func() T) T {
 	return created
 }
 
-// topics finds a topic's series by name. The first limit topics get their own series for good. The map is copied on
+// topics finds a topic's series by name. The first maxTopics topics get their own series for good. The map is copied on
 // write, so that lookups take no lock.
 type topics struct {
-	limit  int
 	byName atomic.Pointer[map[string]*topic]
 	other  *topic
 	mu     sync.Mutex
 }
 
-func newTopics(most int) *topics {
-	t := &topics{limit: most, other: &topic{label: otherTopics}}
+func newTopics() *topics {
+	t := &topics{other: &topic{label: otherTopics}}
 	t.byName.Store(new(make(map[string]*topic)))
 	return t
 }
 
 // hasRoom reports whether another topic would get its own series.
-func (t *topics) hasRoom() bool { return len(*t.byName.Load()) < t.limit }
+func (t *topics) hasRoom() bool { return len(*t.byName.Load()) < maxTopics }
 
 // names returns the topics with their own series, sorted.
 func (t *topics) names() []string { return slices.Sorted(maps.Keys(*t.byName.Load())) }
@@ -69,7 +68,7 @@ func (t *topics) of(name string) *topic {
 	if found := known[name]; found != nil {
 		return found
 	}
-	if len(known) < t.limit {
+	if len(known) < maxTopics {
 		return t.add(name)
 	}
 	return t.other
@@ -86,7 +85,7 @@ func (t *topics) add(name string) *topic {
 	if found := known[name]; found != nil {
 		return found
 	}
-	if len(known) >= t.limit {
+	if len(known) >= maxTopics {
 		return t.other
 	}
 	name = strings.Clone(name) // it may share memory with a large reply
