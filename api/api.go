@@ -113,9 +113,6 @@ type Options struct {
 	Access access.Options
 	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
-	// BodyBytes bounds the request bodies of more than 64 KiB in memory, in bytes. Requests beyond it are refused with
-	// 503. One of the largest size always fits. Zero: 48 MiB.
-	BodyBytes int64
 	// Version is the answer of /v1/version. Empty: dev.
 	Version string
 	// HealthOnly serves only /healthz, /readyz, /metrics, /v1/version and /openapi.yaml, for a process that only
@@ -163,7 +160,6 @@ func New(o Options) http.Handler {
 func newAPI(o Options) (a *api, end func()) {
 	life, end := context.WithCancel(context.Background())
 	maxBody := cmp.Or(o.MaxBody, defaultMaxBody)
-	largest := max(request.MaxBatchBytes, request.Limit(maxBody)) + 1
 	a = &api{
 		service:    o.Service,
 		maxBody:    maxBody,
@@ -172,7 +168,7 @@ func newAPI(o Options) (a *api, end func()) {
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
 		streams:    make(chan struct{}, maxStreams),
-		bodies:     limits.NewBodyBudget(cmp.Or(o.BodyBytes, limits.DefaultBodyBytes), largest),
+		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, request.Limit(maxBody)+1)), // one request of any size fits
 		lists:      newListLimiter(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}

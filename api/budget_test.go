@@ -23,19 +23,22 @@ import (
 
 // newBudgetedAPI returns an API and its body budget, which has room for one of the largest registrations.
 func newBudgetedAPI(s Service) (http.Handler, *limits.BodyBudget) {
-	o := Options{Service: s, BodyBytes: 1, Logger: quiet}
+	o := Options{Service: s, Logger: quiet}
 	a, end := newAPI(o)
-	a.bodies = limits.NewBodyBudget(0, request.Limit(a.maxBody)+1)
+	a.bodies = limits.NewBodyBudget(request.Limit(a.maxBody) + 1)
 	return a.handler(o, end), a.bodies
 }
 
-func TestNewBodyBudget_FitsTheLargestRequest(t *testing.T) {
-	for _, maxBody := range []int64{1, 256 << 10, 10 << 20} {
-		a, _ := newAPI(Options{Service: newFake(), BodyBytes: 1, MaxBody: maxBody})
-		require.Equal(t, max(request.MaxBatchBytes, request.Limit(a.maxBody))+1, a.bodies.Large())
+func TestBodyBudget_FitsTheLargestRequest(t *testing.T) {
+	for _, c := range []struct{ maxBody, large int64 }{
+		{1, limits.LargeBytes},
+		{256 << 10, limits.LargeBytes},
+		{10 << 20, request.Limit(10<<20) + 1},
+	} {
+		a, _ := newAPI(Options{Service: newFake(), MaxBody: c.maxBody})
+		require.Equal(t, c.large, a.bodies.Large())
+		require.Greater(t, a.bodies.Large(), int64(request.MaxBatchBytes))
 	}
-	a, _ := newAPI(Options{Service: newFake()})
-	require.EqualValues(t, limits.DefaultBodyBytes, a.bodies.Large())
 }
 
 // upload is a request whose body is sent step by step.

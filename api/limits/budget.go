@@ -10,8 +10,8 @@ import (
 // Bounds of request bodies in memory, over all requests of the process. Decoding a body and sending it to the store take
 // about three times its bytes in addition.
 const (
-	// DefaultBodyBytes bounds bodies of more than SmallBody, together.
-	DefaultBodyBytes = 48 << 20
+	// LargeBytes bounds bodies of more than SmallBody, together, unless a single request may be larger.
+	LargeBytes = 48 << 20
 	// SmallBytes is reserved for smaller bodies, so that large uploads do not block small registrations.
 	SmallBytes = 16 << 20
 	// SmallBody is the size up to which a body counts as small.
@@ -36,10 +36,8 @@ type BodyBudget struct {
 	used       atomic.Int64
 }
 
-// NewBodyBudget makes a budget of bytes for large bodies, or of largest if that is more: one body of that size always
-// fits.
-func NewBodyBudget(bytes, largest int64) *BodyBudget {
-	large := max(bytes, largest)
+// NewBodyBudget makes a budget of large bytes for large bodies.
+func NewBodyBudget(large int64) *BodyBudget {
 	return &BodyBudget{large: large, all: large + SmallBytes}
 }
 
