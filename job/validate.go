@@ -20,7 +20,7 @@ import (
 //
 // It also validates edits: zero fields count as absent. Pass a negative duration for an explicit zero that is not allowed.
 func Validate(n New, now time.Time) []FieldError {
-	errs := runValidator(&n)
+	errs := runValidator(n)
 	errs = append(errs, checkHeaders("/headers", n.Header, false)...)
 	errs = append(errs, checkCallbacks(n.OnDelivered, n.OnDead)...)
 	if len(n.Body) > MaxBody {
@@ -67,7 +67,7 @@ func ValidateExpiry(n *New, now time.Time) []FieldError {
 // ValidateTopic returns all invalid fields of a topic's policy under their names in the API. Zero fields count as absent.
 // Pass a negative number for an explicit zero that is not allowed.
 func ValidateTopic(t policy.Topic) []FieldError {
-	errs := append(runValidator(&t), checkHeaders("/headers", t.Headers, true)...)
+	errs := append(runValidator(t), checkHeaders("/headers", t.Headers, true)...)
 	errs = append(errs, checkCallbacks(t.OnDelivered, t.OnDead)...)
 	if b := t.OnBacklog; b != nil {
 		errs = append(errs, checkCallback("/on_backlog", &b.Callback)...)
@@ -80,7 +80,7 @@ func ValidateTopic(t policy.Topic) []FieldError {
 
 // ValidateLane returns all invalid fields of a lane's settings under their names in the API.
 func ValidateLane(l policy.Lane) []FieldError {
-	return append(runValidator(&l), checkHeaders("/headers", l.Headers, true)...)
+	return append(runValidator(l), checkHeaders("/headers", l.Headers, true)...)
 }
 
 // checkCallbacks validates the callbacks of a job's end.
@@ -110,12 +110,15 @@ func MutuallyExclusive(field, other string) FieldError {
 	return FieldError{Field: field, Detail: "cannot be combined with " + other}
 }
 
-// runValidator applies the rules.
+// runValidator applies the rules to a struct, which must not be a pointer: the validator copies every field that it can
+// address.
 func runValidator(of any) []FieldError {
-	var found validator.ValidationErrors
-	if err := newValidator().Struct(of); err == nil {
+	err := newValidator().Struct(of)
+	if err == nil {
 		return nil
-	} else if !errors.As(err, &found) {
+	}
+	found, ok := errors.AsType[validator.ValidationErrors](err)
+	if !ok {
 		panic("job: validate: " + err.Error())
 	}
 	errs := make([]FieldError, len(found))
