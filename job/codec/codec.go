@@ -145,7 +145,8 @@ func appendFields[T any](b []byte, fields []field[T], of *T) []byte {
 		case length < 0x80:
 			b[start+1] = byte(length)
 		default: // the length needs more than the one byte reserved for it
-			wide := binary.AppendUvarint(nil, uint64(length))
+			var room [binary.MaxVarintLen64]byte
+			wide := binary.AppendUvarint(room[:0], uint64(length))
 			b = append(b, wide[1:]...)
 			copy(b[start+1+len(wide):], b[start+2:start+2+length])
 			copy(b[start+1:], wide)

@@ -15,9 +15,10 @@ const FingerprintSize = 16
 func Fingerprint(n *job.New) []byte {
 	fields := *n
 	fields.Body = nil // hashed last, without a copy
-	b := AppendNew(nil, &fields)
+	const prefix = 8  // bytes of the length
+	b := AppendNew(make([]byte, prefix, 512), &fields)
+	binary.BigEndian.PutUint64(b, uint64(len(b)-prefix))
 	h := sha256.New()
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
 	h.Write(b)
 	h.Write(n.Body)
 	return h.Sum(nil)[:FingerprintSize]
