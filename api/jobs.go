@@ -191,7 +191,11 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 	if !ok {
 		return response.Overloaded("too many response bytes in flight: retry with fewer requests")
 	}
-	writeJob(w, http.StatusOK, j, func(o *response.Buffer) { o.Attempts(j.History) })
+	o := newJobBuffer(w, j)
+	defer o.Free()
+	o.Attempts(j.History)
+	o.Close()
+	o.Send(w, http.StatusOK)
 	return nil
 }
 
@@ -205,21 +209,25 @@ func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
 	if !ok {
 		reserved.ForceReserve(answerSize(j))
 	}
-	writeJob(w, status, j, func(o *response.Buffer) { o.Durability(j.Durability) })
+	o := newJobBuffer(w, j)
+	defer o.Free()
+	o.Durability(j.Durability)
+	o.Close()
+	o.Send(w, status)
 }
 
-// writeJob answers with a job, its body, and the members that more writes.
-func writeJob(w http.ResponseWriter, status int, j *job.Job, more func(o *response.Buffer)) {
+// newJobBuffer returns a buffer with the members of a job and of its body, and sets the header ETag.
+func newJobBuffer(w http.ResponseWriter, j *job.Job) *response.Buffer {
 	if j.Version > 0 {
 		w.Header()["Etag"] = []string{`"` + strconv.FormatInt(j.Version, 10) + `"`}
 	}
-	response.Answer(w, status, func(o *response.Buffer) {
-		o.Job(j)
-		body := j.Body
-		if j.Kind != "" && j.BodyKind == job.BodyJSON {
-			body = redactCallback(body)
-		}
-		o.Body(j.BodyKind, body)
-		more(o)
-	})
+	o := response.NewBuffer()
+	o.Open()
+	o.Job(j)
+	body := j.Body
+	if j.Kind != "" && j.BodyKind == job.BodyJSON {
+		body = redactCallback(body)
+	}
+	o.Body(j.BodyKind, body)
+	return o
 }

@@ -1,7 +1,6 @@
 package request
 
 import (
-	"maps"
 	"net/textproto"
 	"slices"
 
@@ -90,10 +89,15 @@ func (d *decoder) redactedPlaceholder(at string) {
 
 // rejectRedacted refuses redacted values where there are no stored ones to keep.
 func (d *decoder) rejectRedacted(at string, headers map[string][]string) {
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		if job.SecretHeader(name) && isRedacted(headers[name]) {
-			d.redactedPlaceholder(job.JSONPointer(at, name))
+	var redacted []string
+	for name, values := range headers {
+		if isRedacted(values) && job.SecretHeader(name) {
+			redacted = append(redacted, name)
 		}
+	}
+	slices.Sort(redacted)
+	for _, name := range redacted {
+		d.redactedPlaceholder(job.JSONPointer(at, name))
 	}
 }
 

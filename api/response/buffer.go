@@ -2,7 +2,6 @@ package response
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -189,7 +188,7 @@ func (o *Buffer) textArray(all []string) {
 // labels writes an object of strings, in order of their keys.
 func (o *Buffer) labels(name string, all map[string]string) {
 	o.Object(name)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
+	for _, key := range sortedKeys(all) {
 		o.Key(key)
 		o.quote(all[key])
 	}
@@ -199,7 +198,7 @@ func (o *Buffer) labels(name string, all map[string]string) {
 // headers writes headers in order of their names: one value as a string, several as an array, secret ones redacted.
 func (o *Buffer) headers(name string, all map[string][]string) {
 	o.Object(name)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
+	for _, key := range sortedKeys(all) {
 		o.Key(key)
 		switch values := all[key]; {
 		case job.SecretHeader(key):
@@ -211,6 +210,16 @@ func (o *Buffer) headers(name string, all map[string][]string) {
 		}
 	}
 	o.Close()
+}
+
+// sortedKeys is slices.Sorted(maps.Keys(all)) with one allocation instead of three.
+func sortedKeys[T any](all map[string]T) []string {
+	keys := make([]string, 0, len(all))
+	for key := range all {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // quote writes a JSON string.
