@@ -3,7 +3,7 @@ package policy
 import "testing"
 
 func BenchmarkJudge(b *testing.B) {
-	terms := Topic{}.WithDefaults(Builtin()).Terms(Terms{})
+	terms := Builtin().Terms(Terms{})
 	for name, result := range map[string]Result{
 		"delivered": {Status: 200}, "again": {Status: 500}, "no answer": {Class: ClassRefused},
 	} {

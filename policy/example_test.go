@@ -23,7 +23,7 @@ func ExampleJudge() {
 
 // The receiver asks for a longer wait than the rung: the job waits for that long, and its whole lane for up to a minute.
 func ExampleJudge_retryAfter() {
-	terms := policy.Topic{}.WithDefaults(policy.Builtin()).Terms(policy.Terms{})
+	terms := policy.Builtin().Terms(policy.Terms{})
 	busy := policy.Result{Status: 429, RetryAfter: 2 * time.Minute}
 	v := policy.Judge(terms, busy, policy.Progress{FailedAttempts: 1}, 0)
 	fmt.Println(v.Kind, v.Wait, v.LaneWait)

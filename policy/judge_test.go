@@ -12,7 +12,7 @@ import (
 
 // terms returns the built-in terms with three retries of a minute.
 func terms(change ...func(*policy.Terms)) policy.Terms {
-	t := policy.Builtin().WithDefaults(policy.Topic{}).Terms(policy.Terms{Ladder: policy.Ladder{time.Minute}, Retries: new(3)})
+	t := policy.Builtin().Terms(policy.Terms{Ladder: policy.Ladder{time.Minute}, Retries: new(3)})
 	for _, c := range change {
 		c(&t)
 	}

@@ -34,7 +34,7 @@ type Terms struct {
 // maxAgeMargin is added to the ladder's span for the default MaxAge.
 const maxAgeMargin = 24 * time.Hour
 
-// Terms resolves a job's terms against the policy t. It panics unless t is complete: the result of WithDefaults.
+// Terms resolves a job's terms against the policy t, which must be complete: Builtin, or a policy with its defaults.
 func (t Topic) Terms(own Terms) Terms {
 	terms := own
 	if terms.Retries == nil {

@@ -63,12 +63,12 @@ type ClientCert struct {
 	Key   Sealed `json:"key"`   // PEM, in its stored form
 }
 
-// Builtin returns the default policy, as an argument of WithDefaults. It is not complete: fields that are empty by default
-// (URL, Headers, rates, callbacks, secrets) and those derived from the ladder (MaxAge, Retries) are unset. So
-// Builtin().Terms panics; Topic{}.WithDefaults(Builtin()) is the complete default policy.
+// Builtin returns the default policy. It has no URL, headers, rates, callbacks and secrets, and derives MaxAge from the ladder.
 func Builtin() Topic {
+	ladder := DefaultLadder()
 	return Topic{
-		Ladder:          DefaultLadder(),
+		Ladder:          ladder,
+		Retries:         new(len(ladder)),
 		Jitter:          new(0.1),
 		Timeout:         10 * time.Second,
 		Workers:         256,

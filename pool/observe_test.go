@@ -268,7 +268,7 @@ func TestState_CountsAttemptsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Second)
 		p := pool.New(pool.Options{
-			Store: s, Deliverer: g, Policies: fixedPolicy(policy.Topic{}.WithDefaults(policy.Builtin())), Workers: 7,
+			Store: s, Deliverer: g, Policies: fixedPolicy(policy.Builtin()), Workers: 7,
 			Logger: slog.New(slog.DiscardHandler),
 		})
 		require.Equal(t, pool.State{Workers: 7}, p.State())

@@ -120,7 +120,7 @@ func run(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options
 func start(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options)) (p *pool.Pool, stop func() error) {
 	t.Helper()
 	opts := pool.Options{
-		Store: s, Deliverer: g, Policies: fixedPolicy(policy.Topic{}.WithDefaults(policy.Builtin())),
+		Store: s, Deliverer: g, Policies: fixedPolicy(policy.Builtin()),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	if adapt != nil {
