@@ -61,15 +61,15 @@ type Lanes interface {
 	ReplaceLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
 }
 
-// Secrets stores the secrets that sign attempts.
+// Secrets stores the secrets that sign attempts, of a lane or, for a queue without a lane, of a topic.
 type Secrets interface {
 	// AddSecret adds a secret as the newest; adding one again changes nothing. The result does not contain it.
-	AddSecret(ctx context.Context, owner store.SecretOwner, secret sign.Secret) (policy.Secret, error)
-	Secrets(ctx context.Context, owner store.SecretOwner) ([]policy.Secret, error)
+	AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret) (policy.Secret, error)
+	Secrets(ctx context.Context, owner job.Queue) ([]policy.Secret, error)
 	// RemoveSecret returns store.ErrNotFound when there is no such secret.
-	RemoveSecret(ctx context.Context, owner store.SecretOwner, id string) error
+	RemoveSecret(ctx context.Context, owner job.Queue, id string) error
 	// PublicKeys returns the public keys of an owner's asymmetric secrets.
-	PublicKeys(ctx context.Context, owner store.SecretOwner) ([]store.PublicKey, error)
+	PublicKeys(ctx context.Context, owner job.Queue) ([]store.PublicKey, error)
 }
 
 // DeadLetters lists, revives and purges dead letters.

@@ -94,7 +94,7 @@ func (f *fake) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.
 }
 
 // AddSecret stores a secret and returns only its public part, as a service does.
-func (f *fake) AddSecret(ctx context.Context, o store.SecretOwner, secret sign.Secret) (policy.Secret, error) {
+func (f *fake) AddSecret(ctx context.Context, o job.Queue, secret sign.Secret) (policy.Secret, error) {
 	f.text[secret.ID()] = secret.Text()
 	added := policy.Secret{ID: secret.ID(), CreatedAt: epoch, Value: policy.Sealed(secret.Text())}
 	return added, f.changeSecrets(ctx, o, func(all []policy.Secret) ([]policy.Secret, error) {
@@ -102,7 +102,7 @@ func (f *fake) AddSecret(ctx context.Context, o store.SecretOwner, secret sign.S
 	})
 }
 
-func (f *fake) RemoveSecret(ctx context.Context, o store.SecretOwner, id string) error {
+func (f *fake) RemoveSecret(ctx context.Context, o job.Queue, id string) error {
 	return f.changeSecrets(ctx, o, func(all []policy.Secret) ([]policy.Secret, error) {
 		rest := slices.DeleteFunc(slices.Clone(all), func(s policy.Secret) bool { return s.ID == id })
 		if len(rest) == len(all) {
@@ -112,7 +112,7 @@ func (f *fake) RemoveSecret(ctx context.Context, o store.SecretOwner, id string)
 	})
 }
 
-func (f *fake) changeSecrets(ctx context.Context, o store.SecretOwner, change func([]policy.Secret) ([]policy.Secret, error)) error {
+func (f *fake) changeSecrets(ctx context.Context, o job.Queue, change func([]policy.Secret) ([]policy.Secret, error)) error {
 	var err error
 	if o.Lane != "" {
 		_, err = f.ChangeLane(ctx, job.Queue(o), func(l *policy.Lane) (err error) {
@@ -128,7 +128,7 @@ func (f *fake) changeSecrets(ctx context.Context, o store.SecretOwner, change fu
 	return err
 }
 
-func (f *fake) Secrets(ctx context.Context, o store.SecretOwner) ([]policy.Secret, error) {
+func (f *fake) Secrets(ctx context.Context, o job.Queue) ([]policy.Secret, error) {
 	if o.Lane != "" {
 		l, err := f.Lane(ctx, job.Queue(o))
 		return l.Settings.Secrets, err
@@ -137,7 +137,7 @@ func (f *fake) Secrets(ctx context.Context, o store.SecretOwner) ([]policy.Secre
 	return t.Policy.Secrets, err
 }
 
-func (f *fake) PublicKeys(ctx context.Context, o store.SecretOwner) ([]store.PublicKey, error) {
+func (f *fake) PublicKeys(ctx context.Context, o job.Queue) ([]store.PublicKey, error) {
 	all, err := f.Secrets(ctx, o)
 	var keys []store.PublicKey
 	for _, s := range all {

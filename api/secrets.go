@@ -23,7 +23,7 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	added, err := a.service.AddSecret(r.Context(), store.SecretOwner(owner), secret)
+	added, err := a.service.AddSecret(r.Context(), owner, secret)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.service.Secrets(r.Context(), store.SecretOwner(owner))
+	all, err := a.service.Secrets(r.Context(), owner)
 	if err != nil {
 		return noTopic(err)
 	}
@@ -64,7 +64,7 @@ func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = a.service.RemoveSecret(r.Context(), store.SecretOwner(owner), r.PathValue("id"))
+	err = a.service.RemoveSecret(r.Context(), owner, r.PathValue("id"))
 	if errors.Is(err, store.ErrNotFound) {
 		return response.NewProblem(http.StatusNotFound, "no such secret")
 	}
@@ -81,7 +81,7 @@ func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.service.PublicKeys(r.Context(), store.SecretOwner(owner))
+	all, err := a.service.PublicKeys(r.Context(), owner)
 	if err != nil {
 		return noTopic(err)
 	}

@@ -225,7 +225,7 @@ func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 		})
 		require.NoError(t, err)
 		refused = true
-		for _, owner := range []store.SecretOwner{ofTopic, ofLane} {
+		for _, owner := range []job.Queue{ofTopic, ofLane} {
 			_, err = r.AddSecret(t.Context(), owner, sign.NewSecret())
 			require.NoError(t, err)
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/secrets"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -54,7 +54,7 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 }
 
 func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.Topic) (count int, err error) {
-	owner := secrets.Owner{Namespace: name.namespace, Topic: name.name}
+	owner := job.Queue{Namespace: name.namespace, Topic: name.name}
 	if !d.sealer.IsTopicStale(p) {
 		return 0, nil
 	}
@@ -66,7 +66,7 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.T
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("reseal the secrets of %s: %w", owner, err)
+		return 0, fmt.Errorf("reseal the secrets of %s/%s: %w", name.namespace, name.name, err)
 	}
 	return count, nil
 }
@@ -91,7 +91,7 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int
 				wrote = 1
 				return nil
 			}); err != nil {
-				failed = fmt.Errorf("reseal the secrets of %s: %w", secrets.Owner(l.Queue), err)
+				failed = fmt.Errorf("reseal the secrets of %s: %w", l.Queue, err)
 				if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 					return count, failed
 				}

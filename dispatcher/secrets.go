@@ -13,14 +13,14 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// AddSecret adds a secret to its owner as the newest. All of them sign. The same secret again changes
-// nothing, unless the stored one cannot be opened. Error: *job.InvalidError beyond policy.MaxSecrets or maxAsymmetric. A
-// lane's secrets replace those of its topic.
-func (d *Dispatcher) AddSecret(ctx context.Context, owner store.SecretOwner, secret sign.Secret) (policy.Secret, error) {
-	added := policy.Secret{ID: secret.ID(), CreatedAt: job.Millis(time.Now()), Value: d.sealer.SealSecret(secrets.Owner(owner), secret)}
+// AddSecret adds a secret to its owner as the newest: a lane, or a topic if the queue has no lane. All of them sign. A lane's
+// secrets replace those of its topic. The same secret again changes nothing, unless the stored one cannot be opened. Error:
+// *job.InvalidError beyond policy.MaxSecrets or maxAsymmetric.
+func (d *Dispatcher) AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret) (policy.Secret, error) {
+	added := policy.Secret{ID: secret.ID(), CreatedAt: job.Millis(time.Now()), Value: d.sealer.SealSecret(owner, secret)}
 	err := d.changeSecrets(ctx, owner, func(stored []policy.Secret) ([]policy.Secret, error) {
 		if i := indexOfSecret(stored, added.ID); i >= 0 {
-			if _, err := d.sealer.OpenSecret(secrets.Owner(owner), stored[i]); err == nil {
+			if _, err := d.sealer.OpenSecret(owner, stored[i]); err == nil {
 				added = stored[i]
 				return nil, errNoChange
 			}
@@ -49,9 +49,9 @@ func (d *Dispatcher) AddSecret(ctx context.Context, owner store.SecretOwner, sec
 const maxAsymmetric = 2
 
 // countAsymmetric counts the ed25519 keys among secrets. Secrets that cannot be opened are not counted.
-func (d *Dispatcher) countAsymmetric(owner store.SecretOwner, stored []policy.Secret) (n int) {
+func (d *Dispatcher) countAsymmetric(owner job.Queue, stored []policy.Secret) (n int) {
 	for _, s := range stored {
-		if secret, err := d.sealer.OpenSecret(secrets.Owner(owner), s); err == nil && secret.Asymmetric() {
+		if secret, err := d.sealer.OpenSecret(owner, s); err == nil && secret.Asymmetric() {
 			n++
 		}
 	}
@@ -59,17 +59,17 @@ func (d *Dispatcher) countAsymmetric(owner store.SecretOwner, stored []policy.Se
 }
 
 // Secrets returns an owner's secrets without their values, newest first.
-func (d *Dispatcher) Secrets(ctx context.Context, owner store.SecretOwner) ([]policy.Secret, error) {
+func (d *Dispatcher) Secrets(ctx context.Context, owner job.Queue) ([]policy.Secret, error) {
 	if owner.Lane == "" {
 		topic, err := d.Topic(ctx, owner.Namespace, owner.Topic)
 		return topic.Policy.Secrets, err
 	}
-	lane, err := d.Lane(ctx, job.Queue(owner))
+	lane, err := d.Lane(ctx, owner)
 	return lane.Settings.Secrets, err
 }
 
 // RemoveSecret removes a secret. Error: store.ErrNotFound.
-func (d *Dispatcher) RemoveSecret(ctx context.Context, owner store.SecretOwner, id string) error {
+func (d *Dispatcher) RemoveSecret(ctx context.Context, owner job.Queue, id string) error {
 	return d.changeSecrets(ctx, owner, func(stored []policy.Secret) ([]policy.Secret, error) {
 		i := indexOfSecret(stored, id)
 		if i < 0 {
@@ -84,9 +84,9 @@ func indexOfSecret(secrets []policy.Secret, id string) int {
 }
 
 // changeSecrets changes an owner's secrets.
-func (d *Dispatcher) changeSecrets(ctx context.Context, owner store.SecretOwner, change func([]policy.Secret) ([]policy.Secret, error)) error {
+func (d *Dispatcher) changeSecrets(ctx context.Context, owner job.Queue, change func([]policy.Secret) ([]policy.Secret, error)) error {
 	if owner.Lane != "" {
-		_, err := d.ChangeLane(ctx, job.Queue(owner), func(l *policy.Lane) (err error) {
+		_, err := d.ChangeLane(ctx, owner, func(l *policy.Lane) (err error) {
 			l.Secrets, err = change(l.Secrets)
 			return err
 		})
@@ -100,14 +100,14 @@ func (d *Dispatcher) changeSecrets(ctx context.Context, owner store.SecretOwner,
 }
 
 // PublicKeys returns the public keys of an owner's asymmetric secrets, newest first.
-func (d *Dispatcher) PublicKeys(ctx context.Context, owner store.SecretOwner) ([]store.PublicKey, error) {
+func (d *Dispatcher) PublicKeys(ctx context.Context, owner job.Queue) ([]store.PublicKey, error) {
 	stored, err := d.Secrets(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
 	var keys []store.PublicKey
 	for _, s := range stored {
-		secret, err := d.sealer.OpenSecret(secrets.Owner(owner), s)
+		secret, err := d.sealer.OpenSecret(owner, s)
 		if err != nil {
 			return nil, &store.UnavailableError{Reason: "a secret cannot be opened by this process", Err: err}
 		}

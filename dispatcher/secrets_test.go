@@ -56,14 +56,14 @@ func keyID(t *testing.T, number byte) string {
 }
 
 var (
-	ofTopic = store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "orders"}
-	ofLane  = store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "customer-42"}
+	ofTopic = job.Queue{Namespace: job.DefaultNamespace, Topic: "orders"}
+	ofLane  = job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "customer-42"}
 )
 
 // eachOwner runs a test for a topic and for a lane.
-func eachOwner(t *testing.T, test func(t *testing.T, owner store.SecretOwner)) {
+func eachOwner(t *testing.T, test func(t *testing.T, owner job.Queue)) {
 	t.Helper()
-	for name, owner := range map[string]store.SecretOwner{"topic": ofTopic, "lane": ofLane} {
+	for name, owner := range map[string]job.Queue{"topic": ofTopic, "lane": ofLane} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, owner) })
 		})
@@ -89,10 +89,10 @@ func storedSettings(t *testing.T, s store.Store) string {
 }
 
 // deliverTo registers a job of the owner's and returns its request; nil: there was none.
-func deliverTo(t *testing.T, r *fixture, rec *receiver, owner store.SecretOwner) *job.Request {
+func deliverTo(t *testing.T, r *fixture, rec *receiver, owner job.Queue) *job.Request {
 	t.Helper()
 	before := len(rec.calls())
-	n := job.New{Spec: job.Spec{Queue: job.Queue(owner), URL: "https://shop.example/hook", Body: []byte(`{"a":1}`)}}
+	n := job.New{Spec: job.Spec{Queue: owner, URL: "https://shop.example/hook", Body: []byte(`{"a":1}`)}}
 	r.register(t, n)
 	time.Sleep(time.Second)
 	synctest.Wait()
@@ -120,7 +120,7 @@ func verifies(t *testing.T, r *job.Request, key string) error {
 }
 
 func TestSecrets_AreEncryptedAtRestAndSign(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
+	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		for name, b := range map[string]*seal.Box{"sealed": box(t, 1), "plain": nil} {
 			s, rec := model(), &receiver{answer: status(200)}
 			r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: b})
@@ -146,7 +146,7 @@ func TestSecrets_AreEncryptedAtRestAndSign(t *testing.T) {
 			require.NoError(t, verifies(t, request, secret.Text()), name)
 			require.NoError(t, verifies(t, request, key.PublicKey()))
 			require.Error(t, verifies(t, request, sign.NewSecret().Text()))
-			other := deliverTo(t, r, rec, store.SecretOwner{Topic: "others"})
+			other := deliverTo(t, r, rec, job.Queue{Topic: "others"})
 			require.Empty(t, other.Signer, "another topic signs nothing")
 			require.NoError(t, r.stop())
 		}
@@ -173,7 +173,7 @@ func TestSecrets_LaneOverridesTopic(t *testing.T) {
 }
 
 func TestSecrets_AreListedNewestFirstWithoutValues(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
+	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		s := model()
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		var added []sign.Secret
@@ -266,7 +266,7 @@ func (s slowSettingsShard) PutDocument(ctx context.Context, token store.Token, d
 }
 
 func TestSecrets_ConcurrentAddsAreAllKept(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
+	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		s := slowSettingsStore{model()}
 		first := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		second := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
@@ -340,7 +340,7 @@ func startLogged(t *testing.T, opts dispatcher.Options) (*fixture, *testlog.Log)
 }
 
 func TestSecrets_MissingKeyHoldsDeliveriesAndIsLogged(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
+	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		_, err := first.AddSecret(t.Context(), owner, secret)
@@ -348,8 +348,8 @@ func TestSecrets_MissingKeyHoldsDeliveriesAndIsLogged(t *testing.T) {
 		require.NoError(t, first.stop())
 
 		second, written := startLogged(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2)})
-		made := second.register(t, job.New{Spec: job.Spec{Queue: job.Queue(owner)}})
-		require.NotNil(t, deliverTo(t, second, rec, store.SecretOwner{Topic: "others"}), "others go on")
+		made := second.register(t, job.New{Spec: job.Spec{Queue: owner}})
+		require.NotNil(t, deliverTo(t, second, rec, job.Queue{Topic: "others"}), "others go on")
 		time.Sleep(time.Hour)
 		require.Len(t, rec.calls(), 1)
 		waits := second.get(t, made.Ref())
@@ -375,7 +375,7 @@ func TestSecrets_MissingKeyHoldsDeliveriesAndIsLogged(t *testing.T) {
 }
 
 func TestSecrets_CanBeReplacedWithoutTheirKey(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
+	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		made, err := first.AddSecret(t.Context(), owner, secret)
@@ -409,13 +409,13 @@ func TestReseal_UnderANewKey(t *testing.T) {
 		})
 		require.NoError(t, err)
 		for i := range lanes {
-			owner := store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
+			owner := job.Queue{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
 			_, err = first.AddSecret(t.Context(), owner, ofLanes)
 			require.NoError(t, err)
 		}
 		require.NoError(t, first.stop())
 		lost := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 9)})
-		_, err = lost.AddSecret(t.Context(), store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "lost"}, sign.NewSecret())
+		_, err = lost.AddSecret(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "lost"}, sign.NewSecret())
 		require.NoError(t, err)
 		require.NoError(t, lost.stop())
 
@@ -440,10 +440,10 @@ func TestReseal_UnderANewKey(t *testing.T) {
 		before := storedSettings(t, s)
 		require.NoError(t, verifies(t, deliverTo(t, third, rec, ofTopic), topics.Text()))
 		for _, i := range []int{0, lanes - 1} {
-			owner := store.SecretOwner{Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
+			owner := job.Queue{Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
 			require.NoError(t, verifies(t, deliverTo(t, third, rec, owner), ofLanes.Text()))
 		}
-		require.NotNil(t, deliverTo(t, third, rec, store.SecretOwner{Topic: "certified"}).Certificate)
+		require.NotNil(t, deliverTo(t, third, rec, job.Queue{Topic: "certified"}).Certificate)
 		require.Equal(t, before, storedSettings(t, s), "there is nothing more to do")
 	})
 }
@@ -454,7 +454,7 @@ func TestReseal_FailureOfALaneStopsNoOther(t *testing.T) {
 		s := model()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		for i := range 9 {
-			owner := store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%d", i)}
+			owner := job.Queue{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%d", i)}
 			_, err := first.AddSecret(t.Context(), owner, sign.NewSecret())
 			require.NoError(t, err)
 		}
@@ -493,7 +493,7 @@ func (s changingLaneShard) PutDocument(ctx context.Context, token store.Token, d
 }
 
 func TestSecrets_AtMostTwoAsymmetricKeys(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
+	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		first, second, third := sign.NewKey(), sign.NewKey(), sign.NewKey()
 		for _, one := range []sign.Secret{first, second, first, sign.NewSecret()} {
@@ -512,7 +512,7 @@ func TestSecrets_AtMostTwoAsymmetricKeys(t *testing.T) {
 }
 
 func TestReseal_EncryptsPlainSecrets(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
+	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec})
 		_, err := first.AddSecret(t.Context(), owner, secret)

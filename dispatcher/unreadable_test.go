@@ -151,7 +151,7 @@ func TestSettings_UnreadableOnesHoldTheirTopicOrLaneAlone(t *testing.T) {
 		_, err = r.ChangeLane(t.Context(), queue("good", "bad"), resumeLane)
 		require.ErrorIs(t, err, store.ErrUnreadable)
 		for _, lane := range []string{"", "bad"} {
-			owner := store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "good", Lane: lane}
+			owner := job.Queue{Namespace: job.DefaultNamespace, Topic: "good", Lane: lane}
 			if lane == "" {
 				owner.Topic = "bad"
 			}

@@ -61,7 +61,7 @@ func (s *Sealer) sealCertificate(t *store.Topic, was policy.Topic) error {
 	if c == nil || was.ClientCert != nil && *c == *was.ClientCert {
 		return nil
 	}
-	place := Owner{Namespace: t.Namespace, Topic: t.Name}.aad(clientKey)
+	place := aad(job.Queue{Namespace: t.Namespace, Topic: t.Name}, clientKey)
 	text, err := s.box.Open(string(c.Key), place)
 	stored := err == nil
 	switch {
@@ -99,7 +99,7 @@ func (s *Sealer) Credentials(t store.Topic) *Credentials {
 		return nil
 	}
 	c := &Credentials{}
-	owner := Owner{Namespace: t.Namespace, Topic: t.Name}
+	owner := job.Queue{Namespace: t.Namespace, Topic: t.Name}
 	c.Signer, c.Err = s.signer(owner, t.Policy.Secrets)
 	if cert := t.Policy.ClientCert; cert != nil {
 		var err error
@@ -112,8 +112,8 @@ func (s *Sealer) Credentials(t store.Topic) *Credentials {
 	return c
 }
 
-func (s *Sealer) certificate(owner Owner, cert *policy.ClientCert) (*tls.Certificate, error) {
-	key, err := s.box.Open(string(cert.Key), owner.aad(clientKey))
+func (s *Sealer) certificate(owner job.Queue, cert *policy.ClientCert) (*tls.Certificate, error) {
+	key, err := s.box.Open(string(cert.Key), aad(owner, clientKey))
 	if err != nil {
 		return nil, fmt.Errorf("open the key of the client certificate of %s: %w", owner.Topic, err)
 	}
@@ -126,11 +126,11 @@ func (s *Sealer) certificate(owner Owner, cert *policy.ClientCert) (*tls.Certifi
 
 // LaneSigner returns the signer of a lane with secrets.
 func (s *Sealer) LaneSigner(lane store.Lane) (job.Signer, error) {
-	return s.signer(Owner(lane.Queue), lane.Settings.Secrets)
+	return s.signer(lane.Queue, lane.Settings.Secrets)
 }
 
 // signer returns a signer of an owner's secrets; nil if there are none.
-func (s *Sealer) signer(owner Owner, stored []policy.Secret) (job.Signer, error) {
+func (s *Sealer) signer(owner job.Queue, stored []policy.Secret) (job.Signer, error) {
 	if len(stored) == 0 {
 		return nil, nil
 	}
@@ -143,7 +143,7 @@ func (s *Sealer) signer(owner Owner, stored []policy.Secret) (job.Signer, error)
 	}
 	signer, err := sign.NewSigner(opened...)
 	if err != nil {
-		return nil, fmt.Errorf("make a signer for %s: %w", owner, err)
+		return nil, fmt.Errorf("make a signer for %s: %w", nameOf(owner), err)
 	}
 	return signer, nil
 }

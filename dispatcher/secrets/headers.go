@@ -78,7 +78,7 @@ func (s *Sealer) CannotSealHeaders(header map[string][]string) bool {
 }
 
 // resealHeaders returns headers with their secrets sealed under the current key, as far as they can be opened.
-func (s *Sealer) resealHeaders(header map[string][]string, owner Owner) (anew map[string][]string, changed bool) {
+func (s *Sealer) resealHeaders(header map[string][]string, owner job.Queue) (anew map[string][]string, changed bool) {
 	anew = header
 	for name, values := range header {
 		sealed, ok := job.Sealed(values)
@@ -87,7 +87,7 @@ func (s *Sealer) resealHeaders(header map[string][]string, owner Owner) (anew ma
 		}
 		text, err := s.box.Open(sealed, headerAAD(name))
 		if err != nil {
-			s.log.Error("header not resealed under the current key", "place", owner.aad(headerAAD(name)), "err", err)
+			s.log.Error("header not resealed under the current key", "place", aad(owner, headerAAD(name)), "err", err)
 			continue
 		}
 		if !changed {

@@ -15,11 +15,11 @@ func (s *Sealer) IsTopicStale(p policy.Topic) bool {
 
 // ResealTopic seals the secrets of a topic under the current key, as far as they can be opened, and reports whether one of
 // them was not. Headers in plain text are left to SealTopic.
-func (s *Sealer) ResealTopic(owner Owner, p *policy.Topic) (changed bool) {
+func (s *Sealer) ResealTopic(owner job.Queue, p *policy.Topic) (changed bool) {
 	p.Secrets, changed = s.resealSecrets(owner, p.Secrets)
 	if p.ClientCert != nil {
 		c := *p.ClientCert
-		c.Key = s.resealValue(c.Key, owner.aad(clientKey))
+		c.Key = s.resealValue(c.Key, aad(owner, clientKey))
 		changed = changed || c != *p.ClientCert
 		p.ClientCert = &c
 	}
@@ -28,7 +28,7 @@ func (s *Sealer) ResealTopic(owner Owner, p *policy.Topic) (changed bool) {
 
 // resealTopicHeaders seals the headers of a policy under the current key, and reports whether one of them was not. Those
 // in plain text are left to SealTopic.
-func (s *Sealer) resealTopicHeaders(p *policy.Topic, owner Owner) bool {
+func (s *Sealer) resealTopicHeaders(p *policy.Topic, owner job.Queue) bool {
 	changed := slices.ContainsFunc(headersOf(*p), HasPlain)
 	of := func(header map[string][]string) (map[string][]string, bool) {
 		anew, some := s.resealHeaders(header, owner)
@@ -64,16 +64,16 @@ func (s *Sealer) IsLaneStale(l policy.Lane) bool {
 // ResealLane seals the secrets of a lane under the current key, as far as they can be opened, and reports whether one of
 // them was not. Headers in plain text are left to the writer of the settings.
 func (s *Sealer) ResealLane(q job.Queue, l *policy.Lane) bool {
-	stored, changed := s.resealSecrets(Owner(q), l.Secrets)
-	headers, some := s.resealHeaders(l.Headers, Owner(q))
+	stored, changed := s.resealSecrets(q, l.Secrets)
+	headers, some := s.resealHeaders(l.Headers, q)
 	l.Secrets, l.Headers = stored, headers
 	return changed || some || HasPlain(headers)
 }
 
-func (s *Sealer) resealSecrets(owner Owner, stored []policy.Secret) (anew []policy.Secret, changed bool) {
+func (s *Sealer) resealSecrets(owner job.Queue, stored []policy.Secret) (anew []policy.Secret, changed bool) {
 	anew = slices.Clone(stored)
 	for i, one := range stored {
-		anew[i].Value = s.resealValue(one.Value, owner.secretAAD(one.ID))
+		anew[i].Value = s.resealValue(one.Value, secretAAD(owner, one.ID))
 		changed = changed || anew[i].Value != one.Value
 	}
 	return anew, changed

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ringback/ringback/internal/limitedlog"
@@ -32,37 +31,34 @@ var ErrCannotSeal = &store.UnavailableError{
 	Reason: "this process has no key to seal secrets, but stored secrets are sealed: start it with " + seal.Setting,
 }
 
-// An Owner is the owner of secrets. It names the AAD under which they are sealed.
-type Owner store.SecretOwner
-
-// aad returns the additional data that binds a sealed secret to its owner and use.
-func (o Owner) aad(what string) string {
-	if o.Lane == "" {
-		return o.Namespace + "/" + o.Topic + "/" + what
+// nameOf returns the name of an owner of secrets: a lane, or a topic, whose queue has no lane.
+func nameOf(owner job.Queue) string {
+	if owner.Lane == "" {
+		return owner.Namespace + "/" + owner.Topic
 	}
-	return job.Queue(o).String() + "/" + what
+	return owner.String()
 }
 
-// String names the owner for a person.
-func (o Owner) String() string { return strings.TrimSuffix(o.aad(""), "/") }
+// aad returns the additional data that binds a sealed secret to its owner and use.
+func aad(owner job.Queue, use string) string { return nameOf(owner) + "/" + use }
 
 // secretAAD returns the additional data of a signing secret.
-func (o Owner) secretAAD(id string) string { return o.aad("secrets/" + id) }
+func secretAAD(owner job.Queue, id string) string { return aad(owner, "secrets/"+id) }
 
 // SealSecret returns a signing secret in its stored form.
-func (s *Sealer) SealSecret(owner Owner, secret sign.Secret) policy.Sealed {
-	return policy.Sealed(s.box.Seal(secret.Text(), owner.secretAAD(secret.ID())))
+func (s *Sealer) SealSecret(owner job.Queue, secret sign.Secret) policy.Sealed {
+	return policy.Sealed(s.box.Seal(secret.Text(), secretAAD(owner, secret.ID())))
 }
 
 // OpenSecret opens a signing secret.
-func (s *Sealer) OpenSecret(owner Owner, stored policy.Secret) (sign.Secret, error) {
-	text, err := s.box.Open(string(stored.Value), owner.secretAAD(stored.ID))
+func (s *Sealer) OpenSecret(owner job.Queue, stored policy.Secret) (sign.Secret, error) {
+	text, err := s.box.Open(string(stored.Value), secretAAD(owner, stored.ID))
 	if err != nil {
-		return sign.Secret{}, fmt.Errorf("open the secret %s of %s: %w", stored.ID, owner, err)
+		return sign.Secret{}, fmt.Errorf("open the secret %s of %s: %w", stored.ID, nameOf(owner), err)
 	}
 	secret, err := sign.ParseSecret(text)
 	if err != nil {
-		return sign.Secret{}, fmt.Errorf("read the secret %s of %s: %w", stored.ID, owner, err)
+		return sign.Secret{}, fmt.Errorf("read the secret %s of %s: %w", stored.ID, nameOf(owner), err)
 	}
 	return secret, nil
 }

@@ -27,7 +27,7 @@ func sealer(t *testing.T, digits ...string) *secrets.Sealer {
 }
 
 var (
-	owner = secrets.Owner{Namespace: "default", Topic: "orders"}
+	owner = job.Queue{Namespace: "default", Topic: "orders"}
 	plain = map[string][]string{"Authorization": {"Bearer 42"}, "X-Name": {"a"}}
 )
 
@@ -37,7 +37,7 @@ func TestSecret_OpensForItsOwnerAlone(t *testing.T) {
 	opened, err := s.OpenSecret(owner, stored)
 	require.NoError(t, err)
 	require.Equal(t, secret.Text(), opened.Text())
-	_, err = s.OpenSecret(secrets.Owner{Namespace: "default", Topic: "bills"}, stored)
+	_, err = s.OpenSecret(job.Queue{Namespace: "default", Topic: "bills"}, stored)
 	require.Error(t, err)
 }
 
