@@ -25,8 +25,8 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 		if err := d.checkURL("/url", how.URL); err != nil {
 			return store.BulkResult{}, err
 		}
-		// A revival has no version, unlike an edit. A dead letter that is revived, edited and dies again between the check
-		// and the revival was checked in its former state.
+		// A revival has no version, unlike an edit. If a dead letter is revived, edited and dead again between the check and
+		// the revival, the check was of its former state. Its secrets are safe: the attempt compares the origins again.
 		t.refuse = func(j *job.Job) error { return d.checkSecretsStayOnOrigin(j, how.URL, notForRevival) }
 	}
 	if which.DryRun && how.ExpiresIn == 0 {

@@ -125,6 +125,9 @@ func TestSettings_BindSecretHeadersToTheirURLs(t *testing.T) {
 		changeLane(t, r, laneOfOrders("own"), func(l *policy.Lane) {
 			l.URL, l.Headers = third, map[string][]string{"X-Lane-Key": {"lane"}}
 		})
+		changeLane(t, r, laneOfOrders("former"), func(l *policy.Lane) {
+			l.URL, l.Headers = third, map[string][]string{"X-Lane-Key": {"lane"}}
+		})
 		changeLane(t, r, laneOfOrders("topics"), func(l *policy.Lane) { l.Headers = map[string][]string{"X-Lane-Key": {"lane"}} })
 		sends := func(lane, url string) map[string][]string {
 			t.Helper()
@@ -150,9 +153,11 @@ func TestSettings_BindSecretHeadersToTheirURLs(t *testing.T) {
 		// By whatever way they were moved.
 		changePolicy(t, r, func(p *policy.Topic) { p.URL = away })
 		changeLane(t, r, laneOfOrders("own"), func(l *policy.Lane) { l.URL = away })
-		for _, lane := range []string{"none", "own", "topics"} {
+		changeLane(t, r, laneOfOrders("former"), func(l *policy.Lane) { l.URL = "" })
+		for _, lane := range []string{"none", "own", "topics", "former"} {
 			require.Equal(t, plain, sends(lane, ""), lane)
 		}
+		require.Equal(t, laned, sends("former", third), "they stay bound to the URL that was removed")
 		changePolicy(t, r, func(p *policy.Topic) { p.URL = "" })
 		require.Equal(t, plain, sends("topics", away))
 		require.Equal(t, map[string][]string{"X-Topic": {"1"}, "X-Topic-Key": {"topic"}, "X-Lane-Key": {"lane"}}, sends("topics", home), "they stay bound")

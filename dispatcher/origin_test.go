@@ -224,3 +224,31 @@ func TestOrigin_RevivalElsewhereSendsNoSecrets(t *testing.T) {
 		})
 	}
 }
+
+// The origin is checked before the revival. Secrets that a dead letter gets in between are not sent elsewhere either.
+func TestOrigin_RevivalSendsNoSecretsSetSinceTheCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rec := &slowListStore{Store: model()}, &receiver{answer: statusByPath}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: rec})
+		r.registerDead(t, 1, "orders/a", 500)
+		s.before = func(items []store.Revival) {
+			s.before = nil
+			revived, err := r.Revive(t.Context(), store.Revival{Ref: items[0].Ref, Delay: time.Minute})
+			require.NoError(t, err)
+			_, err = r.Edit(t.Context(), revived.Ref(), headersOf(secretHeaders()))
+			require.NoError(t, err)
+			time.Sleep(2 * time.Minute)
+			require.Equal(t, job.Dead, r.get(t, revived.Ref()).State)
+		}
+		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{URL: "https://new.example/200"})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, worked.Done)
+		time.Sleep(time.Minute)
+		ended := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0000"})
+		require.Equal(t, job.Dead, ended.State)
+		require.Equal(t, policy.ReasonInvalid, ended.Reason)
+		for _, c := range rec.calls() {
+			require.Equal(t, "https://x.example/500", c.URL)
+		}
+	})
+}
