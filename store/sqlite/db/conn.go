@@ -143,29 +143,30 @@ func (c *Conn) ints(ctx context.Context, sql string, into ...*int64) error {
 	})
 }
 
-func readRows(rows driver.Rows, err error, each func([]driver.Value) error) error {
+// readRows calls each with every row. The rows are closed even if each panics.
+func readRows(rows driver.Rows, err error, each func([]driver.Value) error) (failed error) {
 	if err != nil {
 		return &Error{err}
 	}
+	defer func() {
+		if err := rows.Close(); err != nil {
+			failed = errors.Join(failed, &Error{err})
+		}
+	}()
 	width := len(rows.Columns())
 	for {
 		row := make([]driver.Value, width)
-		if err = rows.Next(row); err != nil {
-			break
-		}
-		if err = each(row); errors.Is(err, ErrStop) {
-			break
+		if err := rows.Next(row); errors.Is(err, io.EOF) {
+			return nil
 		} else if err != nil {
-			return errors.Join(err, rows.Close())
+			return &Error{err}
+		}
+		if err := each(row); errors.Is(err, ErrStop) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, ErrStop) {
-		err = nil
-	}
-	if err = errors.Join(err, rows.Close()); err != nil {
-		return &Error{err}
-	}
-	return nil
 }
 
 // execText runs SQL that is used rarely, of one or several statements.

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"database/sql/driver"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -71,4 +72,23 @@ func TestRead_PanicLosesNoConnection(t *testing.T) {
 		requireItems(t, d, 0)
 	}
 	require.Len(t, d.readers, readerCount)
+}
+
+func TestRead_PanicInARowEndsTheSnapshot(t *testing.T) {
+	d := opened(t, options(t))
+	add(t, d, 2)
+	for range readerCount { // the pool hands them out in turn
+		require.Panics(t, func() {
+			_ = d.Read(t.Context(), "read items", func(ctx context.Context, c *Conn) error {
+				return c.QueryText(ctx, "SELECT n FROM items", func([]driver.Value) error { panic("a fault of the caller") })
+			})
+		})
+	}
+	var busy bool
+	var err error
+	inWriter(t, d, func() { busy, err = d.truncate() })
+	require.NoError(t, err)
+	require.False(t, busy, "no reader needs the log any more")
+	add(t, d, 1)
+	requireItems(t, d, 3)
 }
