@@ -92,7 +92,7 @@ var plan = []row{
 	{
 		pkg:    "store/sqlite/query",
 		reason: "reads of jobs from a snapshot; knows neither the writer nor its memory",
-		ours:   []string{"job", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table"},
+		ours:   []string{"internal/limitedlog", "job", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table"},
 	},
 	{
 		pkg:    "store/sqlite/txn",
@@ -106,7 +106,7 @@ var plan = []row{
 		pkg:    "store/sqlite",
 		reason: "an engine, used through the contract only",
 		ours: []string{
-			"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
+			"internal/limitedlog", "job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
 			"store/sqlite/table", "store/sqlite/throttle", "store/sqlite/txn",
 		},
 	},

@@ -248,7 +248,7 @@ func (c *claim) answer(s *Store) store.ClaimResult {
 	for i, r := range c.rows {
 		h := c.leases[i]
 		if err := r.Decode(); err != nil {
-			s.log.Error("claimed job unreadable, leaving it to its lease", "job", h.Ref.ID, "err", err)
+			s.unreadable.Error("claimed job unreadable, leaving it to its lease", "job", h.Ref.ID, "err", err)
 			continue
 		}
 		r.Queue = h.Queue.Name

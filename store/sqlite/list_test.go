@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,5 +37,41 @@ func TestList_LooksAtABoundedNumberOfJobsForAPage(t *testing.T) {
 		}
 		require.GreaterOrEqual(t, pages, 2, name)
 		require.Equal(t, int(number(filter.Reason != "")), found, name)
+	}
+}
+
+func TestList_LeavesOutAnUnreadableJobAndLogsIt(t *testing.T) {
+	for state, reach := range map[job.State]func(*testing.T, *Store){
+		job.Ready:   func(*testing.T, *Store) {},
+		job.Running: func(t *testing.T, s *Store) { require.Len(t, claimUp(t, s, 3), 3) },
+		job.Dead: func(t *testing.T, s *Store) {
+			for _, h := range claimUp(t, s, 3) {
+				settle(t, s, settled(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
+			}
+		},
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			o := options(t)
+			log := logging(&o)
+			s := opened(t, o)
+			insert(t, s, numbered("job", 3, 0)...)
+			reach(t, s)
+			shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
+			filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 2}
+			var ids []string
+			for more := true; more; more = filter.Cursor != "" {
+				page, err := s.List(t.Context(), filter)
+				require.NoError(t, err)
+				for _, j := range page.Jobs {
+					ids = append(ids, j.ID)
+				}
+				filter.Cursor = page.Cursor
+			}
+			require.Equal(t, []string{"job-0000", "job-0002"}, ids)
+			_, err := s.List(t.Context(), filter)
+			require.NoError(t, err)
+			require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), log)
+			require.Contains(t, log.String(), "job=job-0001")
+		})
 	}
 }

@@ -38,7 +38,7 @@ func (s *Store) Known(ctx context.Context, refs []job.Ref) (known []bool, err er
 
 // List implements store.Shard.
 func (s *Store) List(ctx context.Context, filter store.Filter) (page store.Page, err error) {
-	l, err := query.NewList(filter, s.clock())
+	l, err := query.NewList(filter, s.clock(), &s.unreadable)
 	if err != nil {
 		return store.Page{}, err
 	}

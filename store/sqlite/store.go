@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
@@ -26,6 +28,8 @@ type Store struct {
 	wakeups  *memory.Wakeups
 	lead     leadLock
 	closed   func() error
+	// unreadable logs jobs that cannot be decoded.
+	unreadable limitedlog.Log
 
 	// The fields below belong to the writer.
 	mem  *memory.State
@@ -61,6 +65,7 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 
 		loggedOutbox: make(map[int64]bool),
 	}
+	s.unreadable = limitedlog.Log{Logger: s.log, Interval: time.Minute}
 	s.base = &txn.Base{
 		Mem: s.mem, Wakeups: s.wakeups, Defaults: &s.defaults, Log: s.log, Clock: s.clock,
 		Note: func(verb string, err error, reading bool) { s.db.Note(verb, err, reading) },

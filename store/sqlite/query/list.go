@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
@@ -44,6 +45,7 @@ func parseCursor(text string) (cursor, error) {
 // A List is one page of jobs that is being read.
 type List struct {
 	filter   store.Filter
+	log      *limitedlog.Log
 	from, to int64  // of the state's time, to exclusive
 	at       cursor // behind what was looked at last
 	looked   int
@@ -54,9 +56,10 @@ type List struct {
 	passed   int                    // how many of them lie in the lane that is being listed
 }
 
-// NewList returns a list of the jobs that a filter selects, with states at now. It fails with store.ErrCursor.
-func NewList(filter store.Filter, now clock.Instant) (*List, error) {
-	l := &List{filter: filter, from: clock.MillisUp(filter.After), to: math.MaxInt64, at: cursor{N: -1}, now: now}
+// NewList returns a list of the jobs that a filter selects, with states at now. Jobs that cannot be decoded are logged and
+// left out. It fails with store.ErrCursor.
+func NewList(filter store.Filter, now clock.Instant, log *limitedlog.Log) (*List, error) {
+	l := &List{filter: filter, log: log, from: clock.MillisUp(filter.After), to: math.MaxInt64, at: cursor{N: -1}, now: now}
 	if !filter.Before.IsZero() {
 		l.to = clock.MillisUp(filter.Before)
 	}
@@ -97,6 +100,10 @@ func (l *List) add(r *table.Row) {
 	}
 	if _, held := l.running[r.N]; held && r.State == job.Scheduled {
 		return // it waits no longer
+	}
+	if err := r.Decode(); err != nil {
+		l.log.Error("job unreadable, leaving it out of a list", "job", r.ID, "err", err)
+		return
 	}
 	if l.filter.Label != "" {
 		if value, ok := r.Labels[l.filter.Label]; !ok || value != l.filter.Value {
@@ -164,10 +171,10 @@ func (l *List) lane(ctx context.Context, c *db.Conn, q int64) (done bool, err er
 		return l.leased(ctx, c, q)
 	}
 	l.passed = len(l.byLane[q])
-	return l.walk(ctx, c, table.OpenAt, table.OpenAfter, q, job.Scheduled, func(v []driver.Value) (*table.Row, int64, error) {
+	return l.walk(ctx, c, table.OpenAt, table.OpenAfter, q, job.Scheduled, func(v []driver.Value) (*table.Row, int64) {
 		r := (*table.Cells)(&v).Row()
 		r.Topic, r.Lane = l.filter.Topic, l.at.Lane
-		return r, clock.Millis(r.DueAt), r.Decode()
+		return r, clock.Millis(r.DueAt)
 	})
 }
 
@@ -176,9 +183,8 @@ func (l *List) leased(ctx context.Context, c *db.Conn, q int64) (done bool, err 
 	var rows []*table.Row
 	for _, m := range l.byLane[q] {
 		if err := c.Query(ctx, table.HeadByN, func(v []driver.Value) error {
-			r := (*table.Cells)(&v).Row()
-			rows = append(rows, r)
-			return r.Decode()
+			rows = append(rows, (*table.Cells)(&v).Row())
+			return nil
 		}, m.N); err != nil {
 			return false, err
 		}
@@ -212,11 +218,11 @@ func (l *List) ended(ctx context.Context, c *db.Conn) error {
 	if err != nil || topic == 0 {
 		return err
 	}
-	_, err = l.walk(ctx, c, table.EndedAt, table.EndedAfter, topic, l.filter.State, func(v []driver.Value) (*table.Row, int64, error) {
+	_, err = l.walk(ctx, c, table.EndedAt, table.EndedAfter, topic, l.filter.State, func(v []driver.Value) (*table.Row, int64) {
 		c := table.Cells(v)
 		r := c.Row()
 		c.Names(r)
-		return r, clock.Millis(r.FinishedAt), r.Decode()
+		return r, clock.Millis(r.FinishedAt)
 	})
 	return err
 }
@@ -226,7 +232,7 @@ func (l *List) ended(ctx context.Context, c *db.Conn) error {
 // for both would look at every row of a moment again for each chunk.
 func (l *List) walk(
 	ctx context.Context, c *db.Conn, same, later db.Statement, of int64, state job.State,
-	read func([]driver.Value) (r *table.Row, at int64, err error),
+	read func([]driver.Value) (r *table.Row, at int64),
 ) (done bool, err error) {
 	if l.at.MS < l.from {
 		l.at.MS, l.at.N = l.from, -1
@@ -240,10 +246,7 @@ func (l *List) walk(
 		}
 		err := c.Query(ctx, next, func(v []driver.Value) error {
 			rows++
-			r, at, err := read(v)
-			if err != nil {
-				return err
-			}
+			r, at := read(v)
 			l.at.MS, l.at.N = at, r.N
 			l.looked++
 			l.add(r)
