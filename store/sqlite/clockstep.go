@@ -15,25 +15,25 @@ func (tx *tx) followClock() (more bool, err error) {
 	if !ok {
 		return false, nil
 	}
-	var rows [][]driver.Value
+	type delayed struct{ n, q, due int64 }
+	var jobs []delayed
 	if err := tx.Query(table.Stepped, func(v []driver.Value) error {
-		rows = append(rows, v)
+		jobs = append(jobs, delayed{db.Int(v[0]), db.Int(v[1]), db.Int(v[2])})
 		return nil
 	}, last, after); err != nil {
 		return false, err
 	}
-	for _, v := range rows {
-		n, due := db.Int(v[0]), db.Int(v[2])
-		d := c.Shift(n)
-		q := tx.Mem.ByID[db.Int(v[1])]
-		if d == 0 || q == nil || tx.Mem.IsSkipped(n) {
+	for _, j := range jobs {
+		d := c.Shift(j.n)
+		q := tx.Mem.ByID[j.q]
+		if d == 0 || q == nil || tx.Mem.IsSkipped(j.n) {
 			continue
 		}
-		if err := tx.Exec(table.StepJob, d, d, d, n); err != nil {
+		if err := tx.Exec(table.StepJob, d, d, d, j.n); err != nil {
 			return false, err
 		}
-		tx.Leave(q, table.Key{Due: due, N: n})
-		if err := tx.Arrive(q, table.Key{Due: due + d, N: n}); err != nil {
+		tx.Leave(q, table.Key{Due: j.due, N: j.n})
+		if err := tx.Arrive(q, table.Key{Due: j.due + d, N: j.n}); err != nil {
 			return false, err
 		}
 		tx.MayBeNewHead = true

@@ -117,7 +117,7 @@ func (c *Conn) Exec(id Statement, args ...driver.Value) (int64, error) {
 // ErrStop, returned by the function that is called with each row of a query, ends the query without an error.
 var ErrStop = errors.New("no more rows are wanted")
 
-// Query runs a statement and calls each with every row, which each may keep.
+// Query runs a statement and calls each with every row. The slice is overwritten by the next row; each may keep its values.
 func (c *Conn) Query(ctx context.Context, id Statement, each func([]driver.Value) error, args ...driver.Value) error {
 	stmt, err := c.stmt(id)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Conn) ints(ctx context.Context, sql string, into ...*int64) error {
 	})
 }
 
-// readRows calls each with every row. The rows are closed even if each panics.
+// readRows calls each with every row, as Conn.Query. The rows are closed even if each panics.
 func readRows(rows driver.Rows, err error, each func([]driver.Value) error) (failed error) {
 	if err != nil {
 		return &Error{err}
@@ -153,9 +153,8 @@ func readRows(rows driver.Rows, err error, each func([]driver.Value) error) (fai
 			failed = errors.Join(failed, &Error{err})
 		}
 	}()
-	width := len(rows.Columns())
+	row := make([]driver.Value, len(rows.Columns()))
 	for {
-		row := make([]driver.Value, width)
 		if err := rows.Next(row); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {

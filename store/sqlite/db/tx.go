@@ -42,7 +42,7 @@ func (t *Tx) Begin() error {
 	return nil
 }
 
-// Query runs a statement and calls each with every row, which each may keep.
+// Query is Conn.Query that no context ends.
 func (t *Tx) Query(id Statement, each func([]driver.Value) error, args ...driver.Value) error {
 	return t.Conn.Query(shared, id, each, args...)
 }
