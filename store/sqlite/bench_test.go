@@ -125,6 +125,54 @@ func BenchmarkClaimSettle(b *testing.B) {
 	}
 }
 
+// BenchmarkClaimSettleLanes delivers 256 jobs per iteration, taken from as many lanes as the name says.
+func BenchmarkClaimSettleLanes(b *testing.B) {
+	const size, all = 256, 1024
+	for _, lanes := range []int{1, 32, 256} {
+		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) {
+			s := openBench(b)
+			queues := make([]store.QueueClaim, max(lanes, all/size*lanes))
+			for i := range queues {
+				queues[i] = store.QueueClaim{
+					Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: fmt.Sprintf("lane-%d", i)},
+					Max:   size / lanes, Timeout: 10 * time.Second,
+				}
+			}
+			jobs := 0
+			more := func() { // one iteration's jobs for each part of the lanes
+				for from := 0; from < len(queues); from += lanes {
+					entries := benchEntries(size, "", 0)
+					for i := range entries {
+						entries[i].Queue = queues[from+i%lanes].Queue
+					}
+					insert(b, s, entries...)
+					jobs++
+				}
+			}
+			for jobs < b.N+len(queues)/lanes {
+				more()
+			}
+			var claimed store.ClaimResult
+			before := processorTime(b)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				from := i * lanes % len(queues)
+				request := store.ClaimRequest{Queues: queues[from : from+lanes], Max: size, MaxBytes: 16 << 20, Margin: 10 * time.Second}
+				items := make([]store.Settlement, len(claimed.Jobs))
+				for k, h := range claimed.Jobs {
+					items[k] = settled(h, policy.Verdict{Kind: policy.Delivered})
+				}
+				var err error
+				_, claimed, err = s.Settle(b.Context(), store.NewToken(), items, &request)
+				require.NoError(b, err)
+				require.Len(b, claimed.Jobs, size)
+			}
+			report(b, int64(b.N)*size, before)
+		})
+	}
+}
+
 // BenchmarkOpen opens a database with a million pending jobs in ten thousand lanes, which an unclean end left behind.
 func BenchmarkOpen(b *testing.B) {
 	o := options(b)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -40,7 +42,10 @@ type claim struct {
 	reply    *claimReply
 	rows     []*table.Row    // of the reply's leases that have not ended
 	leases   []*memory.Lease // the same
-	size     int             // of bodies so far
+	read     int             // jobs that fit so far
+	size     int             // of their bodies
+	batch    []*queueClaim   // the queues of the next statement
+	found    []foundJob      // their jobs
 	now      clock.Instant
 	revision int64
 }
@@ -73,7 +78,7 @@ func (c *claim) run(tx *tx) error {
 	t, err := once(tx, memory.Call{Method: c.kind, Token: c.token}, (*claimReply).weight, func() (*claimReply, error) {
 		fresh = true
 		tx.MayBeNewHead = true // the next job of a queue may be due before all others
-		c.reply = &claimReply{queues: make([]store.QueueStatus, 0, len(c.request.Queues))}
+		c.reply = &claimReply{}
 		if err := c.fill(c, tx); err != nil {
 			return nil, err
 		}
@@ -104,96 +109,146 @@ func (c *claim) run(tx *tx) error {
 	return nil
 }
 
-// serveAll serves the queues of the request in order.
-func (c *claim) serveAll(tx *tx) error {
-	for _, want := range c.request.Queues {
-		left, err := c.serve(tx, want)
-		if q := tx.Mem.Queues[want.Queue]; q != nil && db.IsDamage(err) {
-			tx.SetAside(q, "claim jobs", err)
-			left, err = store.QueueStatus{Queue: want.Queue, Blocked: true}, nil
-		}
-		if err != nil {
-			return err
-		}
-		c.reply.queues = append(c.reply.queues, left)
-	}
-	return nil
+// claimBatch is how many jobs a claim finds, of however many queues, before it reads their rows with one statement.
+const claimBatch = 128
+
+// A queueClaim is the part of a claim that concerns one queue.
+type queueClaim struct {
+	want   store.QueueClaim
+	status *store.QueueStatus
+	queue  *memory.Queue
+	keys   []table.Key  // of the first waiting jobs, in order: those that may be claimed, and the one after them
+	unread int          // of those that may be claimed, how many have no row yet
+	rows   []*table.Row // of the first of them, as far as their bodies fit
+	full   bool         // the next body does not fit
 }
 
-// serve claims the first jobs of one queue, up to the bounds of its QueueClaim and of the request.
-func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) {
-	left := store.QueueStatus{Queue: want.Queue}
+// serveAll serves the queues of the request in order.
+func (c *claim) serveAll(tx *tx) error {
+	c.reply.queues = make([]store.QueueStatus, len(c.request.Queues))
+	for i, want := range c.request.Queues {
+		named := slices.ContainsFunc(c.batch, func(p *queueClaim) bool { return p.want.Queue == want.Queue })
+		if named || len(c.found) >= claimBatch {
+			if err := c.takeAll(tx); err != nil {
+				return err
+			}
+		}
+		if err := c.find(tx, want, &c.reply.queues[i]); err != nil {
+			return err
+		}
+	}
+	return c.takeAll(tx)
+}
+
+// find adds the first jobs of one queue to the batch, up to the bounds of its QueueClaim and of the request.
+func (c *claim) find(tx *tx, want store.QueueClaim, status *store.QueueStatus) error {
+	status.Queue = want.Queue
 	q := tx.Mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
 	if q == nil {
-		return left, tx.statusOfUnloaded(want, &left)
+		return tx.statusOfUnloaded(want, status)
 	}
-	if err := tx.showLaneConfig(q, want, &left); err != nil {
-		return left, err
+	if err := tx.showLaneConfig(q, want, status); db.IsDamage(err) {
+		tx.SetAside(q, "claim jobs", err)
+	} else if err != nil {
+		return err
 	}
 	if err := tx.LoadHead(q); err != nil {
-		return left, err
+		return err
 	}
 	tx.PruneThrottle(q)
+	p := &queueClaim{want: want, status: status, queue: q}
+	c.batch = append(c.batch, p)
 	ahead := int64(0)
 	if !q.Limits().Rate.Limited() && q.Owners.Only(c.token.Owner()) {
 		ahead = int64(want.Ahead)
 	}
-	most := min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)), q.Room(tx.Now, ahead))
-	// Bodies that fill the answer already leave no room for another.
-	full := len(c.reply.leases) > 0 && c.size >= c.request.MaxBytes
-	if most > 0 && !full && q.Due(tx.Now) {
-		if err := c.take(tx, q, want, most); err != nil {
-			return left, err
-		}
+	most := int(min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)-len(c.found)), q.Room(tx.Now, ahead)))
+	if most <= 0 || c.full() || !q.Due(tx.Now) {
+		return nil
 	}
-	left.Blocked, left.BreakerOpen = q.Blocked(tx.Now), q.BreakerOpen(tx.Now)
-	left.More = !left.Blocked && q.Due(tx.Now)
-	return left, nil
-}
-
-// take claims the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it takes,
-// which is the queue's new head.
-func (c *claim) take(tx *tx, q *memory.Queue, want store.QueueClaim, most int64) error {
-	if err := tx.Begin(); err != nil {
+	if err := tx.Begin(); err != nil { // the reads are cheaper within it
 		return err
 	}
-	var rows []*table.Row
-	next := table.Key{}
-	size := c.size
-	read := func(v []driver.Value) error {
+	var err error
+	p.keys, err = tx.FirstWaiting(q, most+1)
+	for _, k := range p.keys[:min(most, len(p.keys))] {
+		if k.Due <= tx.Now.Millis {
+			c.found = append(c.found, foundJob{p, k.N})
+			p.unread++
+		}
+	}
+	return err
+}
+
+// full reports whether the bodies of the claimed jobs leave no room for another.
+func (c *claim) full() bool { return c.read > 0 && c.size >= c.request.MaxBytes }
+
+// takeAll claims the jobs of the batch, and completes the statuses of its queues.
+func (c *claim) takeAll(tx *tx) error {
+	if err := c.readBatch(tx); err != nil {
+		return err
+	}
+	for _, p := range c.batch {
+		q := p.queue
+		switch {
+		case p.unread > 0 && !c.full():
+			tx.SetAside(q, "claim jobs", db.ErrDamaged) // its index names jobs that are not there
+		case len(p.rows) > 0:
+			c.take(tx, p)
+		}
+		p.status.Blocked, p.status.BreakerOpen = q.Blocked(tx.Now), q.BreakerOpen(tx.Now)
+		p.status.More = !p.status.Blocked && q.Due(tx.Now)
+	}
+	c.batch, c.found = nil, nil
+	return nil
+}
+
+// readBatch reads the rows of the jobs that were found, as far as their bodies fit. If some lie on a damaged page they are
+// skipped when the transaction is run again.
+func (c *claim) readBatch(tx *tx) error {
+	if len(c.found) == 0 {
+		return nil
+	}
+	err := tx.Query(table.ClaimableJobs, func(v []driver.Value) error {
 		cells := table.Cells(v)
+		p := c.found[cells.Int()].queueClaim
+		p.unread--
+		if p.full {
+			return nil
+		}
 		r := cells.Row()
 		cells.Body(r)
 		r.TTLEnd = cells.Int()
-		if tx.Mem.IsSkipped(r.N) {
+		size := c.size + int(max(0, r.BodySize))
+		if p.full = c.read > 0 && size > c.request.MaxBytes; p.full {
 			return nil
 		}
-		body := int(max(0, r.BodySize))
-		full := int64(len(rows)) == most || (len(c.reply.leases)+len(rows) > 0 && size+body > c.request.MaxBytes)
-		if full || clock.Millis(r.DueAt) > tx.Now.Millis {
-			next = r.Key()
+		c.read, c.size = c.read+1, size
+		p.rows = append(p.rows, r)
+		if c.full() {
 			return db.ErrStop
 		}
-		size += body
-		rows = append(rows, r)
 		return nil
-	}
-	var err error
-	if !q.PartlyUnreadable {
-		err = tx.Query(table.Claimable, read, q.Id, q.Head.Due, q.Head.N, most+1+q.Running)
-	}
-	if q.PartlyUnreadable || db.IsDamage(err) {
-		rows, next, size = nil, table.Key{}, c.size
-		err = c.readEach(tx, q, read)
-		tx.Touch(q)
-		if q.HeadKnown = false; err == nil && len(rows) == 0 {
-			return tx.LoadHead(q)
-		}
-	}
-	if err != nil || len(rows) == 0 {
+	}, jsonNumbers(c.found))
+	if !db.IsDamage(err) {
 		return err
 	}
-	c.size = size
+	for i, f := range c.found {
+		alone := tx.Query(table.ClaimableJobs, func([]driver.Value) error { return nil }, jsonNumbers(c.found[i:i+1]))
+		if db.IsDamage(alone) {
+			tx.SkipJob(f.queue, f.n, "claim a job", alone)
+		}
+	}
+	return err
+}
+
+// take claims the jobs of one queue whose rows were read.
+func (c *claim) take(tx *tx, p *queueClaim) {
+	q, rows := p.queue, p.rows
+	next := table.Key{}
+	if len(rows) < len(p.keys) {
+		next = p.keys[len(rows)]
+	}
 	last := rows[len(rows)-1].Key()
 	count := int64(len(rows))
 	rate, probe := q.Limits().Rate, q.BreakerOpen(tx.Now)
@@ -222,12 +277,29 @@ func (c *claim) take(tx *tx, q *memory.Queue, want store.QueueClaim, most int64)
 		q.Mark = last
 	}
 	for _, r := range rows {
-		h := c.lease(tx, q, r, cmp.Or(r.Timeout, want.Timeout)+c.request.Margin)
+		h := c.lease(tx, q, r, cmp.Or(r.Timeout, p.want.Timeout)+c.request.Margin)
 		h.Rated, h.Probe = rate.Limited() && !r.Expired(tx.Now), probe
 		c.reply.leases = append(c.reply.leases, h)
 	}
 	c.rows = append(c.rows, rows...)
-	return nil
+}
+
+// A foundJob is a job that a claim may take.
+type foundJob struct {
+	*queueClaim
+	n int64
+}
+
+// jsonNumbers returns the numbers of jobs as a JSON array.
+func jsonNumbers(jobs []foundJob) string {
+	text := []byte{'['}
+	for i, f := range jobs {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, f.n, 10)
+	}
+	return string(append(text, ']'))
 }
 
 // lease makes the lease of one claimed job.

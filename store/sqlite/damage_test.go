@@ -233,6 +233,30 @@ func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 	}
 }
 
+func TestDamage_OfAnIndexThatNamesMissingJobsBlocksTheLane(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("job", 4, 0)...)
+	insert(t, s, inLane("whole", "whole", 0))
+	require.NoError(t, s.Close())
+	shell(t, o.Path, "CREATE TABLE aside AS SELECT * FROM sqlite_schema WHERE name = 'jobs_open'; "+
+		"PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'jobs_open'")
+	shell(t, o.Path, "DELETE FROM jobs WHERE id = 'job-0001'") // from the table, not from the index
+	shell(t, o.Path, "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema SELECT * FROM aside")
+
+	s, err := Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	request := wanting(5)
+	request.Queues = append(request.Queues, store.QueueClaim{Queue: inLane("whole", "whole", 0).Queue, Max: 1, Timeout: time.Second})
+	claimed, err := s.Claim(t.Context(), store.NewToken(), request)
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 1)
+	require.Equal(t, "whole", claimed.Jobs[0].ID)
+	require.Equal(t, store.QueueStatus{Queue: lane, Blocked: true}, claimed.Queues[0])
+	require.Error(t, s.Ping(t.Context()), "not ready")
+}
+
 func TestStats_OfALaneThatIsSetAsideHaveNoOldestDue(t *testing.T) {
 	o := options(t)
 	m := newMill(t, o, 200)

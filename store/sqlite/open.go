@@ -11,7 +11,6 @@ import (
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 	"github.com/ringback/ringback/store/sqlite/throttle"
-	"github.com/ringback/ringback/store/sqlite/txn"
 )
 
 // load fills memory from the database, and ends the attempts that the last process left behind. It reads a row per
@@ -173,7 +172,7 @@ func (s *Store) expireEach(b *memory.Batch) error {
 		if db.IsDamage(err) {
 			err = s.commitAlone(func(tx *tx) error {
 				if q := tx.Mem.ByID[m.Q]; q != nil {
-					tx.SkipJob(q, m.N, "end a lost attempt", txn.ErrDamaged)
+					tx.SkipJob(q, m.N, "end a lost attempt", db.ErrDamaged)
 				}
 				return nil
 			})

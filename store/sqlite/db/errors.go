@@ -74,6 +74,15 @@ func primaryCode(err error) int {
 	return lib.SQLITE_OK
 }
 
+// damageError is damage that SQLite has not reported itself.
+type damageError struct{}
+
+func (damageError) Error() string { return "rows are missing, or cannot be written" }
+func (damageError) Code() int     { return lib.SQLITE_CORRUPT }
+
+// ErrDamaged is the error of a caller who has found a part of the file damaged.
+var ErrDamaged error = damageError{}
+
 // IsDamage reports whether an error shows that a part of the file is not as SQLite has written it.
 func IsDamage(err error) bool {
 	code := primaryCode(err)

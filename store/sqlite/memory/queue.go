@@ -23,14 +23,13 @@ type Queue struct {
 	LaneConfig *LaneConfig // the lane's own settings; nil: it has none
 	Owners     leaseOwners
 	QueueNumbers
-	Saved            QueueNumbers // as at the beginning of the transaction SavedIn
-	SavedIn          uint64
-	IdleIn           uint64 // SavedIn + 1 when it was last seen idle; 0: it was not
-	Damaged          bool   // its jobs cannot be found: it gives none until the store is opened again
-	PartlyUnreadable bool   // some of its jobs cannot be read
-	DueSlot          Slot
-	RenotifySlot     Slot
-	notified         bool // is in Wakeups, whose lock guards it
+	Saved        QueueNumbers // as at the beginning of the transaction SavedIn
+	SavedIn      uint64
+	IdleIn       uint64 // SavedIn + 1 when it was last seen idle; 0: it was not
+	Damaged      bool   // its jobs cannot be found: it gives none until the store is opened again
+	DueSlot      Slot
+	RenotifySlot Slot
+	notified     bool // is in Wakeups, whose lock guards it
 }
 
 // QueueNumbers is what a transaction changes of a queue.

@@ -47,7 +47,7 @@ func planOf(t *testing.T, c *db.Conn, id db.Statement) string {
 func TestStatements_SeekWithinJobsOfOneMillisecond(t *testing.T) {
 	c := empty(t)
 	for id, says := range map[db.Statement]string{
-		Claimable:    "jobs_open (q=? AND state=? AND due>?)",
+		FirstWaiting: "jobs_open (q=? AND state=? AND due>?)",
 		WaitingAt:    "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
 		WaitingAfter: "jobs_open (q=? AND state=? AND due>? AND due<?)",
 		OpenAt:       "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
@@ -74,7 +74,8 @@ func TestStatements_ScanNoTableOnceTheStoreIsOpen(t *testing.T) {
 		}
 		plan := planOf(t, c, id)
 		for step := range strings.SplitSeq(plan, "\n") {
-			require.False(t, strings.HasPrefix(step, "SCAN") && step != "SCAN CONSTANT ROW", "%s\n%s", id.Text(), plan)
+			none := step == "SCAN CONSTANT ROW" || strings.Contains(step, "VIRTUAL TABLE") // an argument of json_each
+			require.False(t, strings.HasPrefix(step, "SCAN") && !none, "%s\n%s", id.Text(), plan)
 		}
 		if id != ReadAttempts { // of which there are few
 			require.NotContains(t, plan, "TEMP B-TREE", id.Text())

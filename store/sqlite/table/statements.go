@@ -5,9 +5,6 @@ import "github.com/ringback/ringback/store/sqlite/db"
 // InlineBody is the size in bytes above which a body lies in its own table: an update rewrites a row whole.
 const InlineBody = 2048
 
-// anyLimit is a bound that SQLite's planner ignores: with a plain one it plans again for each new value.
-const anyLimit = ` LIMIT ?+0`
-
 // columns are those of a job, in the order in which Cells.Row reads them.
 const columns = `jobs.n, state, due, finished, reason, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, status, entries, first,
  created, first_due, expires, jobs.namespace, id, fingerprint, url, timeout, body_size, spec`
@@ -54,10 +51,10 @@ var (
  WHERE kind = ? AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?`)
 	FindID    = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
 	FindQueue = db.NewStatement(`SELECT q, waiting, rows, throttle FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`)
-	Claimable = db.NewStatement(`SELECT ` + columns + `, ` + bodyColumn + `, ttl_end` +
-		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?) ORDER BY due, n` + anyLimit)
-	ClaimableJob = db.NewStatement(`SELECT ` + columns + `, ` + bodyColumn + `, ttl_end FROM jobs WHERE n = ?`)
-	JobByN       = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
+	// ClaimableJobs reads jobs by their numbers, a JSON array, in its order, each after its index in the array.
+	ClaimableJobs = db.NewStatement(`SELECT place, ` + columns + `, ` + bodyColumn + `, ttl_end
+ FROM (SELECT key AS place, value AS number FROM json_each(?)) CROSS JOIN jobs ON jobs.n = number`)
+	JobByN = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`)
 	HeadByN = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE n = ?`)
 	MoveJob = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, attempts = ?, failed_attempts = ?, consecutive_lost = ?, status = ?, entries = ?, first = ?

@@ -1,18 +1,12 @@
 package txn
 
 import (
-	"errors"
-
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 )
 
 // SkipJob skips a job that cannot be read, or written, until the store is opened again.
 func (tx *Tx) SkipJob(q *memory.Queue, n int64, verb string, err error) {
-	if !q.PartlyUnreadable {
-		q.PartlyUnreadable = true
-		tx.Mem.Damages++
-	}
 	if !tx.Mem.Unreadable[n] {
 		tx.Mem.Unreadable[n] = true
 		tx.Mem.Damages++
@@ -53,6 +47,3 @@ func (tx *Tx) UnlessDamaged(missing *bool, verb string, do func() error) error {
 	}
 	return err
 }
-
-// ErrDamaged is why a job is abandoned.
-var ErrDamaged = errors.New("its rows cannot be written")

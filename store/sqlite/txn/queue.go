@@ -83,29 +83,44 @@ func (tx *Tx) Topic(name memory.TopicName) (*memory.Topic, error) {
 	return t, nil
 }
 
-// LoadHead makes sure that head is known. It reads past leased jobs, of which a lane has no more than its limit.
+// LoadHead makes sure that the head of a queue is known.
 func (tx *Tx) LoadHead(q *memory.Queue) error {
 	if q.HeadKnown || q.Damaged {
 		return nil
 	}
-	tx.Touch(q)
-	head, from := memory.NoHead, q.Head
-	err := tx.Query(table.FirstWaiting, func(v []driver.Value) error {
+	_, err := tx.FirstWaiting(q, 1)
+	return err
+}
+
+// FirstWaiting reads the keys of the first jobs that wait in a queue, at most most and none after one that is not due. The first
+// is the queue's head. It reads past leased jobs, of which a lane has no more than its limit, and past those that cannot be read.
+func (tx *Tx) FirstWaiting(q *memory.Queue, most int) (keys []table.Key, err error) {
+	err = tx.Query(table.FirstWaiting, func(v []driver.Value) error {
 		k := table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
 		if tx.Mem.IsSkipped(k.N) {
 			return nil
 		}
-		head = k
-		return db.ErrStop
-	}, q.Id, from.Due, from.N) // the one before has left, or there was none: nothing comes before it
-	if db.IsDamage(err) {
-		tx.SetAside(q, "look for the first job of a lane", err)
+		if keys = append(keys, k); len(keys) == most || k.Due > tx.Now.Millis {
+			return db.ErrStop
+		}
 		return nil
+	}, q.Id, q.Head.Due, q.Head.N) // known or not, nothing waits before the head
+	if db.IsDamage(err) {
+		tx.SetAside(q, "look for the first jobs of a lane", err)
+		return nil, nil
 	}
-	if q.HeadKnown = err == nil; q.HeadKnown {
-		q.Head = head
+	if err != nil {
+		return nil, err
 	}
-	return err
+	head := memory.NoHead
+	if len(keys) > 0 {
+		head = keys[0]
+	}
+	if !q.HeadKnown || q.Head != head {
+		tx.Touch(q)
+		q.Head, q.HeadKnown = head, true
+	}
+	return keys, nil
 }
 
 // Arrive counts a job that begins to wait, and sends a wake-up when it is due and the first that is. Where the head was not known
