@@ -38,12 +38,13 @@ func (s *Jobs) insert(ctx context.Context, token store.Token, entries []store.Ne
 		return nil, err
 	}
 	c := s.NewCall(scriptInsert, s.Keys.Reply(string(token), "i"), queues, nil, 8*len(entries))
+	var r layout.Record // one for all entries: Encode's receiver is allocated
 	for i := range entries {
 		e := &entries[i]
 		if len(e.Fingerprint) > 255 {
 			return nil, fmt.Errorf("redis: a fingerprint of %d bytes is longer than 255", len(e.Fingerprint))
 		}
-		r := layout.Record{Spec: e.Spec, Fingerprint: e.Fingerprint != nil, MaxAge: layout.Millis(e.MaxAge)}
+		r = layout.Record{Spec: e.Spec, Fingerprint: e.Fingerprint != nil, MaxAge: layout.Millis(e.MaxAge)}
 		head, rest, err := r.Encode(queues[position[i]-1].Number)
 		if err != nil {
 			return nil, err
