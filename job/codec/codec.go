@@ -42,6 +42,13 @@ func AppendSpec(b []byte, s *job.Spec) []byte {
 	return append(appendFields(b, specFields, s), s.Unknown...)
 }
 
+// AppendSpecWithoutURL is AppendSpec for an engine that stores the URL separately.
+func AppendSpecWithoutURL(b []byte, s *job.Spec) []byte {
+	b = appendFields(b, specFields[:urlIndex], s)
+	b = appendFields(b, specFields[urlIndex+1:], s)
+	return append(b, s.Unknown...)
+}
+
 // DecodeSpec decodes fields into s, whose lane must be set. own is called for the caller's fields; nil: they are an error.
 func DecodeSpec(b []byte, s *job.Spec, own func(tag byte, value []byte) error) error {
 	s.Method, s.BodyKind = defaultMethod, defaultKind

@@ -29,6 +29,16 @@ func TestAppendNew_IsStable(t *testing.T) {
 	require.Equal(t, encodedRegistration[:len(encodedQueue)]+"\x44\x07"+string(n.Body)+encodedRegistration[len(encodedQueue):], string(codec.AppendNew(nil, n)))
 }
 
+func TestAppendSpecWithoutURL_LeavesOnlyTheURLOut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := specs(t)
+		spec.Unknown = rapid.SliceOf(rapid.Byte()).Draw(t, "unknown")
+		got := codec.AppendSpecWithoutURL(nil, &spec)
+		spec.URL = ""
+		require.Equal(t, codec.AppendSpec(nil, &spec), got)
+	})
+}
+
 // urls are URLs that begin as those of a lane do, or nearly so.
 func urls(lane, path string) *rapid.Generator[string] {
 	host, _, _ := strings.Cut(lane, ":")

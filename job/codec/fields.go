@@ -19,6 +19,9 @@ const (
 
 var urlField = field[job.Spec]{2, appendURL, readURL}
 
+// urlIndex is the index of urlField in specFields.
+const urlIndex = 1
+
 // specFields are the fields of job.Spec in encoding order. A new field gets an entry here with an unused tag.
 var specFields = []field[job.Spec]{
 	{1, func(b []byte, s *job.Spec) []byte {

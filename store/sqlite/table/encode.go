@@ -19,10 +19,8 @@ type Encoded struct {
 
 // Encode encodes what a job asks for.
 func Encode(s *job.Spec) Encoded {
-	rest := *s
-	rest.URL = "" // it has a column
 	e := Encoded{
-		Spec: codec.AppendSpec(make([]byte, 0, 128), &rest), Timeout: db.NullZero(clock.CeilMillis(s.Timeout)), BodySize: int64(len(s.Body)),
+		Spec: codec.AppendSpecWithoutURL(make([]byte, 0, 128), s), Timeout: db.NullZero(clock.CeilMillis(s.Timeout)), BodySize: int64(len(s.Body)),
 	}
 	switch {
 	case s.Body == nil:
