@@ -185,21 +185,21 @@ func (p *Pool) Run(ctx context.Context) error {
 	loops.Wait()
 	cancelWork(errStopping)
 	close(p.quit)
-	left := p.waitForWorkers(flushCtx)
+	p.waitForWorkers(flushCtx)
 	p.attemptLog.flush()
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hangTimer.Stop()
 	p.growTimer.Stop()
-	if unsettled := p.scheduler.InFlight() + p.unsettled; left || unsettled > 0 {
+	if unsettled := p.scheduler.InFlight() + p.unsettled; unsettled > 0 {
 		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases expire", unsettled)
 	}
 	return nil
 }
 
-// waitForWorkers waits for the workers until ctx ends; true: a deliverer ignored the end of its context.
-func (p *Pool) waitForWorkers(ctx context.Context) bool {
+// waitForWorkers waits for the workers until ctx ends. A deliverer may ignore the end of its context.
+func (p *Pool) waitForWorkers(ctx context.Context) {
 	gone := make(chan struct{})
 	go func() {
 		p.workers.Wait()
@@ -207,8 +207,6 @@ func (p *Pool) waitForWorkers(ctx context.Context) bool {
 	}()
 	select {
 	case <-gone:
-		return false
 	case <-ctx.Done():
-		return true
 	}
 }
