@@ -81,20 +81,21 @@ func isUnavailable(err error) bool {
 // settlements under the same token, then one claim per queue. A queue that cannot be claimed from waits for its next
 // wake-up.
 func (s *shardLoop) retryOneByOne(workCtx, flushCtx context.Context, token store.Token, items []settlement, request store.ClaimRequest) {
-	if left := s.settle(flushCtx, token, items); flushCtx.Err() != nil {
-		s.abandon(left, request)
-		return
-	}
-	for _, w := range request.Queues {
+	items = s.settle(flushCtx, token, items)
+	for ; len(request.Queues) > 0 && flushCtx.Err() == nil; request.Queues = request.Queues[1:] {
 		one := request
-		one.Queues, one.Max, one.MaxBytes = []store.QueueClaim{w}, w.Max, s.renewBytes()
+		one.Queues, one.Max, one.MaxBytes = request.Queues[:1], request.Queues[0].Max, s.renewBytes()
 		at, _, claimed, err := s.retryUntilAnswered(flushCtx, s.p.owner.NewToken(), nil, one)
 		if err != nil {
-			s.p.log.Error("claim rejected, queue skipped until its next wake-up", "queue", w.Queue.String(), "err", err)
+			if flushCtx.Err() != nil {
+				break
+			}
+			s.p.log.Error("claim rejected, queue skipped until its next wake-up", "queue", one.Queues[0].Queue.String(), "err", err)
 			claimed = store.ClaimResult{} // releases the reservation
 		}
 		s.startClaimed(workCtx, flushCtx, one, claimed, at)
 	}
+	s.abandon(items, request)
 }
 
 // settle writes settlements, one by one after a rejection. A job that cannot be settled is due again when its lease
@@ -159,8 +160,12 @@ func (s *shardLoop) logRefused(items []settlement, errs []error) {
 	}
 }
 
-// abandon gives up an exchange when the grace is over: its jobs come back when their leases expire.
+// abandon gives up what is left of an exchange when the grace is over: its jobs come back when their leases expire.
 func (s *shardLoop) abandon(items []settlement, request store.ClaimRequest) {
+	if len(request.Queues) > 0 {
+		s.p.log.Warn("claims abandoned, jobs that they took are due again when their leases expire", "shard", s.shard,
+			"queues", len(request.Queues))
+	}
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	s.p.unsettled += len(items)

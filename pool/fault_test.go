@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -196,7 +199,7 @@ func TestStop_DoesNotWaitForADelivererThatIgnoresItsContext(t *testing.T) {
 		stop := run(t, s, d, nil)
 		synctest.Wait()
 		began := time.Now()
-		_ = stop()
+		require.EqualError(t, stop(), "stop: 1 attempts were not settled; they are repeated when their leases expire")
 		require.LessOrEqual(t, time.Since(began), 31*time.Second)
 		time.Sleep(10 * time.Minute) // until the deliverer has come back
 	})
@@ -337,5 +340,27 @@ func TestExchange_JobThatCannotBeSettledKeepsNoSlot(t *testing.T) {
 		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 99, stats[0].Delivered)
+	})
+}
+
+// Claims of one queue each find no store before the grace is over.
+func TestStop_LogsAbandonedClaimsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := storetest.Faulty(model(), func(method string) storetest.Fault {
+			if method == "Claim" {
+				return storetest.Before
+			}
+			return storetest.None
+		})
+		s, log := singleQueueStore{away}, &testlog.Log{}
+		fill(t, s, 1, "orders/a", "orders/b", "bills/a")
+		p, stop := start(t, s, newGauge(0), func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+		time.Sleep(time.Second)
+		require.NotZero(t, p.State().InFlight)
+		require.NoError(t, stop(), "no attempt was made")
+		require.Zero(t, p.State().InFlight)
+		require.NotContains(t, log.String(), "claim rejected, queue skipped")
+		require.Equal(t, 1, strings.Count(log.String(), `level=WARN msg="claims abandoned`))
+		require.Contains(t, log.String(), "queues=3")
 	})
 }

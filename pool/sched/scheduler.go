@@ -218,15 +218,12 @@ func (sh *Shard) Pick(now time.Time) (request store.ClaimRequest, more bool) {
 	return request, false
 }
 
-// Abandon takes back what Pick reserved for a claim that was not made.
+// Abandon takes back what Pick reserved for the queues of a claim without an answer.
 func (sh *Shard) Abandon(request store.ClaimRequest) {
-	if len(request.Queues) == 0 {
-		return
-	}
-	sh.s.inFlight -= request.Max
 	sh.releaseBytes()
 	for _, q := range request.Queues {
 		l := sh.s.lanes[q.Queue]
+		sh.s.inFlight -= q.Max
 		l.addInFlight(-q.Max)
 		l.claiming = false
 	}
