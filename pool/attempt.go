@@ -305,7 +305,7 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 		s.wake()
 	}
 	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: h.Namespace, Topic: h.Topic, Verdict: r.verdict, Result: r.result, Late: r.late})
-	p.attemptLog.attempt(ctx, h, r.verdict, r.record)
+	p.logAttempt(ctx, h, r.verdict, r.record)
 }
 
 // bodySent is called by the deliverer when it has released the body.

@@ -84,7 +84,7 @@ func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL str
 		Job: h, URL: cmp.Or(h.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
 	})
 	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: h.Namespace, Topic: h.Topic, Verdict: item.Verdict})
-	p.attemptLog.attempt(ctx, h, item.Verdict, job.Attempt{})
+	p.logAttempt(ctx, h, item.Verdict, job.Attempt{})
 	return item
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -364,4 +366,20 @@ func (s *staleSettings) Sync(context.Context, int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known
+}
+
+func TestLog_BoundsTheLinesOfAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := model(), &testlog.Log{}
+		fill(t, s, 30, "orders/a", "orders/b", "orders/c", "orders/d", "orders/e")
+		run(t, s, newGauge(0), func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+		time.Sleep(999 * time.Millisecond)
+		require.Equal(t, 100, strings.Count(log.String(), "msg=attempt"))
+		require.NotContains(t, log.String(), "suppressed")
+		time.Sleep(time.Second)
+		fill(t, s, 1, "orders/last")
+		time.Sleep(time.Second)
+		require.Equal(t, 101, strings.Count(log.String(), "msg=attempt"))
+		require.Contains(t, log.String(), "suppressed=50")
+	})
 }

@@ -83,7 +83,7 @@ type EndedJob struct {
 type Pool struct {
 	opts        Options
 	log         *slog.Logger
-	attemptLog  *attemptLog
+	attemptLog  limitedlog.Log
 	owner       store.LeaseOwner // of its claims
 	shards      []*shardLoop
 	workers     sync.WaitGroup
@@ -129,7 +129,7 @@ func New(opts Options) *Pool {
 
 		owner: store.NewLeaseOwner(),
 	}
-	p.attemptLog = &attemptLog{log: p.log}
+	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: maxAttemptLines}
 	p.shortageLog = limitedlog.Log{Logger: p.log, Interval: 10 * time.Second}
 	p.hangTimer = time.AfterFunc(sched.SlowAfter, p.markHanging)
 	p.hangTimer.Stop()
@@ -186,7 +186,6 @@ func (p *Pool) Run(ctx context.Context) error {
 	cancelWork(errStopping)
 	close(p.quit)
 	p.waitForWorkers(flushCtx)
-	p.attemptLog.flush()
 
 	p.mu.Lock()
 	defer p.mu.Unlock()

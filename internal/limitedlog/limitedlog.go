@@ -12,14 +12,17 @@ import (
 // Interval is the shortest interval of two lines, unless a Log has another.
 const Interval = time.Second
 
-// A Log writes at most one line per interval, with the number of suppressed ones. It is safe for concurrent use.
+// A Log writes at most Burst lines per interval, and the number of suppressed ones with the next line. It is safe for
+// concurrent use.
 type Log struct {
 	Logger   *slog.Logger
 	Interval time.Duration // at least, and by default, Interval
+	Burst    int           // zero: 1
 
-	mu      sync.Mutex
-	last    time.Time
-	dropped int
+	mu         sync.Mutex
+	began      time.Time // of the interval
+	written    int       // in the interval
+	suppressed int       // since the last line
 }
 
 // Warn logs a warning, or counts it as suppressed.
@@ -29,18 +32,28 @@ func (t *Log) Warn(msg string, args ...any) { t.log(slog.LevelWarn, msg, args) }
 func (t *Log) Error(msg string, args ...any) { t.log(slog.LevelError, msg, args) }
 
 func (t *Log) log(level slog.Level, msg string, args []any) {
-	t.mu.Lock()
-	now := time.Now()
-	if !t.last.IsZero() && now.Sub(t.last) < max(t.Interval, Interval) {
-		t.dropped++
-		t.mu.Unlock()
+	suppressed, ok := t.Allow()
+	if !ok {
 		return
 	}
-	dropped := t.dropped
-	t.last, t.dropped = now, 0
-	t.mu.Unlock()
-	if dropped > 0 {
-		args = append(args, "suppressed", dropped)
+	if suppressed > 0 {
+		args = append(args, "suppressed", suppressed)
 	}
 	t.Logger.Log(context.Background(), level, msg, args...) //nolint:sloglint // the callers pass constants
+}
+
+// Allow reports whether a line may be written now, and how many were suppressed since the last one.
+func (t *Log) Allow() (suppressed int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); now.Sub(t.began) >= max(t.Interval, Interval) {
+		t.began, t.written = now, 0
+	}
+	if t.written >= max(t.Burst, 1) {
+		t.suppressed++
+		return 0, false
+	}
+	t.written++
+	suppressed, t.suppressed = t.suppressed, 0
+	return suppressed, true
 }

@@ -25,3 +25,17 @@ func TestLog_WritesALineASecondAndCounts(t *testing.T) {
 		require.Contains(t, lines[1], "suppressed=9")
 	})
 }
+
+func TestLog_WritesABurstAndCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Log{Burst: 3}
+		for second := range 3 {
+			for i := range 5 {
+				suppressed, ok := l.Allow()
+				require.Equal(t, i < 3, ok)
+				require.Equal(t, second > 0 && i == 0, suppressed == 2)
+			}
+			time.Sleep(Interval)
+		}
+	})
+}
