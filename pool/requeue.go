@@ -11,9 +11,8 @@ import (
 // requeuer notifies other processes of queues that are runnable and cannot be served here: 10 ms after an exchange found
 // no room for them, then at intervals that double to 250 ms until another queue joins them, a bounded number each time.
 type requeuer struct {
-	*debounceTimer
-
 	shard       *shardLoop
+	timer       <-chan time.Time // nil: it does not run
 	interval    time.Duration
 	firesAt     time.Time
 	backoff     store.Backoff // while the store rejects notifications
@@ -26,11 +25,7 @@ const (
 	requeueBatch = 128
 )
 
-func newRequeuer(s *shardLoop) *requeuer {
-	return &requeuer{debounceTimer: newDebounceTimer(), shard: s}
-}
-
-// update arms the timer while queues wait, and disarms it otherwise.
+// update runs the timer while queues wait.
 func (b *requeuer) update() {
 	b.shard.p.mu.Lock()
 	waiting, added := b.shard.scheduler.HasWaiting() && !b.shard.p.stopping, b.shard.newWaiting
@@ -38,23 +33,20 @@ func (b *requeuer) update() {
 	b.shard.p.mu.Unlock()
 	switch {
 	case !waiting:
-		b.interval = 0
-		b.arm(false, 0)
-	case !b.armed || added && time.Until(b.firesAt) > requeueFirst:
+		b.interval, b.timer = 0, nil
+	case b.timer == nil || added && time.Until(b.firesAt) > requeueFirst:
 		if added {
 			b.interval = 0
 		}
 		b.interval = min(max(2*b.interval, requeueFirst), requeueMax)
 		wait := max(b.interval, time.Until(b.pausedUntil))
-		b.firesAt = time.Now().Add(wait)
-		b.arm(false, 0)
-		b.arm(true, wait)
+		b.firesAt, b.timer = time.Now().Add(wait), time.After(wait)
 	}
 }
 
 // requeueSome notifies others of some of the waiting queues, which stay runnable here.
 func (b *requeuer) requeueSome(ctx context.Context) {
-	b.armed = false
+	b.timer = nil
 	b.shard.p.mu.Lock()
 	queues := b.shard.scheduler.Waiting(requeueBatch)
 	b.shard.p.mu.Unlock()

@@ -62,32 +62,29 @@ const maxBatchWait = 2 * time.Millisecond
 // run makes exchanges until close was called and nothing of the shard is in flight any more, or flushCtx ends. claimCtx ends
 // requests for permits, workCtx the attempts.
 func (s *shardLoop) run(claimCtx, workCtx, flushCtx context.Context) {
-	requeue := newRequeuer(s)
-	defer requeue.stop()
-	batch, stale := newDebounceTimer(), newDebounceTimer()
-	defer batch.stop()
-	defer stale.stop()
+	requeue := requeuer{shard: s}
+	var batch, stale <-chan time.Time // timers; nil: they do not run
 	quit := s.quit
 	for flushCtx.Err() == nil {
-		if s.exchange(claimCtx, workCtx, flushCtx) {
-			batch.arm(false, 0)
-			s.wake() // there may be more to do
+		more := s.exchange(claimCtx, workCtx, flushCtx)
+		if more {
+			s.wake()
 		} else if quit == nil && s.isIdle() {
 			return
 		}
 		requeue.update()
 		left, prefetched := s.pending()
-		batch.arm(left, maxBatchWait)
-		stale.arm(prefetched, sched.MinPrefetchAge)
+		batch = runWhile(left && !more, batch, maxBatchWait)
+		stale = runWhile(prefetched, stale, sched.MinPrefetchAge)
 		select { // at random among what is due: exchanges that follow each other delay nothing else
 		case <-s.wakeup:
-		case <-batch.timer.C:
-			batch.armed = false
+		case <-batch:
+			batch = nil
 			s.endBatching()
-		case <-stale.timer.C:
-			stale.armed = false
+		case <-stale:
+			stale = nil
 			s.dropPrefetched(workCtx, false)
-		case <-requeue.timer.C:
+		case <-requeue.timer:
 			requeue.requeueSome(flushCtx)
 		case <-quit:
 			s.dropPrefetched(workCtx, true)
@@ -96,6 +93,17 @@ func (s *shardLoop) run(claimCtx, workCtx, flushCtx context.Context) {
 		case <-flushCtx.Done():
 		}
 	}
+}
+
+// runWhile returns the timer while a condition holds, a new one if it does not run yet, and nil otherwise.
+func runWhile(on bool, timer <-chan time.Time, after time.Duration) <-chan time.Time {
+	switch {
+	case !on:
+		return nil
+	case timer == nil:
+		return time.After(after)
+	}
+	return timer
 }
 
 // isIdle reports whether the shard has no attempts in flight and no settlements.
