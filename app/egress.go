@@ -119,7 +119,7 @@ func (a *App) guard() (*guard.Guard, error) {
 
 // sender returns the sender of deliveries.
 func (a *App) sender(addresses *guard.Guard, maxIdle int) (*notify.Sender, error) {
-	o := notify.Options{Guard: addresses, Version: a.options.Version, MaxIdleConns: maxIdle}
+	o := notify.Options{Guard: addresses, Agent: "Ringback/" + a.options.Version, MaxIdle: maxIdle}
 	var err error
 	if o.ProxyFor, err = a.options.Proxy.proxyFor(); err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)

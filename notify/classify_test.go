@@ -136,7 +136,7 @@ func TestClassify_FailedDials(t *testing.T) {
 		"something unknown": {errors.New("what\nis this"), policy.ClassOther},
 	}
 	for name, test := range tests {
-		s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) { return nil, test.err }})
+		s := newSender(t, Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, test.err }})
 		result := s.Deliver(t.Context(), newRequest("http://x.invalid/"))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
 		require.NotContains(t, result.Error, "\n")

@@ -65,7 +65,7 @@ func TestReuse_OnlyAfterACompleteResponse(t *testing.T) {
 // A receiver that refuses a request by its header responds and closes the connection with the rest unread: the write fails
 // with a reset, but the response can be read.
 func TestDeliver_ReturnsAResponseToATruncatedRequest(t *testing.T) {
-	s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) {
+	s := newSender(t, Options{Dial: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() {
 			r := bufio.NewReader(far)
@@ -124,7 +124,7 @@ func TestReuse_CancelledAttemptsEndTheirConnections(t *testing.T) {
 
 // The result has the error of the failed write.
 func TestClassify_FailedWritesOfH1(t *testing.T) {
-	s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) {
+	s := newSender(t, Options{Dial: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() {
 			_, _ = io.ReadFull(far, make([]byte, 5000))

@@ -124,7 +124,7 @@ func TestProxy_GetsTheCheckedAddress(t *testing.T) {
 				Guard:    guard.New(guard.Options{}),
 				Resolver: fixedResolver("8.8.8.8"),
 				Roots:    roots(root),
-				Version:  "7",
+				Agent:    "Ringback/7",
 				ProxyFor: func(target *url.URL) (*url.URL, error) {
 					askedFor.Store(target)
 					return url.Parse("http://us%40er:pa%3Ass@" + proxy.addr)

@@ -181,7 +181,7 @@ func TestResend_AtOnceWhenNothingWasWritten(t *testing.T) {
 		for name, change := range everyKind {
 			t.Run(scheme+" "+name, func(t *testing.T) {
 				b := newBreaker(0)
-				o := Options{dial: b.dial}
+				o := Options{Dial: b.dial}
 				if scheme == "https" {
 					o.Roots = roots(server.Certificate())
 				}
@@ -208,7 +208,7 @@ func TestResend_NotAfterAByteWasWritten(t *testing.T) {
 	server, got := recordingServer(t, (*httptest.Server).Start)
 	for name, change := range everyKind {
 		b := newBreaker(1)
-		s := newSender(t, Options{dial: b.dial})
+		s := newSender(t, Options{Dial: b.dial})
 		req := newRequest(server.URL)
 		change(&req)
 		require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
@@ -243,7 +243,7 @@ func TestResend_DeadConnectionsCostNoAttempt(t *testing.T) {
 		s.Start()
 	})
 	b := newBreaker(0)
-	s := newSender(t, Options{dial: b.dial})
+	s := newSender(t, Options{Dial: b.dial})
 	for _, result := range concurrentAttempts(t, s, server.URL, open) {
 		require.Equal(t, 200, result.Status, result.Error)
 	}
@@ -265,7 +265,7 @@ func TestResend_LostReceiverIsNotAnInvalidRequest(t *testing.T) {
 	for _, through := range []int{0, 1} {
 		server, _ := recordingServer(t, (*httptest.Server).Start)
 		b := newBreaker(through)
-		s := newSender(t, Options{dial: b.dial})
+		s := newSender(t, Options{Dial: b.dial})
 		require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 		b.breakOpen()
 		b.breakNew.Store(true)
@@ -284,7 +284,7 @@ func TestResend_ReturnsARedirect(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	b := newBreaker(0)
-	s := newSender(t, Options{dial: b.dial})
+	s := newSender(t, Options{Dial: b.dial})
 	require.Equal(t, 302, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 	b.breakOpen()
 	require.Equal(t, 302, s.Deliver(t.Context(), newRequest(server.URL)).Status)
@@ -294,7 +294,7 @@ func TestResend_ReturnsARedirect(t *testing.T) {
 func TestResend_ReportsTheLastError(t *testing.T) {
 	server, _ := recordingServer(t, (*httptest.Server).Start)
 	b := newBreaker(0)
-	s := newSender(t, Options{dial: b.dial})
+	s := newSender(t, Options{Dial: b.dial})
 	req := newRequest(server.URL + "/?topsecret")
 	require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
 	b.breakOpen()

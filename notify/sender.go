@@ -5,8 +5,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"net"
-	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -24,43 +22,8 @@ const (
 	DefaultTimeout = 10 * time.Second
 )
 
-// Options of a Sender. The zero value is complete.
-type Options struct {
-	// Guard decides which addresses may be dialled; nil: one that admits public addresses only.
-	Guard *guard.Guard
-	// Version is that of the User-Agent, Ringback/<Version>; empty: "dev".
-	Version string
-	// MaxIdleConns bounds idle connections per client certificate, and MaxIdleConnsPerHost those to one host and port; zero:
-	// 1024 and 256. Connections of h1 and of net/http are counted apart, those of net/http to a host also per lane. Idle
-	// connections are closed after 90 s.
-	MaxIdleConns        int
-	MaxIdleConnsPerHost int
-	// Resolver resolves host names; nil: net.DefaultResolver.
-	Resolver *net.Resolver
-	// Roots are the trusted certificate authorities of receivers; nil: the system's. See RootsWith.
-	Roots *x509.CertPool
-	// ProxyFor returns the forward proxy (http or https, with optional credentials) for a target, given as scheme, host and
-	// port, at each dial and each attempt over plain HTTP; a nil URL: none. Nil: no proxies.
-	ProxyFor func(target *url.URL) (*url.URL, error)
-
-	// dial replaces the guarded dial in tests.
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-}
-
-// Validate returns an error that names every option out of range.
-func (o Options) Validate() error {
-	var errs []error
-	if o.MaxIdleConns < 0 {
-		errs = append(errs, errors.New("notify: MaxIdleConns is negative"))
-	}
-	if o.MaxIdleConnsPerHost < 0 {
-		errs = append(errs, errors.New("notify: MaxIdleConnsPerHost is negative"))
-	}
-	if !job.IsFieldValue(o.Version) {
-		errs = append(errs, errors.New("notify: Version has characters that a header cannot carry"))
-	}
-	return errors.Join(errs...)
-}
+// Options of a Sender are those of its connections. Without a Guard it calls public addresses only.
+type Options = conn.Options
 
 // attempt is the context of one request, and its body.
 type attempt struct {
@@ -78,8 +41,12 @@ type Sender struct {
 
 // New returns a Sender. It starts nothing.
 func New(o Options) (*Sender, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
+	o.Agent = cmp.Or(o.Agent, "Ringback/dev")
+	switch {
+	case o.MaxIdle < 0:
+		return nil, errors.New("notify: MaxIdle is negative")
+	case !job.IsFieldValue(o.Agent):
+		return nil, errors.New("notify: Agent has characters that a header cannot carry")
 	}
 	if o.Guard == nil {
 		o.Guard = guard.New(guard.Options{})
@@ -88,14 +55,7 @@ func New(o Options) (*Sender, error) {
 		// Read now, so that the first attempt does not fail for want of a descriptor. An error shows at that attempt.
 		_, _ = x509.SystemCertPool()
 	}
-	agent := "Ringback/" + cmp.Or(o.Version, "dev")
-	return &Sender{
-		agent: []string{agent},
-		pool: conn.NewPool(conn.Options{
-			Guard: o.Guard, Agent: agent, MaxIdle: o.MaxIdleConns, MaxIdlePerHost: o.MaxIdleConnsPerHost,
-			Resolver: o.Resolver, Roots: o.Roots, ProxyFor: o.ProxyFor, Dial: o.dial,
-		}),
-	}, nil
+	return &Sender{agent: []string{o.Agent}, pool: conn.NewPool(o)}, nil
 }
 
 // Close closes idle connections and ends dials that no attempt waits for. Attempts under way go on.

@@ -41,7 +41,7 @@ func recordingServer(t testing.TB, start func(*httptest.Server)) (*httptest.Serv
 
 func TestDeliver_SendsTheDocumentedRequest(t *testing.T) {
 	server, got := recordingServer(t, (*httptest.Server).Start)
-	s := newSender(t, Options{Version: "1.2.3"})
+	s := newSender(t, Options{Agent: "Ringback/1.2.3"})
 	req := newRequest(server.URL + "/hooks/close?a=1")
 	req.Body = []byte("{\"order\":\t4711, \"x\": \"\xff\" }\n")
 	req.Header = map[string][]string{
@@ -373,8 +373,8 @@ func TestDeliver_CancelledContextIsAShutdown(t *testing.T) {
 }
 
 func TestOptions_AreValidated(t *testing.T) {
-	_, err := New(Options{MaxIdleConns: -1, MaxIdleConnsPerHost: -1, Version: "a\nb"})
-	require.ErrorContains(t, err, "MaxIdleConns is")
-	require.ErrorContains(t, err, "MaxIdleConnsPerHost")
-	require.ErrorContains(t, err, "Version")
+	_, err := New(Options{MaxIdle: -1})
+	require.ErrorContains(t, err, "MaxIdle is negative")
+	_, err = New(Options{Agent: "a\nb"})
+	require.ErrorContains(t, err, "Agent has characters")
 }

@@ -41,7 +41,7 @@ func TestShortage_HasItsOwnClass(t *testing.T) {
 		"descriptors for a proxy": &conn.ProxyError{What: "cannot be reached", Err: failedDial("socket", syscall.EMFILE, v4)},
 	} {
 		for _, secure := range []string{"http", "https"} {
-			s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) { return nil, err }})
+			s := newSender(t, Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, err }})
 			result := s.Deliver(t.Context(), newRequest(secure+"://a.example/"))
 			require.Equal(t, policy.ClassLocalResources, result.Class, "%s: %s", name, result.Error)
 			require.NotEmpty(t, result.Error)
@@ -76,7 +76,7 @@ func TestShortage_ClosesIdleConnections(t *testing.T) {
 	})
 	var short atomic.Bool
 	var dialled []net.Conn
-	s := newSender(t, Options{dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	s := newSender(t, Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if short.Load() {
 			return nil, failedDial("socket", syscall.EMFILE, "192.0.2.1:80")
 		}

@@ -90,7 +90,7 @@ func TestSign_SignsResentRequestsAgain(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	b := newBreaker(0)
-	s := newSender(t, Options{dial: b.dial})
+	s := newSender(t, Options{Dial: b.dial})
 	for _, result := range concurrentAttempts(t, s, server.URL, dead) {
 		require.Equal(t, 200, result.Status, result.Error)
 		<-got

@@ -25,7 +25,7 @@ import (
 func senderOverPipe(t *testing.T, dial time.Duration, serve func(net.Conn)) *Sender {
 	var serving sync.WaitGroup
 	t.Cleanup(serving.Wait) // after the Sender was closed
-	return newSender(t, Options{dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return newSender(t, Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		select {
 		case <-time.After(dial):
 		case <-ctx.Done():
@@ -209,7 +209,7 @@ func TestTimeout_DialEndsAtItsAttemptsLimit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			ended := make(chan time.Duration, 1)
-			s := newSender(t, Options{dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			s := newSender(t, Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				if scheme == "http" {
 					<-ctx.Done()
 					ended <- time.Since(began)

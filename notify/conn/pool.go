@@ -18,26 +18,28 @@ import (
 type Options struct {
 	// Guard decides which addresses may be dialled.
 	Guard *guard.Guard
-	// Agent is the User-Agent in requests to forward proxies.
+	// Agent is the User-Agent of attempts and of requests to forward proxies; empty: Ringback/dev.
 	Agent string
-	// MaxIdle bounds idle connections per client certificate, and MaxIdlePerHost those to one host and port; zero: 1024 and
-	// 256. Connections of h1 and of net/http are counted apart, those of net/http to a host also per queue. Idle connections
-	// are closed after 90 s.
-	MaxIdle        int
-	MaxIdlePerHost int
+	// MaxIdle bounds idle connections per client certificate; zero: 1024. Connections of h1 and of net/http are counted apart.
+	// Idle connections are closed after 90 s.
+	MaxIdle int
 	// Resolver resolves host names; nil: net.DefaultResolver.
 	Resolver *net.Resolver
 	// Roots are the trusted certificate authorities of receivers; nil: the system's. See RootsWith.
 	Roots *x509.CertPool
 	// ProxyFor returns the forward proxy (http or https, with optional credentials) for a target, given as scheme, host and
-	// port; a nil URL: none. Nil: no proxies.
+	// port, at each dial and each attempt over plain HTTP; a nil URL: no proxy. Nil: no proxies.
 	ProxyFor func(target *url.URL) (*url.URL, error)
 	// Dial replaces the guarded dial in tests.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// maxTransports bounds the client certificates with open connections.
-const maxTransports = 64
+const (
+	// maxTransports bounds the client certificates with open connections.
+	maxTransports = 64
+	// maxIdlePerHost bounds a client certificate's idle connections to one host and port, those of net/http also per queue.
+	maxIdlePerHost = 256
+)
 
 // A Pool has the Transport without a client certificate, and those of the most recently used certificates. Certificates
 // share no connections.
@@ -53,7 +55,6 @@ type Pool struct {
 // NewPool returns a Pool. It starts nothing.
 func NewPool(o Options) *Pool {
 	o.MaxIdle = cmp.Or(o.MaxIdle, 1024)
-	o.MaxIdlePerHost = cmp.Or(o.MaxIdlePerHost, min(256, o.MaxIdle))
 	p := &Pool{options: o, certified: make(map[*tls.Certificate]*list.Element), order: list.New()}
 	p.plain = p.newTransport(nil)
 	return p

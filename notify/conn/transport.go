@@ -24,7 +24,7 @@ type Transport struct {
 }
 
 func newTransport(d *dialer) *Transport {
-	return &Transport{dialer: d, idle: newIdle(d.MaxIdle, d.MaxIdlePerHost), pooled: d.newHTTP(false), fresh: d.newHTTP(true)}
+	return &Transport{dialer: d, idle: newIdle(d.MaxIdle, maxIdlePerHost), pooled: d.newHTTP(false), fresh: d.newHTTP(true)}
 }
 
 // newHTTP returns net/http's transport, which leaves connections, TLS and proxies to the dialer.
@@ -37,7 +37,7 @@ func (d *dialer) newHTTP(fresh bool) *http.Transport {
 		DisableCompression:     true,
 		DisableKeepAlives:      fresh,
 		MaxIdleConns:           d.MaxIdle,
-		MaxIdleConnsPerHost:    d.MaxIdlePerHost,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeaderNetHTTP,
 		// Detects a silently dead connection, shared by many attempts, earlier than TCP does.
