@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // fakeHost is a receiver that is up or down, and records the times of requests.
@@ -71,7 +72,7 @@ func startOutage(t *testing.T, processes, jobs int, away policy.Result) (store.S
 	carry(t, s)
 	fill(t, s, jobs, "shop/a")
 	for range processes {
-		run(t, s, h, func(o *pool.Options) { o.Policies = fixedPolicy(breakable.WithDefaults(policy.Builtin())) })
+		run(t, s, h, withPolicy(breakable))
 	}
 	return s, h
 }
@@ -166,7 +167,7 @@ func TestBreaker_NeverOpensWithZeroFailures(t *testing.T) {
 		terms.Breaker.Failures = new(0)
 		carry(t, s)
 		fill(t, s, 20, "shop/a")
-		run(t, s, h, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+		run(t, s, h, withPolicy(terms))
 		time.Sleep(20 * time.Second)
 		require.Greater(t, h.count(), 200)
 		require.False(t, laneStats(t, s).BreakerOpen)
@@ -222,9 +223,7 @@ func TestCooldown_AppliesToTheLaneOnly(t *testing.T) {
 			return policy.Result{Status: 200}
 		})
 		insertOn(t, s, 0, "busy-1", "shop", "busy")
-		run(t, s, d, func(o *pool.Options) {
-			o.Policies = fixedPolicy(policy.Topic{Ladder: policy.Ladder{time.Second}}.WithDefaults(policy.Builtin()))
-		})
+		run(t, s, d, withPolicy(policy.Topic{Ladder: policy.Ladder{time.Second}}))
 		time.Sleep(time.Second)
 		insertOn(t, s, 0, "busy-2", "shop", "busy")
 		insertOn(t, s, 0, "free-1", "shop", "free")
@@ -238,5 +237,96 @@ func TestCooldown_AppliesToTheLaneOnly(t *testing.T) {
 			require.GreaterOrEqual(t, at.Sub(asked["busy"][0]), 20*time.Second)
 			require.Less(t, at.Sub(asked["busy"][0]), 21*time.Second)
 		}
+	})
+}
+
+// A process that tripped a breaker does not hold it against the lane when another process had the probe.
+func TestBreaker_CountsFromZeroWhenAnotherProcessClosedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassRefused}, takes: 5 * time.Millisecond}
+		carry(t, s)
+		fill(t, s, 5, "shop/a")
+		run(t, competingStore{s}, h, withPolicy(breakable))
+		time.Sleep(20 * time.Second)
+		require.True(t, laneStats(t, s).BreakerOpen)
+		closeFromAnotherProcess(t, s)
+		require.False(t, laneStats(t, s).BreakerOpen)
+		before := h.count()
+		time.Sleep(500 * time.Millisecond)
+		require.Equal(t, 4, h.count()-before, "the others, once")
+		require.False(t, laneStats(t, s).BreakerOpen, "four failures are no outage")
+	})
+}
+
+// competingStore lets another process, which polls every 5 ms, claim due jobs.
+type competingStore struct{ store.Store }
+
+func (o competingStore) Shards() []store.Shard {
+	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return competingShard{next, o} })
+}
+
+type competingShard struct {
+	store.Shard
+	competingStore
+}
+
+func (s competingShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	time.Sleep(20 * time.Millisecond)
+	return s.Shard.Claim(ctx, tok, r)
+}
+
+// closeFromAnotherProcess claims the lane's probe and settles it as delivered.
+func closeFromAnotherProcess(t *testing.T, s store.Store) {
+	t.Helper()
+	q := job.Queue{Namespace: "default", Topic: "shop", Lane: "a"}
+	for range 10_000 {
+		c, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
+			Queues: []store.QueueClaim{{Queue: q, Max: 1, Timeout: time.Second}}, Max: 1, MaxBytes: 1 << 20, Margin: time.Second,
+		})
+		require.NoError(t, err)
+		if len(c.Jobs) == 1 && c.Jobs[0].Probe {
+			h := c.Jobs[0]
+			_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
+				Ref: h.Ref(), Queue: q, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
+				Attempt: job.Attempt{Kind: job.KindAttempt, Status: 200}, LaneChange: store.LaneChange{Breaker: store.CloseBreaker},
+			}}, nil)
+			require.NoError(t, err)
+			return
+		}
+		require.Empty(t, c.Jobs)
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the lane has no probe")
+}
+
+func TestBreaker_ClosesWhenSwitchedOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassRefused}}
+		terms := &changingPolicy{}
+		terms.put(breakable)
+		carry(t, s)
+		fill(t, s, 20, "shop/a")
+		run(t, s, h, func(o *pool.Options) { o.Policies = terms })
+		time.Sleep(20 * time.Second)
+		require.True(t, laneStats(t, s).BreakerOpen)
+		off := breakable
+		off.Breaker.Failures = new(0)
+		terms.put(off)
+		time.Sleep(time.Minute)
+		require.False(t, laneStats(t, s).BreakerOpen)
+	})
+}
+
+func TestBreaker_IgnoresSuccessesByPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := model(), &fakeHost{away: policy.Result{Status: 503}}
+		terms := breakable
+		terms.Success.Status = []string{"503"}
+		carry(t, s)
+		fill(t, s, 50, "shop/a")
+		run(t, s, h, withPolicy(terms))
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 50, h.count())
+		require.False(t, laneStatsOrNone(t, s).BreakerOpen)
 	})
 }

@@ -198,7 +198,7 @@ func TestBytes_AreFreedWhenSent(t *testing.T) {
 				close(hangs)
 				<-over
 				return policy.Result{Status: 200}
-			}), func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+			}), withPolicy(terms))
 			defer close(over)
 			<-hangs
 			if included == nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
 )
@@ -25,7 +24,7 @@ func TestExpired_KeepsJobsThatALongerMaxAgeApplies(t *testing.T) {
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 		require.NoError(t, err)
 		longer := policy.Topic{Ladder: policy.Ladder{time.Hour}, Jitter: new(0.0), MaxAge: 24 * time.Hour}
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(longer.WithDefaults(policy.Builtin())) })
+		run(t, s, g, withPolicy(longer))
 		carry(t, s)
 		time.Sleep(2 * time.Minute)
 		require.Equal(t, 1, g.count(""))

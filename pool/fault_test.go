@@ -83,9 +83,7 @@ func TestFairness_TopicWithOneWorkerRetriesALaneThatTimedOut(t *testing.T) {
 			return g.Deliver(ctx, r)
 		})
 		fill(t, s, 5, "orders/a")
-		run(t, s, d, func(o *pool.Options) {
-			o.Policies = fixedPolicy(policy.Topic{Workers: 1}.WithDefaults(policy.Builtin()))
-		})
+		run(t, s, d, withPolicy(policy.Topic{Workers: 1}))
 		time.Sleep(24 * time.Hour)
 		require.GreaterOrEqual(t, g.count(""), 4)
 	})
@@ -104,9 +102,7 @@ func TestFairness_FullTopicServesEveryShard(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
 		}
 		fill(t, s, 100, queues...) // 2000 jobs x 100 ms / 8 = 25 s
-		run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) {
-			o.Policies = fixedPolicy(policy.Topic{Workers: 8}.WithDefaults(policy.Builtin()))
-		})
+		run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, withPolicy(policy.Topic{Workers: 8}))
 		time.Sleep(time.Second)
 		began := time.Now()
 		insertOn(t, s, 1, "other", "orders", "other")

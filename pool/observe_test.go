@@ -304,9 +304,8 @@ func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 10 * time.Millisecond }}
-				_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
-				require.NoError(t, err)
+				s, d := newCalls(t, terms)
+				d.took = func() time.Duration { return 10 * time.Millisecond }
 				carry(t, s)
 				fill(t, s, 500, "calls/a")
 				var mu sync.Mutex
@@ -320,7 +319,7 @@ func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 					return storetest.None
 				})
 				for range 2 {
-					run(t, flaky, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+					run(t, flaky, d, withPolicy(terms))
 				}
 				time.Sleep(2 * time.Minute)
 				d.mu.Lock()

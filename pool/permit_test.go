@@ -71,7 +71,7 @@ func startRatedTopics(t *testing.T, topics, jobs int) (*permitRecorder, *gaugeDe
 		queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 	}
 	fill(t, s, jobs, queues...)
-	run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+	run(t, s, g, withPolicy(terms))
 	return s, g
 }
 
@@ -165,7 +165,7 @@ func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 		}
 		fill(t, s, 30, queues...)
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+		run(t, s, g, withPolicy(terms))
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 9*30, g.count(""))
 		require.Zero(t, g.count("topic-3"))
@@ -230,14 +230,12 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
-				_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
-				require.NoError(t, err)
+				s, d := newCalls(t, terms)
 				insertExpired(t, s, 1000)
 				carry(t, s)
 				began := time.Now()
 				for range 2 {
-					run(t, laggingStore{s, time.Millisecond}, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+					run(t, laggingStore{s, time.Millisecond}, d, withPolicy(terms))
 				}
 				time.Sleep(20 * time.Second)
 				require.Len(t, d.began("a", began), 1, "the good one")
@@ -257,14 +255,12 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 
 func TestRate_ReleasedJobIsDeliveredInTheNextWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}
-		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
-		require.NoError(t, err)
+		s, d := newCalls(t, terms)
 		carry(t, s)
 		fill(t, s, 1, "calls/a")
 		slow := &lateOnceStore{Store: s, by: 2 * time.Second}
-		adapt := func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) }
+		adapt := withPolicy(terms)
 		stop := run(t, slow, d, adapt)
 		time.Sleep(time.Second) // the claim is under way
 		require.NoError(t, stop())
@@ -280,16 +276,14 @@ func TestRate_ReleasedJobIsDeliveredInTheNextWindow(t *testing.T) {
 
 func TestRate_HoldsBesideExpiredJobsWhenRepliesAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 3, Per: time.Minute}, Retries: new(0)}
-		_, err := store.PutTopic(t.Context(), inner, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
-		require.NoError(t, err)
+		inner, d := newCalls(t, terms)
 		insertExpired(t, inner, 50)
 		fill(t, inner, 30, "calls/a")
 		carry(t, inner)
 		for seed := range uint64(2) {
 			s := storetest.Faulty(inner, storetest.Share(seed, 0.2))
-			run(t, s, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+			run(t, s, d, withPolicy(terms))
 		}
 		time.Sleep(15 * time.Minute)
 		d.mu.Lock()
@@ -297,4 +291,34 @@ func TestRate_HoldsBesideExpiredJobsWhenRepliesAreLost(t *testing.T) {
 		requireRate(t, terms.LaneRate, d.by["a"], "the lane")
 		require.GreaterOrEqual(t, len(d.by["a"]), 20)
 	})
+}
+
+func TestStop_DoesNotWaitForPermits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := model(), &startRecorder{}
+		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
+		fill(t, s, 1, "calls/a")
+		stop := run(t, silentPermitStore{s}, d, withPolicy(terms))
+		time.Sleep(time.Second)
+		began := time.Now()
+		require.NoError(t, stop())
+		require.Less(t, time.Since(began), time.Second)
+	})
+}
+
+// silentPermitStore is a store whose Permit never returns.
+type silentPermitStore struct{ store.Store }
+
+func (u silentPermitStore) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return silentPermitShard{next, u} })
+}
+
+type silentPermitShard struct {
+	store.Shard
+	silentPermitStore
+}
+
+func (silentPermitShard) Permit(ctx context.Context, _ store.Token, _ []store.PermitRequest) ([]store.Permit, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
 }

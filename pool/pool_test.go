@@ -38,6 +38,11 @@ func (fixedPolicy) OpenHeader(job.Queue, string, string) (job.HeaderSecret, erro
 	return job.HeaderSecret{}, errors.New("nothing is sealed")
 }
 
+// withPolicy returns the option of a policy for every topic, completed by the built-in one.
+func withPolicy(terms policy.Topic) func(*pool.Options) {
+	return func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) }
+}
+
 // gaugeDeliverer is a slow deliverer that counts attempts in flight.
 type gaugeDeliverer struct {
 	took   func(job.Request) time.Duration
@@ -178,9 +183,7 @@ func TestWorkers_BoundATopicsAttempts(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
 		}
 		fill(t, s, 25, queues...)
-		run(t, s, g, func(o *pool.Options) {
-			o.Policies = fixedPolicy(policy.Topic{Workers: 20}.WithDefaults(policy.Builtin()))
-		})
+		run(t, s, g, withPolicy(policy.Topic{Workers: 20}))
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 1000, g.count("orders"))
 		require.Equal(t, 20, g.peak("orders"), "all workers are used, and no more")
@@ -245,9 +248,7 @@ func TestFairness_AmongLanes(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		fill(t, s, 1000, "orders/busy")
 		fill(t, s, 10, "orders/a", "orders/b", "orders/c")
-		run(t, s, g, func(o *pool.Options) {
-			o.Policies = fixedPolicy(policy.Topic{Workers: 8}.WithDefaults(policy.Builtin()))
-		})
+		run(t, s, g, withPolicy(policy.Topic{Workers: 8}))
 		time.Sleep(20 * time.Second)
 		last := 0
 		for i, r := range g.requests() {
@@ -307,15 +308,11 @@ func TestRequeue_FullProcessPassesQueuesToAnIdleOne(t *testing.T) {
 		}
 		fill(t, s, 5, queues...)
 		full, idle := newGauge(5*time.Second), newGauge(5*time.Second)
-		small := func(o *pool.Options) {
-			o.Policies = fixedPolicy(policy.Topic{Workers: 4}.WithDefaults(policy.Builtin()))
-		}
+		small := withPolicy(policy.Topic{Workers: 4})
 		run(t, s, full, small)
 		synctest.Wait() // it took every token, and has room for four jobs
 		require.Equal(t, 4, full.count("orders"))
-		run(t, s, idle, func(o *pool.Options) {
-			o.Policies = fixedPolicy(policy.Topic{Workers: 50}.WithDefaults(policy.Builtin()))
-		})
+		run(t, s, idle, withPolicy(policy.Topic{Workers: 50}))
 		time.Sleep(time.Second)
 		require.GreaterOrEqual(t, idle.count("orders"), 30)
 	})

@@ -57,9 +57,7 @@ func newUnlimitedModel() store.Store {
 }
 
 func workers(n int) func(*pool.Options) {
-	return func(o *pool.Options) {
-		o.Policies = fixedPolicy(policy.Topic{Workers: n, LaneConcurrency: 1000}.WithDefaults(policy.Builtin()))
-	}
+	return withPolicy(policy.Topic{Workers: n, LaneConcurrency: 1000})
 }
 
 // The store is away half of the time.

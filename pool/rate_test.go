@@ -14,7 +14,6 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
 )
@@ -50,20 +49,34 @@ func carryShard(t *testing.T, s store.Store, shard int) {
 
 // startRecorder records the starts of attempts.
 type startRecorder struct {
-	mu   sync.Mutex
-	took func() time.Duration
-	by   map[string][]time.Time // by lane, and "" for all
+	took func() time.Duration // nil: no time
+
+	mu sync.Mutex
+	by map[string][]time.Time // by lane, and "" for all
+}
+
+// newCalls returns a store whose topic calls has a policy, and a deliverer.
+func newCalls(t *testing.T, terms policy.Topic) (store.Store, *startRecorder) {
+	t.Helper()
+	s := model()
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+	require.NoError(t, err)
+	return s, &startRecorder{}
 }
 
 func (s *startRecorder) Deliver(_ context.Context, r job.Request) policy.Result {
 	now := time.Now()
 	s.mu.Lock()
+	if s.by == nil {
+		s.by = map[string][]time.Time{}
+	}
 	for _, key := range []string{"", r.Queue.Lane} {
 		s.by[key] = append(s.by[key], now)
 	}
-	took := s.took()
 	s.mu.Unlock()
-	time.Sleep(took)
+	if s.took != nil {
+		time.Sleep(s.took())
+	}
 	return policy.Result{Status: 200}
 }
 
@@ -131,14 +144,13 @@ func TestRate_HoldsOverThreeProcessesInEveryWindow(t *testing.T) {
 }
 
 func testRateOverProcesses(t *testing.T, terms policy.Topic, lag time.Duration) {
-	s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return rand.N(50 * time.Millisecond) }}
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
-	require.NoError(t, err)
+	s, d := newCalls(t, terms)
+	d.took = func() time.Duration { return rand.N(50 * time.Millisecond) }
 	carry(t, s)
 	lanes := []string{"a", "b", "c"}
 	fill(t, s, 400, "calls/a", "calls/b", "calls/c")
 	for range 3 {
-		run(t, laggingStore{s, lag}, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
+		run(t, laggingStore{s, lag}, d, withPolicy(terms))
 	}
 	const long = 30 * time.Second
 	time.Sleep(long)
@@ -162,14 +174,13 @@ func testRateOverProcesses(t *testing.T, terms policy.Topic, lag time.Duration) 
 // A start that comes later than the store counted on is not made: its job goes back, and none of it counts.
 func TestRate_LateStartsAreNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Second}}
-		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
-		require.NoError(t, err)
-		carry(t, s)
+		late := &lateOnceStore{by: 300 * time.Millisecond}
+		s, d := newRateTest(t, terms, func(s store.Store) store.Store {
+			late.Store = s
+			return late
+		})
 		fill(t, s, 3, "calls/a")
-		late := &lateOnceStore{Store: s, by: 300 * time.Millisecond}
-		run(t, late, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(time.Minute)
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 )
 
@@ -26,14 +25,10 @@ func (s *startRecorder) all() []time.Time {
 // startProcesses runs processes on a store of a topic with a policy.
 func startProcesses(t *testing.T, n int, terms policy.Topic) (store.Store, *startRecorder) {
 	t.Helper()
-	s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
-	require.NoError(t, err)
+	s, d := newCalls(t, terms)
 	carry(t, s)
 	for range n {
-		run(t, laggingStore{s, time.Millisecond}, d, func(o *pool.Options) {
-			o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin()))
-		})
+		run(t, laggingStore{s, time.Millisecond}, d, withPolicy(terms))
 	}
 	return s, d
 }

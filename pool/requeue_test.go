@@ -11,7 +11,6 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
 )
@@ -53,9 +52,7 @@ func TestRequeue_NotifiesOthersDespiteABusyTopic(t *testing.T) {
 			}
 			time.Sleep(5 * time.Millisecond)
 			return policy.Result{Status: 200}
-		}), func(o *pool.Options) {
-			o.Policies = fixedPolicy(policy.Topic{Workers: 64, LaneConcurrency: 1000}.WithDefaults(policy.Builtin()))
-		})
+		}), withPolicy(policy.Topic{Workers: 64, LaneConcurrency: 1000}))
 		time.Sleep(200 * time.Millisecond)
 		s.queues.Store(0)
 		time.Sleep(time.Second)

@@ -455,9 +455,7 @@ func TestSlots_GrowAgainAfterThrottling(t *testing.T) {
 			g.Deliver(ctx, r)
 			return policy.Result{Status: int(answer.Load())}
 		})
-		run(t, s, d, func(o *pool.Options) {
-			o.Policies = fixedPolicy(policy.Topic{Ladder: policy.Ladder{time.Hour}}.WithDefaults(policy.Builtin()))
-		})
+		run(t, s, d, withPolicy(policy.Topic{Ladder: policy.Ladder{time.Hour}}))
 		level := func(status int32) int {
 			answer.Store(status)
 			time.Sleep(1030 * time.Millisecond) // not a multiple of what an attempt takes
