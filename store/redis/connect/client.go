@@ -104,8 +104,8 @@ func (c *Client) Node(ctx context.Context, key string) (*redis.Client, error) {
 	}
 }
 
-// EachPrimary calls do for every primary, concurrently on a cluster.
-func (c *Client) EachPrimary(ctx context.Context, do func(context.Context, *redis.Client) error) error {
+// eachPrimary calls do for every primary, concurrently on a cluster.
+func (c *Client) eachPrimary(ctx context.Context, do func(context.Context, *redis.Client) error) error {
 	switch client := c.UniversalClient.(type) {
 	case *redis.ClusterClient:
 		return client.ForEachMaster(ctx, do)

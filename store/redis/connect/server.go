@@ -16,7 +16,7 @@ import (
 // when one keeps nothing on disk. Settings that a server does not disclose (hosted ones forbid CONFIG) pass.
 func (c *Client) CheckServers(ctx context.Context) (persistent bool, err error) {
 	var volatile atomic.Bool
-	err = c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
+	err = c.eachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
 		if err := c.checkKind(ctx, server); err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ type Servers struct {
 func (c *Client) Servers(ctx context.Context) (Servers, error) {
 	var mu sync.Mutex
 	found := Servers{RunIDs: make(map[string]string)}
-	err := c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
+	err := c.eachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
 		id, err := RunID(ctx, server)
 		if err != nil {
 			return err

@@ -34,47 +34,41 @@ const (
 	markerTTL      = time.Minute
 )
 
-// ParseWait parses replicas=N, fsync and timeout=D, separated by commas, each at most once. The default timeout is 100ms.
-// Empty text is the zero Wait.
-func ParseWait(text string) (Wait, error) {
-	var w Wait
-	if text == "" {
-		return w, nil
+// UnmarshalText parses replicas=N, fsync and timeout=D, separated by commas, each at most once. The default timeout is 100ms.
+// Empty text is the zero Wait. It implements encoding.TextUnmarshaler.
+func (w *Wait) UnmarshalText(text []byte) error {
+	*w = Wait{}
+	if len(text) == 0 {
+		return nil
 	}
 	w.Timeout = defaultTimeout
 	seen := map[string]bool{}
-	for part := range strings.SplitSeq(text, ",") {
+	for part := range strings.SplitSeq(string(text), ",") {
 		name, value, valued := strings.Cut(strings.TrimSpace(part), "=")
 		if seen[name] {
-			return Wait{}, fmt.Errorf("duplicate %s", name)
+			return fmt.Errorf("duplicate %s", name)
 		}
 		seen[name] = true
 		var err error
 		switch {
 		case name == "replicas" && valued:
 			if w.Replicas, err = strconv.Atoi(value); err != nil || w.Replicas < 1 || w.Replicas > maxReplicas {
-				return Wait{}, fmt.Errorf("replicas=%s is not in 1 to %d", value, maxReplicas)
+				return fmt.Errorf("replicas=%s is not in 1 to %d", value, maxReplicas)
 			}
 		case name == "timeout" && valued:
 			if w.Timeout, err = time.ParseDuration(value); err != nil || w.Timeout < minTimeout || w.Timeout > maxTimeout {
-				return Wait{}, fmt.Errorf("timeout=%s is not in %s to %s", value, minTimeout, maxTimeout)
+				return fmt.Errorf("timeout=%s is not in %s to %s", value, minTimeout, maxTimeout)
 			}
 		case name == "fsync" && !valued:
 			w.Fsync = true
 		default:
-			return Wait{}, fmt.Errorf("%q is not %s", part, waitExample)
+			return fmt.Errorf("%q is not %s", part, waitExample)
 		}
 	}
 	if !w.enabled() {
-		return Wait{}, errors.New("replicas or fsync is required, " + waitExample)
+		return errors.New("replicas or fsync is required, " + waitExample)
 	}
-	return w, nil
-}
-
-// UnmarshalText is ParseWait.
-func (w *Wait) UnmarshalText(text []byte) (err error) {
-	*w, err = ParseWait(string(text))
-	return err
+	return nil
 }
 
 func (w Wait) enabled() bool { return w.Replicas > 0 || w.Fsync }
@@ -115,7 +109,7 @@ func (c *Client) CheckWait(ctx context.Context) error {
 	if !c.Waits() {
 		return nil
 	}
-	return c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
+	return c.eachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
 		err := server.Do(ctx, c.wait.command()...).Err()
 		switch {
 		case err == nil:

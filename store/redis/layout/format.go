@@ -82,8 +82,8 @@ func FormatReason(r policy.Reason) string {
 	return "-"
 }
 
-// ParseReason parses a reason; "-" is none.
-func ParseReason(s string) policy.Reason {
+// parseReason parses a reason; "-" is none.
+func parseReason(s string) policy.Reason {
 	if s == "-" {
 		return ""
 	}
@@ -102,6 +102,6 @@ func ParseEnded(entry string) job.Progress {
 	if n, err := fmt.Sscanf(entry[1+int(entry[0]):], "%s %d %s %d", &state, &finished, &reason, &forget); err != nil || n != 4 {
 		return p
 	}
-	p.State, p.FinishedAt, p.Reason = Run{Lease: "-", State: state}.JobState(0), Time(finished), ParseReason(reason)
+	p.State, p.FinishedAt, p.Reason = Run{Lease: "-", State: state}.JobState(0), Time(finished), parseReason(reason)
 	return p
 }

@@ -123,8 +123,8 @@ func JobKey(ref job.Ref) string {
 	return ref.Namespace + "/" + ref.ID
 }
 
-// ParseJobKey is the inverse of JobKey.
-func ParseJobKey(key string) job.Ref {
+// parseJobKey is the inverse of JobKey.
+func parseJobKey(key string) job.Ref {
 	if ns, id, ok := strings.Cut(key, "/"); ok {
 		return job.Ref{Namespace: ns, ID: id}
 	}

@@ -103,10 +103,10 @@ func (s *StoredJob) Job(now int64) job.Job {
 	rec, r := s.Record, s.Run
 	j := job.Job{Spec: rec.Spec, Progress: job.Progress{
 		State: r.JobState(now), CreatedAt: Time(rec.Created), DueAt: Time(r.Due), FirstDueAt: Time(r.FirstDue), ExpiresAt: Time(rec.Expires),
-		Reason: ParseReason(r.Reason), Version: r.Version, Generation: int(r.Generation), Attempts: int(r.Attempts),
+		Reason: parseReason(r.Reason), Version: r.Version, Generation: int(r.Generation), Attempts: int(r.Attempts),
 		FailedAttempts: int(r.Failed), ConsecutiveLost: int(r.Lost), Status: int(r.Status), CancelRequested: strings.Contains(r.Flags, "m"),
 	}}
-	j.ID = ParseJobKey(s.Key).ID
+	j.ID = parseJobKey(s.Key).ID
 	if j.State.Ended() {
 		j.FinishedAt = Time(r.Finished)
 	}

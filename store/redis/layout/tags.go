@@ -33,14 +33,14 @@ func spread(tag string, shard, n int) string {
 	first := shard*hashSlots/n + share/4
 	for i := 0; ; i++ {
 		candidate := tag + "." + strconv.Itoa(i)
-		if at := HashSlot(candidate); at >= first && at < first+max(share/2, 1) {
+		if at := hashSlot(candidate); at >= first && at < first+max(share/2, 1) {
 			return candidate
 		}
 	}
 }
 
-// HashSlot returns the slot of a key without braces: CRC-16 (XMODEM) modulo the number of slots.
-func HashSlot(key string) int {
+// hashSlot returns the slot of a key without braces: CRC-16 (XMODEM) modulo the number of slots.
+func hashSlot(key string) int {
 	var crc uint16
 	for _, b := range []byte(key) {
 		crc ^= uint16(b) << 8

@@ -9,8 +9,8 @@ import (
 
 func TestHashSlot_FollowsTheClusterSpecification(t *testing.T) {
 	// The check value of CRC-16/XMODEM, and of the specification's appendix.
-	require.Equal(t, 0x31c3%hashSlots, HashSlot("123456789"))
-	require.Zero(t, HashSlot(""))
+	require.Equal(t, 0x31c3%hashSlots, hashSlot("123456789"))
+	require.Zero(t, hashSlot(""))
 }
 
 func TestTags_SpreadEvenlyOverTheServersOfACluster(t *testing.T) {
@@ -19,7 +19,7 @@ func TestTags_SpreadEvenlyOverTheServersOfACluster(t *testing.T) {
 		for servers := 1; servers <= n; servers++ {
 			share := make([]int, servers)
 			for _, tag := range all {
-				share[HashSlot(tag)*servers/hashSlots]++
+				share[hashSlot(tag)*servers/hashSlots]++
 			}
 			for _, shards := range share {
 				require.InDelta(t, float64(n)/float64(servers), shards, 1.5, "%d shards over %d servers", n, servers)
