@@ -57,21 +57,30 @@ func (l *Listener) Close() {
 	}
 }
 
-// open returns the connection, opening it if there is none.
+// open returns the connection, opening it if there is none. It does so without l.mu, for which Close waits: the servers of a
+// cluster may have to be asked which one serves the key.
 func (l *Listener) open(ctx context.Context, c *Client, key string) (*blockingClient, error) {
+	l.mu.Lock()
+	client, closed := l.client, l.closed
+	l.mu.Unlock()
+	switch {
+	case closed:
+		return nil, redis.ErrClosed
+	case client != nil:
+		return client, nil
+	}
+	client, err := c.blocking(ctx, key, defaultBlock+blockGrace)
+	if err != nil {
+		return nil, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
+		client.abort()
 		return nil, redis.ErrClosed
 	}
-	if l.client == nil {
-		client, err := c.blocking(ctx, key, defaultBlock+blockGrace)
-		if err != nil {
-			return nil, err
-		}
-		l.client = client
-	}
-	return l.client, nil
+	l.client = client
+	return client, nil
 }
 
 // drop closes a connection that is no longer needed, or leads to the wrong server.
