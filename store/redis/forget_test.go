@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -277,17 +278,25 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	require.NotEqual(t, idle, s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val(), "after a crash that may have lost when it was")
 }
 
-// Counting looks at every lane: it must not displace those that a process works with.
-func TestTotals_RemembersNoLanesThatOnlyWait(t *testing.T) {
-	clock := newClock(t)
-	s, other := open(t, clock.options()), open(t, clock.options())
+// Counting reads every lane. If it cached them, they would displace those that a process works with.
+func TestTotals_CachesNoQueues(t *testing.T) {
+	server := redistest.Start(t)
+	s, other := open(t, Options{URL: server.URL()}), open(t, Options{URL: server.URL()})
+	admin := client(t, server.Addr())
+	commands := func(s *Store) int64 {
+		before := calls(t, admin)
+		total, err := s.Shards()[0].Totals(t.Context(), lane.Namespace)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, total.Scheduled)
+		return calls(t, admin) - before
+	}
 	waits := entry("a")
 	waits.Delay = time.Hour
-	insert(t, s, waits)
-	total, err := other.Shards()[0].Totals(t.Context(), lane.Namespace)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, total.Scheduled)
-	require.Zero(t, other.shards[0].CachedQueues())
+	insert(t, s, waits) // caches the queue in s
+	for _, p := range []*Store{s, other} {
+		commands(p) // connects and loads scripts
+	}
+	require.Equal(t, commands(s)+1, commands(other), "the name of the queue is read again")
 }
 
 // Redis may come back with a part of what the script wrote that forgets a lane or a topic.

@@ -48,12 +48,6 @@ func (c *cache) clear() {
 	c.newest, c.older, c.rotatedAt = newGeneration(), newGeneration(), time.Now()
 }
 
-func (c *cache) size() int {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return len(c.newest.byNumber) + len(c.older.byNumber)
-}
-
 // byNumber returns the queue with a number, nil if it is not cached. It does not count as use.
 func (c *cache) byNumber(number string) *layout.Queue {
 	c.mu.RLock()

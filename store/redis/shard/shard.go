@@ -102,9 +102,6 @@ func (s *Shard) RetryStale(do func() error) error {
 	return &store.UnavailableError{Reason: "redis: the database was emptied", RetryAfter: time.Second, Err: err}
 }
 
-// CachedQueues returns how many queues are cached.
-func (s *Shard) CachedQueues() int { return s.cache.size() }
-
 // ForgetQueues drops the cached numbers of queues.
 func (s *Shard) ForgetQueues() { s.cache.clear() }
 
