@@ -10,13 +10,12 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
-	"github.com/ringback/ringback/store/redis/health"
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // failoverTime is how long it may take until another server has taken over, on a busy machine, and is ready: a replica that
 // had not got the data seems to be emptied.
-const failoverTime = health.EmptiedFor + time.Minute
+const failoverTime = 2 * time.Minute
 
 // comesBack waits until a call succeeds that fails because the store is away, and for nothing else.
 func comesBack(t *testing.T, call func() error) {

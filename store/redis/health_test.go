@@ -10,23 +10,22 @@ import (
 
 	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/health"
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // advanceHealth advances the clock of the health checks.
 func advanceHealth(s *Store, d time.Duration) {
-	now := s.health.Now
-	s.health.Now = func() time.Time { return now().Add(d) }
+	now := s.now
+	s.now = func() time.Time { return now().Add(d) }
 }
 
-// lookNow makes the next call check the servers.
-func lookNow(s *Store) { advanceHealth(s, 5*time.Second) }
+// checkNextCall makes the next call check the servers.
+func checkNextCall(s *Store) { advanceHealth(s, 5*time.Second) }
 
-// pingNow is a Ping that looks at the servers.
+// pingNow pings and checks the servers.
 func pingNow(t *testing.T, s *Store) error {
 	t.Helper()
-	lookNow(s)
+	checkNextCall(s)
 	return s.Ping(t.Context())
 }
 
@@ -55,7 +54,7 @@ func TestHealth_AnEmptiedStoreIsNoticedByEveryProcessAndLaidOutAsItWas(t *testin
 	result, err := s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, result.Repairs[store.RepairEmptied], "it is counted once")
-	advanceHealth(s, health.EmptiedFor)
+	advanceHealth(s, time.Minute)
 	require.NoError(t, pingNow(t, s))
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/redis/connect"
@@ -30,7 +31,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	runner := &script.Runner{Client: connect.New(address, o.Wait, o.Logger), Defaults: layout.FormatLimits(0, o.Limits)}
-	s := &Store{Runner: runner}
+	s := &Store{Runner: runner, now: time.Now}
 	if err := s.open(ctx, &o); err != nil {
 		return nil, errors.Join(err, s.Client.Close())
 	}
@@ -54,7 +55,7 @@ func (s *Store) open(ctx context.Context, o *Options) error {
 		shards[i] = shard.New(s.Runner, o.Logger, tag, i)
 	}
 	s.documents = settings.NewDocuments(s.Runner, o.Prefix, o.Limits, shards, o.Logger)
-	s.health = health.New(s.Client, o.Logger, o.Prefix, shards)
+	s.health = health.New(s.Client, o.Logger, o.Prefix, shards, func() time.Time { return s.now() })
 	s.repairs = repair.NewProcess(o.elapsed)
 	process := keeper.NewProcess(o.elapsed)
 	for _, sh := range shards {

@@ -27,6 +27,7 @@ type Store struct {
 	documents *settings.Documents
 	health    *health.Monitor
 	repairs   *repair.Process
+	now       func() time.Time // the clock of the health checks; tests advance it
 
 	closing sync.Once
 	closed  error

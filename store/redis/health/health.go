@@ -25,18 +25,17 @@ const (
 	checkEvery = 5 * time.Second
 	// checkTimeout bounds a check.
 	checkTimeout = 2 * time.Second
-	// EmptiedFor is how long a process is not ready after its store was emptied.
-	EmptiedFor = time.Minute
+	// emptiedFor is how long a process is not ready after its store was emptied.
+	emptiedFor = time.Minute
 )
 
 // A Monitor checks the servers and the data of one store. It is safe for concurrent use.
 type Monitor struct {
-	Now func() time.Time // the clock; default: time.Now
-
 	client *connect.Client
 	log    *slog.Logger
 	prefix string
 	shards []*shard.Shard
+	now    func() time.Time
 
 	mu      sync.Mutex
 	next    time.Time         // the next check
@@ -49,17 +48,17 @@ type Monitor struct {
 	found   int               // how often data were found missing since Take
 }
 
-// New returns the monitor of an open store.
-func New(client *connect.Client, log *slog.Logger, prefix string, shards []*shard.Shard) *Monitor {
-	return &Monitor{Now: time.Now, client: client, log: log, prefix: prefix, shards: shards, filled: make(map[int]bool)}
+// New returns the monitor of an open store. now is the clock of its pauses.
+func New(client *connect.Client, log *slog.Logger, prefix string, shards []*shard.Shard, now func() time.Time) *Monitor {
+	return &Monitor{client: client, log: log, prefix: prefix, shards: shards, now: now, filled: make(map[int]bool)}
 }
 
 // Check checks servers and data if the last check was 5 s ago. Failures are logged, and the check is repeated the next time.
 func (h *Monitor) Check(ctx context.Context) {
 	h.mu.Lock()
-	due := !h.Now().Before(h.next)
+	due := !h.now().Before(h.next)
 	if due {
-		h.next = h.Now().Add(checkEvery)
+		h.next = h.now().Add(checkEvery)
 	}
 	h.mu.Unlock()
 	if !due {
@@ -120,7 +119,7 @@ func (h *Monitor) checkData(ctx context.Context) error {
 		h.log.ErrorContext(ctx, "redis was emptied while in use: jobs, policies, pauses and lane settings are lost; accepting new jobs, policies must be put again",
 			"prefix", h.prefix, "shards", gone)
 		h.mu.Lock()
-		h.emptied, h.found = h.Now(), h.found+1
+		h.emptied, h.found = h.now(), h.found+1
 		h.mu.Unlock()
 		for _, sh := range h.shards {
 			sh.ForgetQueues()
@@ -205,7 +204,7 @@ func (h *Monitor) CheckReady() error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if left := EmptiedFor - h.Now().Sub(h.emptied); !h.emptied.IsZero() && left > 0 {
+	if left := emptiedFor - h.now().Sub(h.emptied); !h.emptied.IsZero() && left > 0 {
 		return &store.UnavailableError{RetryAfter: left, Reason: "redis was emptied while in use: jobs and policies are gone, put the policies anew"}
 	}
 	return nil
