@@ -59,11 +59,10 @@ func (s *Store) open(ctx context.Context, o *Options) error {
 	s.repairs = repair.NewProcess(o.elapsed)
 	process := keeper.NewProcess(o.elapsed)
 	for _, sh := range shards {
-		lanes := &settings.Lanes{Shard: sh}
 		repairer := repair.New(sh, s.health, s.repairs)
 		s.shards = append(s.shards, &storeShard{
-			Shard: sh, Queue: queue.New(sh, lanes), Jobs: jobs.New(sh, s.health), Keeper: keeper.New(sh, process, s.documents, repairer),
-			Repairer: repairer, Counts: &counts.Counts{Shard: sh}, Lanes: lanes,
+			Shard: sh, Queue: queue.New(sh), Jobs: jobs.New(sh, s.health), Keeper: keeper.New(sh, process, s.documents, repairer),
+			Repairer: repairer, Counts: &counts.Counts{Shard: sh}, Lanes: &settings.Lanes{Shard: sh},
 		})
 	}
 	if err := s.Client.CheckWait(ctx); err != nil {

@@ -1,11 +1,14 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -112,29 +115,24 @@ func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim,
 	if len(names) == 0 {
 		return nil, nil
 	}
-	keys, lanes := make([]store.DocumentKey, len(names)), make([]string, len(names))
+	lanes := make([]string, len(names))
 	for i, q := range names {
-		keys[i], lanes[i] = store.LaneKey(q), q.String()
+		lanes[i] = q.String()
 	}
-	docs, _, err := s.lanes.Read(ctx, keys)
-	if err != nil {
-		return nil, err
+	pipe := s.Client.Pipeline()
+	read := []*redis.SliceCmd{
+		pipe.HMGet(ctx, s.Keys.Settings, lanes...), pipe.HMGet(ctx, s.Keys.LaneLimits, lanes...), pipe.HMGet(ctx, s.Keys.Limits, topics...),
 	}
-	limits, err := s.Client.HMGet(ctx, s.Keys.LaneLimits, lanes...).Result()
-	if err != nil {
+	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
-	topicLimits, err := s.Client.HMGet(ctx, s.Keys.Limits, topics...).Result()
-	if err != nil {
-		return nil, connect.MapError(ctx, err)
-	}
+	stored, limits, topicLimits := script.Strs(read[0].Val()), script.Strs(read[1].Val()), script.Strs(read[2].Val())
 	left := make(map[job.Queue]*store.QueueStatus, len(names))
 	for i, q := range names {
-		line := script.Str(topicLimits[i])
-		if line == "" {
-			line = s.Defaults
+		left[q] = &store.QueueStatus{
+			Queue: q, Blocked: isPaused(limits[i]) || isPaused(cmp.Or(topicLimits[i], s.Defaults)),
+			LaneDocument: new(settings.ParseLane(store.LaneKey(q), stored[i])),
 		}
-		left[q] = &store.QueueStatus{Queue: q, Blocked: isPaused(script.Str(limits[i])) || isPaused(line), LaneDocument: &docs[i]}
 	}
 	return left, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/script"
-	"github.com/ringback/ringback/store/redis/settings"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -28,12 +27,11 @@ var (
 // Queue is the queues of one shard. It is safe for concurrent use.
 type Queue struct {
 	*shard.Shard
-	lanes   *settings.Lanes
 	wakeups connect.Listener
 }
 
 // New returns the queues of a shard.
-func New(s *shard.Shard, lanes *settings.Lanes) *Queue { return &Queue{Shard: s, lanes: lanes} }
+func New(s *shard.Shard) *Queue { return &Queue{Shard: s} }
 
 // Close closes the connection that Wait uses.
 func (s *Queue) Close() { s.wakeups.Close() }

@@ -45,15 +45,15 @@ func (s *Lanes) PutDocument(ctx context.Context, token store.Token, doc store.Do
 // GetDocuments implements store.Settings.
 func (s *Lanes) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	shard.CheckBatchSize(len(keys))
-	docs, _, err := s.Read(ctx, keys)
+	docs, _, err := s.read(ctx, keys)
 	if err != nil {
 		return nil, fmt.Errorf("read lane settings: %w", err)
 	}
 	return docs, nil
 }
 
-// Read reads the settings of lanes, and the newest revision.
-func (s *Lanes) Read(ctx context.Context, keys []store.DocumentKey) ([]store.Document, int64, error) {
+// read reads the settings of lanes, and the newest revision.
+func (s *Lanes) read(ctx context.Context, keys []store.DocumentKey) ([]store.Document, int64, error) {
 	names := make([]string, len(keys), len(keys)+1)
 	for i, key := range keys {
 		names[i] = key.Queue().String()
@@ -102,7 +102,7 @@ func (s *Lanes) ListDocuments(ctx context.Context, after store.DocumentKey, limi
 			keys[i] = after
 		}
 		var found []store.Document
-		if found, revision, err = s.Read(ctx, keys); err != nil {
+		if found, revision, err = s.read(ctx, keys); err != nil {
 			return nil, 0, fmt.Errorf("list lane settings: %w", err)
 		}
 		for _, doc := range found {
