@@ -23,7 +23,8 @@ type Jobs interface {
 	Known(ctx context.Context, refs []job.Ref) ([]bool, error)
 
 	// List reads one page of a topic's jobs in one state, without bodies and histories, ordered by the time of the state
-	// within a lane. A page may be short, even empty, while its Cursor is set.
+	// within a lane. A page may be short, even empty, while its Cursor is set. Jobs that cannot be decoded are logged and
+	// left out.
 	List(ctx context.Context, filter Filter) (Page, error)
 
 	// Replace changes a scheduled or ready job and adds an entry to its history. ErrNotFound; ErrVersion when IfVersion is

@@ -130,7 +130,7 @@ var plan = []row{
 	{
 		pkg:    "store/redis/shard",
 		reason: "what all operations on a shard share; knows no operation",
-		ours:   []string{"job", "store", "store/redis/connect", "store/redis/layout", "store/redis/script"},
+		ours:   []string{"internal/limitedlog", "job", "store", "store/redis/connect", "store/redis/layout", "store/redis/script"},
 	},
 	{
 		pkg:    "store/redis/health",
@@ -171,7 +171,7 @@ var plan = []row{
 	{
 		pkg:    "store/redis/keeper",
 		reason: "store.Keeper, but for repairs",
-		ours:   []string{"job", "store/redis/repair", "store/redis/settings", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
+		ours:   []string{"internal/limitedlog", "job", "store/redis/repair", "store/redis/settings", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
 		others: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
 	},
 	{

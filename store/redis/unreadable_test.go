@@ -16,6 +16,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 func TestUnreadable_JobStopsNoOther(t *testing.T) {
@@ -33,6 +34,67 @@ func TestUnreadable_JobStopsNoOther(t *testing.T) {
 	require.Equal(t, "better", claimed.Jobs[1].ID)
 	require.Contains(t, log.String(), "level=ERROR")
 	require.Contains(t, log.String(), "job=broken")
+}
+
+func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
+	var log bytes.Buffer
+	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	ctx, keys := t.Context(), s.shards[0].Keys
+	list := func(state job.State) (ids []string) {
+		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 1}
+		for more := true; more; more = filter.Cursor != "" {
+			page, err := s.Shards()[0].List(ctx, filter)
+			require.NoError(t, err)
+			for _, j := range page.Jobs {
+				ids = append(ids, j.ID)
+			}
+			filter.Cursor = page.Cursor
+		}
+		return ids
+	}
+	damages := map[string]func(record string) string{
+		"torn-head":  func(string) string { return "\x01" },
+		"torn":       func(record string) string { return record + "\xff" },
+		"no-format":  func(record string) string { return "\x09" + record[1:] },
+		"lost-queue": func(record string) string { return record[:2] + "\x00\x00\x00\x63" + record[6:] },
+	}
+	entries := []store.NewJob{entry("1")}
+	for id := range damages {
+		entries = append(entries, entry(id))
+	}
+	insert(t, s, append(entries, entry("2"))...)
+	whole := s.Client.HGetAll(ctx, keys.Jobs).Val()
+	damage := func() {
+		for id, tear := range damages {
+			require.NoError(t, s.Client.HSet(ctx, keys.Jobs, id, tear(whole[id])).Err())
+		}
+	}
+	damage()
+	require.Equal(t, []string{"1", "2"}, list(job.Ready))
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), "for a while: %s", &log)
+	require.Contains(t, log.String(), "job=")
+	require.NoError(t, s.Client.LPush(ctx, keys.Ready("1"), "torn").Err())
+	stats, err := s.Shards()[0].TopicStats(ctx, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	require.NoError(t, err)
+	require.EqualValues(t, len(entries)+1, stats[0].Ready)
+	_, err = s.Shards()[0].Totals(ctx, lane.Namespace)
+	require.NoError(t, err)
+	require.NoError(t, s.Client.LPop(ctx, keys.Ready("1")).Err())
+
+	require.NoError(t, s.Client.HSet(ctx, keys.Jobs, whole).Err())
+	var items []store.Settlement
+	for _, h := range claimAll(t, s, len(entries)+1).Jobs {
+		items = append(items, settlement(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, 410))
+	}
+	damage()
+	require.Equal(t, []string{"1", "2"}, list(job.Running))
+	settle(t, s, items...)
+	require.Equal(t, []string{"1", "2"}, list(job.Dead))
+
+	errs, err := s.Shards()[0].Purge(ctx, store.NewToken(), []job.Ref{ref("1"), ref("torn"), ref("torn-head"), ref("2")})
+	require.NoError(t, err)
+	require.ErrorIs(t, errs[2], layout.ErrRecord)
+	require.NoError(t, errors.Join(errs[0], errs[1], errs[3]))
 }
 
 func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {

@@ -232,17 +232,17 @@ func (s *Counts) oldestDue(ctx context.Context, lanes []string) (time.Time, erro
 			members = append(members, member)
 		}
 	}
-	err := s.EachJob(ctx, members, func(_ int, _ int64, record, run, _ string) error {
+	err := s.EachJob(ctx, members, func(i int, _ int64, record, run, _ string) error {
 		if record == "" {
 			return nil
 		}
-		rec, err := layout.DecodeRecord(record, job.Queue{}, true)
+		stored, err := layout.ParseJob(script.Str(members[i]), record, run, true, job.Queue{})
 		if err != nil {
-			return fmt.Errorf("read a job: %w", err)
+			s.Unreadable.Error("job unreadable, leaving it out of the oldest due jobs", "job", members[i], "err", err)
+			return nil
 		}
-		r, err := layout.ParseRun(run, rec)
-		earlier(r.Due)
-		return err
+		earlier(stored.Run.Due)
+		return nil
 	})
 	if err != nil {
 		return time.Time{}, err

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -66,12 +67,13 @@ func (s *Jobs) readPage(ctx context.Context, key, least, greatest string, most i
 		if records[i] == "" {
 			continue
 		}
-		j, err := s.parse(from.jobKey, records[i], runs[i], names[i], now)
+		j, ok, err := s.parse(from.jobKey, records[i], runs[i], names[i], now)
 		if err != nil {
 			return nil, from, false, err
 		}
-		j.place = from
-		jobs = append(jobs, j)
+		if j.place = from; ok {
+			jobs = append(jobs, j)
+		}
 	}
 	return jobs, from, script.Num(answer[5]) != 0, nil
 }
@@ -87,8 +89,8 @@ func (s *Jobs) readLaneJobs(ctx context.Context, jobKeys []string, lane string) 
 		if record == "" {
 			return nil
 		}
-		j, err := s.parse(jobKeys[i], record, run, queue, now)
-		if err != nil {
+		j, ok, err := s.parse(jobKeys[i], record, run, queue, now)
+		if !ok || err != nil {
 			return err
 		}
 		j.place = place{lane: lane, score: strconv.FormatInt(j.due, 10), jobKey: jobKeys[i]}
@@ -98,15 +100,19 @@ func (s *Jobs) readLaneJobs(ctx context.Context, jobKeys []string, lane string) 
 	return all, err
 }
 
-// parse parses a job without its body.
-func (s *Jobs) parse(jobKey, record, run, queue string, now int64) (listedJob, error) {
+// parse parses a job without its body. One that cannot be read is not ok: it is logged, and a page has the others.
+func (s *Jobs) parse(jobKey, record, run, queue string, now int64) (parsed listedJob, ok bool, err error) {
+	var stored layout.StoredJob
 	q, err := s.QueueOf(record, queue)
-	if err != nil {
-		return listedJob{}, err
+	if err == nil {
+		stored, err = layout.ParseJob(jobKey, record, run, true, q.Queue)
 	}
-	stored, err := layout.ParseJob(jobKey, record, run, true, q.Queue)
-	if err != nil {
-		return listedJob{}, err
+	switch {
+	case err == nil:
+		return listedJob{due: stored.Run.Due, job: stored.Job(now)}, true, nil
+	case errors.Is(err, script.ErrStale) && queue != "": // else the name is lost, with or without a cache
+		return listedJob{}, false, err
 	}
-	return listedJob{due: stored.Run.Due, job: stored.Job(now)}, nil
+	s.Unreadable.Error("job unreadable, leaving it out of a list", "job", jobKey, "err", err)
+	return listedJob{}, false, nil
 }

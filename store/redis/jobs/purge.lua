@@ -1,8 +1,8 @@
 -- Removes dead jobs for good.
 -- KEYS    those of keys.lua
 -- ARGV    for each item: position of its queue (0 there is no such job), member
--- result  again when a job is of another queue, else a character for each item: 1 removed, 0 there is no such job, else
---         its state: d, c, h held, y ready, w scheduled
+-- result  again when a job is of another queue, else a character for each item: 1 removed, 0 there is no such job, f its
+--         record cannot be read here, else its state: d, c, h held, y ready, w scheduled
 local answer = call('GET', REPLY)
 if answer then return answer end
 local entries, answers, gone = floor((#ARGV - A) / 2), {}, {}
@@ -11,7 +11,9 @@ for i = 1, entries do
   local rec = not gone[member] and call('HGET', JOBS, member)
   if not rec then
     answers[i] = '0'
-  elseif not q or #rec < 18 or queue_number(rec) ~= q.n then
+  elseif #rec < 18 then
+    answers[i] = 'f'
+  elseif not q or queue_number(rec) ~= q.n then
     return 'again'
   else
     local line = call('HGET', RUNS, member)

@@ -134,7 +134,7 @@ func (s *Jobs) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]
 			return scriptPurge.Malformed()
 		}
 		for i := range errs {
-			errs[i] = purged(answer[i])
+			errs[i] = purged(refs[i], answer[i])
 		}
 		return nil
 	})
@@ -145,7 +145,7 @@ func (s *Jobs) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]
 }
 
 // purged reads what became of one job.
-func purged(code byte) error {
+func purged(ref job.Ref, code byte) error {
 	switch code {
 	case '1':
 		return nil
@@ -159,6 +159,8 @@ func purged(code byte) error {
 		return &store.StateError{State: job.Ready}
 	case 'w':
 		return &store.StateError{State: job.Scheduled}
+	case 'f':
+		return fmt.Errorf("read job %s: %w", layout.JobKey(ref), layout.ErrRecord)
 	default:
 		return store.ErrNotFound
 	}

@@ -89,7 +89,7 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 	if err != nil {
 		return store.CarryResult{}, err
 	}
-	carried, err := s.readCarried(ctx, &round, reply)
+	carried, err := s.readCarried(&round, reply)
 	if clock.pending() {
 		carried.Next = 0
 	}
@@ -145,7 +145,7 @@ func leaseBound(round *store.CarryOptions) string {
 
 // readCarried reads the script's answer. An outbox entry that cannot be read stays where it is, so that it stops no
 // other, and is not counted in what is left to do.
-func (s *Keeper) readCarried(ctx context.Context, round *store.CarryOptions, reply any) (store.CarryResult, error) {
+func (s *Keeper) readCarried(round *store.CarryOptions, reply any) (store.CarryResult, error) {
 	answer := script.List(reply)
 	if len(answer) != 6 {
 		return store.CarryResult{}, scriptCarry.Malformed()
@@ -161,9 +161,7 @@ func (s *Keeper) readCarried(ctx context.Context, round *store.CarryOptions, rep
 	for i := 1; i < len(entries); i += 2 {
 		e, err := store.DecodeNewJob([]byte(entries[i]))
 		if err != nil {
-			if s.isFirstFailure(entries[i-1]) {
-				s.Log.ErrorContext(ctx, "outbox entry not readable, skipping it", "job", entries[i-1], "err", err)
-			}
+			s.unreadable.Error("outbox entry unreadable, skipping it", "job", entries[i-1], "err", err)
 			continue
 		}
 		carried.Outbox = append(carried.Outbox, e)
@@ -202,21 +200,4 @@ func (s *Keeper) queuesToRecheck(ctx context.Context, head string) (done, rest s
 		rest = name + "\x00" + lanes[len(lanes)-1]
 	}
 	return head, rest, queues, nil
-}
-
-// maxLogged bounds the unreadable outbox entries that a process remembers to have logged; beyond it, it begins again.
-const maxLogged = 1000
-
-// isFirstFailure reports whether an outbox entry was not found unreadable before: it is read in every round.
-func (s *Keeper) isFirstFailure(jobKey string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.unreadable[jobKey] {
-		return false
-	}
-	if s.unreadable == nil || len(s.unreadable) >= maxLogged {
-		s.unreadable = map[string]bool{}
-	}
-	s.unreadable[jobKey] = true
-	return true
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/repair"
@@ -38,13 +39,14 @@ type Keeper struct {
 	process  *Process
 	clock    stepDetector
 	wakeups  connect.Listener // of the agenda
+	// unreadable logs outbox entries that cannot be decoded: they are read in every round.
+	unreadable limitedlog.Log
 
 	mu          sync.Mutex
 	overdue     overdueLock
 	sweepAfter  string            // the last topic of the last Sweep
 	sweeps      int               // complete ones over all topics
 	forgetAfter map[string]string // the last lane that was checked for use, by topic, of topics with many
-	unreadable  map[string]bool   // outbox entries that were logged
 }
 
 // Process is what the keepers of one process share.
@@ -60,7 +62,10 @@ func NewProcess(elapsed func() time.Duration) *Process {
 
 // New returns the keeper of a shard.
 func New(s *shard.Shard, p *Process, policies *settings.Documents, repairs *repair.Repairer) *Keeper {
-	return &Keeper{Shard: s, process: p, policies: policies, repairs: repairs}
+	return &Keeper{
+		Shard: s, process: p, policies: policies, repairs: repairs,
+		unreadable: limitedlog.Log{Logger: s.Log, Interval: time.Minute},
+	}
 }
 
 // WaitAgenda blocks on a connection until an earlier moment is on the agenda.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ func (s *Queue) Claim(ctx context.Context, token store.Token, request store.Clai
 		if err != nil {
 			return err
 		}
-		claimed, err = c.read(ctx, s.Log, reply)
+		claimed, err = s.readClaim(c, reply)
 		return err
 	})
 	if err != nil {
@@ -137,49 +136,54 @@ func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim,
 	return left, nil
 }
 
-// read parses the script's reply. A job that cannot be parsed is left out, so that it stops no other: its lease expires.
-func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.ClaimResult, error) {
+// readClaim parses the script's reply.
+func (s *Queue) readClaim(c *claim, reply any) (store.ClaimResult, error) {
 	answer := script.List(reply)
 	if len(answer) != 5 {
-		return store.ClaimResult{}, scriptClaim.Malformed()
-	}
-	now, jobs := script.Num(answer[0]), script.List(answer[3])
-	if len(jobs)%5 != 0 {
 		return store.ClaimResult{}, scriptClaim.Malformed()
 	}
 	left, err := c.left(script.Strs(answer[2]), script.Strs(answer[4]))
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
-	claimed := store.ClaimResult{Revision: script.Num(answer[1]), Queues: left}
-	if len(jobs) > 0 {
-		claimed.Jobs = make([]store.ClaimedJob, 0, len(jobs)/5)
-	}
-	for i := 0; i < len(jobs); i += 5 {
-		k := int(script.Num(jobs[i]))
-		if k < 1 || k > len(c.queues) {
-			return store.ClaimResult{}, scriptClaim.Malformed()
-		}
-		stored, err := layout.ParseJob(script.Str(jobs[i+1]), script.Str(jobs[i+2]), script.Str(jobs[i+3]), false, c.queues[k-1].Queue)
-		if err != nil {
-			log.ErrorContext(ctx, "claimed job not readable, skipping it", "job", script.Str(jobs[i+1]), "err", err)
-			continue
-		}
-		held := claimedJob(&stored, c.token, now, script.Num(jobs[i+4]))
-		held.Rated, held.Probe = stored.Run.IsRated(), stored.Run.IsProbe()
-		claimed.Jobs = append(claimed.Jobs, held)
-	}
-	return claimed, nil
+	jobs, err := s.readJobs(scriptClaim, c.token, script.Num(answer[0]), script.List(answer[3]), c.queues)
+	return store.ClaimResult{Jobs: jobs, Revision: script.Num(answer[1]), Queues: left}, err
 }
 
-// claimedJob is a job that was claimed at now, with the ms that are left of its lease.
-func claimedJob(stored *layout.StoredJob, token store.Token, now, left int64) store.ClaimedJob {
-	r := &stored.Run
-	return store.ClaimedJob{
-		Job: stored.Job(now), Lease: token, LeaseFor: time.Duration(left) * time.Millisecond,
-		Age:  time.Duration(now-r.FirstDue) * time.Millisecond,
-		Late: time.Duration(max(0, r.Finished-r.Due)) * time.Millisecond,
+// readJobs parses the jobs that a script has claimed at now: for each the position of its queue, member, record, run, ms left
+// of its lease.
+func (s *Queue) readJobs(from *script.Script, token store.Token, now int64, parts []any, queues []*layout.Queue) (jobs []store.ClaimedJob, err error) {
+	if len(parts)%5 != 0 {
+		return nil, from.Malformed()
 	}
+	if len(parts) > 0 {
+		jobs = make([]store.ClaimedJob, 0, len(parts)/5)
+	}
+	for i := 0; i < len(parts); i += 5 {
+		k := int(script.Num(parts[i]))
+		if k < 1 || k > len(queues) {
+			return nil, from.Malformed()
+		}
+		jobs = s.appendJob(jobs, token, now, parts[i+1:i+5], queues[k-1].Queue)
+	}
+	return jobs, nil
+}
+
+// appendJob parses a job of a queue that was claimed at now: member, record, run, ms left of its lease. A job that cannot be
+// parsed is left out, so that it stops no other: its lease expires.
+func (s *Queue) appendJob(jobs []store.ClaimedJob, token store.Token, now int64, parts []any, q job.Queue) []store.ClaimedJob {
+	stored, err := layout.ParseJob(script.Str(parts[0]), script.Str(parts[1]), script.Str(parts[2]), false, q)
+	if err != nil {
+		s.Unreadable.Error("claimed job unreadable, leaving it to its lease", "job", script.Str(parts[0]), "err", err)
+		return jobs
+	}
+	r := &stored.Run
+	return append(jobs, store.ClaimedJob{
+		Job: stored.Job(now), Lease: token, LeaseFor: time.Duration(script.Num(parts[3])) * time.Millisecond,
+		Age:   time.Duration(now-r.FirstDue) * time.Millisecond,
+		Late:  time.Duration(max(0, r.Finished-r.Due)) * time.Millisecond,
+		Rated: r.IsRated(), Probe: r.IsProbe(),
+	})
 }
 
 // isPaused reports whether limits in the form that scripts read are a pause.

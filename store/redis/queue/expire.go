@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/script"
@@ -38,7 +37,7 @@ func (s *Queue) claimExpired(ctx context.Context, token store.Token, request *st
 		return nil, scriptOverdue.Malformed()
 	}
 	if script.Num(answer[1]) != 0 {
-		return s.expiredAgain(ctx, token, script.Num(answer[0]), script.List(answer[2]))
+		return s.expiredAgain(token, script.Num(answer[0]), script.List(answer[2]))
 	}
 	found := script.Strs(answer[2])
 	if len(found) == 0 || len(found)%2 != 0 {
@@ -71,23 +70,11 @@ func (s *Queue) claimExpired(ctx context.Context, token store.Token, request *st
 	if len(answer) != 2 {
 		return nil, scriptExpire.Malformed()
 	}
-	now, jobs := script.Num(answer[0]), script.List(answer[1])
-	if len(jobs)%5 != 0 {
-		return nil, scriptExpire.Malformed()
-	}
-	held := make([]store.ClaimedJob, 0, len(jobs)/5)
-	for i := 0; i < len(jobs); i += 5 {
-		k := int(script.Num(jobs[i]))
-		if k < 1 || k > len(queues) {
-			return nil, scriptExpire.Malformed()
-		}
-		held = s.addHeld(ctx, held, token, now, jobs[i+1:i+5], queues[k-1].Queue)
-	}
-	return held, nil
+	return s.readJobs(scriptExpire, token, script.Num(answer[0]), script.List(answer[1]), queues)
 }
 
 // expiredAgain reads the answer to a repeated call.
-func (s *Queue) expiredAgain(ctx context.Context, token store.Token, now int64, jobs []any) (held []store.ClaimedJob, err error) {
+func (s *Queue) expiredAgain(token store.Token, now int64, jobs []any) (held []store.ClaimedJob, err error) {
 	if len(jobs)%5 != 0 {
 		return nil, scriptOverdue.Malformed()
 	}
@@ -96,17 +83,7 @@ func (s *Queue) expiredAgain(ctx context.Context, token store.Token, now int64, 
 		if err != nil {
 			return nil, err
 		}
-		held = s.addHeld(ctx, held, token, now, jobs[i:i+4], q.Queue)
+		held = s.appendJob(held, token, now, jobs[i:i+4], q.Queue)
 	}
 	return held, nil
-}
-
-// addHeld reads a held job: member, record, run, ms left of its lease. One that cannot be read is left out, as in a claim.
-func (s *Queue) addHeld(ctx context.Context, held []store.ClaimedJob, token store.Token, now int64, parts []any, q job.Queue) []store.ClaimedJob {
-	stored, err := layout.ParseJob(script.Str(parts[0]), script.Str(parts[1]), script.Str(parts[2]), false, q)
-	if err != nil {
-		s.Log.ErrorContext(ctx, "claimed job not readable, skipping it", "job", script.Str(parts[0]), "err", err)
-		return held
-	}
-	return append(held, claimedJob(&stored, token, now, script.Num(parts[3])))
 }

@@ -86,7 +86,7 @@ func (s *Queue) settle(ctx context.Context, token store.Token, items []store.Set
 	if after == nil {
 		return errs, store.ClaimResult{}, nil
 	}
-	claimed, err := after.read(ctx, s.Log, second)
+	claimed, err := s.readClaim(after, second)
 	return errs, claimed, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
@@ -41,6 +42,8 @@ type Shard struct {
 	Keys  layout.Keys
 	Index int
 	Log   *slog.Logger
+	// Unreadable logs jobs that cannot be decoded, which calls for several jobs leave out.
+	Unreadable limitedlog.Log
 	// Rescoring is set while scores are moved after a step of Redis's clock, as far as this process knows.
 	Rescoring atomic.Bool
 
@@ -49,7 +52,7 @@ type Shard struct {
 
 // New returns the shard with a hash tag and an index.
 func New(r *script.Runner, log *slog.Logger, tag string, index int) *Shard {
-	s := &Shard{Runner: r, Keys: layout.NewKeys(tag), Index: index, Log: log}
+	s := &Shard{Runner: r, Keys: layout.NewKeys(tag), Index: index, Log: log, Unreadable: limitedlog.Log{Logger: log, Interval: time.Minute}}
 	s.cache.keys = &s.Keys
 	s.cache.clear()
 	return s
