@@ -95,7 +95,7 @@ var plan = []row{
 		ours:   []string{"internal/limitedlog", "job", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table"},
 	},
 	{
-		pkg:    "store/sqlite/txn",
+		pkg:    "store/sqlite/work",
 		reason: "changes of database and memory that are undone together; knows no call of the contract",
 		ours: []string{
 			"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/table",
@@ -103,11 +103,19 @@ var plan = []row{
 		},
 	},
 	{
+		pkg:    "store/sqlite/keeper",
+		reason: "what the carrier does: rounds, retention, alarms; knows neither claims nor settlements",
+		ours: []string{
+			"internal/limitedlog", "job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory",
+			"store/sqlite/table", "store/sqlite/work",
+		},
+	},
+	{
 		pkg:    "store/sqlite",
 		reason: "an engine, used through the contract only",
 		ours: []string{
 			"internal/limitedlog", "job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
-			"store/sqlite/table", "store/sqlite/throttle", "store/sqlite/txn",
+			"store/sqlite/keeper", "store/sqlite/table", "store/sqlite/throttle", "store/sqlite/work",
 		},
 	},
 	{

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -124,6 +125,7 @@ func TestEdit_NotifiesForAJobThatIsFirstAlready(t *testing.T) {
 
 func TestCarry_ReturnsTheOutboxPastAnUnreadableEntry(t *testing.T) {
 	o := options(t)
+	log := logging(&o)
 	s, _ := clocked(t, o)
 	insert(t, s, numbered("parent", 2, 0)...)
 	for i, h := range claimUp(t, s, 2) {
@@ -138,6 +140,7 @@ func TestCarry_ReturnsTheOutboxPastAnUnreadableEntry(t *testing.T) {
 		require.Equal(t, "child-0001", carried.Outbox[0].ID)
 		require.NotZero(t, carried.Next, "what cannot be read is no reason to come again at once")
 	}
+	require.Equal(t, 1, strings.Count(log.String(), "outbox entry unreadable"), log)
 }
 
 func TestCarry_SkipsAnUnreadableOutboxEntryOnce(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 	"github.com/ringback/ringback/store/sqlite/throttle"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 // claimReply is the result of a claim, as the reply cache keeps it.
@@ -38,7 +39,7 @@ type claim struct {
 	token    store.Token
 	request  store.ClaimRequest
 	kind     string // of its call, for the reply cache
-	fill     func(*claim, *tx) error
+	fill     func(*claim, *work.Unit) error
 	reply    *claimReply
 	rows     []*table.Row    // of the reply's leases that have not ended
 	leases   []*memory.Lease // the same
@@ -72,14 +73,14 @@ func newClaim(token store.Token, request store.ClaimRequest) *claim {
 }
 
 // run makes the claim, or repeats its reply.
-func (c *claim) run(tx *tx) error {
-	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.Now, revision: tx.Mem.Revisions[store.KindTopic]}
+func (c *claim) run(u *work.Unit) error {
+	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: u.Now, revision: u.Mem.Revisions[store.KindTopic]}
 	fresh := false
-	t, err := once(tx, memory.Call{Method: c.kind, Token: c.token}, (*claimReply).weight, func() (*claimReply, error) {
+	t, err := work.Once(u, memory.Call{Method: c.kind, Token: c.token}, (*claimReply).weight, func() (*claimReply, error) {
 		fresh = true
-		tx.MayBeNewHead = true // the next job of a queue may be due before all others
+		u.MayBeNewHead = true // the next job of a queue may be due before all others
 		c.reply = &claimReply{}
-		if err := c.fill(c, tx); err != nil {
+		if err := c.fill(c, u); err != nil {
 			return nil, err
 		}
 		c.leases = c.reply.leases
@@ -90,10 +91,10 @@ func (c *claim) run(tx *tx) error {
 		return err
 	}
 	for _, h := range t.leases {
-		if tx.Mem.Leases[h.Ref] != h || tx.Mem.Unreadable[h.N] {
+		if u.Mem.Leases[h.Ref] != h || u.Mem.Unreadable[h.N] {
 			continue
 		}
-		if err := tx.Query(table.JobByN, func(v []driver.Value) error {
+		if err := u.Query(table.JobByN, func(v []driver.Value) error {
 			cells := table.Cells(v)
 			r := cells.Row()
 			cells.Names(r)
@@ -101,7 +102,7 @@ func (c *claim) run(tx *tx) error {
 			c.rows, c.leases = append(c.rows, r), append(c.leases, h)
 			return nil
 		}, h.N); db.IsDamage(err) {
-			tx.SkipJob(h.Queue, h.N, "claim a job again", err)
+			u.SkipJob(h.Queue, h.N, "claim a job again", err)
 		} else if err != nil {
 			return err
 		}
@@ -124,55 +125,55 @@ type queueClaim struct {
 }
 
 // serveAll serves the queues of the request in order.
-func (c *claim) serveAll(tx *tx) error {
+func (c *claim) serveAll(u *work.Unit) error {
 	c.reply.queues = make([]store.QueueStatus, len(c.request.Queues))
 	for i, want := range c.request.Queues {
 		named := slices.ContainsFunc(c.batch, func(p *queueClaim) bool { return p.want.Queue == want.Queue })
 		if named || len(c.found) >= claimBatch {
-			if err := c.takeAll(tx); err != nil {
+			if err := c.takeAll(u); err != nil {
 				return err
 			}
 		}
-		if err := c.find(tx, want, &c.reply.queues[i]); err != nil {
+		if err := c.find(u, want, &c.reply.queues[i]); err != nil {
 			return err
 		}
 	}
-	return c.takeAll(tx)
+	return c.takeAll(u)
 }
 
 // find adds the first jobs of one queue to the batch, up to the bounds of its QueueClaim and of the request.
-func (c *claim) find(tx *tx, want store.QueueClaim, status *store.QueueStatus) error {
+func (c *claim) find(u *work.Unit, want store.QueueClaim, status *store.QueueStatus) error {
 	status.Queue = want.Queue
-	q := tx.Mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
+	q := u.Mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
 	if q == nil {
-		return tx.statusOfUnloaded(want, status)
+		return completeUnloaded(u, want, status)
 	}
-	if err := tx.showLaneConfig(q, want, status); db.IsDamage(err) {
-		tx.SetAside(q, "claim jobs", err)
+	if err := addLaneDocument(u, q, want, status); db.IsDamage(err) {
+		u.SetAside(q, "claim jobs", err)
 	} else if err != nil {
 		return err
 	}
-	if err := tx.LoadHead(q); err != nil {
+	if err := u.LoadHead(q); err != nil {
 		return err
 	}
-	tx.PruneThrottle(q)
+	u.PruneThrottle(q)
 	p := &queueClaim{want: want, status: status, queue: q}
 	c.batch = append(c.batch, p)
 	ahead := int64(0)
 	if !q.Limits().Rate.Limited() && q.Owners.Only(c.token.Owner()) {
 		ahead = int64(want.Ahead)
 	}
-	most := int(min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)-len(c.found)), q.Room(tx.Now, ahead)))
-	if most <= 0 || c.full() || !q.Due(tx.Now) {
+	most := int(min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)-len(c.found)), q.Room(u.Now, ahead)))
+	if most <= 0 || c.full() || !q.Due(u.Now) {
 		return nil
 	}
-	if err := tx.Begin(); err != nil { // the reads are cheaper within it
+	if err := u.Begin(); err != nil { // the reads are cheaper within it
 		return err
 	}
 	var err error
-	p.keys, err = tx.FirstWaiting(q, most+1)
+	p.keys, err = u.FirstWaiting(q, most+1)
 	for _, k := range p.keys[:min(most, len(p.keys))] {
-		if k.Due <= tx.Now.Millis {
+		if k.Due <= u.Now.Millis {
 			c.found = append(c.found, foundJob{p, k.N})
 			p.unread++
 		}
@@ -184,20 +185,20 @@ func (c *claim) find(tx *tx, want store.QueueClaim, status *store.QueueStatus) e
 func (c *claim) full() bool { return c.read > 0 && c.size >= c.request.MaxBytes }
 
 // takeAll claims the jobs of the batch, and completes the statuses of its queues.
-func (c *claim) takeAll(tx *tx) error {
-	if err := c.readBatch(tx); err != nil {
+func (c *claim) takeAll(u *work.Unit) error {
+	if err := c.readBatch(u); err != nil {
 		return err
 	}
 	for _, p := range c.batch {
 		q := p.queue
 		switch {
 		case p.unread > 0 && !c.full():
-			tx.SetAside(q, "claim jobs", db.ErrDamaged) // its index names jobs that are not there
+			u.SetAside(q, "claim jobs", db.ErrDamaged) // its index names jobs that are not there
 		case len(p.rows) > 0:
-			c.take(tx, p)
+			c.take(u, p)
 		}
-		p.status.Blocked, p.status.BreakerOpen = q.Blocked(tx.Now), q.BreakerOpen(tx.Now)
-		p.status.More = !p.status.Blocked && q.Due(tx.Now)
+		p.status.Blocked, p.status.BreakerOpen = q.Blocked(u.Now), q.BreakerOpen(u.Now)
+		p.status.More = !p.status.Blocked && q.Due(u.Now)
 	}
 	c.batch, c.found = nil, nil
 	return nil
@@ -205,11 +206,11 @@ func (c *claim) takeAll(tx *tx) error {
 
 // readBatch reads the rows of the jobs that were found, as far as their bodies fit. If some lie on a damaged page they are
 // skipped when the transaction is run again.
-func (c *claim) readBatch(tx *tx) error {
+func (c *claim) readBatch(u *work.Unit) error {
 	if len(c.found) == 0 {
 		return nil
 	}
-	err := tx.Query(table.ClaimableJobs, func(v []driver.Value) error {
+	err := u.Query(table.ClaimableJobs, func(v []driver.Value) error {
 		cells := table.Cells(v)
 		p := c.found[cells.Int()].queueClaim
 		p.unread--
@@ -234,16 +235,16 @@ func (c *claim) readBatch(tx *tx) error {
 		return err
 	}
 	for i, f := range c.found {
-		alone := tx.Query(table.ClaimableJobs, func([]driver.Value) error { return nil }, jsonNumbers(c.found[i:i+1]))
+		alone := u.Query(table.ClaimableJobs, func([]driver.Value) error { return nil }, jsonNumbers(c.found[i:i+1]))
 		if db.IsDamage(alone) {
-			tx.SkipJob(f.queue, f.n, "claim a job", alone)
+			u.SkipJob(f.queue, f.n, "claim a job", alone)
 		}
 	}
 	return err
 }
 
 // take claims the jobs of one queue whose rows were read.
-func (c *claim) take(tx *tx, p *queueClaim) {
+func (c *claim) take(u *work.Unit, p *queueClaim) {
 	q, rows := p.queue, p.rows
 	next := table.Key{}
 	if len(rows) < len(p.keys) {
@@ -251,20 +252,20 @@ func (c *claim) take(tx *tx, p *queueClaim) {
 	}
 	last := rows[len(rows)-1].Key()
 	count := int64(len(rows))
-	rate, probe := q.Limits().Rate, q.BreakerOpen(tx.Now)
+	rate, probe := q.Limits().Rate, q.BreakerOpen(u.Now)
 	starts := int64(0)
 	if rate.Limited() {
 		for _, r := range rows {
-			if !r.Expired(tx.Now) {
+			if !r.Expired(u.Now) {
 				starts++
 			}
 		}
 	}
 	if starts > 0 {
-		tx.SetThrottle(q, func(g *throttle.Throttle) { g.Starts = g.Starts.Add(rate, starts, c.request.Slack, tx.Now) })
+		u.SetThrottle(q, func(g *throttle.Throttle) { g.Starts = g.Starts.Add(rate, starts, c.request.Slack, u.Now) })
 	}
-	tx.Touch(q)
-	tx.MayBeNewHead = true // the next job may be due before the next wake-up
+	u.Touch(q)
+	u.MayBeNewHead = true // the next job may be due before the next wake-up
 	fromReady := min(count, q.Ready)
 	q.Ready -= fromReady
 	q.Topic.Ready -= fromReady
@@ -277,8 +278,8 @@ func (c *claim) take(tx *tx, p *queueClaim) {
 		q.Mark = last
 	}
 	for _, r := range rows {
-		h := c.lease(tx, q, r, cmp.Or(r.Timeout, p.want.Timeout)+c.request.Margin)
-		h.Rated, h.Probe = rate.Limited() && !r.Expired(tx.Now), probe
+		h := c.lease(u, q, r, cmp.Or(r.Timeout, p.want.Timeout)+c.request.Margin)
+		h.Rated, h.Probe = rate.Limited() && !r.Expired(u.Now), probe
 		c.reply.leases = append(c.reply.leases, h)
 	}
 	c.rows = append(c.rows, rows...)
@@ -303,13 +304,13 @@ func jsonNumbers(jobs []foundJob) string {
 }
 
 // lease makes the lease of one claimed job.
-func (c *claim) lease(tx *tx, q *memory.Queue, r *table.Row, leaseFor time.Duration) *memory.Lease {
-	until := tx.Now.After(leaseFor)
+func (c *claim) lease(u *work.Unit, q *memory.Queue, r *table.Row, leaseFor time.Duration) *memory.Lease {
+	until := u.Now.After(leaseFor)
 	h := &memory.Lease{
-		Ref: r.Ref(), N: r.N, Queue: q, Token: c.token, Claimed: tx.Now.Millis, Begun: tx.Now.Mono,
-		Deadline: tx.Now.Mono + (until-tx.Now.Millis)*int64(time.Millisecond), Progress: r.Progress(),
+		Ref: r.Ref(), N: r.N, Queue: q, Token: c.token, Claimed: u.Now.Millis, Begun: u.Now.Mono,
+		Deadline: u.Now.Mono + (until-u.Now.Millis)*int64(time.Millisecond), Progress: r.Progress(),
 	}
-	tx.AddLease(h)
+	u.AddLease(h)
 	return h
 }
 

@@ -20,7 +20,7 @@ const commitSQL, beginSQL = "COMMIT", "BEGIN IMMEDIATE"
 // A faultDriver is SQLite's driver, with errors injected into prepared statements.
 type faultDriver struct{}
 
-// faults of a database file, by its path.
+// findFaults of a database file, by its path.
 type faults struct {
 	mu      sync.Mutex
 	hooks   map[string]*hook // by SQL

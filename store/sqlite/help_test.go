@@ -15,6 +15,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 func options(t testing.TB) Options {
@@ -125,7 +126,7 @@ func get(t testing.TB, s *Store, id string) job.Job {
 // inWriter runs something in a transaction of its own, and waits until it is done.
 func inWriter(t testing.TB, s *Store, task func()) {
 	t.Helper()
-	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "test", Run: func(*tx) error {
+	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "test", Run: func(*work.Unit) error {
 		task()
 		return nil
 	}}))
@@ -136,7 +137,7 @@ func stall(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	began, gate := make(chan struct{}), make(chan struct{})
 	go func() {
-		_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*tx) error {
+		_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*work.Unit) error {
 			close(began)
 			<-gate
 			return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 // insertOutcome is the result of one insertion, as the reply cache keeps it.
@@ -32,12 +33,12 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 	}
 	var all []insertOutcome
 	var now int64
-	err := s.db.Submit(ctx, &op{Verb: "insert jobs", Durable: true, Weight: len(entries), Run: func(tx *tx) (err error) {
-		now = tx.Now.Millis
-		all, err = once(tx, memory.Call{Method: "insert", Token: token}, weighOutcomes, func() ([]insertOutcome, error) {
+	err := s.db.Submit(ctx, &op{Verb: "insert jobs", Durable: true, Weight: len(entries), Run: func(u *work.Unit) (err error) {
+		now = u.Now.Millis
+		all, err = work.Once(u, memory.Call{Method: "insert", Token: token}, weighOutcomes, func() ([]insertOutcome, error) {
 			all := make([]insertOutcome, len(entries))
 			for i := range entries {
-				if all[i], err = tx.insert(&entries[i], &rows[i]); err != nil {
+				if all[i], err = insertJob(u, &entries[i], &rows[i]); err != nil {
 					return nil, err
 				}
 			}
@@ -90,64 +91,64 @@ func (r *newRow) fill(e *store.NewJob) {
 	})
 }
 
-// insert registers one job, or finds that its id is known.
-func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
-	if tx.Mem.Ids > 0 {
-		if p, err := tx.rememberedID(e); err != nil || p.outcome != 0 {
+// insertJob registers one job, or finds that its id is known.
+func insertJob(u *work.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) {
+	if u.Mem.Ids > 0 {
+		if p, err := findRemembered(u, e); err != nil || p.outcome != 0 {
 			return p, err
 		}
 	}
-	if tx.Mem.Topics[memory.TopicName{Namespace: e.Namespace, Name: e.Topic}] == nil { // which an id that is known must not make
-		if p, err := tx.existing(e); !errors.Is(err, store.ErrNotFound) {
+	if u.Mem.Topics[memory.TopicName{Namespace: e.Namespace, Name: e.Topic}] == nil { // which an id that is known must not make
+		if p, err := findExisting(u, e); !errors.Is(err, store.ErrNotFound) {
 			return p, err
 		}
 	}
-	q, err := tx.Queue(e.Queue)
+	q, err := u.Queue(e.Queue)
 	if err != nil {
 		return insertOutcome{}, err
 	}
-	tx.Touch(q)
-	p := insertOutcome{outcome: store.Created, created: tx.Now.Millis, due: tx.Now.Due(e.Delay, e.RunAt)}
-	p.expires = tx.Now.Expiry(e.ExpiresIn, e.ExpiresAt)
-	n := tx.Mem.LastN + 1
+	u.Touch(q)
+	p := insertOutcome{outcome: store.Created, created: u.Now.Millis, due: u.Now.Due(e.Delay, e.RunAt)}
+	p.expires = u.Now.Expiry(e.ExpiresIn, e.ExpiresAt)
+	n := u.Mem.LastN + 1
 	ttl := table.TTLEnd(p.due, p.expires, e.MaxAge)
 	copy(r.args[:9], []driver.Value{
 		n, q.Id, q.Topic.Id, p.due, p.created, p.due, p.expires, db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl),
 	})
-	changed, err := tx.Change(table.InsertJob, r.args[:]...)
+	changed, err := u.Change(table.InsertJob, r.args[:]...)
 	if err != nil {
 		return insertOutcome{}, err
 	}
 	if changed == 0 {
-		return tx.existing(e)
+		return findExisting(u, e)
 	}
-	tx.Mem.LastN = n
-	tx.Mem.Steps.SetDelayed(n, e.RunAt.IsZero())
+	u.Mem.LastN = n
+	u.Mem.Steps.SetDelayed(n, e.RunAt.IsZero())
 	if r.external != nil {
-		if err := tx.Exec(table.InsertBody, n, r.external); err != nil {
+		if err := u.Exec(table.InsertBody, n, r.external); err != nil {
 			return insertOutcome{}, err
 		}
 	}
 	q.Rows++
 	q.Topic.Registered++
-	tx.Mem.NoteTTL(ttl)
-	tx.MayBeNewHead = true
-	return p, tx.Arrive(q, table.Key{Due: p.due, N: n})
+	u.Mem.NoteTTL(ttl)
+	u.MayBeNewHead = true
+	return p, u.Arrive(q, table.Key{Due: p.due, N: n})
 }
 
-// existing answers for an id whose job is there.
-func (tx *tx) existing(e *store.NewJob) (insertOutcome, error) {
-	known, err := tx.Find(e.Ref(), true)
+// findExisting answers for an id whose job is there.
+func findExisting(u *work.Unit, e *store.NewJob) (insertOutcome, error) {
+	known, err := u.Find(e.Ref(), true)
 	if err != nil {
 		return insertOutcome{}, err
 	}
-	view := known.View(tx.Now)
+	view := known.View(u.Now)
 	return insertOutcome{outcome: outcome(known.Fingerprint, e.Fingerprint, view.State), known: &view}, nil
 }
 
-// rememberedID answers for an id whose job is gone; no outcome when it is not remembered.
-func (tx *tx) rememberedID(e *store.NewJob) (p insertOutcome, err error) {
-	err = tx.Query(table.FindID, func(v []driver.Value) error {
+// findRemembered answers for an id whose job is gone; no outcome when it is not remembered.
+func findRemembered(u *work.Unit, e *store.NewJob) (p insertOutcome, err error) {
+	err = u.Query(table.FindID, func(v []driver.Value) error {
 		gone := job.Job{Spec: e.Spec}
 		gone.State, gone.FinishedAt, gone.Reason = job.State(db.Text(v[1])), clock.Time(db.Int(v[2])), policy.Reason(db.Text(v[3]))
 		p = insertOutcome{outcome: outcome(db.Blob(v[0]), e.Fingerprint, gone.State), known: &gone}

@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
@@ -337,7 +338,7 @@ func TestPutTopic_SharesNothingWithACallerThatHasLeft(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		busy := make(chan struct{})
 		go func() {
-			_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*tx) error { close(busy); <-ctx.Done(); return nil }})
+			_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*work.Unit) error { close(busy); <-ctx.Done(); return nil }})
 		}()
 		<-busy
 		go cancel() // the writer takes the put as its caller leaves

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 	"github.com/ringback/ringback/store/sqlite/throttle"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 // load fills memory from the database, and ends the attempts that the last process left behind. It reads a row per
@@ -66,7 +67,7 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	s.mem.Ids += t.Ids
 	s.mem.Topics[t.Name] = t
 	key := store.DocumentKey{Kind: store.KindTopic, Namespace: t.Name.Namespace, Name: t.Name.Name}
-	t.SetLimits(revision, s.base.ParseLimits(key, limits), &s.defaults)
+	t.SetLimits(revision, s.env.ParseLimits(key, limits), &s.defaults)
 	return nil
 }
 
@@ -79,9 +80,9 @@ func (s *Store) loadQueue(v []driver.Value) error {
 	q.Waiting, q.Rows = c.Int(), c.Int()
 	q.Topic = s.mem.Topics[memory.TopicName{Namespace: q.Name.Namespace, Name: q.Name.Topic}]
 	q.Topic.Waiting += q.Waiting
-	q.Throttle = s.base.ParseThrottle(q.Name, c.Next(), s.clock())
+	q.Throttle = s.env.ParseThrottle(q.Name, c.Next(), s.clock())
 	revision := c.Int()
-	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, s.base.ParseLimits(store.LaneKey(q.Name), c.Text()))
+	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, s.env.ParseLimits(store.LaneKey(q.Name), c.Text()))
 	q.HeadKnown = q.Waiting == 0
 	s.mem.Add(q)
 	memory.SetMember(s.mem.Unused, q, q.Rows == 0)
@@ -108,10 +109,10 @@ func (s *Store) expireOldLeases() error {
 	}
 	for len(batches) > 0 {
 		before := batches
-		err := s.commitAlone(func(tx *tx) error {
+		err := s.commitAlone(func(u *work.Unit) error {
 			batches = before
 			for most := expireBatch; most > 0 && len(batches) > 0; batches = batches[1:] {
-				if err := tx.expireOldBatch(batches[0]); err != nil {
+				if err := expireOldBatch(u, batches[0]); err != nil {
 					return err
 				}
 				most -= len(batches[0].Marks)
@@ -126,53 +127,53 @@ func (s *Store) expireOldLeases() error {
 			return err
 		}
 	}
-	return s.commitAlone(func(tx *tx) error {
+	return s.commitAlone(func(u *work.Unit) error {
 		for _, q := range s.mem.Queues {
-			tx.ToPlan = append(tx.ToPlan, q)
+			u.Plan(q)
 		}
 		return nil
 	})
 }
 
 // commitAlone runs a transaction before the writer is started.
-func (s *Store) commitAlone(run func(*tx) error) error { return s.db.Alone(&op{Run: run}) }
+func (s *Store) commitAlone(run func(*work.Unit) error) error { return s.db.Alone(&op{Run: run}) }
 
 // expireOldBatch ends the attempts of a batch as lost.
-func (tx *tx) expireOldBatch(b *memory.Batch) error {
+func expireOldBatch(u *work.Unit, b *memory.Batch) error {
 	for _, m := range b.Marks {
 		var r *table.Row
-		if err := tx.Query(table.HeadByN, func(v []driver.Value) error {
+		if err := u.Query(table.HeadByN, func(v []driver.Value) error {
 			r = (*table.Cells)(&v).Row()
 			return nil
 		}, m.N); err != nil {
 			return err
 		}
-		q := tx.Mem.ByID[m.Q]
+		q := u.Mem.ByID[m.Q]
 		if r == nil || q == nil || r.State != job.Scheduled {
 			continue // only where a page was damaged
 		}
 		// It was counted among the waiting.
-		tx.Leave(q, r.Key())
+		u.Leave(q, r.Key())
 		q.Running++
 		q.Topic.Running++
 		h := &memory.Lease{Ref: r.Ref(), N: r.N, Queue: q, Claimed: b.Claimed, Slot: memory.Slot{Pos: -1}, Progress: r.Progress()}
-		if err := tx.ExpireLease(h, 0); err != nil {
+		if err := u.ExpireLease(h, 0); err != nil {
 			return err
 		}
 	}
-	return tx.Exec(table.DeleteLeases, b.Number)
+	return u.Exec(table.DeleteLeases, b.Number)
 }
 
 // expireEach is expireOldBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
 func (s *Store) expireEach(b *memory.Batch) error {
 	for _, m := range b.Marks {
-		err := s.commitAlone(func(tx *tx) error {
-			return tx.expireOldBatch(&memory.Batch{Claimed: b.Claimed, Marks: []table.Mark{m}})
+		err := s.commitAlone(func(u *work.Unit) error {
+			return expireOldBatch(u, &memory.Batch{Claimed: b.Claimed, Marks: []table.Mark{m}})
 		})
 		if db.IsDamage(err) {
-			err = s.commitAlone(func(tx *tx) error {
-				if q := tx.Mem.ByID[m.Q]; q != nil {
-					tx.SkipJob(q, m.N, "end a lost attempt", db.ErrDamaged)
+			err = s.commitAlone(func(u *work.Unit) error {
+				if q := u.Mem.ByID[m.Q]; q != nil {
+					u.SkipJob(q, m.N, "end a lost attempt", db.ErrDamaged)
 				}
 				return nil
 			})
@@ -181,5 +182,5 @@ func (s *Store) expireEach(b *memory.Batch) error {
 			return err
 		}
 	}
-	return s.commitAlone(func(tx *tx) error { return tx.Exec(table.DeleteLeases, b.Number) })
+	return s.commitAlone(func(u *work.Unit) error { return u.Exec(table.DeleteLeases, b.Number) })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 // reviveBodies bounds the bodies that a revival answers, and that are kept for a repeat of the call, in bytes: beyond it,
@@ -21,12 +22,12 @@ const reviveBodies = 8 << 20
 func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	bound("revivals", len(items))
 	var results []store.ReviveResult
-	err := s.db.Submit(ctx, &op{Verb: "revive jobs", Durable: true, Weight: len(items), Run: func(tx *tx) (err error) {
-		results, err = once(tx, memory.Call{Method: "revive", Token: token}, weighRevived, func() ([]store.ReviveResult, error) {
+	err := s.db.Submit(ctx, &op{Verb: "revive jobs", Durable: true, Weight: len(items), Run: func(u *work.Unit) (err error) {
+		results, err = work.Once(u, memory.Call{Method: "revive", Token: token}, weighRevived, func() ([]store.ReviveResult, error) {
 			results := make([]store.ReviveResult, len(items))
 			room := int64(reviveBodies)
 			for i, item := range items {
-				r, err := tx.revive(item, &room)
+				r, err := reviveJob(u, item, &room)
 				if db.IsError(err) && !table.IsUnreadable(err) {
 					return nil, err
 				}
@@ -34,7 +35,7 @@ func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Rev
 					results[i].Err = db.Unavailable(err)
 					continue
 				}
-				results[i].Job = r.View(tx.Now)
+				results[i].Job = r.View(u.Now)
 			}
 			return results, nil
 		})
@@ -54,18 +55,18 @@ func weighRevived(all []store.ReviveResult) int {
 	return weight
 }
 
-// revive sends an ended job on another round. It answers the body as far as there is room, of which it takes the body's.
-func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
-	r, err := tx.Find(item.Ref, *room > 0)
+// reviveJob sends an ended job on another round. It answers the body as far as there is room, of which it takes the body's.
+func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error) {
+	r, err := u.Find(item.Ref, *room > 0)
 	if err != nil {
 		return nil, err
 	}
 	if !r.State.Ended() || (item.From != "" && r.State != item.From) {
-		return nil, &store.StateError{State: r.View(tx.Now).State}
+		return nil, &store.StateError{State: r.View(u.Now).State}
 	}
-	r.DueAt = clock.Time(tx.Now.Due(item.Delay, item.RunAt))
+	r.DueAt = clock.Time(u.Now.Due(item.Delay, item.RunAt))
 	if item.ExpiresIn > 0 {
-		r.ExpiresAt = clock.Time(tx.Now.After(item.ExpiresIn))
+		r.ExpiresAt = clock.Time(u.Now.After(item.ExpiresIn))
 	}
 	if r.ExpiresTooEarly() {
 		return nil, store.ErrExpired
@@ -73,15 +74,15 @@ func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
 	if *room -= int64(len(r.Body)); *room < 0 {
 		r.Body = nil
 	}
-	q, err := tx.LoadQueue(r.Queue)
+	q, err := u.LoadQueue(r.Queue)
 	if err != nil {
 		return nil, err
 	}
-	tx.MayBeNewHead = true
-	tx.releaseRetained(q, r)
+	u.MayBeNewHead = true
+	releaseRetained(u, q, r)
 	q.Topic.Count(r.State, -1)
 	to := r.Progress()
-	if err := tx.RecordEvent(r.N, &to, job.KindRevived); err != nil {
+	if err := u.RecordEvent(r.N, &to, job.KindRevived); err != nil {
 		return nil, err
 	}
 	if item.URL != "" {
@@ -92,18 +93,18 @@ func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
 	r.Generation++
 	r.FailedAttempts, r.ConsecutiveLost = 0, 0
 	r.FirstDueAt = r.DueAt
-	tx.Mem.NextTTL = 0
-	err = tx.Exec(table.ReviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.Entries, db.NullZero(to.First),
+	u.Mem.NextTTL = 0
+	err = u.Exec(table.ReviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.Entries, db.NullZero(to.First),
 		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, r.N)
 	if err != nil {
 		return nil, err
 	}
-	return r, tx.Arrive(q, r.Key())
+	return r, u.Arrive(q, r.Key())
 }
 
 // releaseRetained counts an ended job that is kept no longer.
-func (tx *tx) releaseRetained(q *memory.Queue, r *table.Row) {
-	tx.Touch(q)
+func releaseRetained(u *work.Unit, q *memory.Queue, r *table.Row) {
+	u.Touch(q)
 	kept, _ := q.Topic.Retained(r.State)
 	kept.Jobs--
 	kept.Bytes -= r.Size()
@@ -113,11 +114,11 @@ func (tx *tx) releaseRetained(q *memory.Queue, r *table.Row) {
 func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	bound("jobs to purge", len(refs))
 	var errs []error
-	err := s.db.Submit(ctx, &op{Verb: "purge jobs", Durable: true, Weight: len(refs), Run: func(tx *tx) (err error) {
-		errs, err = once(tx, memory.Call{Method: "purge", Token: token}, weighErrors, func() ([]error, error) {
+	err := s.db.Submit(ctx, &op{Verb: "purge jobs", Durable: true, Weight: len(refs), Run: func(u *work.Unit) (err error) {
+		errs, err = work.Once(u, memory.Call{Method: "purge", Token: token}, weighErrors, func() ([]error, error) {
 			errs := make([]error, len(refs))
 			for i, ref := range refs {
-				if errs[i] = tx.purge(ref); db.IsError(errs[i]) {
+				if errs[i] = purgeJob(u, ref); db.IsError(errs[i]) {
 					return nil, errs[i]
 				}
 			}
@@ -133,23 +134,23 @@ func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([
 
 func weighErrors(errs []error) int { return 16 * len(errs) }
 
-// purge removes a dead job.
-func (tx *tx) purge(ref job.Ref) error {
-	r, err := tx.FindRow(ref, false)
+// purgeJob removes a dead job.
+func purgeJob(u *work.Unit, ref job.Ref) error {
+	r, err := u.FindRow(ref, false)
 	if err != nil {
 		return err
 	}
 	if r.State != job.Dead {
-		return &store.StateError{State: r.View(tx.Now).State}
+		return &store.StateError{State: r.View(u.Now).State}
 	}
-	q, err := tx.LoadQueue(r.Queue)
+	q, err := u.LoadQueue(r.Queue)
 	if err != nil {
 		return err
 	}
-	tx.releaseRetained(q, r)
+	releaseRetained(u, q, r)
 	to := r.Progress()
-	if err := tx.Erase(q, r.N, to); err != nil {
+	if err := u.Erase(q, r.N, to); err != nil {
 		return err
 	}
-	return tx.RememberID(q.Topic, ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))
+	return u.RememberID(q.Topic, ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))
 }

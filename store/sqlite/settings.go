@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/txn"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 // PutDocument implements store.Settings.
@@ -22,16 +22,16 @@ func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Do
 		return store.Document{}, fmt.Errorf("encode limits: %w", err)
 	}
 	var put store.Document
-	err = s.db.Submit(ctx, &op{Verb: "put settings", Durable: true, Weight: 1, Run: func(tx *tx) (err error) {
-		put, err = once(tx, memory.Call{Method: "document", Token: token}, func(d store.Document) int { return len(d.Value) }, func() (store.Document, error) {
-			stored, _, err := txn.ReadDocument(context.Background(), tx.Conn, doc.Key)
+	err = s.db.Submit(ctx, &op{Verb: "put settings", Durable: true, Weight: 1, Run: func(u *work.Unit) (err error) {
+		put, err = work.Once(u, memory.Call{Method: "document", Token: token}, func(d store.Document) int { return len(d.Value) }, func() (store.Document, error) {
+			stored, _, err := work.ReadDocument(context.Background(), u.Conn, doc.Key)
 			if err != nil {
 				return store.Document{}, err
 			}
 			if err := store.CheckRevision(doc.Revision, stored.Revision); err != nil {
 				return store.Document{}, err
 			}
-			return tx.putDocument(doc, limits, string(encoded))
+			return putDocument(u, doc, limits, string(encoded))
 		})
 		return err
 	}})
@@ -42,40 +42,40 @@ func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Do
 }
 
 // putDocument stores a document, or removes it, and applies its limits.
-func (tx *tx) putDocument(doc store.Document, limits policy.Limits, encoded string) (store.Document, error) {
+func putDocument(u *work.Unit, doc store.Document, limits policy.Limits, encoded string) (store.Document, error) {
 	k := doc.Key
-	last := tx.Mem.Revisions[k.Kind]
-	revision := store.NextRevision(last, tx.Now.Millis)
-	if err := tx.Exec(table.UpdateMeta, k.Kind, revision); err != nil {
+	last := u.Mem.Revisions[k.Kind]
+	revision := store.NextRevision(last, u.Now.Millis)
+	if err := u.Exec(table.UpdateMeta, k.Kind, revision); err != nil {
 		return store.Document{}, err
 	}
-	tx.Mem.Revisions[k.Kind] = revision
-	tx.OnUndo(func() { tx.Mem.Revisions[k.Kind] = last })
+	u.Mem.Revisions[k.Kind] = revision
+	u.OnUndo(func() { u.Mem.Revisions[k.Kind] = last })
 	doc.Revision = revision
 	var err error
 	if len(doc.Value) == 0 {
 		doc.Revision = 0
-		err = tx.Exec(table.DeleteDocument, k.Kind, k.Namespace, k.Name, k.Lane)
+		err = u.Exec(table.DeleteDocument, k.Kind, k.Namespace, k.Name, k.Lane)
 	} else {
-		err = tx.Exec(table.InsertDocument, k.Kind, k.Namespace, k.Name, k.Lane, revision, encoded, string(doc.Value))
+		err = u.Exec(table.InsertDocument, k.Kind, k.Namespace, k.Name, k.Lane, revision, encoded, string(doc.Value))
 	}
 	if err != nil {
 		return store.Document{}, err
 	}
 	switch k.Kind {
 	case store.KindLane:
-		if q := tx.Mem.Queues[k.Queue()]; q != nil {
-			tx.SetLaneConfig(q, doc.Revision, limits)
-			tx.LimitsChanged(q)
+		if q := u.Mem.Queues[k.Queue()]; q != nil {
+			u.SetLaneConfig(q, doc.Revision, limits)
+			u.LimitsChanged(q)
 		}
 	case store.KindTopic:
-		err = tx.SetTopicLimits(memory.TopicName{Namespace: k.Namespace, Name: k.Name}, doc.Revision, limits)
+		err = u.SetTopicLimits(memory.TopicName{Namespace: k.Namespace, Name: k.Name}, doc.Revision, limits)
 	}
 	return doc, err
 }
 
-// showLaneConfig adds the settings that the caller of a claim does not know to its reply.
-func (tx *tx) showLaneConfig(q *memory.Queue, want store.QueueClaim, left *store.QueueStatus) error {
+// addLaneDocument adds a lane's settings to its status, if the caller of a claim does not know them.
+func addLaneDocument(u *work.Unit, q *memory.Queue, want store.QueueClaim, status *store.QueueStatus) error {
 	known := int64(0)
 	if q.LaneConfig != nil {
 		known = q.LaneConfig.Revision
@@ -83,25 +83,25 @@ func (tx *tx) showLaneConfig(q *memory.Queue, want store.QueueClaim, left *store
 	if known == want.LaneRevision {
 		return nil
 	}
-	doc, _, err := tx.LaneDocument(want)
-	left.LaneDocument = &doc
+	doc, _, err := u.LaneDocument(want)
+	status.LaneDocument = &doc
 	return err
 }
 
-// statusOfUnloaded returns the status of a lane that is not in memory, since it has no pending jobs and no throttle.
-func (tx *tx) statusOfUnloaded(want store.QueueClaim, left *store.QueueStatus) error {
-	doc, limits, err := tx.LaneDocument(want)
+// completeUnloaded completes the status of a lane that is not in memory, since it has no pending jobs and no throttle.
+func completeUnloaded(u *work.Unit, want store.QueueClaim, status *store.QueueStatus) error {
+	doc, limits, err := u.LaneDocument(want)
 	if err != nil {
 		return err
 	}
 	if doc.Revision != want.LaneRevision {
-		left.LaneDocument = &doc
+		status.LaneDocument = &doc
 	}
-	topic := tx.Base.Defaults
-	if t := tx.Mem.Topics[memory.TopicName{Namespace: want.Queue.Namespace, Name: want.Queue.Topic}]; t != nil {
+	topic := u.Env.Defaults
+	if t := u.Mem.Topics[memory.TopicName{Namespace: want.Queue.Namespace, Name: want.Queue.Topic}]; t != nil {
 		topic = t.Limits
 	}
-	left.Blocked = limits.Paused || topic.Paused
+	status.Blocked = limits.Paused || topic.Paused
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 	docs := make([]store.Document, len(keys))
 	err := s.db.Read(ctx, "read settings", func(ctx context.Context, c *db.Conn) (err error) {
 		for i, key := range keys {
-			if docs[i], _, err = txn.ReadDocument(ctx, c, key); err != nil {
+			if docs[i], _, err = work.ReadDocument(ctx, c, key); err != nil {
 				return err
 			}
 		}

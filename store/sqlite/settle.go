@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 // Settle implements store.Shard.
@@ -29,12 +30,12 @@ func (s *Store) Settle(
 	}
 	var errs []error
 	var revision int64
-	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(tx *tx) (err error) {
-		revision = tx.Mem.Revisions[store.KindTopic]
-		errs, err = once(tx, memory.Call{Method: "settle", Token: token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) {
+	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(u *work.Unit) (err error) {
+		revision = u.Mem.Revisions[store.KindTopic]
+		errs, err = work.Once(u, memory.Call{Method: "settle", Token: token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) {
 			errs := make([]error, len(items))
 			for i := range items {
-				if errs[i], err = tx.settle(&items[i], &written[i]); err != nil {
+				if errs[i], err = settleAttempt(u, &items[i], &written[i]); err != nil {
 					return nil, err
 				}
 			}
@@ -46,7 +47,7 @@ func (s *Store) Settle(
 		if err := db.ContextError(ctx); err != nil {
 			return err // the settlements are done, but nothing would work on claimed jobs
 		}
-		return c.run(tx)
+		return c.run(u)
 	}})
 	if db.IsDamage(err) {
 		errs, err = s.settleEach(ctx, token, items, written)
@@ -72,24 +73,27 @@ func (s *Store) settleEach(
 	errs := make([]error, len(items))
 	for i := range items {
 		var h *memory.Lease
-		err := s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(tx *tx) (err error) {
-			h = tx.Mem.Leases[items[i].Ref]
-			errs[i], err = once(tx, memory.Call{Method: fmt.Sprintf("settle %d", i), Token: token}, func(error) int { return 16 }, func() (error, error) {
-				return tx.settle(&items[i], &written[i])
+		err := s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) (err error) {
+			h = u.Mem.Leases[items[i].Ref]
+			errs[i], err = work.Once(u, memory.Call{Method: fmt.Sprintf("settle %d", i), Token: token}, func(error) int { return 16 }, func() (error, error) {
+				return settleAttempt(u, &items[i], &written[i])
 			})
 			return err
 		}})
 		if db.IsDamage(err) && h != nil {
 			errs[i] = store.ErrLeaseLost
-			err = s.abandon(ctx, h, verb)
+			err = s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
+				u.AbandonLease(h, verb)
+				return nil
+			}})
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	// A repetition of the call answers the same.
-	return errs, s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(tx *tx) error {
-		_, err := once(tx, memory.Call{Method: "settle", Token: token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) { return errs, nil })
+	return errs, s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
+		_, err := work.Once(u, memory.Call{Method: "settle", Token: token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) { return errs, nil })
 		return err
 	}})
 }
@@ -107,27 +111,20 @@ func (s *settlement) fill(item *store.Settlement) {
 	if item.Attempt.Kind != "" {
 		s.entry = string(item.Attempt.JSON())
 	}
-	s.outbox = encodeOutbox(item.Outbox)
+	s.outbox = work.EncodeOutbox(item.Outbox)
 }
 
-func encodeOutbox(outbox []store.NewJob) (written [][]byte) {
-	for i := range outbox {
-		written = append(written, store.AppendNewJob(nil, &outbox[i]))
-	}
-	return written
-}
-
-// settle ends one attempt. The first error is the item's own.
-func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err error) {
-	h := tx.Mem.Leases[item.Ref]
+// settleAttempt ends one attempt. The first error is the item's own.
+func settleAttempt(u *work.Unit, item *store.Settlement, written *settlement) (refused, err error) {
+	h := u.Mem.Leases[item.Ref]
 	if h == nil || h.Token != item.Lease {
 		return store.ErrLeaseLost, nil
 	}
 	verdict := item.Verdict
-	tx.ApplyLaneChange(h.Queue, item.LaneChange)
+	u.ApplyLaneChange(h.Queue, item.LaneChange)
 	to := h.Progress
 	if written.entry != "" {
-		if err := tx.Record(h.N, &to, item.Attempt.Kind, written.entry); err != nil {
+		if err := u.Record(h.N, &to, item.Attempt.Kind, written.entry); err != nil {
 			return nil, err
 		}
 	}
@@ -139,18 +136,18 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 		}
 	}
 	if verdict.Kind == policy.Delivered || !h.Cancel {
-		if err := tx.Enqueue(item.Outbox, written.outbox); err != nil {
+		if err := u.Enqueue(item.Outbox, written.outbox); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case verdict.Kind == policy.Delivered:
-		return nil, tx.FinishLeased(h, to, job.Delivered, "")
+		return nil, u.FinishLeased(h, to, job.Delivered, "")
 	case h.Cancel:
-		return nil, tx.FinishLeased(h, to, job.Cancelled, job.ReasonCancelled)
+		return nil, u.FinishLeased(h, to, job.Cancelled, job.ReasonCancelled)
 	case verdict.Kind == policy.Dead:
-		return nil, tx.FinishLeased(h, to, job.Dead, verdict.Reason)
+		return nil, u.FinishLeased(h, to, job.Dead, verdict.Reason)
 	default: // again, or released
-		return nil, tx.Reschedule(h, to, tx.Now.After(verdict.Wait))
+		return nil, u.Reschedule(h, to, u.Now.After(verdict.Wait))
 	}
 }

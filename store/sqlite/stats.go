@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 // statsLanes is how many lanes of a topic are looked at for its oldest due moment.
@@ -38,10 +39,10 @@ func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 		}
 	}
 	var rows []store.TopicStats
-	err := s.count(ctx, func(tx *tx, room *int) error {
+	err := s.count(ctx, func(u *work.Unit, room *int) error {
 		rows = make([]store.TopicStats, 0, len(names))
 		for _, name := range names {
-			if err := tx.count(tx.Mem.Topics[memory.TopicName{Namespace: f.Namespace, Name: name}], &rows, room); err != nil {
+			if err := appendStats(u, u.Mem.Topics[memory.TopicName{Namespace: f.Namespace, Name: name}], &rows, room); err != nil {
 				return err
 			}
 		}
@@ -57,13 +58,13 @@ func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 // Totals implements store.Shard.
 func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	var total store.TopicStats
-	err := s.count(ctx, func(tx *tx, room *int) error {
+	err := s.count(ctx, func(u *work.Unit, room *int) error {
 		total = store.TopicStats{Namespace: namespace}
-		for name, t := range tx.Mem.Topics {
+		for name, t := range u.Mem.Topics {
 			if name.Namespace != namespace || t.Registered == 0 {
 				continue
 			}
-			row, err := tx.countTopic(t, maps.Keys(t.Queues), room)
+			row, err := topicStats(u, t, maps.Keys(t.Queues), room)
 			if err != nil {
 				return err
 			}
@@ -75,13 +76,13 @@ func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats,
 	return total, err
 }
 
-// count makes transactions that read counts, until one had room to count all that is due.
-func (s *Store) count(ctx context.Context, read func(tx *tx, room *int) error) error {
+// appendStats makes transactions that read counts, until one had room to count all that is due.
+func (s *Store) count(ctx context.Context, read func(u *work.Unit, room *int) error) error {
 	for {
 		room := countJobs
-		err := s.db.Submit(ctx, &op{Verb: "count jobs", Weight: 1, Run: func(tx *tx) error {
+		err := s.db.Submit(ctx, &op{Verb: "count jobs", Weight: 1, Run: func(u *work.Unit) error {
 			room = countJobs
-			return read(tx, &room)
+			return read(u, &room)
 		}})
 		if err != nil || room > 0 {
 			return err
@@ -90,31 +91,31 @@ func (s *Store) count(ctx context.Context, read func(tx *tx, room *int) error) e
 }
 
 // countDue counts the jobs of a queue that came due as ready, as far as there is room, which it takes.
-func (tx *tx) countDue(q *memory.Queue, room *int) error {
+func countDue(u *work.Unit, q *memory.Queue, room *int) error {
 	if q.Ready >= q.Waiting {
 		return nil
 	}
-	if err := tx.LoadHead(q); err != nil || !q.Due(tx.Now) {
+	if err := u.LoadHead(q); err != nil || !q.Due(u.Now) {
 		return err
 	}
 	wasSilent := q.Ready == 0
-	counted, err := tx.markReady(q, *room)
+	counted, err := u.MarkReady(q, *room)
 	if *room -= counted; counted > 0 && wasSilent {
 		q.Silent = true
 	}
 	return err
 }
 
-// count adds a topic's row, unless no job was ever registered in it.
-func (tx *tx) count(t *memory.Topic, all *[]store.TopicStats, room *int) error {
+// appendStats adds a topic's row, unless no job was ever registered in it.
+func appendStats(u *work.Unit, t *memory.Topic, all *[]store.TopicStats, room *int) error {
 	if t == nil || t.Registered == 0 {
 		return nil
 	}
-	queues, err := tx.someQueues(t)
+	queues, err := someQueues(u, t)
 	if err != nil {
 		return err
 	}
-	row, err := tx.countTopic(t, slices.Values(queues), room)
+	row, err := topicStats(u, t, slices.Values(queues), room)
 	if err != nil {
 		return err
 	}
@@ -122,10 +123,10 @@ func (tx *tx) count(t *memory.Topic, all *[]store.TopicStats, room *int) error {
 	return nil
 }
 
-// countTopic makes a topic's row. The oldest due moment is that of the queues given.
-func (tx *tx) countTopic(t *memory.Topic, queues iter.Seq[*memory.Queue], room *int) (store.TopicStats, error) {
+// topicStats makes a topic's row. The oldest due moment is that of the queues given.
+func topicStats(u *work.Unit, t *memory.Topic, queues iter.Seq[*memory.Queue], room *int) (store.TopicStats, error) {
 	for q := range t.Queues {
-		if err := tx.countDue(q, room); err != nil {
+		if err := countDue(u, q, room); err != nil {
 			return store.TopicStats{}, err
 		}
 	}
@@ -135,7 +136,7 @@ func (tx *tx) countTopic(t *memory.Topic, queues iter.Seq[*memory.Queue], room *
 		Scheduled: t.Waiting - t.Ready, Ready: t.Ready, Running: t.Running,
 	}
 	for q := range t.OpenBreakers {
-		if q.BreakerOpen(tx.Now) {
+		if q.BreakerOpen(u.Now) {
 			row.OpenBreakers++
 		}
 	}
@@ -143,7 +144,7 @@ func (tx *tx) countTopic(t *memory.Topic, queues iter.Seq[*memory.Queue], room *
 		if q.Waiting == 0 {
 			continue
 		}
-		if err := tx.LoadHead(q); err != nil {
+		if err := u.LoadHead(q); err != nil {
 			return row, err
 		}
 		if q.Head == memory.NoHead {
@@ -158,12 +159,12 @@ func (tx *tx) countTopic(t *memory.Topic, queues iter.Seq[*memory.Queue], room *
 
 // someQueues are at most statsLanes of a topic's queues. When there are more in memory, many may be idle, so it asks the
 // database for those with pending jobs.
-func (tx *tx) someQueues(t *memory.Topic) (queues []*memory.Queue, err error) {
+func someQueues(u *work.Unit, t *memory.Topic) (queues []*memory.Queue, err error) {
 	if len(t.Queues) <= statsLanes {
 		return slices.Collect(maps.Keys(t.Queues)), nil
 	}
-	err = tx.Query(table.TopicQueues, func(v []driver.Value) error {
-		if q := tx.Mem.ByID[db.Int(v[0])]; q != nil {
+	err = u.Query(table.TopicQueues, func(v []driver.Value) error {
+		if q := u.Mem.ByID[db.Int(v[0])]; q != nil {
 			queues = append(queues, q)
 		}
 		return nil
@@ -189,14 +190,14 @@ func (s *Store) LaneStats(
 		return nil, err
 	}
 	inMemory := make([]store.LaneStats, len(ids))
-	err = s.count(ctx, func(tx *tx, room *int) error {
+	err = s.count(ctx, func(u *work.Unit, room *int) error {
 		clear(inMemory)
 		for i, id := range ids {
-			if q := tx.Mem.ByID[id]; q != nil {
-				if err := tx.countDue(q, room); err != nil {
+			if q := u.Mem.ByID[id]; q != nil {
+				if err := countDue(u, q, room); err != nil {
 					return err
 				}
-				inMemory[i] = store.LaneStats{Ready: q.Ready, Running: q.Running, CooldownUntil: q.CooldownUntil(tx.Now), BreakerOpen: q.BreakerOpen(tx.Now)}
+				inMemory[i] = store.LaneStats{Ready: q.Ready, Running: q.Running, CooldownUntil: q.CooldownUntil(u.Now), BreakerOpen: q.BreakerOpen(u.Now)}
 			}
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
@@ -34,9 +35,9 @@ func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 	insert(t, s, inLane("a", "a1", 2*time.Hour), inLane("a", "a2", 0), inLane("b", "b1", 3*time.Hour))
 
 	looked := func() (n int) {
-		require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "test", Run: func(tx *tx) error {
+		require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "test", Run: func(u *work.Unit) error {
 			for _, topic := range s.mem.Topics {
-				queues, err := tx.someQueues(topic)
+				queues, err := someQueues(u, topic)
 				if err != nil {
 					return err
 				}

@@ -14,34 +14,33 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/keeper"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/txn"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
-// Store is the engine. Open makes one.
+// Store is the engine. Open returns it.
 type Store struct {
-	db       *db.Writer[*tx]
+	*keeper.Keeper
+	db       *db.Writer[*work.Unit]
 	log      *slog.Logger
 	defaults policy.Limits
 	clock    clock.Reader
 	wakeups  *memory.Wakeups
-	lead     leadLock
 	closed   func() error
 	// unreadable logs jobs that cannot be decoded.
 	unreadable limitedlog.Log
 
 	// The fields below belong to the writer.
-	mem  *memory.State
-	base *txn.Base
-	// loggedOutbox are the unreadable outbox entries that were logged.
-	loggedOutbox map[int64]bool
+	mem *memory.State
+	env *work.Env
 }
 
 var _ store.Store = (*Store)(nil)
 
-// An op is a call on its way through the writer.
-type op = db.Call[*tx]
+// An op is a call to the writer.
+type op = db.Call[*work.Unit]
 
 // Open opens the database, or makes it, and ends the attempts that were under way when it was last used, as
 // lost. ctx limits the opening, not the store's life.
@@ -62,11 +61,9 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 		clock:    now,
 		wakeups:  memory.NewWakeups(),
 		mem:      memory.New(),
-
-		loggedOutbox: make(map[int64]bool),
 	}
 	s.unreadable = limitedlog.Log{Logger: s.log, Interval: time.Minute}
-	s.base = &txn.Base{
+	s.env = &work.Env{
 		Mem: s.mem, Wakeups: s.wakeups, Defaults: &s.defaults, Log: s.log, Clock: s.clock,
 		Note: func(verb string, err error, reading bool) { s.db.Note(verb, err, reading) },
 	}
@@ -74,9 +71,10 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 	var err error
 	if s.db, err = db.Open(ctx, db.Options{
 		Path: o.Path, Schema: table.Schema, Logger: s.log, Now: func() int64 { return now().Mono }, Driver: o.driver,
-	}, s.begin); err != nil {
+	}, s.env.Begin); err != nil {
 		return nil, err
 	}
+	s.Keeper = keeper.New(s.db, now, s.log)
 	if err := s.load(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("read the database %s: %w", s.db.Path(), db.Unavailable(err)), s.db.Close())
 	}
@@ -91,14 +89,14 @@ func (s *Store) Shards() []store.Shard { return []store.Shard{s} }
 // fails when the database was found to be damaged.
 func (s *Store) Ping(ctx context.Context) error {
 	const verb = "ping the database"
-	if err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(tx *tx) error {
-		if err := tx.Exec(table.Probe); err != nil {
+	if err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(u *work.Unit) error {
+		if err := u.Exec(table.Probe); err != nil {
 			return err
 		}
-		if err := tx.Exec(table.DeleteOutbox, "", ""); err != nil {
+		if err := u.Exec(table.DeleteOutbox, "", ""); err != nil {
 			return err
 		}
-		return tx.Exec(table.UpdateMeta, "pinged", tx.Now.Millis)
+		return u.Exec(table.UpdateMeta, "pinged", u.Now.Millis)
 	}}); err != nil {
 		return err
 	}

@@ -145,10 +145,10 @@ func TestStore_DoesNothingWhenIdle(t *testing.T) {
 		require.NoError(t, err)
 		insert(t, s, entry("a", time.Hour))
 		var before, after uint64
-		inWriter(t, s, func() { before = s.base.Serial })
+		inWriter(t, s, func() { before = s.env.Serial })
 		time.Sleep(time.Hour) // fake
 		synctest.Wait()
-		inWriter(t, s, func() { after = s.base.Serial })
+		inWriter(t, s, func() { after = s.env.Serial })
 		require.Equal(t, before+1, after, "but for the test's own")
 		require.NoError(t, s.Close())
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/table"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 // ClaimExpired implements store.Shard.
@@ -31,20 +32,20 @@ func (s *Store) ClaimExpired(
 }
 
 // takeExpired claims jobs that wait beyond their time to live.
-func (c *claim) takeExpired(tx *tx) error {
-	return tx.UnlessDamaged(&tx.Mem.NoTTL, "claim expired jobs", func() error { return c.takeOverdue(tx) })
+func (c *claim) takeExpired(u *work.Unit) error {
+	return u.UnlessDamaged(&u.Mem.NoTTL, "claim expired jobs", func() error { return c.takeOverdue(u) })
 }
 
-func (c *claim) takeOverdue(tx *tx) error {
-	if expired, err := tx.anyExpired(); err != nil || !expired {
+func (c *claim) takeOverdue(u *work.Unit) error {
+	if expired, err := anyExpired(u); err != nil || !expired {
 		return err
 	}
-	err := tx.Query(table.Overdue, func(v []driver.Value) error {
+	err := u.Query(table.Overdue, func(v []driver.Value) error {
 		cells := table.Cells(v)
 		r := cells.Row()
 		cells.Names(r)
 		cells.Body(r)
-		if tx.Mem.IsSkipped(r.N) {
+		if u.Mem.IsSkipped(r.N) {
 			return nil
 		}
 		body := int(max(0, r.BodySize))
@@ -54,22 +55,22 @@ func (c *claim) takeOverdue(tx *tx) error {
 		c.size += body
 		c.rows = append(c.rows, r)
 		return nil
-	}, tx.Now.Millis)
+	}, u.Now.Millis)
 	if err != nil {
 		return err
 	}
 	for _, r := range c.rows {
-		q, err := tx.LoadQueue(r.Queue)
+		q, err := u.LoadQueue(r.Queue)
 		if err != nil {
 			return err
 		}
-		tx.PruneThrottle(q)
-		tx.Leave(q, r.Key())
+		u.PruneThrottle(q)
+		u.Leave(q, r.Key())
 		q.Running++
 		q.Topic.Running++
-		c.reply.leases = append(c.reply.leases, c.lease(tx, q, r, c.request.Margin))
-		if expires := clock.Millis(r.ExpiresAt); expires == 0 || expires >= tx.Now.Millis { // its MaxAge counts once
-			if err := tx.Exec(table.UpdateTTL, db.NullZero(expires), r.N); err != nil {
+		c.reply.leases = append(c.reply.leases, c.lease(u, q, r, c.request.Margin))
+		if expires := clock.Millis(r.ExpiresAt); expires == 0 || expires >= u.Now.Millis { // its MaxAge counts once
+			if err := u.Exec(table.UpdateTTL, db.NullZero(expires), r.N); err != nil {
 				return err
 			}
 		}
@@ -78,12 +79,12 @@ func (c *claim) takeOverdue(tx *tx) error {
 }
 
 // anyExpired reports whether the time to live of an unfinished job is over.
-func (tx *tx) anyExpired() (bool, error) {
-	if tx.Mem.NextTTL >= tx.Now.Millis {
+func anyExpired(u *work.Unit) (bool, error) {
+	if u.Mem.NextTTL >= u.Now.Millis {
 		return false, nil
 	}
 	next := int64(math.MaxInt64)
-	err := tx.Query(table.FirstTTL, func(v []driver.Value) error {
+	err := u.Query(table.FirstTTL, func(v []driver.Value) error {
 		if v[0] != nil {
 			next = db.Int(v[0])
 		}
@@ -92,6 +93,6 @@ func (tx *tx) anyExpired() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	tx.Mem.NextTTL = next
-	return next < tx.Now.Millis, nil
+	u.Mem.NextTTL = next
+	return next < u.Now.Millis, nil
 }

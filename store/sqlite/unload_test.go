@@ -13,13 +13,17 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
+
+// idleLook is how long lanes with nothing pending stay in memory at least.
+const idleLook = time.Minute
 
 // loaded is the number of lanes in memory.
 func loaded(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "look", Run: func(tx *tx) error {
-		n = len(tx.Mem.Queues)
+	require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "look", Run: func(u *work.Unit) error {
+		n = len(u.Mem.Queues)
 		return nil
 	}}))
 	return n
@@ -119,8 +123,8 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 		_, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
 		require.NoError(t, err)
 		inWriter(t, s, func() {
-			require.NoError(t, s.commitAlone(func(tx *tx) error {
-				_, err := tx.Topic(memory.TopicName{Namespace: e.Namespace, Name: e.Topic})
+			require.NoError(t, s.commitAlone(func(u *work.Unit) error {
+				_, err := u.Topic(memory.TopicName{Namespace: e.Namespace, Name: e.Topic})
 				return err
 			}))
 		})

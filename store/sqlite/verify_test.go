@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
 	"github.com/ringback/ringback/store/sqlite/throttle"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,18 +27,18 @@ func verify(t *testing.T, s *Store) {
 		return
 	}
 	var faults []string
-	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "verify", Run: func(tx *tx) error {
-		faults = tx.faults()
+	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "verify", Run: func(u *work.Unit) error {
+		faults = findFaults(u)
 		return nil
 	}}))
 	require.Empty(t, faults)
 }
 
-// faults are the numbers that do not agree.
-func (tx *tx) faults() (faults []string) {
+// findFaults are the numbers that do not agree.
+func findFaults(u *work.Unit) (faults []string) {
 	ask := func(sql string, args ...any) int64 {
 		var n int64
-		err := tx.Conn.QueryText(context.Background(), fmt.Sprintf(sql, args...), func(v []driver.Value) error {
+		err := u.Conn.QueryText(context.Background(), fmt.Sprintf(sql, args...), func(v []driver.Value) error {
 			n = db.Int(v[0])
 			return nil
 		})
@@ -51,7 +52,7 @@ func (tx *tx) faults() (faults []string) {
 			faults = append(faults, fmt.Sprintf("%s: %d in memory, %d counted", what, memory, counted))
 		}
 	}
-	m := tx.Mem
+	m := u.Mem
 	heldBy := make(map[*memory.Queue]int64)
 	var marked, entries int64
 	for _, h := range m.Leases {
@@ -75,7 +76,7 @@ func (tx *tx) faults() (faults []string) {
 	same("their numbers", numbers, ask("SELECT coalesce(sum(n), 0)"+asMarked))
 	for _, q := range m.Queues {
 		name := q.Name.String()
-		faults = append(faults, tx.gateFaults(q, ask)...)
+		faults = append(faults, throttleFaults(u, q, ask)...)
 		same(name+" waiting", q.Waiting, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s)", q.Id, marks))
 		same(name+" running", q.Running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n IN (%s)", q.Id, marks))
 		same(name+" held", q.Running, heldBy[q])
@@ -94,7 +95,7 @@ func (tx *tx) faults() (faults []string) {
 		}
 	}
 	for _, topic := range m.Topics {
-		faults = append(faults, tx.topicFaults(topic, ask)...)
+		faults = append(faults, topicFaults(u, topic, ask)...)
 	}
 	same("lanes with a gate", int64(len(m.Throttled)), ask("SELECT count(*) FROM queues WHERE throttle IS NOT NULL"))
 	same("outbox", m.Outbox, ask("SELECT count(*) FROM outbox"))
@@ -116,7 +117,7 @@ func (tx *tx) faults() (faults []string) {
 	return faults
 }
 
-func (tx *tx) topicFaults(t *memory.Topic, ask func(string, ...any) int64) (faults []string) {
+func topicFaults(u *work.Unit, t *memory.Topic, ask func(string, ...any) int64) (faults []string) {
 	var waiting, ready, running int64
 	for q := range t.Queues {
 		waiting, ready, running = waiting+q.Waiting, ready+q.Ready, running+q.Running
@@ -161,13 +162,13 @@ func number(yes bool) int64 {
 	return 0
 }
 
-// gateFaults compares what keeps a lane back, and the settings that it goes by.
-func (tx *tx) gateFaults(q *memory.Queue, ask func(string, ...any) int64) (faults []string) {
+// throttleFaults compares what keeps a lane back, and the settings that it goes by.
+func throttleFaults(u *work.Unit, q *memory.Queue, ask func(string, ...any) int64) (faults []string) {
 	g := throttle.None
 	if q.Throttle != nil {
 		g = *q.Throttle
 	}
-	_, gated := tx.Mem.Throttled[q]
+	_, gated := u.Mem.Throttled[q]
 	_, open := q.Topic.OpenBreakers[q]
 	revision := int64(0)
 	if q.LaneConfig != nil {

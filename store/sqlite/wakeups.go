@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/work"
 )
 
 // defaultWait is the timeout of Wait unless it is given one.
@@ -69,16 +70,16 @@ func (s *Store) await(ctx context.Context, timeout time.Duration, take func() (d
 // Notify implements store.Shard; it drops queues with nothing to claim.
 func (s *Store) Notify(ctx context.Context, queues []job.Queue) error {
 	bound("queues to notify", len(queues))
-	return s.db.Submit(ctx, &op{Verb: "notify queues", Weight: 1, Run: func(tx *tx) error {
+	return s.db.Submit(ctx, &op{Verb: "notify queues", Weight: 1, Run: func(u *work.Unit) error {
 		for _, name := range queues {
-			q := tx.Mem.Queues[name]
+			q := u.Mem.Queues[name]
 			if q == nil || q.Waiting == 0 {
 				continue
 			}
-			if err := tx.LoadHead(q); err != nil {
+			if err := u.LoadHead(q); err != nil {
 				return err
 			}
-			tx.Notify(q)
+			u.Notify(q)
 		}
 		return nil
 	}})

@@ -7,8 +7,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// A Transaction is the caller's side of a Tx: its state in memory, which follows the database.
-type Transaction interface {
+// A UnitOfWork is the caller's side of a Tx: its changes in memory, which follow the database.
+type UnitOfWork interface {
 	// Flush writes what is left to write, before the commit.
 	Flush() error
 	// Apply is called after the commit.
@@ -19,21 +19,21 @@ type Transaction interface {
 }
 
 // A Writer commits calls in groups, in one goroutine.
-type Writer[T Transaction] struct {
+type Writer[U UnitOfWork] struct {
 	*DB
-	begin   func(*Tx) T
-	calls   chan *Call[T]
-	group   []*Call[T]
+	begin   func(*Tx) U
+	calls   chan *Call[U]
+	group   []*Call[U]
 	started bool
 }
 
 // A Call is one call to the writer.
-type Call[T Transaction] struct {
+type Call[U UnitOfWork] struct {
 	// Verb says what it does, for errors: "insert jobs".
 	Verb string
 	// Run does it. It must change nothing before it has found every reason not to. It may run again after the transaction
 	// was rolled back. An Error rolls the transaction back; any other error is the result of the call.
-	Run func(T) error
+	Run func(U) error
 	// Durable calls return after fsync.
 	Durable bool
 	// Gone, if set, returns the reason why the caller has left, or nil. The call is not made for a caller that has left.
@@ -53,24 +53,24 @@ const (
 
 // Open locks and opens a database, or makes it. begin is called at the beginning of each transaction. ctx limits the opening,
 // not the life of the database.
-func Open[T Transaction](ctx context.Context, o Options, begin func(*Tx) T) (*Writer[T], error) {
+func Open[U UnitOfWork](ctx context.Context, o Options, begin func(*Tx) U) (*Writer[U], error) {
 	d, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer[T]{DB: d, begin: begin, calls: make(chan *Call[T], groupCalls)}, nil
+	return &Writer[U]{DB: d, begin: begin, calls: make(chan *Call[U], groupCalls)}, nil
 }
 
 // Alone commits one call, before Start.
-func (w *Writer[T]) Alone(c *Call[T]) error {
-	if err := w.commit([]*Call[T]{c}); err != nil {
+func (w *Writer[U]) Alone(c *Call[U]) error {
+	if err := w.commit([]*Call[U]{c}); err != nil {
 		return err
 	}
 	return c.err
 }
 
 // Start starts the writer and the checkpointer.
-func (w *Writer[T]) Start() {
+func (w *Writer[U]) Start() {
 	w.started = true
 	w.recordFiles()
 	w.markLog()
@@ -80,7 +80,7 @@ func (w *Writer[T]) Start() {
 }
 
 // Close commits the transaction under way and closes the database. Calls that wait fail with ErrClosed.
-func (w *Writer[T]) Close() error {
+func (w *Writer[U]) Close() error {
 	close(w.closing)
 	if w.started {
 		<-w.written
@@ -95,7 +95,7 @@ func (w *Writer[T]) Close() error {
 
 // Submit hands a call to the writer and waits for its commit. If ctx ends first, the call may still take effect, and what
 // Run writes to belongs to the writer: it is the caller's only after Submit has returned nil or the call's own error.
-func (w *Writer[T]) Submit(ctx context.Context, c *Call[T]) error {
+func (w *Writer[U]) Submit(ctx context.Context, c *Call[U]) error {
 	if err := w.Usable(ctx, c.Verb); err != nil {
 		return err
 	}
@@ -125,13 +125,13 @@ func (w *Writer[T]) Submit(ctx context.Context, c *Call[T]) error {
 }
 
 // Waiting returns the number of calls that wait for a transaction.
-func (w *Writer[T]) Waiting() int { return len(w.calls) }
+func (w *Writer[U]) Waiting() int { return len(w.calls) }
 
 // run commits waiting calls until the database is closed.
-func (w *Writer[T]) run() {
+func (w *Writer[U]) run() {
 	defer close(w.written)
 	for !w.isClosing() {
-		var first *Call[T]
+		var first *Call[U]
 		select {
 		case first = <-w.calls:
 		case task := <-w.tasks:
@@ -146,7 +146,7 @@ func (w *Writer[T]) run() {
 }
 
 // gather returns the waiting calls, without waiting for more.
-func (w *Writer[T]) gather(first *Call[T]) []*Call[T] {
+func (w *Writer[U]) gather(first *Call[U]) []*Call[U] {
 	group := w.group[:0]
 	group = append(group, first)
 	weight := first.Weight
@@ -167,7 +167,7 @@ func (w *Writer[T]) gather(first *Call[T]) []*Call[T] {
 // commitAndReply commits a group and answers its callers. If the transaction fails for a reason that may lie in one call,
 // each call is tried and answered alone, so that only one that cannot be written fails. That ends with the first error that
 // affects all of them, and when the database is closed.
-func (w *Writer[T]) commitAndReply(group []*Call[T]) {
+func (w *Writer[U]) commitAndReply(group []*Call[U]) {
 	err := w.commit(group)
 	if err == nil || len(group) == 1 || w.broken || affectsAll(err) {
 		for i := range group {
@@ -184,7 +184,7 @@ func (w *Writer[T]) commitAndReply(group []*Call[T]) {
 			reply(group, i, rest)
 			continue
 		}
-		err := w.commit([]*Call[T]{c})
+		err := w.commit([]*Call[U]{c})
 		reply(group, i, err)
 		if w.broken || affectsAll(err) {
 			rest = err
@@ -193,7 +193,7 @@ func (w *Writer[T]) commitAndReply(group []*Call[T]) {
 }
 
 // reply answers the caller of a group's call, with the transaction's error or the call's own.
-func reply[T Transaction](group []*Call[T], i int, err error) {
+func reply[U UnitOfWork](group []*Call[U], i int, err error) {
 	c := group[i]
 	if err != nil {
 		c.err = err
@@ -204,7 +204,7 @@ func reply[T Transaction](group []*Call[T], i int, err error) {
 
 // commit runs a group as one transaction. An error means that nothing has changed, in memory or on disk. SQLite writes
 // nothing more in a transaction that has met a damaged page, so the transaction is run again once that page is known.
-func (w *Writer[T]) commit(group []*Call[T]) error {
+func (w *Writer[U]) commit(group []*Call[U]) error {
 	for {
 		again, err := w.tryCommit(group)
 		if !again || !IsDamage(err) {
@@ -214,7 +214,7 @@ func (w *Writer[T]) commit(group []*Call[T]) error {
 }
 
 // tryCommit is commit without a repetition. again is what Undo has returned.
-func (w *Writer[T]) tryCommit(group []*Call[T]) (again bool, err error) {
+func (w *Writer[U]) tryCommit(group []*Call[U]) (again bool, err error) {
 	if err := w.reconnect(); err != nil {
 		return false, err
 	}
@@ -268,7 +268,7 @@ func (w *Writer[T]) tryCommit(group []*Call[T]) (again bool, err error) {
 }
 
 // abort rolls a transaction back. If SQLite cannot, the connection is replaced before the next one.
-func (w *Writer[T]) abort(tx *Tx, t T, cause error) (again bool, err error) {
+func (w *Writer[U]) abort(tx *Tx, t U, cause error) (again bool, err error) {
 	again = t.Undo(cause)
 	if !tx.begun {
 		return again, cause

@@ -1,4 +1,4 @@
-package sqlite
+package keeper
 
 import (
 	"context"
@@ -14,33 +14,33 @@ type leadLock struct {
 	until int64 // monotonic
 }
 
-// A lead is the lock as its holder has it.
+// A lead is the carrier lock with the token of its holder.
 type lead struct {
-	store *Store
-	token store.Token
+	keeper *Keeper
+	token  store.Token
 }
 
-// Lead implements store.Shard.
-func (s *Store) Lead(ctx context.Context) (store.Leadership, error) {
-	if err := s.db.Usable(ctx, "take the carrier lock"); err != nil {
+// Lead implements store.Keeper.
+func (k *Keeper) Lead(ctx context.Context) (store.Leadership, error) {
+	if err := k.db.Usable(ctx, "take the carrier lock"); err != nil {
 		return nil, err
 	}
-	now, l := s.clock().Mono, &s.lead
+	now, l := k.clock().Mono, &k.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.token != "" && now < l.until {
 		return nil, store.ErrNotLeader
 	}
 	l.token, l.until = store.NewToken(), now+int64(store.LeadershipTTL)
-	return &lead{store: s, token: l.token}, nil
+	return &lead{keeper: k, token: l.token}, nil
 }
 
 // Extend implements store.Leadership.
 func (h *lead) Extend(ctx context.Context) error {
-	if err := h.store.db.Usable(ctx, "extend the carrier lock"); err != nil {
+	if err := h.keeper.db.Usable(ctx, "extend the carrier lock"); err != nil {
 		return err
 	}
-	now, l := h.store.clock().Mono, &h.store.lead
+	now, l := h.keeper.clock().Mono, &h.keeper.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.token != h.token || now >= l.until {
@@ -52,7 +52,7 @@ func (h *lead) Extend(ctx context.Context) error {
 
 // Release implements store.Leadership.
 func (h *lead) Release(context.Context) error {
-	l := &h.store.lead
+	l := &h.keeper.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.token == h.token {

@@ -1,4 +1,4 @@
-package txn
+package work
 
 import (
 	"github.com/ringback/ringback/store"
@@ -7,44 +7,44 @@ import (
 )
 
 // SetThrottle replaces a queue's throttle by a copy that do has changed.
-func (tx *Tx) SetThrottle(q *memory.Queue, do func(*throttle.Throttle)) {
-	tx.Touch(q)
+func (u *Unit) SetThrottle(q *memory.Queue, do func(*throttle.Throttle)) {
+	u.Touch(q)
 	g := throttle.None
 	if q.Throttle != nil {
 		g = *q.Throttle
 	}
 	do(&g)
 	q.Throttle = &g
-	if q.ThrottleExpired(tx.Now) && len(g.Starts) == 0 {
+	if q.ThrottleExpired(u.Now) && len(g.Starts) == 0 {
 		q.Throttle = nil
 	}
 }
 
 // PruneThrottle drops the expired parts of a queue's throttle before a claim: else an expired breaker would be open again with
 // the first running job.
-func (tx *Tx) PruneThrottle(q *memory.Queue) {
+func (u *Unit) PruneThrottle(q *memory.Queue) {
 	g := q.Throttle
 	if g == nil {
 		return
 	}
-	open, starts := q.BreakerOpen(tx.Now), g.Starts
+	open, starts := q.BreakerOpen(u.Now), g.Starts
 	if rate := q.Limits().Rate; rate.Limited() {
-		starts = starts.Counting(rate, tx.Now)
+		starts = starts.Counting(rate, u.Now)
 	}
 	if open != g.Open || len(starts) != len(g.Starts) {
-		tx.SetThrottle(q, func(g *throttle.Throttle) { g.Open, g.Starts = open, starts })
+		u.SetThrottle(q, func(g *throttle.Throttle) { g.Open, g.Starts = open, starts })
 	}
 }
 
 // ApplyLaneChange sets the cooldown and the breaker that a settlement asks for.
-func (tx *Tx) ApplyLaneChange(q *memory.Queue, change store.LaneChange) {
+func (u *Unit) ApplyLaneChange(q *memory.Queue, change store.LaneChange) {
 	if change.Cooldown == 0 && change.Breaker == store.KeepBreaker {
 		return
 	}
-	if q.Blocked(tx.Now) && q.Waiting > 0 {
-		tx.Notify(q) // unless it still is when all is done
+	if q.Blocked(u.Now) && q.Waiting > 0 {
+		u.Notify(q) // unless it still is when all is done
 	}
-	open := q.BreakerOpen(tx.Now)
+	open := q.BreakerOpen(u.Now)
 	switch change.Breaker {
 	case store.OpenBreaker:
 		open = true
@@ -52,12 +52,12 @@ func (tx *Tx) ApplyLaneChange(q *memory.Queue, change store.LaneChange) {
 		open = false
 	case store.KeepBreaker:
 	}
-	tx.SetThrottle(q, func(g *throttle.Throttle) {
+	u.SetThrottle(q, func(g *throttle.Throttle) {
 		if change.Cooldown > 0 {
-			g.Until = max(g.Until, tx.Now.Later(change.Cooldown))
+			g.Until = max(g.Until, u.Now.Later(change.Cooldown))
 		}
 		if g.Open = open; change.Breaker == store.OpenBreaker {
-			g.Until = max(g.Until, tx.Now.Mono-tx.Now.Sub) // its memory begins now
+			g.Until = max(g.Until, u.Now.Mono-u.Now.Sub) // its memory begins now
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package txn
+package work
 
 import (
 	"context"
@@ -13,51 +13,51 @@ import (
 )
 
 // SetTopicLimits sets the limits of a topic and those of its lanes.
-func (tx *Tx) SetTopicLimits(name memory.TopicName, revision int64, limits policy.Limits) error {
-	t, err := tx.Topic(name)
+func (u *Unit) SetTopicLimits(name memory.TopicName, revision int64, limits policy.Limits) error {
+	t, err := u.Topic(name)
 	if err != nil {
 		return err
 	}
-	Save(tx, &t.TopicPolicy)
-	t.SetLimits(revision, limits, tx.Base.Defaults)
+	Save(u, &t.TopicPolicy)
+	t.SetLimits(revision, limits, u.Env.Defaults)
 	for q := range t.Queues {
 		if q.LaneConfig != nil {
-			tx.SetLaneConfig(q, q.LaneConfig.Revision, q.LaneConfig.Own)
+			u.SetLaneConfig(q, q.LaneConfig.Revision, q.LaneConfig.Own)
 		}
-		tx.LimitsChanged(q)
+		u.LimitsChanged(q)
 	}
 	return nil
 }
 
 // SetLaneConfig sets the limits of a queue's lane; with revision 0 those of the topic apply.
-func (tx *Tx) SetLaneConfig(q *memory.Queue, revision int64, own policy.Limits) {
-	Save(tx, &q.LaneConfig)
+func (u *Unit) SetLaneConfig(q *memory.Queue, revision int64, own policy.Limits) {
+	Save(u, &q.LaneConfig)
 	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, own)
 }
 
 // LimitsChanged plans a queue that may have been blocked or freed.
-func (tx *Tx) LimitsChanged(q *memory.Queue) {
-	tx.MayBeNewHead = true
+func (u *Unit) LimitsChanged(q *memory.Queue) {
+	u.MayBeNewHead = true
 	if q.Waiting > 0 {
-		tx.ToPlan = append(tx.ToPlan, q)
-		tx.Notify(q)
+		u.Plan(q)
+		u.Notify(q)
 	}
 }
 
 // loadLaneConfig reads the limits of a queue that is loaded; nil if its lane has no settings.
-func (tx *Tx) loadLaneConfig(q *memory.Queue) (*memory.LaneConfig, error) {
-	doc, limits, err := tx.LaneDocument(store.QueueClaim{Queue: q.Name})
+func (u *Unit) loadLaneConfig(q *memory.Queue) (*memory.LaneConfig, error) {
+	doc, limits, err := u.LaneDocument(store.QueueClaim{Queue: q.Name})
 	return memory.NewLaneConfig(q.Topic, doc.Revision, limits), err
 }
 
 // LaneDocument reads the document of a lane and its limits.
-func (tx *Tx) LaneDocument(want store.QueueClaim) (store.Document, policy.Limits, error) {
+func (u *Unit) LaneDocument(want store.QueueClaim) (store.Document, policy.Limits, error) {
 	key := store.LaneKey(want.Queue)
-	if tx.Mem.Revisions[store.KindLane] == 0 {
+	if u.Mem.Revisions[store.KindLane] == 0 {
 		return store.Document{Key: key}, policy.Limits{}, nil
 	}
-	doc, limits, err := ReadDocument(context.Background(), tx.Conn, key)
-	return doc, tx.Base.ParseLimits(key, limits), err
+	doc, limits, err := ReadDocument(context.Background(), u.Conn, key)
+	return doc, u.Env.ParseLimits(key, limits), err
 }
 
 // ReadDocument reads a document, with the stored form of its limits; revision 0: none is stored.
@@ -71,12 +71,12 @@ func ReadDocument(ctx context.Context, c *db.Conn, key store.DocumentKey) (doc s
 }
 
 // ParseLimits reads stored limits. Unreadable ones are a pause: anything else could open what somebody paused.
-func (s *Base) ParseLimits(key store.DocumentKey, stored string) (limits policy.Limits) {
+func (e *Env) ParseLimits(key store.DocumentKey, stored string) (limits policy.Limits) {
 	if stored == "" {
 		return limits
 	}
 	if err := json.Unmarshal([]byte(stored), &limits); err != nil {
-		s.Log.Error("limits unreadable, treating the topic or lane as paused: put its settings again, then resume it",
+		e.Log.Error("limits unreadable, treating the topic or lane as paused: put its settings again, then resume it",
 			"topic", key.Name, "lane", key.Lane, "err", err)
 		return policy.Limits{Paused: true}
 	}

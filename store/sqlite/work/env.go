@@ -1,4 +1,4 @@
-package txn
+package work
 
 import (
 	"database/sql/driver"
@@ -12,8 +12,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
-// A Base is what transactions share.
-type Base struct {
+// An Env is what all units of work share.
+type Env struct {
 	Mem      *memory.State
 	Wakeups  *memory.Wakeups
 	Defaults *policy.Limits
@@ -21,23 +21,24 @@ type Base struct {
 	Clock    clock.Reader
 	// Note notes an error of the database; see db.DB.
 	Note   func(verb string, err error, reading bool)
-	Serial uint64 // of transactions
+	Serial uint64 // of the last unit
 }
 
-// Begin begins a transaction.
-func (s *Base) Begin(tx *Tx, t *db.Tx) {
-	s.Serial++
-	now := s.Clock()
-	s.Mem.Steps.Observe(now, s.Mem.LastN)
-	*tx = Tx{Tx: t, Base: s, Mem: s.Mem, Now: now, Serial: s.Serial, damages: s.Mem.Damages}
-	Save(tx, &s.Mem.Numbers)
+// Begin returns the unit of work of a transaction.
+func (e *Env) Begin(tx *db.Tx) *Unit {
+	e.Serial++
+	now := e.Clock()
+	e.Mem.Steps.Observe(now, e.Mem.LastN)
+	u := &Unit{Tx: tx, Env: e, Mem: e.Mem, Now: now, Serial: e.Serial, damages: e.Mem.Damages}
+	Save(u, &e.Mem.Numbers)
+	return u
 }
 
 // ParseThrottle reads a queue's stored throttle. An unreadable one is logged and dropped.
-func (s *Base) ParseThrottle(name job.Queue, column driver.Value, now clock.Instant) *throttle.Throttle {
+func (e *Env) ParseThrottle(name job.Queue, column driver.Value, now clock.Instant) *throttle.Throttle {
 	g, err := throttle.Parse(column, now)
 	if err != nil {
-		s.Log.Error("lane throttle unreadable, dropping its cooldown and rate", "topic", name.Topic, "lane", name.Lane, "err", err)
+		e.Log.Error("lane throttle unreadable, dropping its cooldown and rate", "topic", name.Topic, "lane", name.Lane, "err", err)
 	}
 	return g
 }
