@@ -28,7 +28,7 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	stdout := logbuffer.New(p.stdout, logbuffer.Options{}) // a blocked stdout must not block the inbox
+	stdout := logbuffer.New(p.stdout) // a blocked stdout must not block the inbox
 	defer stdout.Close(flushTime)
 	in, err := inbox.Open(ctx, c.Inbox, stdout)
 	if err != nil {

@@ -39,7 +39,7 @@ func (b *brokenOnce) Write(p []byte) (int, error) {
 
 func TestLogger_ReportsDroppedLinesInItsFormat(t *testing.T) {
 	out := new(brokenOnce)
-	buffer := logbuffer.New(out, logbuffer.Options{})
+	buffer := logbuffer.New(out)
 	newLogger(buffer, "json").Info("lost")
 	require.True(t, buffer.Close(time.Minute))
 	var line struct {

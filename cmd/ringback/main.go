@@ -37,7 +37,7 @@ const (
 
 func main() {
 	// A blocked stderr must delay neither deliveries nor the exit.
-	stderr := logbuffer.New(os.Stderr, logbuffer.Options{})
+	stderr := logbuffer.New(os.Stderr)
 	exit := func(code int) {
 		stderr.Close(flushTime)
 		os.Exit(code)

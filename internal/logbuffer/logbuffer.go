@@ -7,32 +7,21 @@ package logbuffer
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"sync"
 	"time"
 )
 
-// DefaultSize is the buffer's size in bytes when Options.Size is zero.
-const DefaultSize = 1 << 20
+// maxPending bounds the buffered bytes. As many again may be in a write in progress.
+const maxPending = 1 << 20
 
 // keepSize is the largest buffer that is kept for reuse once its lines are written.
 const keepSize = 64 << 10
-
-// Options configures a Writer. The zero value is ready.
-type Options struct {
-	// Size bounds the buffered bytes, from 1; zero: DefaultSize. As many again may be in a write under way.
-	Size int
-	// Note returns the line, with its line break, that reports n dropped lines. It is written in their place, once the output
-	// accepts lines again. nil: nothing is reported.
-	Note func(n uint64) []byte
-}
 
 // A Writer is an io.Writer that never blocks and never fails. Each Write must be whole lines, as those of a slog.Handler
 // are. Safe for concurrent use. It must be closed.
 type Writer struct {
 	out  io.Writer
-	size int
 	wake chan struct{} // has room for one signal
 	done chan struct{} // closed when the goroutine has ended
 
@@ -45,15 +34,14 @@ type Writer struct {
 }
 
 // New returns a Writer to out. Nothing else may write to out until Close has returned.
-func New(out io.Writer, o Options) *Writer {
-	w := &Writer{
-		out: out, size: cmp.Or(o.Size, DefaultSize), note: o.Note, wake: make(chan struct{}, 1), done: make(chan struct{}),
-	}
+func New(out io.Writer) *Writer {
+	w := &Writer{out: out, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go w.run()
 	return w
 }
 
-// SetNote replaces Options.Note.
+// SetNote sets the function that returns the line, with its line break, that reports n dropped lines. The line is written in
+// their place, once the output accepts lines again. Without one nothing is reported.
 func (w *Writer) SetNote(note func(n uint64) []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,7 +51,7 @@ func (w *Writer) SetNote(note func(n uint64) []byte) {
 // Write buffers the lines in p, or drops all of them when they do not fit. After Close they are dropped.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
-	if w.closed || len(w.pending)+len(p) > w.size {
+	if w.closed || len(w.pending)+len(p) > maxPending {
 		w.dropped += countLines(p)
 	} else {
 		w.pending = append(w.pending, p...)

@@ -43,7 +43,8 @@ func (s *stuck) text() string {
 
 func TestWriter_KeepsLinesInOrder(t *testing.T) {
 	var out bytes.Buffer
-	w := logbuffer.New(&out, logbuffer.Options{Note: note})
+	w := logbuffer.New(&out)
+	w.SetNote(note)
 	var want strings.Builder
 	for i := range 1000 {
 		line := fmt.Sprintf("line %d\n", i)
@@ -60,17 +61,19 @@ func TestWriter_KeepsLinesInOrder(t *testing.T) {
 func TestWriter_DropsAndCountsWhileTheOutputBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &stuck{free: make(chan struct{})}
-		w := logbuffer.New(out, logbuffer.Options{Size: 100, Note: note})
+		w := logbuffer.New(out)
+		w.SetNote(note)
 		_, _ = io.WriteString(w, "first\n")
 		synctest.Wait() // it is being written now, and blocks
+		line := strings.Repeat("x", logbuffer.MaxPending/10-1) + "\n"
 		const lines = 50
 		for range lines {
-			_, _ = io.WriteString(w, "123456789\n")
+			_, _ = io.WriteString(w, line)
 		}
 		require.EqualValues(t, lines-10, w.Dropped(), "the buffer holds ten")
 		close(out.free)
 		synctest.Wait()
-		want := "first\n" + strings.Repeat("123456789\n", 10) + "dropped 40\n"
+		want := "first\n" + strings.Repeat(line, 10) + "dropped 40\n"
 		require.Equal(t, want, out.text())
 
 		_, _ = io.WriteString(w, "later\n")
@@ -84,7 +87,7 @@ func TestWriter_DropsAndCountsWhileTheOutputBlocks(t *testing.T) {
 func TestWriter_CloseDoesNotWaitForAnOutputThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &stuck{free: make(chan struct{})}
-		w := logbuffer.New(out, logbuffer.Options{})
+		w := logbuffer.New(out)
 		_, _ = io.WriteString(w, "first\n")
 		began := time.Now()
 		require.False(t, w.Close(time.Second))
@@ -112,7 +115,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestWriter_CountsWhatTheOutputRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &failing{times: 1}
-		w := logbuffer.New(out, logbuffer.Options{})
+		w := logbuffer.New(out)
 		w.SetNote(note)
 		_, _ = io.WriteString(w, "one\ntwo\n")
 		synctest.Wait()
@@ -124,7 +127,8 @@ func TestWriter_CountsWhatTheOutputRefuses(t *testing.T) {
 }
 
 func TestWriter_GoesOnWhereTheOutputIsGone(t *testing.T) {
-	w := logbuffer.New(&failing{times: 1 << 30}, logbuffer.Options{Note: note})
+	w := logbuffer.New(&failing{times: 1 << 30})
+	w.SetNote(note)
 	for range 1000 {
 		_, _ = io.WriteString(w, "line\n")
 	}
@@ -133,7 +137,7 @@ func TestWriter_GoesOnWhereTheOutputIsGone(t *testing.T) {
 }
 
 func BenchmarkWriter(b *testing.B) {
-	w := logbuffer.New(io.Discard, logbuffer.Options{})
+	w := logbuffer.New(io.Discard)
 	line := []byte(strings.Repeat("x", 200) + "\n")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,0 +1,3 @@
+package logbuffer
+
+const MaxPending = maxPending
