@@ -66,7 +66,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	box, err := a.options.SecretKey.box()
+	box, err := a.options.box()
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func TestHost_IsCheckedWithoutAToken(t *testing.T) {
 		{"0.0.0.0:0", token, http.StatusOK, http.StatusOK},
 	} {
 		o := testOptions(t)
-		o.Addr, o.Token, o.NoAuth, o.AllowedHosts = c.addr, Token(c.token), c.token == "", []string{"ringback.internal"}
+		o.Addr, o.Token, o.NoAuth, o.AllowedHosts = c.addr, Secret(c.token), c.token == "", []string{"ringback.internal"}
 		r := run(t, o)
 		for host, want := range map[string]int{
 			"localhost": http.StatusOK, "ringback.internal:80": http.StatusOK, "10.1.2.3": c.address, "foreign.example": c.name,

@@ -7,37 +7,16 @@ import (
 	"net/netip"
 	"net/url"
 
+	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/notify"
 	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
 )
 
-// SecretKey holds the keys that encrypt stored secrets. It prints as [redacted].
-type SecretKey string
-
-// String returns [redacted], or nothing when empty.
-func (k SecretKey) String() string {
-	if k == "" {
-		return ""
-	}
-	return redacted
-}
-
-// GoString is String in quotes.
-func (k SecretKey) GoString() string { return `"` + k.String() + `"` }
-
-// LogValue is String.
-func (k SecretKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
-
-// MarshalText is String.
-func (k SecretKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-const redacted = "[redacted]"
-
-// box returns the Box that encrypts under the keys.
-func (k SecretKey) box() (*seal.Box, error) {
-	keys, err := seal.ParseKeys(string(k))
+// box returns the Box that encrypts under the secret keys.
+func (o Options) box() (*seal.Box, error) {
+	keys, err := seal.ParseKeys(string(o.SecretKey))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is the whole of it
 	}
@@ -57,7 +36,7 @@ func (p ProxyURL) String() string {
 	}
 	u, err := url.Parse(string(p))
 	if err != nil || u.Host == "" {
-		return redacted
+		return redact.Mark
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
@@ -51,7 +51,7 @@ type Options struct {
 	AllowedHosts []string
 	// SecretKey encrypts stored signing secrets and secret headers: one key or several, see seal.ParseKeys.
 	// Default: they are stored as plain text.
-	SecretKey SecretKey
+	SecretKey Secret
 	// SecretKeyFrom names the source of SecretKey in errors. Default: RINGBACK_SECRET_KEY.
 	SecretKeyFrom string
 	// DeclaredTopics rejects jobs of topics that have no stored policy.
@@ -66,7 +66,7 @@ type Options struct {
 	Drain time.Duration
 	// Token is the bearer token that clients must send. Empty: none, allowed only on loopback, without RoleAPI, or with
 	// NoAuth.
-	Token Token
+	Token Secret
 	// NoAuth accepts requests without a token beyond loopback. It cannot be combined with Token.
 	NoAuth bool
 	// Logger receives the log. Default: none.
@@ -80,8 +80,8 @@ type Options struct {
 // RedisWait is the durability that an API write waits for. Its text is replicas=N, fsync and timeout=D, separated by commas.
 type RedisWait = connect.Wait
 
-// Token is the API's bearer token. It prints as [redacted].
-type Token = access.Token
+// Secret is the API's bearer token, or the keys that encrypt stored secrets. It prints as [redacted].
+type Secret = redact.Text
 
 // Defaults and bounds of the options.
 const (

@@ -116,7 +116,7 @@ func TestSecretHeaders_AreSentOnlyToTheirOrigin(t *testing.T) {
 			t.Parallel()
 			dir, logged := t.TempDir(), &testlog.Log{}
 			o := testOptions(t)
-			o.Store, o.SecretKey = where(t, dir), SecretKey(strings.Repeat("5a", 32))
+			o.Store, o.SecretKey = where(t, dir), Secret(strings.Repeat("5a", 32))
 			o.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			home, thief := newCollector(t), newCollector(t)
 			w := walk{run(t, o), t, &strings.Builder{}}

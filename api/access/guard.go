@@ -12,28 +12,9 @@ import (
 
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/job"
 )
-
-// A Token is the API's token. It prints as [redacted].
-type Token string
-
-// String hides the token.
-func (t Token) String() string {
-	if t == "" {
-		return ""
-	}
-	return response.Redacted
-}
-
-// GoString hides the token from %#v.
-func (t Token) GoString() string { return `"` + t.String() + `"` }
-
-// LogValue hides the token from logs.
-func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
-
-// MarshalText hides the token from encodings.
-func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // attemptHeader is in every request that Ringback sends for a job. Jobs cannot set or remove it.
 const attemptHeader = "Ringback-Attempt"
@@ -51,7 +32,7 @@ func fromAttempt(header http.Header) bool {
 // Options select the requests that a Guard refuses.
 type Options struct {
 	// Token is required under /v1. Empty: no token.
-	Token Token
+	Token redact.Text
 	// Loopback serves only requests to localhost, a loopback address or one of Hosts, which prevents DNS rebinding. For
 	// listeners on loopback.
 	Loopback bool

@@ -62,7 +62,7 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 // banner prints the addresses of the API and the inbox and a command to try.
 type banner struct {
 	api, inbox string // host:port to call
-	token      app.Token
+	token      app.Secret
 	tokenFile  string // source of the token; empty: RINGBACK_TOKEN
 	out        io.Writer
 }

@@ -30,7 +30,7 @@ func TestBanner_DoesNotPrintTheToken(t *testing.T) {
 		{"s3cret", "/run/token", ` -H "Authorization: Bearer $(cat /run/token)"`},
 		{"s3cret", "it's mine", ` -H "Authorization: Bearer $(cat 'it'\''s mine')"`},
 	} {
-		g := banner{token: app.Token(c.token), tokenFile: c.file}
+		g := banner{token: app.Secret(c.token), tokenFile: c.file}
 		require.Equal(t, c.want, g.authorization())
 	}
 }

@@ -20,6 +20,10 @@ var plan = []row{
 		reason: "bounds the log lines of one kind; knows nothing else",
 	},
 	{
+		pkg:    "internal/redact",
+		reason: "secrets of flags and variables print as [redacted] wherever they go; knows nothing else",
+	},
+	{
 		pkg:    "policy",
 		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, nothing to import",
 	},
@@ -263,7 +267,7 @@ var plan = []row{
 	{
 		pkg:    "api/access",
 		reason: "decides which requests are served, before any of them is read",
-		ours:   []string{"api/response", "internal/limitedlog", "job"},
+		ours:   []string{"api/response", "internal/limitedlog", "internal/redact", "job"},
 	},
 	{
 		pkg:    "api/jsonscan",
@@ -292,7 +296,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "carrier", "dispatcher", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "carrier", "dispatcher", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite",
 		},
 	},
