@@ -39,6 +39,8 @@ func TestFault_LostServerIsUnavailableUntilItReturns(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.ErrorIs(t, err, store.ErrUnavailable)
+	_, err = s.GetDocuments(t.Context(), make([]store.DocumentKey, 2))
+	require.ErrorIs(t, err, store.ErrUnavailable)
 
 	server.Restart()
 	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)

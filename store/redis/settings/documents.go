@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
@@ -63,12 +65,18 @@ func (d *Documents) PutDocument(ctx context.Context, token store.Token, doc stor
 	return doc, nil
 }
 
-// GetDocuments implements store.Settings.
+// GetDocuments reads the documents in one round trip.
 func (d *Documents) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	shard.CheckBatchSize(len(keys))
+	pipe := d.Client.Pipeline()
+	stored := make([]*redis.StringCmd, len(keys))
+	for i, key := range keys {
+		stored[i] = pipe.HGet(ctx, layout.DocumentsKey(d.prefix, key.Kind), layout.TopicName(key.Namespace, key.Name))
+	}
+	_, _ = pipe.Exec(ctx) // the errors are read from the commands
 	docs := make([]store.Document, len(keys))
 	for i, key := range keys {
-		text, err := d.Client.HGet(ctx, layout.DocumentsKey(d.prefix, key.Kind), layout.TopicName(key.Namespace, key.Name)).Result()
+		text, err := stored[i].Result()
 		if err != nil && !connect.IsNil(err) {
 			return nil, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
 		}

@@ -1,0 +1,84 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// roundTrips counts commands and pipelines.
+type roundTrips struct {
+	redis.Hook
+	made int
+}
+
+func (r *roundTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *roundTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		r.made++
+		return next(ctx, cmd)
+	}
+}
+
+func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		r.made++
+		return next(ctx, cmds)
+	}
+}
+
+func TestGetDocuments_ReadsAllInOneRoundTrip(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		var keys []store.DocumentKey
+		for i := range 5 {
+			name := fmt.Sprint("topic-", i)
+			if i%2 == 0 { // of the others there is none
+				_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: true}})
+				require.NoError(t, err)
+			}
+			keys = append(keys, store.DocumentKey{Kind: store.KindTopic, Namespace: lane.Namespace, Name: name})
+		}
+		count := &roundTrips{}
+		s.Client.AddHook(count)
+		docs, err := s.GetDocuments(t.Context(), keys)
+		require.NoError(t, err)
+		require.Equal(t, 1, count.made)
+		for i, doc := range docs {
+			require.Equal(t, keys[i], doc.Key)
+			require.Equal(t, i%2 == 0, doc.Revision > 0)
+		}
+	})
+}
+
+// Scripts give revisions, since they have the clock.
+func TestPutDocument_GivesTheNextRevision(t *testing.T) {
+	clock := newClock(t)
+	s := open(t, clock.options())
+	for kind, put := range map[string]func() (int64, error){
+		"topic": func() (int64, error) {
+			put, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+			return put.Revision, err
+		},
+		"lane": func() (int64, error) {
+			put, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+			return put.Revision, err
+		},
+	} {
+		last := int64(0)
+		for _, step := range []time.Duration{0, 0, time.Minute, -time.Hour, time.Millisecond} {
+			clock.step(step)
+			revision, err := put()
+			require.NoError(t, err)
+			require.Equal(t, store.NextRevision(last, clock.now().UnixMilli()), revision, "%s, after a step of %v", kind, step)
+			last = revision
+		}
+	}
+}
