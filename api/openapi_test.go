@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -226,10 +227,12 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	}
 	slices.Sort(editable)
 	require.Equal(t, editable, names("JobChange"))
+	require.ElementsMatch(t, jsonNames(policy.Topic{}), append(names("Policy"), "secrets"))
 	for _, name := range names("Policy") {
 		_, p := request.PatchTopic(null(name), policy.Topic{})
 		requireKnown(t, name, p)
 	}
+	require.ElementsMatch(t, jsonNames(policy.Lane{}), append(names("LaneSettings"), "secrets"))
 	for _, name := range names("LaneSettings") {
 		_, p := request.PatchLane(null(name), policy.Lane{})
 		requireKnown(t, name, p)
@@ -256,6 +259,15 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	require.Equal(t, names("ClientCertChange"), names("ClientCert"))
 	// A topic in a response has the fields of a request, its name, its revision and the durability of the change.
 	require.ElementsMatch(t, names("Topic"), append(names("Policy"), "topic", "revision", "durability"))
+}
+
+// jsonNames returns the names of a struct's fields in JSON.
+func jsonNames(of any) (names []string) {
+	for field := range reflect.TypeOf(of).Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
 }
 
 // null returns an object with one member that is null.

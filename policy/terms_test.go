@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -121,6 +122,9 @@ func TestWithDefaults_FillsUnsetFields(t *testing.T) {
 		KeepDelivered: policy.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
 		KeepDead:      policy.Retention{For: new(time.Minute), Max: new(int64(1)), MaxBytes: new(int64(2))},
 		IDWindow:      new(time.Duration(0)), Paused: true,
+	}
+	for field, value := range reflect.ValueOf(full).Fields() {
+		require.False(t, value.IsZero(), "%s is set", field.Name)
 	}
 	require.Equal(t, full, full.WithDefaults(base), "set fields are kept, also zeros")
 	require.Equal(t, full, policy.Topic{Paused: true}.WithDefaults(full))
