@@ -7,6 +7,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
+// maxFailed bounds the failed dead letters in a result.
+const maxFailed = 100
+
 // A bulkTask is an operation on a selection of dead letters, with its result.
 type bulkTask struct {
 	store.BulkResult

@@ -1,0 +1,130 @@
+// Package pace spreads the starts of many jobs evenly over time, under a rate of all and a rate of each lane. It is given all
+// times, and knows neither a store nor a clock.
+package pace
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// maxRemembered bounds the lanes, and the taken slots behind free ones, that a Pacer remembers.
+const maxRemembered = 1 << 16
+
+// maxAhead is job.MaxAhead in milliseconds.
+const maxAhead = int64(job.MaxAhead / time.Millisecond)
+
+// Pacer chooses the times of starts, in whole milliseconds: in any window at most its rate, and per lane at most the lanes'
+// rate. It is not safe for concurrent use.
+//
+// A rate divides time into slots. Each start takes the first free slot far enough from its lane's last. So lanes at their
+// rate leave slots free for other lanes, in any order of calls.
+type Pacer struct {
+	rate, laneRate spread
+	after          int64 // before the first start
+	// step is the least distance of a lane's starts, in slots; zero: one.
+	step  int64
+	slots slots
+	lanes map[job.Queue]laneState
+	floor int64 // the first slot, or time, of a lane that is not in lanes
+}
+
+// laneState is the progress of a lane.
+type laneState struct {
+	slot  int64 // the first slot of its next start
+	first int64 // without slots: the time from which its starts are counted
+	given int64 // starts since first
+}
+
+// New returns a Pacer for a rate of all starts and a rate of each lane's; zero: no limit. No start is before after.
+func New(rate, laneRate policy.Rate, after time.Duration) *Pacer {
+	p := &Pacer{
+		rate: spreadOf(rate), laneRate: spreadOf(laneRate), after: millisUp(after),
+		slots: slots{taken: make(map[int64]int64)}, lanes: make(map[job.Queue]laneState),
+	}
+	if p.rate.limited() && p.laneRate.limited() {
+		p.step = ceil(p.laneRate.per*p.rate.starts, p.laneRate.starts*p.rate.per)
+	}
+	return p
+}
+
+// Limited reports whether there is a rate.
+func (p *Pacer) Limited() bool { return p.rate.limited() || p.laneRate.limited() }
+
+// Next returns the time of a queue's next start, from earliest on.
+func (p *Pacer) Next(q job.Queue, earliest time.Duration) time.Duration {
+	return time.Duration(p.next(q, max(millisUp(earliest)-p.after, 0))) * time.Millisecond
+}
+
+func (p *Pacer) next(q job.Queue, earliest int64) int64 {
+	if len(p.lanes) >= maxRemembered || len(p.slots.taken) >= maxRemembered {
+		p.forget()
+	}
+	lane, known := p.lanes[q]
+	if p.rate.limited() {
+		from := max(p.rate.from(earliest), p.floor)
+		if known {
+			from = max(from, lane.slot)
+		}
+		slot := p.slots.take(min(from, p.rate.from(maxAhead)))
+		if p.step > 0 {
+			p.lanes[q] = laneState{slot: slot + p.step}
+		}
+		return p.moment(p.rate.at(slot))
+	}
+	if !p.laneRate.limited() {
+		return p.moment(0)
+	}
+	if !known {
+		lane.first = max(earliest, p.floor)
+	} else if p.laneRate.at(lane.given) < earliest-lane.first {
+		lane.first, lane.given = earliest, 0 // counted anew, since the start was delayed
+	}
+	at := lane.first + p.laneRate.at(lane.given)
+	lane.given++
+	p.lanes[q] = lane
+	return p.moment(at)
+}
+
+// End returns the first time at which a start of any lane conflicts with no earlier one; zero without a rate.
+func (p *Pacer) End() time.Duration {
+	at := int64(0)
+	switch {
+	case p.rate.limited():
+		at = p.moment(p.rate.at(p.endOfSlots()))
+	case p.laneRate.limited():
+		at = p.moment(p.endOfLanes())
+	}
+	return time.Duration(at) * time.Millisecond
+}
+
+func (p *Pacer) endOfSlots() int64 {
+	slot := max(p.slots.end, p.floor)
+	for _, lane := range p.lanes {
+		slot = max(slot, lane.slot)
+	}
+	return slot
+}
+
+func (p *Pacer) endOfLanes() int64 {
+	at := p.floor
+	for _, lane := range p.lanes {
+		at = max(at, lane.first+p.laneRate.at(lane.given))
+	}
+	return at
+}
+
+// forget makes later starts follow all given ones.
+func (p *Pacer) forget() {
+	if p.rate.limited() {
+		p.floor = p.endOfSlots()
+	} else {
+		p.floor = p.endOfLanes()
+	}
+	p.slots.forget()
+	clear(p.lanes)
+}
+
+// moment returns the time after p.after, at most maxAhead.
+func (p *Pacer) moment(at int64) int64 { return min(p.after+at, maxAhead) }
