@@ -2,6 +2,7 @@ package dispatcher_test
 
 import (
 	"context"
+	"fmt"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -203,6 +204,24 @@ func TestExpiry_RevivalNeedsANewOne(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, worked.Done)
 		require.Equal(t, time.Minute, r.get(t, made.Ref()).ExpiresAt.Sub(r.get(t, made.Ref()).DueAt))
+	})
+}
+
+// All batches of a revival count an expiry from the due times, however long the batches before them took.
+func TestRevive_ExpiryCountsFromTheDueTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowListStore{Store: model(), page: 2 * time.Second}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 100, "orders/a", 500)
+		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{
+			Rate: policy.Rate{Starts: 1, Per: time.Minute}, Delay: time.Hour, ExpiresIn: time.Minute,
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, 100, worked.Done)
+		for i := range 100 {
+			revived := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: fmt.Sprintf("orders-a-500-%04d", i)})
+			require.Equal(t, time.Minute, revived.ExpiresAt.Sub(revived.DueAt), i)
+		}
 	})
 }
 

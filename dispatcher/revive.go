@@ -67,10 +67,10 @@ func (r *reviver) revive(ctx context.Context, jobs []job.Job, walk *store.Filter
 func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filter) []error {
 	items := make([]store.Revival, len(jobs))
 	absolute := r.clock.known()
-	earliest := time.Duration(0)
+	var earliest, elapsed time.Duration
 	if absolute {
-		earliest = r.clock.earliest()
-		narrowTo(walk, r.clock.at.Add(r.clock.elapsed()))
+		earliest, elapsed = r.clock.earliest(), r.clock.elapsed()
+		narrowTo(walk, r.clock.at.Add(elapsed))
 	}
 	for i, j := range jobs {
 		items[i] = store.Revival{Ref: j.Ref(), URL: r.url, From: job.Dead}
@@ -81,7 +81,7 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 			items[i].Delay = at
 		}
 		if r.expiresIn > 0 {
-			items[i].ExpiresIn = r.expiresIn + at
+			items[i].ExpiresIn = r.expiresIn + at - elapsed // it counts from now
 		}
 	}
 	errs := make([]error, len(items))
