@@ -219,7 +219,7 @@ func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, err)
-		_, err = r.ChangeLane(t.Context(), job.Queue(ofLane), func(l *policy.Lane) error {
+		_, err = r.ChangeLane(t.Context(), ofLane, func(l *policy.Lane) error {
 			l.URL = "https://x.example/"
 			return nil
 		})

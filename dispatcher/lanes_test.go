@@ -19,7 +19,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-var customer = job.Queue(ofLane)
+var customer = ofLane
 
 // changeLane sets a lane.
 func changeLane(t *testing.T, r *fixture, q job.Queue, change func(l *policy.Lane)) store.Lane {
