@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
@@ -48,14 +49,14 @@ type alarmState struct {
 type backlogMonitor struct {
 	*Dispatcher
 
-	topics map[topicName]*alarmState // of the shards that this process carries
+	topics map[policies.Name]*alarmState // of the shards that this process carries
 	failed store.Backoff
 }
 
 // monitorBacklogs raises and clears the alarms of topics until ctx ends. The store keeps whether an alarm is raised, so that
 // exactly one callback is sent whichever process checks.
 func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
-	w := &backlogMonitor{Dispatcher: d, topics: make(map[topicName]*alarmState)}
+	w := &backlogMonitor{Dispatcher: d, topics: make(map[policies.Name]*alarmState)}
 	tick := time.NewTicker(backlogInterval)
 	defer tick.Stop()
 	for {
@@ -78,7 +79,7 @@ func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
 func (w *backlogMonitor) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, backlogInterval)
 	defer cancel()
-	maxAge := anyAge
+	maxAge := policies.AnyAge
 	if w.leadsAnyShard() {
 		maxAge = backlogReload
 	}
@@ -88,9 +89,9 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 	}
 	watched := make(map[string][]store.Topic) // by namespace
 	var unsure []store.Topic                  // without on_backlog, but possibly with an alarm raised
-	for name, topic := range set.topics {
-		t := topic.stored
-		if !w.carrier.Leading(w.store.ShardOfTopic(name.namespace, name.name)) {
+	for name, topic := range set.Topics {
+		t := topic.Stored
+		if !w.carrier.Leading(w.store.ShardOfTopic(name.Namespace, name.Topic)) {
 			delete(w.topics, name)
 			continue
 		}
@@ -101,10 +102,10 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 		}
 		switch {
 		// The topic of callbacks has no alarm: its callback would add to the backlog.
-		case t.Policy.OnBacklog != nil && name.name != job.CallbackTopic:
-			watched[name.namespace] = append(watched[name.namespace], t)
+		case t.Policy.OnBacklog != nil && name.Topic != job.CallbackTopic:
+			watched[name.Namespace] = append(watched[name.Namespace], t)
 		case t.Unreadable: // its alarm stays as it is
-		case a.known && a.raised, !a.known && set.loadedAt.After(a.since) && len(unsure) < backlogMaxResets:
+		case a.known && a.raised, !a.known && set.LoadedAt.After(a.since) && len(unsure) < backlogMaxResets:
 			unsure = append(unsure, t)
 		}
 	}
@@ -115,7 +116,7 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 		}
 	}
 	for _, t := range unsure { // a later on_backlog starts without an alarm
-		if err := w.setAlarm(ctx, t, w.topics[topicName{t.Namespace, t.Name}], false); err != nil {
+		if err := w.setAlarm(ctx, t, w.topics[policies.Name{Namespace: t.Namespace, Topic: t.Name}], false); err != nil {
 			return err
 		}
 	}
@@ -150,7 +151,7 @@ func (w *backlogMonitor) evaluate(ctx context.Context, namespace string, topics 
 	}
 	var failed error
 	for _, t := range topics {
-		if err := w.evaluateTopic(ctx, t, w.topics[topicName{namespace, t.Name}], rows[t.Name]); err != nil {
+		if err := w.evaluateTopic(ctx, t, w.topics[policies.Name{Namespace: namespace, Topic: t.Name}], rows[t.Name]); err != nil {
 			failed = err
 		}
 	}

@@ -100,7 +100,7 @@ func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
 
 // outboxEntry returns the outbox entry of a callback.
 func (d *Dispatcher) outboxEntry(n job.New) store.NewJob {
-	return store.NewJob{New: n, Fingerprint: codec.Fingerprint(&n), MaxAge: d.policies.Get(n.Namespace, n.Topic).resolved.MaxAge}
+	return store.NewJob{New: n, Fingerprint: codec.Fingerprint(&n), MaxAge: d.policies.Get(n.Namespace, n.Topic).Resolved.MaxAge}
 }
 
 // newCallback returns the job that delivers a payload to a callback's URL.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -57,7 +58,7 @@ type Dispatcher struct {
 	log      *slog.Logger
 	store    *router.Router
 	sealer   *secrets.Sealer
-	policies *policies
+	policies *policies.Cache
 	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
 	pool     *pool.Pool
 	state    atomic.Int32
@@ -91,9 +92,10 @@ func New(opts Options) (*Dispatcher, error) {
 		store: router.New(opts.Store),
 	}
 	d.sealer = secrets.New(opts.Seal, d.log)
-	d.policies = newPolicies(opts.Store, opts.Defaults, d.sealer.Credentials, d.log)
+	d.policies = policies.New(policies.Options{
+		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials, NoClaims: opts.RegisterOnly, Logger: d.log,
+	})
 	if opts.RegisterOnly {
-		d.policies.maxAge = policiesMaxAge // without claims it sees no new revision
 		return d, nil
 	}
 	d.carrier = carrier.New(carrier.Options{
@@ -124,7 +126,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	carrying.Go(func() { d.carrier.Run(ctx) })
 	carrying.Go(func() { d.monitorBacklogs(ctx) })
 	var err error
-	if d.policies.loadFirst(ctx) {
+	if d.policies.LoadFirst(ctx) {
 		carrying.Go(func() { d.resealAll(ctx) })
 		err = d.pool.Run(ctx)
 	}
@@ -137,18 +139,18 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 // poolPolicies implements pool.Policies.
 type poolPolicies struct {
-	*policies
+	*policies.Cache
 	sealer *secrets.Sealer
 }
 
 // Topic returns a topic's policy with defaults applied.
 func (t poolPolicies) Topic(namespace, name string) policy.Topic {
-	return t.Get(namespace, name).resolved
+	return t.Get(namespace, name).Resolved
 }
 
 // Credentials returns a topic's signer and client certificate.
 func (t poolPolicies) Credentials(namespace, name string) (job.Credentials, error) {
-	if c := t.Get(namespace, name).credentials; c != nil {
+	if c := t.Get(namespace, name).Credentials; c != nil {
 		return c.Credentials, c.Err
 	}
 	return job.Credentials{}, nil
@@ -156,12 +158,7 @@ func (t poolPolicies) Credentials(namespace, name string) (job.Credentials, erro
 
 // Signer returns the signer of a lane with secrets.
 func (t poolPolicies) Signer(lane store.Lane) (job.Signer, error) {
-	signer, err := t.sealer.LaneSigner(lane)
-	if err != nil {
-		t.log.Error("cannot sign: secret not readable; deliveries of this lane are held", "topic", lane.Queue.Topic,
-			"lane", lane.Queue.Lane, "err", err)
-	}
-	return signer, err
+	return t.sealer.LaneSigner(lane)
 }
 
 // OpenHeader opens a sealed header.

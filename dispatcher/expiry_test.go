@@ -2,8 +2,8 @@ package dispatcher_test
 
 import (
 	"context"
-	"fmt"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"

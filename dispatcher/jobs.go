@@ -28,7 +28,7 @@ func (d *Dispatcher) setCallbackIDs(ctx context.Context, jobs []job.Job) {
 		}
 		onDelivered, onDead := j.OnDelivered, j.OnDead
 		if onDelivered == nil || onDead == nil {
-			topic := d.policies.resolved(ctx, j.Namespace, j.Topic)
+			topic := d.policies.Resolve(ctx, j.Namespace, j.Topic)
 			onDelivered, onDead = cmp.Or(onDelivered, topic.OnDelivered), cmp.Or(onDead, topic.OnDead)
 		}
 		if j.State == job.Delivered && onDelivered != nil || j.State == job.Dead && onDead != nil {

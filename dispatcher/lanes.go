@@ -86,11 +86,11 @@ func (d *Dispatcher) changeLane(ctx context.Context, q job.Queue, change func(*p
 
 // declare stores a lane's topic unless it is stored, so that iterations over topics find the lane.
 func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
-	set, err := d.policies.Snapshot(ctx, current)
+	set, err := d.policies.Reload(ctx)
 	if err != nil {
 		return err
 	}
-	if _, ok := set.topics[topicName{q.Namespace, q.Topic}]; ok {
+	if set.Topic(q.Namespace, q.Topic) != nil {
 		return nil
 	}
 	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, func(*policy.Topic) error { return nil })
@@ -114,7 +114,7 @@ func (d *Dispatcher) laneTarget(ctx context.Context, q job.Queue, own string) (s
 	if own != "" {
 		return own, nil
 	}
-	topic, _, err := (&lookup{policies: d.policies}).find(ctx, topicName{q.Namespace, q.Topic})
+	topic, _, err := (&lookup{policies: d.policies}).find(ctx, q.Namespace, q.Topic)
 	if err != nil {
 		return "", fmt.Errorf("look up topic %s: %w", q.Topic, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -11,10 +12,10 @@ import (
 // lookup finds stored topics for one call that may name many. A topic that is not in the snapshot makes it reload the
 // policies, once per call.
 type lookup struct {
-	policies *policies
-	set      *policySet // nil until the first find
-	reloaded bool       // find has reloaded set
-	err      error      // of the last load
+	policies *policies.Cache
+	set      *policies.Set // nil until the first find
+	reloaded bool          // find has reloaded set
+	err      error         // of the last load
 
 	lanes    map[job.Queue]string // the URLs of lanes that jobs without one name
 	lanesErr error                // of the read
@@ -32,16 +33,16 @@ func (l *lookup) laneURL(q job.Queue) (string, error) {
 }
 
 // find returns a stored topic, and whether there is one.
-func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, error) {
+func (l *lookup) find(ctx context.Context, namespace, name string) (store.Topic, bool, error) {
 	if l.set == nil {
-		l.set, l.err = l.policies.Snapshot(ctx, l.policies.maxAge)
+		l.set, l.err = l.policies.Cached(ctx)
 	}
-	if l.set.topics[name] == nil && l.err == nil && !l.reloaded {
+	if l.set.Topic(namespace, name) == nil && l.err == nil && !l.reloaded {
 		l.reloaded = true
-		l.set, l.err = l.policies.Snapshot(ctx, current)
+		l.set, l.err = l.policies.Reload(ctx)
 	}
-	if t := l.set.topics[name]; t != nil {
-		return t.stored, true, nil
+	if t := l.set.Topic(namespace, name); t != nil {
+		return t.Stored, true, nil
 	}
 	return store.Topic{}, false, l.err
 }

@@ -102,7 +102,7 @@ func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now
 		entry.Header = d.sealer.SealHeaders(entry.Header, job.Origin(cmp.Or(entry.URL, laneURL, topicURL)))
 	}
 	d.sealer.SealCallbacks(&entry.OnDelivered, &entry.OnDead)
-	entry.MaxAge = d.policies.resolved(ctx, entry.Namespace, entry.Topic).MaxAge
+	entry.MaxAge = d.policies.Resolve(ctx, entry.Namespace, entry.Topic).MaxAge
 	if entry.ID == "" {
 		entry.ID = job.NewID(now, d.store.ShardOf(entry.Queue))
 	}
@@ -121,7 +121,7 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 		n.Method = "POST"
 	}
 	if d.opts.Declared || n.URL == "" {
-		topic, ok, err := topics.find(ctx, topicName{n.Namespace, n.Topic})
+		topic, ok, err := topics.find(ctx, n.Namespace, n.Topic)
 		if err != nil {
 			return "", fmt.Errorf("look up topic %s: %w", n.Topic, err)
 		}
@@ -190,7 +190,7 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 		q := job.Queue{
 			Namespace: cmp.Or(n.Namespace, job.DefaultNamespace), Topic: cmp.Or(n.Topic, job.DefaultTopic), Lane: n.Lane,
 		}
-		topic, _, err := topics.find(ctx, topicName{q.Namespace, q.Topic})
+		topic, _, err := topics.find(ctx, q.Namespace, q.Topic)
 		if err != nil {
 			return nil, err
 		}

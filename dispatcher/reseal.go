@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -31,14 +32,14 @@ func (d *Dispatcher) resealAll(ctx context.Context) {
 // cannot be opened are kept and reported in the error.
 // count is the number of topics and lanes written.
 func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
-	set, err := d.policies.Snapshot(ctx, current)
+	set, err := d.policies.Reload(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var failed error
-	for name, t := range set.topics {
+	for name, t := range set.Topics {
 		for _, walk := range []func() (int, error){
-			func() (int, error) { return d.resealTopic(ctx, name, t.stored.Policy) },
+			func() (int, error) { return d.resealTopic(ctx, name, t.Stored.Policy) },
 			func() (int, error) { return d.resealLanes(ctx, name) },
 		} {
 			n, err := walk()
@@ -53,12 +54,12 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 	return count, failed // one of the errors: an error of one topic does not stop the others
 }
 
-func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.Topic) (count int, err error) {
-	owner := job.Queue{Namespace: name.namespace, Topic: name.name}
+func (d *Dispatcher) resealTopic(ctx context.Context, name policies.Name, p policy.Topic) (count int, err error) {
+	owner := job.Queue{Namespace: name.Namespace, Topic: name.Topic}
 	if !d.sealer.IsTopicStale(p) {
 		return 0, nil
 	}
-	_, err = d.ChangeTopic(ctx, name.namespace, name.name, func(p *policy.Topic) error {
+	_, err = d.ChangeTopic(ctx, name.Namespace, name.Topic, func(p *policy.Topic) error {
 		if count = 0; !d.sealer.ResealTopic(owner, p) {
 			return errNoChange
 		}
@@ -66,15 +67,15 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.T
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("reseal the secrets of %s/%s: %w", name.namespace, name.name, err)
+		return 0, fmt.Errorf("reseal the secrets of %s/%s: %w", name.Namespace, name.Topic, err)
 	}
 	return count, nil
 }
 
 // resealLanes reseals a topic's lanes page by page. An error of one does not stop the others while the store is available.
-func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int, failed error) {
+func (d *Dispatcher) resealLanes(ctx context.Context, name policies.Name) (count int, failed error) {
 	for after := ""; ; {
-		lanes, err := d.store.ListLanes(ctx, name.namespace, name.name, after, store.MaxBatch)
+		lanes, err := d.store.ListLanes(ctx, name.Namespace, name.Topic, after, store.MaxBatch)
 		if err != nil {
 			return count, err
 		}

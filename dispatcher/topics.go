@@ -17,12 +17,12 @@ func (d *Dispatcher) Effective(p policy.Topic) policy.Topic { return p.WithDefau
 // Topic returns a topic's stored policy. A topic with jobs only has an empty policy and revision 0. Error:
 // store.ErrNotFound.
 func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.Topic, error) {
-	set, err := d.policies.Snapshot(ctx, current)
+	set, err := d.policies.Reload(ctx)
 	if err != nil {
 		return store.Topic{}, err
 	}
-	if t := set.topics[topicName{namespace, name}]; t != nil {
-		return t.stored, nil
+	if t := set.Topic(namespace, name); t != nil {
+		return t.Stored, nil
 	}
 	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{name}})
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 		return store.Topic{}, err
 	}
 	// Later registrations see it at once; attempts see it by the revision that claims return.
-	if _, err := d.policies.Snapshot(ctx, current); err != nil {
+	if _, err := d.policies.Reload(ctx); err != nil {
 		d.log.Warn("reloading topic policies failed, using cached ones", "err", err)
 	}
 	return put, nil
@@ -130,7 +130,7 @@ func urlsOf(t policy.Topic) []namedURL {
 // Topics returns the topics with a stored policy or with jobs, in order of name, at most limit (1 to store.MaxBatch), after
 // a name.
 func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error) {
-	set, err := d.policies.Snapshot(ctx, current)
+	set, err := d.policies.Reload(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -139,13 +139,13 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit 
 		return nil, err
 	}
 	var topics []store.Topic
-	for name, t := range set.topics {
-		if name.namespace == namespace && name.name > after {
-			topics = append(topics, t.stored)
+	for name, t := range set.Topics {
+		if name.Namespace == namespace && name.Topic > after {
+			topics = append(topics, t.Stored)
 		}
 	}
 	for _, s := range stats {
-		if _, ok := set.topics[topicName{namespace, s.Topic}]; !ok && s.Namespace == namespace {
+		if set.Topic(namespace, s.Topic) == nil && s.Namespace == namespace {
 			topics = append(topics, store.Topic{Namespace: namespace, Name: s.Topic})
 		}
 	}

@@ -1,4 +1,4 @@
-package dispatcher
+package policies
 
 import (
 	"context"
@@ -31,44 +31,51 @@ func (s *rollbackStore) ListDocuments(context.Context, store.DocumentKey, int) (
 	}}, s.revision, nil
 }
 
-func TestPolicies_RolledBackRevisionsAreDropped(t *testing.T) {
+func newCache(s store.Settings) *Cache {
+	return New(Options{
+		Settings: s, Defaults: policy.Builtin(), OpenCredentials: func(store.Topic) *secrets.Credentials { return nil },
+		Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
+func TestSync_DropsRolledBackRevisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &rollbackStore{revision: 7}
-		p := newPolicies(s, policy.Builtin(), func(store.Topic) *secrets.Credentials { return nil }, slog.New(slog.DiscardHandler))
-		require.True(t, p.Sync(t.Context(), 7))
-		require.Equal(t, 7, p.Get("n", "t").resolved.Workers)
+		c := newCache(s)
+		require.True(t, c.Sync(t.Context(), 7))
+		require.Equal(t, 7, c.Get("n", "t").Resolved.Workers)
 
 		s.revision = 5
-		require.True(t, p.Sync(t.Context(), 5), "an answer that was under way is nothing new")
+		require.True(t, c.Sync(t.Context(), 5), "an answer that was under way is nothing new")
 		require.Equal(t, 1, s.read)
-		time.Sleep(2 * policiesMaxAge)
-		require.True(t, p.Sync(t.Context(), 5))
-		require.Equal(t, 5, p.Get("n", "t").resolved.Workers)
+		time.Sleep(2 * noClaimsMaxAge)
+		require.True(t, c.Sync(t.Context(), 5))
+		require.Equal(t, 5, c.Get("n", "t").Resolved.Workers)
 		require.Equal(t, 2, s.read)
-		require.True(t, p.Sync(t.Context(), 5))
+		require.True(t, c.Sync(t.Context(), 5))
 		require.Equal(t, 2, s.read)
 	})
 }
 
-func TestPolicies_FreshReadNeverReturnsAnOlderOne(t *testing.T) {
+func TestReload_ReturnsNoSetThatWasReadBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &rollbackStore{revision: 1}
-		p := newPolicies(s, policy.Builtin(), func(store.Topic) *secrets.Credentials { return nil }, slog.New(slog.DiscardHandler))
-		p.loading <- struct{}{} // a reading that began before
+		c := newCache(s)
+		c.loading <- struct{}{} // a reading that began before
 		read := make(chan int64, 2)
 		for range cap(read) {
 			go func() {
-				set, err := p.Snapshot(t.Context(), current)
+				set, err := c.Reload(t.Context())
 				assert.NoError(t, err)
 				read <- set.revision
 			}()
 		}
 		synctest.Wait()
-		_, err := p.load(t.Context(), reloadTimeout)
+		_, err := c.load(t.Context(), reloadTimeout)
 		require.NoError(t, err)
 		s.revision = 2
 		time.Sleep(time.Millisecond)
-		p.loading.unlock()
+		c.loading.unlock()
 		require.Equal(t, int64(2), <-read)
 		require.Equal(t, int64(2), <-read)
 		require.Equal(t, 2, s.read, "they share one reading")

@@ -1,4 +1,4 @@
-package dispatcher
+package policies
 
 import (
 	"context"

@@ -93,7 +93,7 @@ type Credentials struct {
 	Err error // why some cannot be opened
 }
 
-// Credentials opens a topic's secrets and certificate; nil: it has none.
+// Credentials opens a topic's secrets and certificate; nil: it has none. It logs failures.
 func (s *Sealer) Credentials(t store.Topic) *Credentials {
 	if len(t.Policy.Secrets) == 0 && t.Policy.ClientCert == nil {
 		return nil
@@ -124,9 +124,14 @@ func (s *Sealer) certificate(owner job.Queue, cert *policy.ClientCert) (*tls.Cer
 	return &pair, nil
 }
 
-// LaneSigner returns the signer of a lane with secrets.
+// LaneSigner returns the signer of a lane with secrets. It logs failures.
 func (s *Sealer) LaneSigner(lane store.Lane) (job.Signer, error) {
-	return s.signer(lane.Queue, lane.Settings.Secrets)
+	signer, err := s.signer(lane.Queue, lane.Settings.Secrets)
+	if err != nil {
+		s.log.Error("cannot sign: secret not readable; deliveries of this lane are held", "topic", lane.Queue.Topic,
+			"lane", lane.Queue.Lane, "err", err)
+	}
+	return signer, err
 }
 
 // signer returns a signer of an owner's secrets; nil if there are none.

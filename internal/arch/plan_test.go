@@ -243,6 +243,11 @@ var plan = []row{
 		ours:   []string{"internal/limitedlog", "job", "policy", "seal", "sign", "store"},
 	},
 	{
+		pkg:    "dispatcher/policies",
+		reason: "caches the policies of topics with their credentials; knows no jobs",
+		ours:   []string{"dispatcher/secrets", "policy", "store"},
+	},
+	{
 		pkg:    "dispatcher/pace",
 		reason: "spreads starts over time; is given all times, so that tables can hold it",
 		ours:   []string{"job", "policy"},
@@ -250,7 +255,7 @@ var plan = []row{
 	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
-		ours:   []string{"carrier", "dispatcher/pace", "dispatcher/secrets", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store", "store/router"},
+		ours:   []string{"carrier", "dispatcher/pace", "dispatcher/policies", "dispatcher/secrets", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store", "store/router"},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{
