@@ -149,7 +149,7 @@ type unreadableTopicShard struct {
 func (s unreadableTopicShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	for _, ask := range asks {
 		if ask.Topic == s.topic {
-			return nil, errors.New("what is kept of its rate cannot be read")
+			return nil, errors.New("its permits cannot be decoded")
 		}
 	}
 	return s.Shard.Permit(ctx, token, asks)

@@ -13,8 +13,8 @@ import (
 const (
 	// idleTimeout is the time after which an unused connection is closed.
 	idleTimeout = 90 * time.Second
-	// idleLook is the interval of the check for connections closed by receivers.
-	idleLook = 5 * time.Second
+	// sweepInterval is the interval of the check for connections closed by receivers.
+	sweepInterval = 5 * time.Second
 )
 
 // idle is the pool of idle connections of package h1. A connection serves one queue: late bytes must not be read as the
@@ -44,7 +44,7 @@ type idleConn struct {
 
 func newIdle(most, mostOfHost int) *idle {
 	i := &idle{most: most, mostOfHost: mostOfHost, hosts: make(map[string][]*idleConn), order: list.New()}
-	i.timer = time.AfterFunc(idleLook, i.sweep)
+	i.timer = time.AfterFunc(sweepInterval, i.sweep)
 	i.timer.Stop()
 	return i
 }
@@ -85,7 +85,7 @@ func (i *idle) keep(conn *idleConn) (surplus *idleConn) {
 		i.drop(surplus)
 	}
 	if i.order.Len() == 0 {
-		i.timer.Reset(idleLook)
+		i.timer.Reset(sweepInterval)
 	}
 	conn.since = time.Now()
 	conn.element = i.order.PushBack(conn)
@@ -132,7 +132,7 @@ func (i *idle) closeIf(old func(*idleConn) bool) {
 		}
 	}
 	if i.order.Len() > 0 {
-		i.timer.Reset(idleLook)
+		i.timer.Reset(sweepInterval)
 	} else {
 		i.timer.Stop()
 	}

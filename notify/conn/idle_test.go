@@ -67,7 +67,7 @@ func TestIdle_ClosesAfterATimeout(t *testing.T) {
 		time.Sleep(idleTimeout - time.Minute - time.Nanosecond)
 		synctest.Wait()
 		require.False(t, oldEnded())
-		time.Sleep(idleLook)
+		time.Sleep(sweepInterval)
 		synctest.Wait()
 		require.True(t, oldEnded())
 		require.False(t, youngEnded())
@@ -79,7 +79,7 @@ func TestIdle_ClosesAfterATimeout(t *testing.T) {
 
 		late, lateEnded := idleConnTo("a:80")
 		i.put(late)
-		time.Sleep(idleTimeout + idleLook)
+		time.Sleep(idleTimeout + sweepInterval)
 		synctest.Wait()
 		require.True(t, lateEnded(), "the timer runs again")
 	})

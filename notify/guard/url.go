@@ -20,7 +20,7 @@ func (g *Guard) CheckURL(raw string) error {
 	}
 	port, ok := portOf(u)
 	if !ok {
-		return errors.New("the URL's port is none")
+		return errors.New("the URL's port is not valid")
 	}
 	host := plainHost(u.Hostname())
 	if host == "" {

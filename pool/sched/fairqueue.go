@@ -241,7 +241,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 	return took
 }
 
-// isFull reports whether no more lanes of a topic may be queued: its rate allows no start, and other topics must be heard.
+// isFull reports whether no more lanes of a topic may be queued: its rate allows no start, and lanes of other topics need the room.
 func (f *fairQueue) isFull(t *Topic) bool {
 	q := f.byTopic[t]
 	return q != nil && q.needsStarts && q.len() >= maxLanesWithoutStarts

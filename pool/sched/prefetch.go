@@ -6,7 +6,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Jobs are claimed before a worker is free for them: who ends an attempt begins the next one without an exchange, and an
+// Jobs are claimed before a worker is free for them: a worker begins its next attempt without an exchange, and an
 // exchange carries more. How many is measured: what the topic ends in the time of three exchanges, so that receivers that
 // answer slowly, or hang, have none.
 const (
