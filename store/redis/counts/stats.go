@@ -146,9 +146,8 @@ func (s *Counts) waiting(ctx context.Context, name string, lanes []string) (coun
 		if len(lanes) < oldestLanes {
 			return counters, due, nil
 		}
-		if lanes, err = s.Client.ZRangeByLex(ctx, s.Keys.Lanes(name),
-			&redis.ZRangeBy{Min: "(" + lanes[len(lanes)-1], Max: "+", Count: oldestLanes}).Result(); err != nil {
-			return nil, 0, connect.MapError(ctx, err)
+		if lanes, err = s.Client.MembersAfter(ctx, s.Keys.Lanes(name), lanes[len(lanes)-1], oldestLanes); err != nil {
+			return nil, 0, err
 		}
 	}
 }
@@ -161,23 +160,16 @@ func (s *Counts) dueOf(ctx context.Context, stats string, lanes []string) (count
 		_, n, _ := strings.Cut(lane, "\x00")
 		keys = append(keys, s.Keys.Due(n))
 	}
-	reply, err := s.Eval(ctx, scriptWaiting, keys, nil)
+	answer, err := s.EvalList(ctx, scriptWaiting, 1+len(lanes), keys, nil)
 	if err != nil {
 		return nil, nil, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 2 || len(script.List(answer[1])) != len(lanes) {
-		return nil, nil, scriptWaiting.Malformed()
 	}
 	fields := script.Strs(answer[0])
 	counters = make(map[string]string, len(fields)/2)
 	for i := 1; i < len(fields); i += 2 {
 		counters[fields[i-1]] = fields[i]
 	}
-	for _, n := range script.List(answer[1]) {
-		counts = append(counts, script.Num(n))
-	}
-	return counters, counts, nil
+	return counters, nums(answer[1:]), nil
 }
 
 // openLanes counts the lanes of topics whose breaker is open.
@@ -186,19 +178,17 @@ func (s *Counts) openLanes(ctx context.Context, names []string) ([]int64, error)
 	for i, name := range names {
 		keys[i] = s.Keys.TopicByName(name).Open
 	}
-	reply, err := s.Eval(ctx, scriptOpenBreakers, keys, nil)
-	if err != nil {
-		return nil, err
+	counts, err := s.EvalList(ctx, scriptOpenBreakers, len(names), keys, nil)
+	return nums(counts), err
+}
+
+// nums reads the integers of a reply.
+func nums(list []any) []int64 {
+	numbers := make([]int64, len(list))
+	for i, v := range list {
+		numbers[i] = script.Num(v)
 	}
-	counts := script.List(reply)
-	if len(counts) != len(names) {
-		return nil, scriptOpenBreakers.Malformed()
-	}
-	open := make([]int64, len(counts))
-	for i := range counts {
-		open[i] = script.Num(counts[i])
-	}
-	return open, nil
+	return numbers
 }
 
 // oldestDue is the earliest due moment in lanes' due sets and ready lists.
@@ -252,16 +242,14 @@ func (s *Counts) oldestDue(ctx context.Context, lanes []string) (time.Time, erro
 
 // LaneStats counts the members of lanes' sets, leaving out lanes without unfinished jobs.
 func (s *Counts) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
-	from := "-"
 	if after != "" {
-		from = "(" + after + "\x01"
+		after += "\x01" // its numbers come after a zero byte
 	}
 	var rows []store.LaneStats
 	for len(rows) < limit {
-		lanes, err := s.Client.ZRangeByLex(ctx, s.Keys.Lanes(layout.TopicName(namespace, topic)),
-			&redis.ZRangeBy{Min: from, Max: "+", Count: oldestLanes}).Result()
+		lanes, err := s.Client.MembersAfter(ctx, s.Keys.Lanes(layout.TopicName(namespace, topic)), after, oldestLanes)
 		if err != nil {
-			return nil, fmt.Errorf("lanes: %w", connect.MapError(ctx, err))
+			return nil, fmt.Errorf("lanes: %w", err)
 		}
 		part, err := s.lanes(ctx, s.Keys.Topic(namespace, topic).Stats, lanes)
 		if err != nil {
@@ -271,7 +259,7 @@ func (s *Counts) LaneStats(ctx context.Context, namespace, topic, after string, 
 		if len(lanes) < oldestLanes {
 			break
 		}
-		from = "(" + lanes[len(lanes)-1]
+		after = lanes[len(lanes)-1]
 	}
 	return rows[:min(len(rows), max(limit, 0))], nil
 }
@@ -296,15 +284,11 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.Eval(ctx, scriptThrottles, []string{s.Keys.Throttles}, numbers)
+	answer, err := s.EvalList(ctx, scriptThrottles, 1+len(lanes), []string{s.Keys.Throttles}, numbers)
 	if err != nil {
 		return nil, err
 	}
-	answer := script.List(reply)
-	if len(answer) != 2 || len(script.List(answer[1])) != len(lanes) {
-		return nil, scriptThrottles.Malformed()
-	}
-	now, throttles := script.Num(answer[0]), script.Strs(answer[1])
+	now, throttles := script.Num(answer[0]), answer[1:]
 	var rows []store.LaneStats
 	for i, lane := range lanes {
 		name, _, _ := strings.Cut(lane, "\x00")
@@ -312,7 +296,7 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 		row := store.LaneStats{
 			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue, Running: counts[3*i+2].Val(),
 		}
-		row.CooldownUntil, row.BreakerOpen = parseThrottle(throttles[i], now, row.Running > 0)
+		row.CooldownUntil, row.BreakerOpen = parseThrottle(script.Str(throttles[i]), now, row.Running > 0)
 		if row.Scheduled+row.Ready+row.Running > 0 {
 			rows = append(rows, row)
 		}

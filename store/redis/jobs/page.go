@@ -48,13 +48,9 @@ type listedJob struct {
 // readPage reads up to most jobs of a sorted set after a place, fewer if they are large. It returns the place up to which it read,
 // and whether there may be more.
 func (s *Jobs) readPage(ctx context.Context, key, least, greatest string, most int, from place) (jobs []listedJob, to place, more bool, err error) {
-	reply, err := s.Eval(ctx, scriptPage, []string{s.Keys.Jobs, s.Keys.Runs, key, s.Keys.Names}, []any{least, greatest, most, from.score, from.jobKey})
+	answer, err := s.EvalList(ctx, scriptPage, 6, []string{s.Keys.Jobs, s.Keys.Runs, key, s.Keys.Names}, []any{least, greatest, most, from.score, from.jobKey})
 	if err != nil {
 		return nil, from, false, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 6 {
-		return nil, from, false, scriptPage.Malformed()
 	}
 	now, found := script.Num(answer[0]), script.Strs(answer[1])
 	records, runs, names := script.Strs(answer[2]), script.Strs(answer[3]), script.Strs(answer[4])

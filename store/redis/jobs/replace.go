@@ -32,13 +32,9 @@ type storedJob struct {
 func (s *Jobs) read(ctx context.Context, ref job.Ref, replyKey string) (*storedJob, error) {
 	c := s.NewCall(scriptGet, replyKey, nil, nil, 1)
 	c.Add(layout.JobKey(ref))
-	reply, err := s.Run(ctx, c)
+	answer, err := s.RunList(ctx, c, 6)
 	if err != nil {
 		return nil, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 6 {
-		return nil, scriptGet.Malformed()
 	}
 	key, rec, line := layout.JobKey(ref), script.Str(answer[1]), script.Str(answer[2])
 	if rec == "" {
@@ -102,67 +98,68 @@ func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 // kind names the method under the token.
 func (s *Jobs) change(ctx context.Context, token store.Token, kind string, ref job.Ref, prepare func(st *storedJob, replyKey string) (*script.Call, error)) (job.Job, error) {
 	replyKey := s.Keys.Reply(string(token), kind)
-	for range changeTries {
-		var changed job.Job
-		err := s.RetryStale(func() error {
-			st, err := s.read(ctx, ref, replyKey)
-			if err != nil {
-				return err
-			}
-			c, err := prepare(st, replyKey)
-			if err != nil {
-				return err
-			}
-			reply, reached, err := s.RunDurably(ctx, c)
-			if err != nil {
-				return err
-			}
-			changed, err = s.changed(st, reply)
-			changed.Durability = reached
+	var changed job.Job
+	err := s.retryChanged(func() error {
+		st, err := s.read(ctx, ref, replyKey)
+		if err != nil {
 			return err
-		})
-		if !errors.Is(err, errAgain) {
-			return changed, err
+		}
+		c, err := prepare(st, replyKey)
+		if err != nil {
+			return err
+		}
+		reply, reached, err := s.RunDurably(ctx, c)
+		if err != nil {
+			return err
+		}
+		changed, err = s.changed(st, reply)
+		changed.Durability = reached
+		return err
+	})
+	return changed, err
+}
+
+// retryChanged calls do, and again while it returns errAgain.
+func (s *Jobs) retryChanged(do func() error) error {
+	for range changeTries {
+		if err := s.RetryStale(do); !errors.Is(err, errAgain) {
+			return err
 		}
 	}
-	return job.Job{}, &store.UnavailableError{Reason: "redis: too many concurrent updates of the job", Err: errAgain}
+	return &store.UnavailableError{Reason: "redis: too many concurrent updates of the job", Err: errAgain}
 }
 
 // changed reads the answer of cancel and replace.
 func (s *Jobs) changed(st *storedJob, reply any) (job.Job, error) {
 	answer := script.List(reply)
-	code := ""
-	if len(answer) > 0 {
-		code = script.Str(answer[0])
+	if len(answer) == 1 && answer[0] == "again" {
+		return job.Job{}, errAgain
 	}
-	switch code {
+	if len(answer) != 4 {
+		return job.Job{}, scriptReplace.Malformed()
+	}
+	switch answer[0] {
+	case "ok":
+		changed, err := layout.ParseJob(st.Key, script.Str(answer[2]), script.Str(answer[3]), false, st.queue.Queue)
+		if err != nil {
+			return job.Job{}, err
+		}
+		return changed.Job(script.Num(answer[1])), nil
+	case "state":
+		r, err := layout.ParseRun(script.Str(answer[3]), st.Record)
+		if err != nil {
+			return job.Job{}, err
+		}
+		return job.Job{}, &store.StateError{State: r.JobState(script.Num(answer[1]))}
 	case "none":
 		return job.Job{}, store.ErrNotFound
 	case "version":
 		return job.Job{}, store.ErrVersion
 	case "expired":
 		return job.Job{}, store.ErrExpired
-	case "again":
-		return job.Job{}, errAgain
-	case "ok", "state":
 	default:
-		return job.Job{}, errors.New("redis: unknown reply to a change")
-	}
-	if len(answer) != 4 {
 		return job.Job{}, scriptReplace.Malformed()
 	}
-	if code == "state" {
-		r, err := layout.ParseRun(script.Str(answer[3]), st.Record)
-		if err != nil {
-			return job.Job{}, err
-		}
-		return job.Job{}, &store.StateError{State: r.JobState(script.Num(answer[1]))}
-	}
-	changed, err := layout.ParseJob(st.Key, script.Str(answer[2]), script.Str(answer[3]), false, st.queue.Queue)
-	if err != nil {
-		return job.Job{}, err
-	}
-	return changed.Job(script.Num(answer[1])), nil
 }
 
 // Cancel ends a job, or marks it while it is held.

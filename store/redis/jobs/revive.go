@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -169,19 +168,13 @@ func purged(ref job.Ref, code byte) error {
 // batch finds the queues of jobs and makes a call with them and each job's position among them, from 1 (0: there is no
 // such job); and does so again when the call answers errAgain, since a job is of another queue by now.
 func (s *Jobs) batch(ctx context.Context, refs []job.Ref, do func(queues []*layout.Queue, position []int) error) error {
-	for range changeTries {
-		err := s.RetryStale(func() error {
-			queues, position, err := s.queuesOfJobs(ctx, refs)
-			if err != nil {
-				return err
-			}
-			return do(queues, position)
-		})
-		if !errors.Is(err, errAgain) {
+	return s.retryChanged(func() error {
+		queues, position, err := s.queuesOfJobs(ctx, refs)
+		if err != nil {
 			return err
 		}
-	}
-	return &store.UnavailableError{Reason: "redis: too many concurrent updates of the jobs", Err: errAgain}
+		return do(queues, position)
+	})
 }
 
 // queuesOfJobs reads the jobs' records for it.

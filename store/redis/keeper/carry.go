@@ -8,10 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
@@ -85,15 +82,15 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 	for _, ref := range round.Relayed {
 		c.Add(layout.JobKey(ref))
 	}
-	reply, err := s.Run(ctx, c)
+	answer, err := s.RunList(ctx, c, 6)
 	if err != nil {
 		return store.CarryResult{}, err
 	}
-	carried, err := s.readCarried(&round, reply)
+	carried := s.readCarried(&round, answer)
 	if clock.pending() {
 		carried.Next = 0
 	}
-	return carried, err
+	return carried, nil
 }
 
 // agenda reads what there is to look at, and Redis's clock.
@@ -109,13 +106,9 @@ func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.Carry
 		me = s.process.id
 	}
 	look.Add(round.Queues, expire, me)
-	reply, err := s.Run(ctx, look)
+	agenda, err := s.RunList(ctx, look, 10)
 	if err != nil {
 		return nil, clockReading{}, err
-	}
-	agenda := script.List(reply)
-	if len(agenda) != 10 {
-		return nil, clockReading{}, scriptAgenda.Malformed()
 	}
 	if me != "" {
 		s.clock.stored(began)
@@ -145,11 +138,7 @@ func leaseBound(round *store.CarryOptions) string {
 
 // readCarried reads the script's answer. An outbox entry that cannot be read stays where it is, so that it stops no
 // other, and is not counted in what is left to do.
-func (s *Keeper) readCarried(round *store.CarryOptions, reply any) (store.CarryResult, error) {
-	answer := script.List(reply)
-	if len(answer) != 6 {
-		return store.CarryResult{}, scriptCarry.Malformed()
-	}
+func (s *Keeper) readCarried(round *store.CarryOptions, answer []any) store.CarryResult {
 	carried := store.CarryResult{
 		Now: layout.Time(script.Num(answer[0])), Moved: int(script.Num(answer[1])), ExpiredLeases: int(script.Num(answer[2])), Next: -1,
 	}
@@ -169,7 +158,7 @@ func (s *Keeper) readCarried(round *store.CarryOptions, reply any) (store.CarryR
 	if script.Num(answer[5]) > int64(round.SkipOutbox+carried.OutboxRead) {
 		carried.Next = 0
 	}
-	return carried, nil
+	return carried
 }
 
 // queuesToRecheck reads which queues of a topic are to be looked at again because its policy changed: a chunk a round. A member of
@@ -179,13 +168,9 @@ func (s *Keeper) queuesToRecheck(ctx context.Context, head string) (done, rest s
 	if !ok {
 		return head, "", nil, nil
 	}
-	from := "-"
-	if after != "" {
-		from = "(" + after
-	}
-	lanes, err := s.Client.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: recheckQueues}).Result()
+	lanes, err := s.Client.MembersAfter(ctx, s.Keys.Lanes(name), after, recheckQueues)
 	if err != nil {
-		return "", "", nil, connect.MapError(ctx, err)
+		return "", "", nil, err
 	}
 	numbers := make([]string, 0, len(lanes))
 	for _, lane := range lanes {

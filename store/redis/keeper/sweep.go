@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/script"
 )
@@ -24,13 +21,9 @@ func (s *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store
 	s.mu.Lock()
 	after, turn := s.sweepAfter, s.sweeps
 	s.mu.Unlock()
-	from := "-"
-	if after != "" {
-		from = "(" + after
-	}
-	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
+	names, err := s.Client.MembersAfter(ctx, s.Keys.Topics, after, sweepTopics)
 	if err != nil {
-		return store.SweepResult{}, fmt.Errorf("sweep: %w", connect.MapError(ctx, err))
+		return store.SweepResult{}, fmt.Errorf("sweep: %w", err)
 	}
 	topics := make([]*layout.Topic, len(names))
 	for i, name := range names {
@@ -38,13 +31,9 @@ func (s *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store
 	}
 	c := s.NewCall(scriptSweep, s.Keys.Reply(string(token), "w"), nil, topics, 1)
 	c.Add(limit)
-	reply, err := s.Run(ctx, c)
+	answer, err := s.RunList(ctx, c, 3)
 	if err != nil {
 		return store.SweepResult{}, fmt.Errorf("sweep: %w", err)
-	}
-	answer := script.Strs(reply)
-	if len(answer) != 3 {
-		return store.SweepResult{}, scriptSweep.Malformed()
 	}
 	swept := store.SweepResult{Jobs: int(script.Num(answer[0])), IDs: int(script.Num(answer[1])), More: answer[2] == "1"}
 	if swept.More {

@@ -28,13 +28,9 @@ func (s *Queue) claimExpired(ctx context.Context, token store.Token, request *st
 	replyKey := s.Keys.Reply(string(token), "d")
 	look := s.NewCall(scriptOverdue, replyKey, nil, nil, 2)
 	look.Add(string(token), max(0, request.Max))
-	reply, err := s.Run(ctx, look)
+	answer, err := s.RunList(ctx, look, 3)
 	if err != nil {
 		return nil, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 3 {
-		return nil, scriptOverdue.Malformed()
 	}
 	if script.Num(answer[1]) != 0 {
 		return s.expiredAgain(token, script.Num(answer[0]), script.List(answer[2]))
@@ -63,12 +59,8 @@ func (s *Queue) claimExpired(ctx context.Context, token store.Token, request *st
 	for i := 0; i < len(found); i += 2 {
 		c.Add(position[found[i+1]], found[i])
 	}
-	if reply, err = s.Run(ctx, c); err != nil {
+	if answer, err = s.RunList(ctx, c, 2); err != nil {
 		return nil, err
-	}
-	answer = script.List(reply)
-	if len(answer) != 2 {
-		return nil, scriptExpire.Malformed()
 	}
 	return s.readJobs(scriptExpire, token, script.Num(answer[0]), script.List(answer[1]), queues)
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/script"
 )
@@ -31,13 +28,9 @@ func (s *Repairer) repairEnded(ctx context.Context, p *pass) (bool, error) {
 	}
 	c := s.NewCall(scriptEnded, s.Keys.Reply("repair", "e"), nil, []*layout.Topic{s.Keys.TopicByName(name)}, 2)
 	c.Add(endings[p.state], p.cursor)
-	reply, err := s.Run(ctx, c)
+	answer, err := s.RunList(ctx, c, 3)
 	if err != nil {
 		return false, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 3 {
-		return false, scriptEnded.Malformed()
 	}
 	p.noteAll(script.Strs(answer[1]), script.Strs(answer[2]))
 	if p.cursor = script.Str(answer[0]); p.cursor == "0" {
@@ -50,13 +43,9 @@ func (s *Repairer) repairEnded(ctx context.Context, p *pass) (bool, error) {
 func leftovers(hash string) func(*Repairer, context.Context, *pass) (bool, error) {
 	return func(s *Repairer, ctx context.Context, p *pass) (bool, error) {
 		keys := []string{s.Keys.Jobs, s.Keys.Tag + hash, s.Keys.Forget}
-		reply, err := s.Eval(ctx, scriptLeftovers, keys, []any{p.cursor, hash})
+		answer, err := s.EvalList(ctx, scriptLeftovers, 3, keys, []any{p.cursor, hash})
 		if err != nil {
 			return false, err
-		}
-		answer := script.List(reply)
-		if len(answer) != 3 {
-			return false, scriptLeftovers.Malformed()
 		}
 		p.cursor = script.Str(answer[0])
 		p.note(store.RepairLeftover, script.Num(answer[1]), script.Strs(answer[2])...)
@@ -66,13 +55,9 @@ func leftovers(hash string) func(*Repairer, context.Context, *pass) (bool, error
 
 // repairOutbox checks the outbox: its entries, then their order.
 func (s *Repairer) repairOutbox(ctx context.Context, p *pass) (bool, error) {
-	reply, err := s.Eval(ctx, scriptOutbox, []string{s.Keys.Outbox, s.Keys.OutboxQueue}, []any{p.cursor, p.place})
+	answer, err := s.EvalList(ctx, scriptOutbox, 4, []string{s.Keys.Outbox, s.Keys.OutboxQueue}, []any{p.cursor, p.place})
 	if err != nil {
 		return false, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 4 {
-		return false, scriptOutbox.Malformed()
 	}
 	p.cursor, p.place = script.Str(answer[0]), script.Num(answer[1])
 	p.note(store.RepairOutbox, script.Num(answer[2]))
@@ -82,13 +67,9 @@ func (s *Repairer) repairOutbox(ctx context.Context, p *pass) (bool, error) {
 
 // repairAgenda deletes queues without a name from the agenda.
 func (s *Repairer) repairAgenda(ctx context.Context, p *pass) (bool, error) {
-	reply, err := s.Eval(ctx, scriptAgenda, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.LastWakeups}, []any{p.cursor})
+	answer, err := s.EvalList(ctx, scriptAgenda, 2, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.LastWakeups}, []any{p.cursor})
 	if err != nil {
 		return false, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 2 {
-		return false, scriptAgenda.Malformed()
 	}
 	p.cursor = script.Str(answer[0])
 	p.note(store.RepairQueue, script.Num(answer[1]))
@@ -125,13 +106,10 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 	if name == "" || err != nil {
 		return err == nil, err
 	}
-	u, from := &p.sums, "-"
-	if u.after != "" {
-		from = "(" + u.after
-	}
-	lanes, err := s.Client.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(queuesPerCount)}).Result()
+	u := &p.sums
+	lanes, err := s.Client.MembersAfter(ctx, s.Keys.Lanes(name), u.after, queuesPerCount)
 	if err != nil {
-		return false, connect.MapError(ctx, err)
+		return false, err
 	}
 	last := len(lanes) < queuesPerCount
 	set, counters, err := s.countLanes(ctx, name, lanes, u, last && u.after == "", "")
@@ -177,13 +155,9 @@ func (s *Repairer) countLanes(
 		keys = append(keys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Held(n))
 	}
 	read := u.read + int64(len(lanes))
-	reply, err := s.Eval(ctx, scriptCounts, keys, []any{u.due, u.ready, u.held, apply, expected, read})
+	answer, err := s.EvalList(ctx, scriptCounts, 5, keys, []any{u.due, u.ready, u.held, apply, expected, read})
 	if err != nil {
 		return 0, "", err
-	}
-	answer := script.List(reply)
-	if len(answer) != 5 {
-		return 0, "", scriptCounts.Malformed()
 	}
 	u.due, u.ready, u.held, u.read = script.Num(answer[0]), script.Num(answer[1]), script.Num(answer[2]), read
 	return script.Num(answer[4]), script.Str(answer[3]), nil
@@ -197,14 +171,10 @@ func (s *Repairer) repairBytes(ctx context.Context, p *pass) (bool, error) {
 		return err == nil, err
 	}
 	t, u, state := s.Keys.TopicByName(name), &p.sums, endings[p.state]
-	reply, err := s.Eval(ctx, scriptBytes, []string{t.Stats, t.Ended(state), s.Keys.Runs},
+	answer, err := s.EvalList(ctx, scriptBytes, 4, []string{t.Stats, t.Ended(state), s.Keys.Runs},
 		[]any{state + "b", u.read, jobsPerCount, u.bytes, u.began})
 	if err != nil {
 		return false, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 4 {
-		return false, scriptBytes.Malformed()
 	}
 	read, set := script.Num(answer[0]), script.Num(answer[3])
 	u.read, u.bytes, u.began = u.read+read, script.Num(answer[1]), script.Str(answer[2])

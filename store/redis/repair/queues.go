@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
@@ -90,16 +88,12 @@ func (s *Repairer) repairQueues(ctx context.Context, p *pass) (bool, error) {
 	some := p.queues[:min(len(p.queues), stepSize/2)]
 	c := s.NewCall(scriptQueues, s.Keys.Reply("repair", "q"), some, nil, 4)
 	c.Add(p.set, p.at, 4*stepSize, p.daily)
-	reply, err := s.Run(ctx, c)
+	answer, err := s.RunList(ctx, c, 5)
 	if errors.Is(err, script.ErrStale) {
 		return false, s.dropForgotten(ctx, p)
 	}
 	if err != nil {
 		return false, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 5 {
-		return false, scriptQueues.Malformed()
 	}
 	p.queues, p.set, p.at = p.queues[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]), script.Str(answer[2])
 	p.noteAll(script.Strs(answer[3]), script.Strs(answer[4]))
@@ -135,13 +129,9 @@ func (s *Repairer) dropForgotten(ctx context.Context, p *pass) error {
 
 // repairJobs checks the next jobs, in any state.
 func (s *Repairer) repairJobs(ctx context.Context, p *pass) (bool, error) {
-	reply, err := s.Eval(ctx, scriptScan, []string{s.Keys.Jobs}, []any{p.cursor, p.count})
+	answer, err := s.EvalList(ctx, scriptScan, 4, []string{s.Keys.Jobs}, []any{p.cursor, p.count})
 	if err != nil {
 		return false, err
-	}
-	answer := script.List(reply)
-	if len(answer) != 4 {
-		return false, scriptScan.Malformed()
 	}
 	members, numbers := script.Strs(answer[2]), script.Strs(answer[3])
 	if len(members) > 0 {
@@ -187,13 +177,9 @@ func (s *Repairer) repairSome(
 	}
 	c := s.NewCall(scriptJobs, s.Keys.Reply("repair", "j"), all, nil, len(args))
 	c.Add(args...)
-	reply, err := s.Run(ctx, c)
+	answer, err := s.RunList(ctx, c, 2)
 	if err != nil {
 		return err
-	}
-	answer := script.List(reply)
-	if len(answer) != 2 {
-		return scriptJobs.Malformed()
 	}
 	p.noteAll(script.Strs(answer[0]), script.Strs(answer[1]))
 	return nil
@@ -202,16 +188,9 @@ func (s *Repairer) repairSome(
 // nextTopic is the topic that a step is at; empty after the last.
 func (s *Repairer) nextTopic(ctx context.Context, p *pass) (string, error) {
 	if len(p.topics) == 0 {
-		from := "-"
-		if p.afterName != "" {
-			from = "(" + p.afterName
-		}
-		names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: "+", Count: stepSize}).Result()
-		if err != nil {
-			return "", connect.MapError(ctx, err)
-		}
-		if len(names) == 0 {
-			return "", nil
+		names, err := s.Client.MembersAfter(ctx, s.Keys.Topics, p.afterName, stepSize)
+		if len(names) == 0 || err != nil {
+			return "", err
 		}
 		p.topics, p.afterName = names, names[len(names)-1]
 	}

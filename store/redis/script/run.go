@@ -39,6 +39,24 @@ func (r *Runner) Run(ctx context.Context, c *Call) (any, error) {
 	return r.finish(ctx, c, r.Client.EvalSha(ctx, c.Script.sha, c.Keys, c.Args...))
 }
 
+// EvalList is Eval for a script whose reply is a list of n.
+func (r *Runner) EvalList(ctx context.Context, s *Script, n int, keys []string, args []any) ([]any, error) {
+	return r.RunList(ctx, &Call{Script: s, Keys: keys, Args: args}, n)
+}
+
+// RunList is Run for a call whose reply is a list of n.
+func (r *Runner) RunList(ctx context.Context, c *Call, n int) ([]any, error) {
+	reply, err := r.Run(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	list := List(reply)
+	if len(list) != n {
+		return nil, c.Script.Malformed()
+	}
+	return list, nil
+}
+
 // finish returns the reply to an EVALSHA, which it repeats with the text when the server did not know the script.
 func (r *Runner) finish(ctx context.Context, c *Call, cmd *redis.Cmd) (any, error) {
 	reply, err := cmd.Result()

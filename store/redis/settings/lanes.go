@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -87,14 +85,9 @@ func (s *Lanes) ListDocuments(ctx context.Context, after store.DocumentKey, limi
 	}
 	topic := layout.TopicName(after.Namespace, after.Name)
 	for len(docs) < limit {
-		from := "-"
-		if after.Lane != "" {
-			from = "(" + after.Lane
-		}
-		names, err := s.Client.ZRangeByLex(ctx, s.Keys.ConfiguredLanes(topic),
-			&redis.ZRangeBy{Min: from, Max: "+", Count: int64(limit - len(docs))}).Result()
+		names, err := s.Client.MembersAfter(ctx, s.Keys.ConfiguredLanes(topic), after.Lane, limit-len(docs))
 		if err != nil {
-			return nil, 0, fmt.Errorf("list lane settings: %w", connect.MapError(ctx, err))
+			return nil, 0, fmt.Errorf("list lane settings: %w", err)
 		}
 		keys := make([]store.DocumentKey, len(names))
 		for i, name := range names {

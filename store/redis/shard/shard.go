@@ -259,13 +259,9 @@ func (s *Shard) QueueOf(record, name string) (*layout.Queue, error) {
 func (s *Shard) EachJob(ctx context.Context, jobKeys []any, do func(i int, now int64, record, run, queue string) error) error {
 	for done := 0; done < len(jobKeys); {
 		chunk := jobKeys[done:min(done+readChunk, len(jobKeys))]
-		reply, err := s.Eval(ctx, scriptPeek, []string{s.Keys.Jobs, s.Keys.Runs, s.Keys.Names}, chunk)
+		answer, err := s.EvalList(ctx, scriptPeek, 4, []string{s.Keys.Jobs, s.Keys.Runs, s.Keys.Names}, chunk)
 		if err != nil {
 			return err
-		}
-		answer := script.List(reply)
-		if len(answer) != 4 {
-			return scriptPeek.Malformed()
 		}
 		now, records, runs, names := script.Num(answer[0]), script.Strs(answer[1]), script.Strs(answer[2]), script.Strs(answer[3])
 		if n := len(records); n == 0 || n > len(chunk) || len(runs) != n || len(names) != n {
