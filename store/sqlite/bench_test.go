@@ -25,7 +25,7 @@ func openBench(b *testing.B) *Store {
 	return s
 }
 
-// report tells jobs a second and, since other work may share the machine, the processor time that a job took.
+// report reports the jobs per second and, since other work may share the machine, the processor time per job.
 func report(b *testing.B, jobs int64, before time.Duration) {
 	b.ReportMetric(float64(jobs)/b.Elapsed().Seconds(), "jobs/s")
 	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(jobs), "cpu-µs/job")
@@ -161,7 +161,7 @@ func BenchmarkClaimSettleLanes(b *testing.B) {
 				request := store.ClaimRequest{Queues: queues[from : from+lanes], Max: size, MaxBytes: 16 << 20, Margin: 10 * time.Second}
 				items := make([]store.Settlement, len(claimed.Jobs))
 				for k, h := range claimed.Jobs {
-					items[k] = settled(h, policy.Verdict{Kind: policy.Delivered})
+					items[k] = settlementOf(h, policy.Verdict{Kind: policy.Delivered})
 				}
 				var err error
 				_, claimed, err = s.Settle(b.Context(), store.NewToken(), items, &request)

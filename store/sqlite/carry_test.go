@@ -12,23 +12,23 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// clocked is a store whose clocks the test moves.
-func clocked(t *testing.T, o Options) (*Store, *twoClocks) {
+// openWithClock opens a store whose clocks the test moves.
+func openWithClock(t *testing.T, o Options) (*Store, *twoClocks) {
 	t.Helper()
-	return clockedAt(t, o, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
+	return openWithClockAt(t, o, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
 }
 
-// heard is what the bell has to say now.
-func heard(t *testing.T, s *Store) []job.Queue {
+// takeWakeups returns the queues that were notified, and waits for none.
+func takeWakeups(t *testing.T, s *Store) []job.Queue {
 	t.Helper()
-	rung, err := s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Nanosecond})
+	queues, err := s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Nanosecond})
 	require.NoError(t, err)
-	return rung
+	return queues
 }
 
-// inLane is an entry of another lane.
-func inLane(name, id string, delay time.Duration) store.NewJob {
-	e := entry(id, delay)
+// newJobInLane returns a new job of another lane.
+func newJobInLane(name, id string, delay time.Duration) store.NewJob {
+	e := newJob(id, delay)
 	e.Lane = name
 	return e
 }
@@ -36,13 +36,13 @@ func inLane(name, id string, delay time.Duration) store.NewJob {
 func TestAgenda_MovesForTheNextJobOfAFreedLane(t *testing.T) {
 	o := options(t)
 	o.Limits.Concurrency = 1
-	s, _ := clocked(t, o)
-	insert(t, s, entry("a", 0), entry("b", 300*time.Millisecond))
-	h := claimUp(t, s, 1)[0]
-	heard(t, s)
+	s, _ := openWithClock(t, o)
+	insert(t, s, newJob("a", 0), newJob("b", 300*time.Millisecond))
+	h := claimJobs(t, s, 1)[0]
+	takeWakeups(t, s)
 	_, err := s.WaitAgenda(t.Context(), time.Nanosecond)
 	require.NoError(t, err)
-	settle(t, s, settled(h, policy.Verdict{Kind: policy.Delivered}))
+	settle(t, s, settlementOf(h, policy.Verdict{Kind: policy.Delivered}))
 	moved, err := s.WaitAgenda(t.Context(), time.Nanosecond)
 	require.NoError(t, err)
 	require.True(t, moved)
@@ -50,31 +50,31 @@ func TestAgenda_MovesForTheNextJobOfAFreedLane(t *testing.T) {
 }
 
 func TestCarry_ReturnsNoWaitWhenItsBoundLeftExpiredLeases(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, entry("a", 0), entry("b", 0))
-	require.Len(t, claimUp(t, s, 2), 2)
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJob("a", 0), newJob("b", 0))
+	require.Len(t, claimJobs(t, s, 2), 2)
 	c.pass(time.Minute)
 	carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 1})
 	require.NoError(t, err)
 	require.Equal(t, 1, carried.ExpiredLeases)
 	require.Zero(t, carried.Next)
-	held, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{KeepLeases: true})
+	kept, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{KeepLeases: true})
 	require.NoError(t, err)
-	require.Zero(t, held.ExpiredLeases)
-	require.Positive(t, held.Next, "what the round holds back is no reason to come again at once")
+	require.Zero(t, kept.ExpiredLeases)
+	require.Positive(t, kept.Next, "leases that the round keeps are no reason for another at once")
 }
 
 func TestCarry_SharesARoundBetweenDueJobsAndRepeatedWakeups(t *testing.T) {
-	s, c := clocked(t, options(t))
+	s, c := openWithClock(t, options(t))
 	for _, name := range []string{"r1", "r2", "r3", "r4"} {
-		insert(t, s, inLane(name, name, 0))
+		insert(t, s, newJobInLane(name, name, 0))
 	}
 	for _, name := range []string{"d1", "d2", "d3", "d4", "d5", "d6"} {
-		insert(t, s, inLane(name, name, time.Second))
+		insert(t, s, newJobInLane(name, name, time.Second))
 	}
-	require.Len(t, heard(t, s), 4)
+	require.Len(t, takeWakeups(t, s), 4)
 	c.pass(2 * time.Second)
-	for _, round := range []struct{ queues, moved, rung int }{
+	for _, round := range []struct{ queues, moved, notified int }{
 		{4, 2, 4}, // half for each
 		{4, 2, 4},
 		{2, 2, 2}, // the whole for those that came due, since nothing else wants it
@@ -82,55 +82,55 @@ func TestCarry_SharesARoundBetweenDueJobsAndRepeatedWakeups(t *testing.T) {
 		carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{Queues: round.queues})
 		require.NoError(t, err)
 		require.Equal(t, round.moved, carried.Moved)
-		require.Len(t, heard(t, s), round.rung)
+		require.Len(t, takeWakeups(t, s), round.notified)
 		require.Equal(t, round.queues == 4, carried.Next == 0)
 	}
 }
 
 func TestCarry_NotifiesAfterAFailedRound(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, entry("a", 0))
-	claimUp(t, s, 1)
-	heard(t, s)
-	insert(t, s, entry("b", 100*time.Millisecond)) // so soon after a ring that no other would be due
-	heard(t, s)
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJob("a", 0))
+	claimJobs(t, s, 1)
+	takeWakeups(t, s)
+	insert(t, s, newJob("b", 100*time.Millisecond)) // so soon after a wake-up that no repetition is due
+	takeWakeups(t, s)
 	c.pass(100 * time.Millisecond)
 	failOnce(s, commitSQL)
 	// Something to write, or there is no commit to fail.
-	round := store.CarryOptions{Relayed: []job.Ref{ref("nobody")}}
+	round := store.CarryOptions{Relayed: []job.Ref{ref("missing")}}
 	_, err := s.Carry(t.Context(), store.NewToken(), round)
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	require.Empty(t, heard(t, s))
+	require.Empty(t, takeWakeups(t, s))
 	carried, err := s.Carry(t.Context(), store.NewToken(), round)
 	require.NoError(t, err)
 	require.Equal(t, 1, carried.Moved)
-	require.Len(t, heard(t, s), 1)
+	require.Len(t, takeWakeups(t, s), 1)
 
 	c.pass(store.RenotifyAfter)
 	failOnce(s, commitSQL)
 	_, err = s.Carry(t.Context(), store.NewToken(), round)
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	carry(t, s)
-	require.Len(t, heard(t, s), 1, "a repeated ring too")
+	require.Len(t, takeWakeups(t, s), 1, "a repeated wake-up too")
 }
 
 func TestEdit_NotifiesForAJobThatIsFirstAlready(t *testing.T) {
-	s, _ := clocked(t, options(t))
-	insert(t, s, entry("a", time.Hour), entry("b", 2*time.Hour))
-	heard(t, s)
+	s, _ := openWithClock(t, options(t))
+	insert(t, s, newJob("a", time.Hour), newJob("b", 2*time.Hour))
+	takeWakeups(t, s)
 	_, err := s.Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 	require.NoError(t, err)
-	require.Equal(t, []job.Queue{lane}, heard(t, s))
+	require.Equal(t, []job.Queue{lane}, takeWakeups(t, s))
 }
 
 func TestCarry_ReturnsTheOutboxPastAnUnreadableEntry(t *testing.T) {
 	o := options(t)
-	log := logging(&o)
-	s, _ := clocked(t, o)
-	insert(t, s, numbered("parent", 2, 0)...)
-	for i, h := range claimUp(t, s, 2) {
-		delivered := settled(h, policy.Verdict{Kind: policy.Delivered})
-		delivered.Outbox = []store.NewJob{numbered("child", 2, 0)[i]}
+	log := captureLog(&o)
+	s, _ := openWithClock(t, o)
+	insert(t, s, newJobs("parent", 2, 0)...)
+	for i, h := range claimJobs(t, s, 2) {
+		delivered := settlementOf(h, policy.Verdict{Kind: policy.Delivered})
+		delivered.Outbox = []store.NewJob{newJobs("child", 2, 0)[i]}
 		settle(t, s, delivered)
 	}
 	shell(t, o.Path, "UPDATE outbox SET entry = x'05' WHERE id = 'child-0000'")
@@ -138,17 +138,17 @@ func TestCarry_ReturnsTheOutboxPastAnUnreadableEntry(t *testing.T) {
 		carried := carry(t, s)
 		require.Len(t, carried.Outbox, 1)
 		require.Equal(t, "child-0001", carried.Outbox[0].ID)
-		require.NotZero(t, carried.Next, "what cannot be read is no reason to come again at once")
+		require.NotZero(t, carried.Next, "an unreadable entry is no reason for another round at once")
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "outbox entry unreadable"), log)
 }
 
 func TestCarry_SkipsAnUnreadableOutboxEntryOnce(t *testing.T) {
 	o := options(t)
-	s, _ := clocked(t, o)
-	insert(t, s, numbered("parent", 1, 0)...)
-	delivered := settled(claimUp(t, s, 1)[0], policy.Verdict{Kind: policy.Delivered})
-	delivered.Outbox = numbered("child", store.MaxBatch+5, 0)
+	s, _ := openWithClock(t, o)
+	insert(t, s, newJobs("parent", 1, 0)...)
+	delivered := settlementOf(claimJobs(t, s, 1)[0], policy.Verdict{Kind: policy.Delivered})
+	delivered.Outbox = newJobs("child", store.MaxBatch+5, 0)
 	settle(t, s, delivered)
 	shell(t, o.Path, "UPDATE outbox SET entry = x'05' WHERE id = 'child-0003'")
 	carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{SkipOutbox: 2})

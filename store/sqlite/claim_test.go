@@ -15,10 +15,10 @@ import (
 )
 
 func TestClaim_ReadsNoMoreRowsThanItTakes(t *testing.T) {
-	s := opened(t, options(t))
-	insert(t, s, entry("a", 0))
-	insert(t, s, numbered("later", 100, time.Hour)...)
-	other := bulky("other", 20, 1000)
+	s := openStore(t, options(t))
+	insert(t, s, newJob("a", 0))
+	insert(t, s, newJobs("later", 100, time.Hour)...)
+	other := newLargeJobs("other", 20, 1000)
 	for i := range other {
 		other[i].Lane, other[i].Delay = "other", 0
 	}
@@ -31,7 +31,7 @@ func TestClaim_ReadsNoMoreRowsThanItTakes(t *testing.T) {
 		require.NoError(t, err)
 		return claimed
 	}
-	request := wanting(50)
+	request := claimRequest(50)
 	second := request.Queues[0]
 	second.Queue.Lane = "other"
 	request.Queues = []store.QueueClaim{second, request.Queues[0]}
@@ -43,7 +43,7 @@ func TestClaim_ReadsNoMoreRowsThanItTakes(t *testing.T) {
 	require.True(t, claimed.Queues[1].More)
 	require.Equal(t, 2, read, "the two that fit, and nothing of the other queue")
 
-	claimed = claim(wanting(50))
+	claimed = claim(claimRequest(50))
 	require.Len(t, claimed.Jobs, 1)
 	require.False(t, claimed.Queues[0].More)
 	require.LessOrEqual(t, read, 2, "the one that is due, and the end of the rows")
@@ -51,23 +51,23 @@ func TestClaim_ReadsNoMoreRowsThanItTakes(t *testing.T) {
 
 func TestClaim_SkipsAnUnreadableJob(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("job", 3, 0)...)
+	s := openStore(t, o)
+	insert(t, s, newJobs("job", 3, 0)...)
 	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
-	jobs := claimUp(t, s, 3)
+	jobs := claimJobs(t, s, 3)
 	require.Len(t, jobs, 2)
 	require.Equal(t, job.Running, jobs[0].State)
 }
 
 func TestClaim_TakesFromManyQueuesInOrder(t *testing.T) {
-	s := opened(t, options(t))
+	s := openStore(t, options(t))
 	const lanes = 2*claimBatch + 7
 	request := store.ClaimRequest{Max: lanes, MaxBytes: 1 << 20, Margin: time.Second}
 	var entries []store.NewJob
 	var want []string
 	for i := range lanes {
 		for k := range 2 {
-			entries = append(entries, inLane(fmt.Sprintf("lane-%03d", i), fmt.Sprintf("job-%03d-%d", i, k), 0))
+			entries = append(entries, newJobInLane(fmt.Sprintf("lane-%03d", i), fmt.Sprintf("job-%03d-%d", i, k), 0))
 		}
 		queue := store.QueueClaim{Queue: entries[2*i].Queue, Max: 1, Timeout: time.Second}
 		request.Queues, want = append(request.Queues, queue), append(want, entries[2*i].ID)

@@ -22,12 +22,12 @@ func TestClaim_IsNotEarlyByAPartOfAMillisecond(t *testing.T) {
 	c := &steadyClock{now: time.Date(2026, 3, 1, 12, 0, 0, 900_000, time.UTC)}
 	o := options(t)
 	o.Now = func() time.Time { return c.now }
-	s := opened(t, o)
-	insert(t, s, entry("a", 10*time.Millisecond))
+	s := openStore(t, o)
+	insert(t, s, newJob("a", 10*time.Millisecond))
 	due := c.now.Add(10 * time.Millisecond)
 
 	c.now = due.Add(-time.Nanosecond)
-	require.Empty(t, claimUp(t, s, 1))
+	require.Empty(t, claimJobs(t, s, 1))
 	wait := carry(t, s).Next
 	require.Positive(t, wait)
 	c.now = c.now.Add(wait)
@@ -35,20 +35,20 @@ func TestClaim_IsNotEarlyByAPartOfAMillisecond(t *testing.T) {
 	carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 1, carried.Moved, "the carrier's wait is neither short nor long by a part of a millisecond")
-	require.Len(t, claimUp(t, s, 1), 1)
+	require.Len(t, claimJobs(t, s, 1), 1)
 }
 
 func TestClockStep_BackKeepsDelaysAndAheadAgainMakesNoneEarly(t *testing.T) {
-	s, c := clocked(t, options(t))
-	runAt := entry("at", 0)
+	s, c := openWithClock(t, options(t))
+	runAt := newJob("at", 0)
 	runAt.RunAt = clock.Time(c.ms.Load()).Add(time.Hour)
-	insert(t, s, numbered("old", clock.SpanSize, time.Minute)...)
-	insert(t, s, numbered("older", 50, time.Minute)...)
+	insert(t, s, newJobs("old", clock.SpanSize, time.Minute)...)
+	insert(t, s, newJobs("older", 50, time.Minute)...)
 	insert(t, s, runAt)
 	require.Zero(t, carry(t, s).ClockStep)
 	c.pass(10 * time.Second)
 	c.jump(-10 * time.Minute)
-	insert(t, s, entry("new", 30*time.Second))
+	insert(t, s, newJob("new", 30*time.Second))
 	require.Equal(t, -10*time.Minute, carry(t, s).ClockStep, "reported once")
 	carried := carry(t, s)
 	require.Zero(t, carried.ClockStep)
@@ -57,10 +57,10 @@ func TestClockStep_BackKeepsDelaysAndAheadAgainMakesNoneEarly(t *testing.T) {
 	require.Equal(t, clock.Time(c.ms.Load()).Add(50*time.Second), get(t, s, "old-0007").DueAt)
 
 	c.pass(50*time.Second - time.Millisecond)
-	require.Len(t, claimUp(t, s, 10), 1, "the new one")
+	require.Len(t, claimJobs(t, s, 10), 1, "the new one")
 	c.pass(time.Millisecond)
-	require.Len(t, claimUp(t, s, 10), 10, "in time, although the clock shows less")
-	insert(t, s, entry("later", time.Minute))
+	require.Len(t, claimJobs(t, s, 10), 10, "in time, although the clock shows less")
+	insert(t, s, newJob("later", time.Minute))
 	c.jump(10 * time.Minute)
 	for walks := 1; walks > 0; {
 		carry(t, s)
@@ -75,8 +75,8 @@ func TestClockStep_BackKeepsDelaysAndAheadAgainMakesNoneEarly(t *testing.T) {
 }
 
 func TestClockStep_SetBackByMistakeMakesNothingEarlyOnceItIsRight(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, entry("a", time.Hour))
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJob("a", time.Hour))
 	due := get(t, s, "a").DueAt
 	c.jump(-10 * time.Minute)
 	carry(t, s)
@@ -96,12 +96,12 @@ func TestClockStep_SetBackByMistakeMakesNothingEarlyOnceItIsRight(t *testing.T) 
 }
 
 func TestClockStep_BackMovesNoRetryAndNoEditedOrRevivedJob(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, entry("retried", 0), entry("revived", 0), entry("edited", time.Minute), entry("moved", time.Hour))
-	jobs := claimUp(t, s, 2)
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJob("retried", 0), newJob("revived", 0), newJob("edited", time.Minute), newJob("moved", time.Hour))
+	jobs := claimJobs(t, s, 2)
 	require.Len(t, jobs, 2)
-	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}),
-		settled(jobs[1], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
+	settle(t, s, settlementOf(jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}),
+		settlementOf(jobs[1], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
 	revive(t, s, "revived", time.Hour)
 	_, err := s.Replace(t.Context(), store.NewToken(), ref("edited"), store.Replacement{Kind: job.KindEdited, Due: &job.TimeOrDelay{In: time.Hour}})
 	require.NoError(t, err)
@@ -115,10 +115,10 @@ func TestClockStep_BackMovesNoRetryAndNoEditedOrRevivedJob(t *testing.T) {
 }
 
 func TestClockStep_MoreStepsThanAreKeptBeforeARound(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, entry("forgotten", time.Hour))
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJob("forgotten", time.Hour))
 	c.jump(10 * time.Minute)
-	insert(t, s, entry("kept", time.Hour))
+	insert(t, s, newJob("kept", time.Hour))
 	forgotten, kept := get(t, s, "forgotten").DueAt, get(t, s, "kept").DueAt
 	for range clock.MaxSteps {
 		c.jump(-time.Minute)
@@ -132,13 +132,13 @@ func TestClockStep_MoreStepsThanAreKeptBeforeARound(t *testing.T) {
 }
 
 func TestClockStep_LooksAtNoMoreThanABoundedRangeOfJobsARound(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, numbered("first", 10, time.Hour)...)
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJobs("first", 10, time.Hour)...)
 	for i := range 4 {
-		insert(t, s, numbered(fmt.Sprint("ended-", i), clock.SpanSize, 0)...)
-		for jobs := claimUp(t, s, clock.SpanSize); len(jobs) > 0; jobs = claimUp(t, s, clock.SpanSize) {
+		insert(t, s, newJobs(fmt.Sprint("ended-", i), clock.SpanSize, 0)...)
+		for jobs := claimJobs(t, s, clock.SpanSize); len(jobs) > 0; jobs = claimJobs(t, s, clock.SpanSize) {
 			for _, h := range jobs {
-				settle(t, s, settled(h, policy.Verdict{Kind: policy.Delivered}))
+				settle(t, s, settlementOf(h, policy.Verdict{Kind: policy.Delivered}))
 			}
 		}
 	}

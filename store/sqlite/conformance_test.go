@@ -13,42 +13,42 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// settable is a clock that a test moves, and a wall clock that it sets, in nanoseconds.
-type settable struct{ wall, mono atomic.Int64 }
+// testClock is a monotonic clock and a wall clock in nanoseconds, which a test moves together or apart.
+type testClock struct{ wall, mono atomic.Int64 }
 
-func (c *settable) read() clock.Instant {
+func (c *testClock) read() clock.Instant {
 	wall := c.wall.Load()
 	return clock.Instant{Millis: wall / int64(time.Millisecond), Mono: c.mono.Load(), Sub: wall % int64(time.Millisecond)}
 }
 
-func (c *settable) pass(d time.Duration) {
+func (c *testClock) pass(d time.Duration) {
 	c.wall.Add(int64(d))
 	c.mono.Add(int64(d))
 }
 
-// verified is a store that counts everything it knows before it closes.
-type verified struct {
+// verifyingStore is a store that is verified before it closes.
+type verifyingStore struct {
 	*Store
 	t *testing.T
 }
 
-func (v verified) Close() error {
+func (v verifyingStore) Close() error {
 	if !v.t.Failed() {
 		verify(v.t, v.Store)
 	}
 	return v.Store.Close()
 }
 
-// underTest opens a store on a file of the test's own.
-func underTest(t *testing.T) storetest.Engine {
+// newEngine opens a store on a new file.
+func newEngine(t *testing.T) storetest.Engine {
 	o := options(t)
-	c := &settable{}
+	c := &testClock{}
 	c.wall.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixNano())
 	var s store.Store
 	reopen := func() store.Store {
 		opened, err := open(t.Context(), o, c.read)
 		require.NoError(t, err)
-		s = verified{opened, t}
+		s = verifyingStore{opened, t}
 		return s
 	}
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -63,4 +63,4 @@ func underTest(t *testing.T) storetest.Engine {
 	}
 }
 
-func TestConformance(t *testing.T) { storetest.Run(t, underTest) }
+func TestConformance(t *testing.T) { storetest.Run(t, newEngine) }

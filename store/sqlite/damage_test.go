@@ -18,9 +18,9 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// damaged overwrites one page of a database that is closed: the first whose first byte is kind (13: rows of a table, 10:
+// damagePage overwrites one page of a database that is closed: the first whose first byte is kind (13: rows of a table, 10:
 // entries of an index) and which holds a text.
-func damaged(t *testing.T, path string, kind byte, text string) (page []byte) {
+func damagePage(t *testing.T, path string, kind byte, text string) (page []byte) {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -40,25 +40,25 @@ func damaged(t *testing.T, path string, kind byte, text string) (page []byte) {
 	return nil
 }
 
-// A mill is a store with jobs of many lanes side by side, which a pool without patience delivers.
-type mill struct {
+// A manyLaneStore is a store whose lanes have their jobs side by side.
+type manyLaneStore struct {
 	s     *Store
 	lanes []store.QueueClaim
 	jobs  int
 }
 
-const millLanes = 20
+const laneCount = 20
 
-// newMill registers jobs in turn for each lane, and closes the store.
-func newMill(t *testing.T, o Options, jobs int) *mill {
+// newManyLaneStore registers jobs for each lane in turn, and closes the store.
+func newManyLaneStore(t *testing.T, o Options, jobs int) *manyLaneStore {
 	t.Helper()
-	s := opened(t, o)
-	m := &mill{jobs: jobs}
-	entries := numbered("job", jobs, 0)
+	s := openStore(t, o)
+	m := &manyLaneStore{jobs: jobs}
+	entries := newJobs("job", jobs, 0)
 	for i := range entries {
-		entries[i].Lane = fmt.Sprintf("lane-%02d", i%millLanes)
-		entries[i].URL += strings.Repeat("x", 200) // some 12 on a page, whose neighbours may go with it
-		if i < millLanes {
+		entries[i].Lane = fmt.Sprintf("lane-%02d", i%laneCount)
+		entries[i].URL += strings.Repeat("x", 200) // about 12 on a page
+		if i < laneCount {
 			m.lanes = append(m.lanes, store.QueueClaim{Queue: entries[i].Queue, Max: 10, Timeout: time.Second})
 		}
 	}
@@ -69,7 +69,7 @@ func newMill(t *testing.T, o Options, jobs int) *mill {
 	return m
 }
 
-func (m *mill) open(t *testing.T, o Options) {
+func (m *manyLaneStore) open(t *testing.T, o Options) {
 	t.Helper()
 	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
@@ -77,8 +77,8 @@ func (m *mill) open(t *testing.T, o Options) {
 	m.s = s
 }
 
-// deliver claims and settles until nothing more comes, and answers how many jobs were delivered.
-func (m *mill) deliver(t *testing.T) (delivered int) {
+// deliver claims and settles until nothing is left to claim, and returns how many jobs were delivered.
+func (m *manyLaneStore) deliver(t *testing.T) (delivered int) {
 	t.Helper()
 	request := store.ClaimRequest{Queues: m.lanes, Max: 64, MaxBytes: 1 << 20, Margin: time.Second}
 	for range m.jobs {
@@ -86,13 +86,13 @@ func (m *mill) deliver(t *testing.T) (delivered int) {
 		require.NoError(t, err)
 		if len(claimed.Jobs) == 0 {
 			for _, q := range claimed.Queues {
-				require.False(t, q.More, "a pool would ask for it again and again")
+				require.False(t, q.More, "a pool would claim again and again")
 			}
 			return delivered
 		}
 		items := make([]store.Settlement, len(claimed.Jobs))
 		for i, h := range claimed.Jobs {
-			items[i] = settled(h, policy.Verdict{Kind: policy.Delivered})
+			items[i] = settlementOf(h, policy.Verdict{Kind: policy.Delivered})
 		}
 		errs, _, err := m.s.Settle(t.Context(), store.NewToken(), items, nil)
 		require.NoError(t, err)
@@ -109,7 +109,7 @@ func (m *mill) deliver(t *testing.T) (delivered int) {
 	return 0
 }
 
-func TestDamage_OfOnePageKeepsBackWhatLiesOnIt(t *testing.T) {
+func TestDamage_OfOnePageSkipsOnlyItsJobs(t *testing.T) {
 	const jobs = 600
 	for name, c := range map[string]struct {
 		kind  byte
@@ -122,46 +122,46 @@ func TestDamage_OfOnePageKeepsBackWhatLiesOnIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)
-			log := logging(&o)
-			m := newMill(t, o, jobs)
-			damaged(t, o.Path, c.kind, c.text)
+			log := captureLog(&o)
+			m := newManyLaneStore(t, o, jobs)
+			damagePage(t, o.Path, c.kind, c.text)
 			m.open(t, o)
 			delivered := m.deliver(t)
 			require.GreaterOrEqual(t, delivered, c.least)
-			require.Contains(t, log.String(), "level=ERROR", "said in the log")
+			require.Contains(t, log.String(), "level=ERROR", "it is logged")
 			require.Less(t, strings.Count(log.String(), "\n"), 100, "and not again and again")
 			require.ErrorContains(t, m.s.Ping(t.Context()), "damaged", "not ready")
-			_, err := m.s.Insert(t.Context(), store.NewToken(), []store.NewJob{entry("another", 0)})
-			require.NoError(t, err, "what can be written is")
-			require.Len(t, claimUp(t, m.s, 1), 1)
+			_, err := m.s.Insert(t.Context(), store.NewToken(), []store.NewJob{newJob("another", 0)})
+			require.NoError(t, err, "other jobs can be registered")
+			require.Len(t, claimJobs(t, m.s, 1), 1)
 			t.Logf("%d of %d delivered", delivered, jobs)
 		})
 	}
 }
 
-func TestDamage_UnderHeldJobsKeepsNothingElseFromBeingSettled(t *testing.T) {
+func TestDamage_OfClaimedJobsLetsOthersBeSettled(t *testing.T) {
 	o := options(t)
-	m := newMill(t, o, 200)
-	// What is held when the process ends is on a page that is damaged then.
+	m := newManyLaneStore(t, o, 200)
+	// Some of the jobs that are claimed when the process ends lie on a page that is damaged then.
 	m.open(t, o)
 	claimed, err := m.s.Claim(t.Context(), store.NewToken(), store.ClaimRequest{Queues: m.lanes, Max: 200, MaxBytes: 1 << 20, Margin: time.Second})
 	require.NoError(t, err)
 	require.Greater(t, len(claimed.Jobs), 100)
 	require.NoError(t, m.s.Close())
-	damaged(t, o.Path, 13, "job-0050")
+	damagePage(t, o.Path, 13, "job-0050")
 	m.open(t, o)
 	delivered := m.deliver(t)
 	require.GreaterOrEqual(t, delivered, 200/2)
 	require.Less(t, delivered, 200)
 }
 
-func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
+func TestDamage_FoundWhenAnAttemptEndsSkipsTheJob(t *testing.T) {
 	c := &twoClocks{}
 	s, err := open(t.Context(), options(t), c.read)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	insert(t, s, numbered("job", 6, 0)...)
-	jobs := claimUp(t, s, 6)
+	insert(t, s, newJobs("job", 6, 0)...)
+	jobs := claimJobs(t, s, 6)
 	require.Len(t, jobs, 6)
 	// breaks lets a statement fail for one job, whose number is its last argument.
 	breaks := func(id db.Statement, n int64) (heal func()) {
@@ -175,7 +175,7 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 	heal := breaks(table.EndJob, 2)
 	items := []store.Settlement{}
 	for _, h := range jobs[:3] {
-		items = append(items, settled(h, policy.Verdict{Kind: policy.Delivered}))
+		items = append(items, settlementOf(h, policy.Verdict{Kind: policy.Delivered}))
 	}
 	token := store.NewToken()
 	for range 2 { // and its repetition
@@ -190,29 +190,29 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 	c.pass(time.Minute)
 	require.Equal(t, 2, carry(t, s).ExpiredLeases, "job 4 and 6")
 	heal()
-	require.Len(t, claimUp(t, s, 6), 2)
+	require.Len(t, claimJobs(t, s, 6), 2)
 	require.ErrorContains(t, s.Ping(t.Context()), "damaged")
 	inWriter(t, s, func() { require.Equal(t, map[int64]bool{2: true, 5: true}, s.mem.Unreadable) })
 }
 
-func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
+func TestDamage_OfDispensableTasksStopsNoRound(t *testing.T) {
 	for name, broken := range map[string]db.Statement{
 		"times to live": table.FirstTTL, "expired jobs": table.Overdue, "delayed jobs after a step of the clock": table.Stepped,
 		"the outbox": table.ReadOutbox, "ended jobs": table.OldestEnded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)
-			log := logging(&o)
+			log := captureLog(&o)
 			o.Limits.KeepDelivered.Max = new(int64(1))
-			s, c := clocked(t, o)
-			insert(t, s, numbered("job", 4, 0)...)
-			jobs := claimUp(t, s, 4)
+			s, c := openWithClock(t, o)
+			insert(t, s, newJobs("job", 4, 0)...)
+			jobs := claimJobs(t, s, 4)
 			require.Len(t, jobs, 4)
-			told := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
-			told.Outbox = []store.NewJob{entry("rb:told", 0)}
-			settle(t, s, told)
-			settle(t, s, settled(jobs[1], policy.Verdict{Kind: policy.Delivered}))
-			waits := entry("waits", time.Hour)
+			delivered := settlementOf(jobs[0], policy.Verdict{Kind: policy.Delivered})
+			delivered.Outbox = []store.NewJob{newJob("rb:callback", 0)}
+			settle(t, s, delivered)
+			settle(t, s, settlementOf(jobs[1], policy.Verdict{Kind: policy.Delivered}))
+			waits := newJob("waits", time.Hour)
 			waits.ExpiresIn = time.Second
 			insert(t, s, waits)
 			heal := hookInto(t, s, broken, func(int, []driver.NamedValue) error { return codeError(lib.SQLITE_CORRUPT) })
@@ -225,19 +225,19 @@ func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 				_, err = s.ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
 				require.NoError(t, err)
 			}
-			require.Len(t, claimUp(t, s, 4), 2, "their leases have lapsed")
+			require.Len(t, claimJobs(t, s, 4), 2, "their leases have expired")
 			require.Equal(t, 1, strings.Count(log.String(), "skipping a task"), log.String())
 			require.ErrorContains(t, s.Ping(t.Context()), "damaged", "not ready")
-			heal() // what the test leaves is counted
+			heal() // before the store is verified
 		})
 	}
 }
 
 func TestDamage_OfAnIndexThatNamesMissingJobsBlocksTheLane(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("job", 4, 0)...)
-	insert(t, s, inLane("whole", "whole", 0))
+	s := openStore(t, o)
+	insert(t, s, newJobs("job", 4, 0)...)
+	insert(t, s, newJobInLane("whole", "whole", 0))
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "CREATE TABLE aside AS SELECT * FROM sqlite_schema WHERE name = 'jobs_open'; "+
 		"PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'jobs_open'")
@@ -247,8 +247,8 @@ func TestDamage_OfAnIndexThatNamesMissingJobsBlocksTheLane(t *testing.T) {
 	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	request := wanting(5)
-	request.Queues = append(request.Queues, store.QueueClaim{Queue: inLane("whole", "whole", 0).Queue, Max: 1, Timeout: time.Second})
+	request := claimRequest(5)
+	request.Queues = append(request.Queues, store.QueueClaim{Queue: newJobInLane("whole", "whole", 0).Queue, Max: 1, Timeout: time.Second})
 	claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
@@ -257,10 +257,10 @@ func TestDamage_OfAnIndexThatNamesMissingJobsBlocksTheLane(t *testing.T) {
 	require.Error(t, s.Ping(t.Context()), "not ready")
 }
 
-func TestStats_OfALaneThatIsSetAsideHaveNoOldestDue(t *testing.T) {
+func TestTotals_SkipTheOldestDueOfABlockedLane(t *testing.T) {
 	o := options(t)
-	m := newMill(t, o, 200)
-	damaged(t, o.Path, 10, "scheduled")
+	m := newManyLaneStore(t, o, 200)
+	damagePage(t, o.Path, 10, "scheduled")
 	m.open(t, o)
 	m.deliver(t)
 	total, err := m.s.Totals(t.Context(), m.lanes[0].Queue.Namespace)

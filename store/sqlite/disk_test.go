@@ -17,16 +17,16 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
-// bulky entries carry a body of the given size.
-func bulky(prefix string, n, size int) []store.NewJob {
-	entries := numbered(prefix, n, time.Hour)
+// newLargeJobs returns n jobs with bodies of a size.
+func newLargeJobs(prefix string, n, size int) []store.NewJob {
+	entries := newJobs(prefix, n, time.Hour)
 	for i := range entries {
 		entries[i].BodyKind, entries[i].Body = job.BodyText, []byte(strings.Repeat("x", size))
 	}
 	return entries
 }
 
-// limitPages lets the database grow to so many pages and no further, as a full disk would; 0 lets it grow again.
+// limitPages limits the growth of the database to more pages, as a full disk does; -1 removes the limit.
 func limitPages(t *testing.T, s *Store, more int64) {
 	t.Helper()
 	inWriter(t, s, func() {
@@ -42,13 +42,13 @@ func limitPages(t *testing.T, s *Store, more int64) {
 }
 
 func TestFullDisk_UndoesWholeCallsUntilThereIsSpace(t *testing.T) {
-	s := opened(t, options(t))
-	insert(t, s, numbered("first", 10, 0)...)
-	jobs := claimUp(t, s, 3)
+	s := openStore(t, options(t))
+	insert(t, s, newJobs("first", 10, 0)...)
+	jobs := claimJobs(t, s, 3)
 	limitPages(t, s, 8)
 
 	token := store.NewToken()
-	big := bulky("big", 100, 10_000)
+	big := newLargeJobs("big", 100, 10_000)
 	for range 3 {
 		_, err := s.Insert(t.Context(), token, big)
 		require.ErrorIs(t, err, store.ErrUnavailable)
@@ -56,7 +56,7 @@ func TestFullDisk_UndoesWholeCallsUntilThereIsSpace(t *testing.T) {
 	}
 	_, err := s.Get(t.Context(), big[0].Ref())
 	require.ErrorIs(t, err, store.ErrNotFound)
-	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Delivered})) // needs no new page
+	settle(t, s, settlementOf(jobs[0], policy.Verdict{Kind: policy.Delivered})) // needs no new page
 	verify(t, s)
 	limitPages(t, s, 0)
 	require.ErrorIs(t, s.Ping(t.Context()), store.ErrUnavailable)
@@ -68,24 +68,24 @@ func TestFullDisk_UndoesWholeCallsUntilThereIsSpace(t *testing.T) {
 	for _, i := range inserted {
 		require.Equal(t, store.Created, i.Outcome)
 	}
-	settle(t, s, settled(jobs[1], policy.Verdict{Kind: policy.Again, Wait: time.Minute}))
+	settle(t, s, settlementOf(jobs[1], policy.Verdict{Kind: policy.Again, Wait: time.Minute}))
 	stats, err := s.TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Limit: store.MaxBatch})
 	require.NoError(t, err)
 	require.Equal(t, []int64{110, 1, 1}, []int64{stats[0].Registered, stats[0].Delivered, stats[0].Running})
 }
 
 func TestWriter_FinishesACallWhoseCallerHasLeft(t *testing.T) {
-	s := opened(t, options(t))
-	insert(t, s, entry("a", 0))
-	h := claimUp(t, s, 1)[0]
-	release := stall(t, s)
+	s := openStore(t, options(t))
+	insert(t, s, newJob("a", 0))
+	h := claimJobs(t, s, 1)[0]
+	release := blockWriter(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	gaveUp := make(chan error)
 	go func() {
-		_, _, err := s.Settle(ctx, store.NewToken(), []store.Settlement{settled(h, policy.Verdict{Kind: policy.Delivered})}, nil)
+		_, _, err := s.Settle(ctx, store.NewToken(), []store.Settlement{settlementOf(h, policy.Verdict{Kind: policy.Delivered})}, nil)
 		gaveUp <- err
 	}()
-	waiting(t, s, 1)
+	waitForCalls(t, s, 1)
 	cancel()
 	require.ErrorIs(t, <-gaveUp, context.Canceled)
 	release()
@@ -94,16 +94,16 @@ func TestWriter_FinishesACallWhoseCallerHasLeft(t *testing.T) {
 }
 
 func TestWriter_SyncsDurableCallsOnly(t *testing.T) {
-	s := opened(t, options(t))
+	s := openStore(t, options(t))
 	fsync := faultsOf(s.db.Path()).fsync.Load
-	insert(t, s, entry("a", 0))
+	insert(t, s, newJob("a", 0))
 	require.True(t, fsync())
-	h := claimUp(t, s, 1)[0]
+	h := claimJobs(t, s, 1)[0]
 	require.False(t, fsync())
 	_, err := s.Cancel(t.Context(), store.NewToken(), h.Ref())
 	require.NoError(t, err)
 	require.True(t, fsync())
-	settle(t, s, settled(h, policy.Verdict{Kind: policy.Again}))
+	settle(t, s, settlementOf(h, policy.Verdict{Kind: policy.Again}))
 	require.False(t, fsync())
 	revive(t, s, h.ID, 0)
 	require.True(t, fsync())
@@ -112,9 +112,9 @@ func TestWriter_SyncsDurableCallsOnly(t *testing.T) {
 func TestSweep_GivesFreePagesBackAfterRetention(t *testing.T) {
 	o := options(t)
 	o.Limits.KeepDelivered.Max = new(int64(1))
-	s := opened(t, o)
+	s := openStore(t, o)
 	for i := range 20 {
-		entries := bulky(string(rune('a'+i)), 100, 10_000)
+		entries := newLargeJobs(string(rune('a'+i)), 100, 10_000)
 		insert(t, s, entries...)
 		for _, e := range entries {
 			_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
@@ -142,25 +142,25 @@ func TestSweep_GivesFreePagesBackAfterRetention(t *testing.T) {
 
 func freePages(t *testing.T, s *Store) int64 {
 	t.Helper()
-	return db.Int(one(t, s, "PRAGMA freelist_count"))
+	return db.Int(queryValue(t, s, "PRAGMA freelist_count"))
 }
 
 func TestSweep_GivesFreePagesBackAfterSettlements(t *testing.T) {
 	o := options(t)
 	o.Limits.KeepDelivered.Max = new(int64(0))
 	o.Limits.Concurrency = 1000
-	s := opened(t, o)
+	s := openStore(t, o)
 	for i := range 10 {
-		entries := bulky(string(rune('a'+i)), 100, 10_000)
+		entries := newLargeJobs(string(rune('a'+i)), 100, 10_000)
 		for k := range entries {
 			entries[k].Delay = 0
 		}
 		insert(t, s, entries...)
 	}
-	for jobs := claimUp(t, s, 64); len(jobs) > 0; jobs = claimUp(t, s, 64) {
+	for jobs := claimJobs(t, s, 64); len(jobs) > 0; jobs = claimJobs(t, s, 64) {
 		ends := make([]store.Settlement, len(jobs))
 		for i, h := range jobs {
-			ends[i] = settled(h, policy.Verdict{Kind: policy.Delivered})
+			ends[i] = settlementOf(h, policy.Verdict{Kind: policy.Delivered})
 		}
 		settle(t, s, ends...)
 	}
@@ -181,15 +181,15 @@ func TestSweep_GivesFreePagesBackAfterSettlements(t *testing.T) {
 
 func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, entry("a", 0), entry("b", 0))
-	for _, h := range claimUp(t, s, 2) {
-		settle(t, s, settled(h, policy.Verdict{Kind: policy.Delivered}))
+	s := openStore(t, o)
+	insert(t, s, newJob("a", 0), newJob("b", 0))
+	for _, h := range claimJobs(t, s, 2) {
+		settle(t, s, settlementOf(h, policy.Verdict{Kind: policy.Delivered}))
 	}
 	require.NoError(t, s.Close())
 	now := time.Now
 	o.Now = func() time.Time { return now().Add(8 * 24 * time.Hour) }
-	s = opened(t, o)
+	s = openStore(t, o)
 	inWriter(t, s, func() { require.Empty(t, s.mem.Queues) })
 	revive(t, s, "a", time.Hour)
 	verify(t, s)
@@ -213,5 +213,5 @@ func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 			return nil
 		}))
 	})
-	insert(t, s, entry("c", 0))
+	insert(t, s, newJob("c", 0))
 }

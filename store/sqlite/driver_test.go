@@ -20,7 +20,7 @@ const commitSQL, beginSQL = "COMMIT", "BEGIN IMMEDIATE"
 // A faultDriver is SQLite's driver, with errors injected into prepared statements.
 type faultDriver struct{}
 
-// findFaults of a database file, by its path.
+// faults are the hooks into the statements of a database file.
 type faults struct {
 	mu      sync.Mutex
 	hooks   map[string]*hook // by SQL
@@ -143,7 +143,7 @@ func (c countedRows) Next(into []driver.Value) error {
 	return c.Rows.Next(into)
 }
 
-// hookInto hooks into a statement of the store's, until unhook is called.
+// hookInto calls do before each use of a statement of the store, until unhook is called.
 func hookInto(t *testing.T, s *Store, id db.Statement, do func(int, []driver.NamedValue) error) (unhook func()) {
 	t.Helper()
 	return hookSQL(s, id.Text(), &hook{do: do})
@@ -161,7 +161,7 @@ func hookSQL(s *Store, sql string, h *hook) (unhook func()) {
 	}
 }
 
-// dial opens a connection of SQLite's own.
+// dial opens a connection without hooks.
 func dial(t *testing.T, path string) driverConn {
 	t.Helper()
 	c, err := (&engine.Driver{}).Open((&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String())

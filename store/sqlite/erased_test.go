@@ -20,12 +20,12 @@ import (
 // Headers may carry secrets: what is removed or replaced is gone from the file, once its log is.
 func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
+	s := openStore(t, o)
 	secret := func(of string, i int) map[string][]string {
 		return map[string][]string{"Authorization": {fmt.Sprintf("removed-%s-%04d-%s", of, i, strings.Repeat("x", 40*(i%50)))}}
 	}
 	const jobs = 400
-	entries := numbered("job", jobs, 0)
+	entries := newJobs("job", jobs, 0)
 	for i := range entries {
 		entries[i].Header = secret("job", i)
 		if i%4 == 0 {
@@ -44,34 +44,34 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Headers: secret("topic", i)}})
 		require.NoError(t, err)
 	}
-	var births []store.NewJob
+	var children []store.NewJob
 	for ended := 0; ended < jobs; {
-		held := claimUp(t, s, 64)
-		require.NotEmpty(t, held)
-		items := make([]store.Settlement, len(held))
-		for i, h := range held {
-			born := entry(fmt.Sprintf("born-%04d", ended+i), time.Hour)
-			born.Header = secret("born", ended+i)
-			births = append(births, born)
-			items[i] = settled(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted})
-			items[i].Outbox = []store.NewJob{born}
+		claimed := claimJobs(t, s, 64)
+		require.NotEmpty(t, claimed)
+		items := make([]store.Settlement, len(claimed))
+		for i, h := range claimed {
+			child := newJob(fmt.Sprintf("child-%04d", ended+i), time.Hour)
+			child.Header = secret("child", ended+i)
+			children = append(children, child)
+			items[i] = settlementOf(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted})
+			items[i].Outbox = []store.NewJob{child}
 		}
 		settle(t, s, items...)
-		ended += len(held)
+		ended += len(claimed)
 	}
 	var round store.CarryOptions
-	for brought := 0; brought <= len(births); {
+	for relayed := 0; relayed <= len(children); {
 		carried, err := s.Carry(t.Context(), store.NewToken(), round)
 		require.NoError(t, err)
 		if len(carried.Outbox) == 0 {
-			require.Equal(t, len(births), brought)
+			require.Equal(t, len(children), relayed)
 			break
 		}
 		round.Relayed = nil
 		for _, b := range carried.Outbox {
 			round.Relayed = append(round.Relayed, b.Ref())
 		}
-		brought += len(carried.Outbox)
+		relayed += len(carried.Outbox)
 	}
 	for i := range entries {
 		errs, err := s.Purge(t.Context(), store.NewToken(), []job.Ref{entries[i].Ref()})
@@ -86,7 +86,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 	raw, err := os.ReadFile(o.Path)
 	require.NoError(t, err)
 	found := map[string]int{}
-	for _, of := range []string{"job", "edited", "lane", "topic", "born"} {
+	for _, of := range []string{"job", "edited", "lane", "topic", "child"} {
 		if n := bytes.Count(raw, []byte("removed-"+of)); n > 0 {
 			found[of] = n
 		}

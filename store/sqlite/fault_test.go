@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// failOnce lets the next use of a statement fail. It returns how often it is still to fail.
+// failOnce makes the next use of a statement fail. It returns the number of failures to come.
 func failOnce(s *Store, sql string) *int {
 	times := new(int)
 	*times = 1
@@ -54,29 +54,29 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		require.NoError(t, do(token), what)
 		verify(t, s)
 	}
-	spare := entry("spare", 0)
+	spare := newJob("spare", 0)
 	spare.Fingerprint = []byte("print")
 	again("insert", table.UpdateTopic, func(token store.Token) error {
-		_, err := s.Insert(t.Context(), token, append(numbered("job", 10, 0), spare))
+		_, err := s.Insert(t.Context(), token, append(newJobs("job", 10, 0), spare))
 		return err
 	})
 	var jobs []store.ClaimedJob
 	again("claim", table.InsertLeases, func(token store.Token) error {
-		claimed, err := s.Claim(t.Context(), token, wanting(6))
+		claimed, err := s.Claim(t.Context(), token, claimRequest(6))
 		jobs = claimed.Jobs
 		return err
 	})
 	require.Len(t, jobs, 6)
 	again("settle", table.InsertOutbox, func(token store.Token) error {
-		delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
-		delivered.Outbox = []store.NewJob{entry("born", 0)}
+		delivered := settlementOf(jobs[0], policy.Verdict{Kind: policy.Delivered})
+		delivered.Outbox = []store.NewJob{newJob("child", 0)}
 		errs, _, err := s.Settle(t.Context(), token, []store.Settlement{
-			delivered, settled(jobs[1], policy.Verdict{Kind: policy.Again}),
-			settled(jobs[2], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}),
+			delivered, settlementOf(jobs[1], policy.Verdict{Kind: policy.Again}),
+			settlementOf(jobs[2], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}),
 		}, nil)
 		return errors.Join(append(errs, err)...)
 	})
-	require.ErrorIs(t, find(s, jobs[2].Ref()), store.ErrNotFound, "nothing is kept of the dead")
+	require.ErrorIs(t, getError(s, jobs[2].Ref()), store.ErrNotFound, "no dead job is kept")
 	again("cancel a running job", table.MarkCancel, func(token store.Token) error {
 		_, err := s.Cancel(t.Context(), token, jobs[3].Ref())
 		return err
@@ -98,12 +98,12 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		}
 		return err
 	})
-	again("bring home", table.DeleteOutbox, func(token store.Token) error {
-		_, err := s.Carry(t.Context(), token, store.CarryOptions{Relayed: []job.Ref{ref("born")}})
+	again("remove relayed entries", table.DeleteOutbox, func(token store.Token) error {
+		_, err := s.Carry(t.Context(), token, store.CarryOptions{Relayed: []job.Ref{ref("child")}})
 		return err
 	})
 	again("revive", table.ReviveJob, func(token store.Token) error {
-		revived, err := s.Revive(t.Context(), token, []store.Revival{{Ref: jobs[0].Ref()}, {Ref: ref("nobody")}})
+		revived, err := s.Revive(t.Context(), token, []store.Revival{{Ref: jobs[0].Ref()}, {Ref: ref("missing")}})
 		if err == nil {
 			require.Equal(t, 1, revived[0].Job.Generation)
 			require.ErrorIs(t, revived[1].Err, store.ErrNotFound)
@@ -134,17 +134,17 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		key := store.DocumentKey{Kind: store.KindTopic, Namespace: lane.Namespace, Name: lane.Topic}
 		put, err := s.PutDocument(t.Context(), token, store.Document{Key: key, Value: []byte(`{"paused":true}`)}, policy.Limits{Paused: true})
 		if err != nil {
-			require.Len(t, claimUp(t, s, 1), 1, "a policy that was not stored does not hold")
+			require.Len(t, claimJobs(t, s, 1), 1, "a policy that was not stored does not apply")
 		} else {
 			require.Positive(t, put.Revision)
-			require.Empty(t, claimUp(t, s, 1))
+			require.Empty(t, claimJobs(t, s, 1))
 		}
 		return err
 	})
 }
 
-// find tells why a job is not there.
-func find(s *Store, ref job.Ref) error {
+// getError returns the error of Get.
+func getError(s *Store, ref job.Ref) error {
 	_, err := s.Get(context.Background(), ref)
 	return err
 }

@@ -12,8 +12,8 @@ import (
 
 func TestOpen_TakesOtherUsersRightsFromItsFiles(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, entry("a", time.Hour))
+	s := openStore(t, o)
+	insert(t, s, newJob("a", time.Hour))
 	copied := o
 	copied.Path = filepath.Join(t.TempDir(), "copy.db")
 	for _, suffix := range []string{"", "-wal"} {
@@ -25,8 +25,8 @@ func TestOpen_TakesOtherUsersRightsFromItsFiles(t *testing.T) {
 	for _, suffix := range []string{"", "-wal", ".lock"} {
 		require.NoError(t, os.Chmod(copied.Path+suffix, 0o644))
 	}
-	log := logging(&copied)
-	opened(t, copied)
+	log := captureLog(&copied)
+	openStore(t, copied)
 	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
 		info, err := os.Stat(copied.Path + suffix)
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// failSync lets every fsync of a commit fail until heal is called: commits without one succeed.
+// failSync makes each commit with fsync fail until heal is called.
 func failSync(t *testing.T, s *Store) (heal func()) {
 	t.Helper()
 	return hookSQL(s, commitSQL, &hook{do: func(int, []driver.NamedValue) error {
@@ -25,16 +25,16 @@ func failSync(t *testing.T, s *Store) (heal func()) {
 
 func TestPing_FailsWhereARegistrationFails(t *testing.T) {
 	o := options(t)
-	log := logging(&o)
-	s := opened(t, o)
-	insert(t, s, numbered("job", 2, 0)...)
-	jobs := claimUp(t, s, 2)
+	log := captureLog(&o)
+	s := openStore(t, o)
+	insert(t, s, newJobs("job", 2, 0)...)
+	jobs := claimJobs(t, s, 2)
 	heal := failSync(t, s)
-	_, err := s.Insert(t.Context(), store.NewToken(), numbered("more", 1, 0))
+	_, err := s.Insert(t.Context(), store.NewToken(), newJobs("more", 1, 0))
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorIs(t, s.Ping(t.Context()), store.ErrUnavailable)
 	require.ErrorContains(t, s.Ping(t.Context()), "the disk under the database fails")
-	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Delivered})) // what promises nothing goes on
+	settle(t, s, settlementOf(jobs[0], policy.Verdict{Kind: policy.Delivered})) // without fsync
 	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), log)
 	heal()
 	require.NoError(t, s.Ping(t.Context()))

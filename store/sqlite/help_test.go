@@ -24,15 +24,15 @@ func options(t testing.TB) Options {
 	}
 }
 
-// logging has a store write its log where the test reads it.
-func logging(o *Options) *testlog.Log {
+// captureLog returns the log of stores that are opened with the options.
+func captureLog(o *Options) *testlog.Log {
 	l := &testlog.Log{}
 	o.Logger = slog.New(slog.NewTextHandler(l, nil))
 	return l
 }
 
-// opened is a store that ends with the test, after everything it knows has been counted.
-func opened(t *testing.T, o Options) *Store {
+// openStore opens a store that is verified and closed when the test ends.
+func openStore(t *testing.T, o Options) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ var lane = job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "sh
 
 func ref(id string) job.Ref { return job.Ref{Namespace: job.DefaultNamespace, ID: id} }
 
-func entry(id string, delay time.Duration) store.NewJob {
+func newJob(id string, delay time.Duration) store.NewJob {
 	return store.NewJob{New: job.New{Spec: job.Spec{
 		ID: id, Queue: lane, URL: "https://shop.example/hooks", Method: "POST",
 	}, Delay: delay}}
@@ -62,30 +62,30 @@ func insert(t testing.TB, s *Store, entries ...store.NewJob) []store.InsertResul
 	return inserted
 }
 
-// numbered are so many entries, due after delay.
-func numbered(prefix string, n int, delay time.Duration) []store.NewJob {
+// newJobs returns n jobs with ids of a prefix, due after delay.
+func newJobs(prefix string, n int, delay time.Duration) []store.NewJob {
 	entries := make([]store.NewJob, n)
 	for i := range entries {
-		entries[i] = entry(fmt.Sprintf("%s-%04d", prefix, i), delay)
+		entries[i] = newJob(fmt.Sprintf("%s-%04d", prefix, i), delay)
 	}
 	return entries
 }
 
-func claimUp(t testing.TB, s *Store, n int) []store.ClaimedJob {
+func claimJobs(t testing.TB, s *Store, n int) []store.ClaimedJob {
 	t.Helper()
-	claimed, err := s.Claim(t.Context(), store.NewToken(), wanting(n))
+	claimed, err := s.Claim(t.Context(), store.NewToken(), claimRequest(n))
 	require.NoError(t, err)
 	return claimed.Jobs
 }
 
-func wanting(n int) store.ClaimRequest {
+func claimRequest(n int) store.ClaimRequest {
 	return store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: lane, Max: n, Timeout: 10 * time.Second}},
 		Max:    n, MaxBytes: 1 << 20, Margin: 5 * time.Second,
 	}
 }
 
-func settled(h store.ClaimedJob, verdict policy.Verdict) store.Settlement {
+func settlementOf(h store.ClaimedJob, verdict policy.Verdict) store.Settlement {
 	return store.Settlement{
 		Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: verdict,
 		Attempt: job.Attempt{N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Status: 200},
@@ -123,7 +123,7 @@ func get(t testing.TB, s *Store, id string) job.Job {
 	return found
 }
 
-// inWriter runs something in a transaction of its own, and waits until it is done.
+// inWriter runs a task in the writer, and waits until it is done.
 func inWriter(t testing.TB, s *Store, task func()) {
 	t.Helper()
 	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "test", Run: func(*work.Unit) error {
@@ -132,23 +132,23 @@ func inWriter(t testing.TB, s *Store, task func()) {
 	}}))
 }
 
-// stall keeps the writer busy until release is called.
-func stall(t *testing.T, s *Store) (release func()) {
+// blockWriter keeps the writer busy until release is called.
+func blockWriter(t *testing.T, s *Store) (release func()) {
 	t.Helper()
-	began, gate := make(chan struct{}), make(chan struct{})
+	began, released := make(chan struct{}), make(chan struct{})
 	go func() {
 		_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*work.Unit) error {
 			close(began)
-			<-gate
+			<-released
 			return nil
 		}})
 	}()
 	<-began
-	return sync.OnceFunc(func() { close(gate) })
+	return sync.OnceFunc(func() { close(released) })
 }
 
-// waiting waits until so many calls wait for the writer.
-func waiting(t *testing.T, s *Store, n int) {
+// waitForCalls waits until n calls wait for the writer.
+func waitForCalls(t *testing.T, s *Store, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return s.db.Waiting() == n }, 10*time.Second, time.Millisecond)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 func TestInsert_MakesNoTopicForAConflict(t *testing.T) {
-	s := opened(t, options(t))
-	first := entry("a", time.Hour)
+	s := openStore(t, options(t))
+	first := newJob("a", time.Hour)
 	first.Fingerprint = []byte("first")
 	insert(t, s, first)
 	second := first
@@ -26,14 +26,14 @@ func TestInsert_MakesNoTopicForAConflict(t *testing.T) {
 
 func TestInsert_ChangesNothingWhenAJobIsUnreadable(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	known := entry("known", time.Hour)
+	s := openStore(t, o)
+	known := newJob("known", time.Hour)
 	known.Fingerprint = []byte("print")
 	insert(t, s, known)
 	shell(t, o.Path, "UPDATE jobs SET spec = x'05'")
-	_, err := s.Insert(t.Context(), store.NewToken(), []store.NewJob{entry("new", time.Hour), known})
+	_, err := s.Insert(t.Context(), store.NewToken(), []store.NewJob{newJob("new", time.Hour), known})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	require.ErrorIs(t, find(s, ref("new")), store.ErrNotFound)
+	require.ErrorIs(t, getError(s, ref("new")), store.ErrNotFound)
 	_, err = s.Cancel(t.Context(), store.NewToken(), known.Ref())
 	require.ErrorIs(t, err, store.ErrUnavailable)
 }

@@ -29,7 +29,7 @@ func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
 
 func TestPutLane_NeverReusesARevision(t *testing.T) {
 	o := options(t)
-	s, c := clocked(t, o)
+	s, c := openWithClock(t, o)
 	first := putLane(t, s, policy.Lane{Paused: true})
 	require.Equal(t, c.ms.Load(), first.Revision, "it follows the clock")
 	second := putLane(t, s, policy.Lane{URL: "http://a.example"})
@@ -37,7 +37,7 @@ func TestPutLane_NeverReusesARevision(t *testing.T) {
 	require.Zero(t, putLane(t, s, policy.Lane{}).Revision)
 	require.NoError(t, s.Close())
 
-	s, _ = clockedAt(t, o, c.ms.Load()-time.Hour.Milliseconds())
+	s, _ = openWithClockAt(t, o, c.ms.Load()-time.Hour.Milliseconds())
 	require.Greater(t, putLane(t, s, policy.Lane{Paused: true}).Revision, second.Revision)
 	_, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: lane, Revision: second.Revision})
 	require.ErrorIs(t, err, store.ErrVersion)
@@ -45,34 +45,34 @@ func TestPutLane_NeverReusesARevision(t *testing.T) {
 
 func TestLaneSettings_ApplyWhereverTheQueueIsLoaded(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
+	s := openStore(t, o)
 	putLane(t, s, policy.Lane{LaneConcurrency: 2, Secrets: []policy.Secret{{ID: "s", Value: "whsec_sealed"}}})
-	insert(t, s, numbered("job", 5, 0)...) // its queue is new
-	require.Len(t, claimUp(t, s, 5), 2)
+	insert(t, s, newJobs("job", 5, 0)...) // its queue is new
+	require.Len(t, claimJobs(t, s, 5), 2)
 	require.NoError(t, s.Close())
 
-	s = opened(t, o) // its queue is pending
-	require.Len(t, claimUp(t, s, 5), 2)
-	for _, e := range numbered("job", 5, 0) {
+	s = openStore(t, o) // its queue is pending
+	require.Len(t, claimJobs(t, s, 5), 2)
+	for _, e := range newJobs("job", 5, 0) {
 		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
 
-	s = opened(t, o) // its queue is not in memory
+	s = openStore(t, o) // its queue is not in memory
 	for _, id := range []string{"job-0002", "job-0003", "job-0004"} {
 		revive(t, s, id, 0)
 	}
-	require.Len(t, claimUp(t, s, 5), 2)
+	require.Len(t, claimJobs(t, s, 5), 2)
 	_, err := store.PutTopic(t.Context(), s, store.Topic{
 		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true},
 	})
 	require.NoError(t, err)
 	putLane(t, s, policy.Lane{LaneConcurrency: 3})
-	require.Empty(t, claimUp(t, s, 5), "a pause of either holds")
+	require.Empty(t, claimJobs(t, s, 5), "a pause of either holds")
 	_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic})
 	require.NoError(t, err)
-	require.Len(t, claimUp(t, s, 5), 1)
+	require.Len(t, claimJobs(t, s, 5), 1)
 
 	found, err := store.GetLanes(t.Context(), s, []job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
 	require.NoError(t, err)
@@ -88,20 +88,20 @@ func TestLaneSettings_UnreadableLimitsPauseTheirLaneAlone(t *testing.T) {
 	o := options(t)
 	var log bytes.Buffer
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	s := opened(t, o)
-	others := numbered("other", 12, 0)
+	s := openStore(t, o)
+	others := newJobs("other", 12, 0)
 	for i := range others {
 		others[i].Lane = "other"
 	}
 	put := putLane(t, s, policy.Lane{LaneConcurrency: 1})
-	insert(t, s, append(numbered("job", 2, 0), others...)...)
+	insert(t, s, append(newJobs("job", 2, 0), others...)...)
 	shell(t, o.Path, "UPDATE settings SET limits = 'no JSON' WHERE kind = 'lane'")
 	require.NoError(t, s.Close())
 
-	held := func(logged int) {
+	requirePaused := func(logged int) {
 		t.Helper()
 		for range 2 {
-			request := wanting(1)
+			request := claimRequest(1)
 			request.Queues = append(request.Queues, store.QueueClaim{Queue: others[0].Queue, Max: 1, Timeout: time.Minute})
 			request.Max = 2
 			got, err := s.Claim(t.Context(), store.NewToken(), request)
@@ -110,36 +110,36 @@ func TestLaneSettings_UnreadableLimitsPauseTheirLaneAlone(t *testing.T) {
 			require.Equal(t, others[0].Queue, got.Jobs[0].Queue)
 			require.True(t, got.Queues[0].Blocked)
 			require.Equal(t, put.Revision, got.Queues[0].LaneDocument.Revision)
-			settle(t, s, settled(got.Jobs[0], policy.Verdict{Kind: policy.Delivered}))
+			settle(t, s, settlementOf(got.Jobs[0], policy.Verdict{Kind: policy.Delivered}))
 		}
 		require.GreaterOrEqual(t, strings.Count(log.String(), "limits unreadable"), logged)
 	}
-	s = opened(t, o)
-	held(1)
+	s = openStore(t, o)
+	requirePaused(1)
 	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}})
 	require.NoError(t, err)
-	held(1)
-	insert(t, s, numbered("new", 1, 0)...)
+	requirePaused(1)
+	insert(t, s, newJobs("new", 1, 0)...)
 	found, err := store.GetLanes(t.Context(), s, []job.Queue{lane})
 	require.NoError(t, err)
 	require.Equal(t, 1, found[0].Settings.LaneConcurrency, "the settings themselves are readable")
-	for _, e := range append(numbered("job", 2, 0), numbered("new", 1, 0)...) {
+	for _, e := range append(newJobs("job", 2, 0), newJobs("new", 1, 0)...) {
 		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
 
-	s = opened(t, o) // its queue is not in memory
-	held(2)
+	s = openStore(t, o) // its queue is not in memory
+	requirePaused(2)
 	revive(t, s, "job-0000", 0)
-	held(3)
+	requirePaused(3)
 	putLane(t, s, policy.Lane{LaneConcurrency: 1})
-	require.Len(t, claimUp(t, s, 2), 1)
+	require.Len(t, claimJobs(t, s, 2), 1)
 }
 
 func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
-	s, _ := clocked(t, options(t))
-	insert(t, s, numbered("job", 5, 0)...)
+	s, _ := openWithClock(t, options(t))
+	insert(t, s, newJobs("job", 5, 0)...)
 	again := func(what string, middle db.Statement, do func(store.Token) error) {
 		t.Helper()
 		token := store.NewToken()
@@ -157,9 +157,9 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 	again("put a lane", table.UpdateMeta, func(token store.Token) error {
 		_, err := store.PutLane(t.Context(), s, token, store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 		if err != nil {
-			require.Len(t, claimUp(t, s, 1), 1, "settings that were not stored do not hold")
+			require.Len(t, claimJobs(t, s, 1), 1, "settings that were not stored do not hold")
 		} else {
-			require.Empty(t, claimUp(t, s, 1))
+			require.Empty(t, claimJobs(t, s, 1))
 		}
 		return err
 	})
@@ -167,10 +167,10 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 		_, err := store.PutLane(t.Context(), s, token, store.Lane{Queue: lane})
 		return err
 	})
-	require.NotEmpty(t, claimUp(t, s, 1))
+	require.NotEmpty(t, claimJobs(t, s, 1))
 	rate := policy.Rate{Starts: 3, Per: time.Minute}
 	again("permit", table.UpdateGrants, func(token store.Token) error {
-		permits, err := s.Permit(t.Context(), token, []store.PermitRequest{ask(2, rate), ask(2, rate)})
+		permits, err := s.Permit(t.Context(), token, []store.PermitRequest{permitRequest(2, rate), permitRequest(2, rate)})
 		if err == nil {
 			require.Equal(t, []int{2, 1}, []int{permits[0].Starts, permits[1].Starts})
 			require.Equal(t, time.Minute, permits[1].Next)
@@ -179,7 +179,7 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 	})
 	again("alarm", table.InsertOutbox, func(token store.Token) error {
 		changed, err := s.Alarm(t.Context(), token, store.Alarm{
-			Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("born", 0)},
+			Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{newJob("child", 0)},
 		})
 		if err == nil {
 			require.True(t, changed)
@@ -187,8 +187,8 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 		return err
 	})
 	require.Len(t, carry(t, s).Outbox, 1)
-	jobs := claimUp(t, s, 1)
-	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Dead}))
+	jobs := claimJobs(t, s, 1)
+	settle(t, s, settlementOf(jobs[0], policy.Verdict{Kind: policy.Dead}))
 	again("purge", table.DeleteFirstAttempt, func(token store.Token) error {
 		errs, err := s.Purge(t.Context(), token, []job.Ref{jobs[0].Ref(), jobs[0].Ref()})
 		if err == nil {
@@ -200,10 +200,10 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 }
 
 func TestFullDisk_RefusesChangesOfLanesAndTopicsUntilThereIsSpace(t *testing.T) {
-	s := opened(t, options(t))
-	insert(t, s, numbered("job", 2, 0)...)
+	s := openStore(t, options(t))
+	insert(t, s, newJobs("job", 2, 0)...)
 	large := policy.Lane{Headers: map[string][]string{"X-Large": {string(make([]byte, 30_000))}}, Paused: true}
-	birth := bulky("born", 1, 30_000)
+	outbox := newLargeJobs("child", 1, 30_000)
 	rate := policy.Rate{Starts: store.CountedStarts, Per: time.Hour}
 	calls := map[string]func() error{
 		"PutLane": func() error {
@@ -212,15 +212,15 @@ func TestFullDisk_RefusesChangesOfLanesAndTopicsUntilThereIsSpace(t *testing.T) 
 		},
 		"Alarm": func() error {
 			_, err := s.Alarm(t.Context(), store.NewToken(), store.Alarm{
-				Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: birth,
+				Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: outbox,
 			})
 			return err
 		},
 		"Permit": func() error {
 			var asks []store.PermitRequest
 			for i := range 100 {
-				asks = append(asks, ask(1, rate))
-				asks[i].Topic = numbered("some-topic-with-a-long-name", 100, 0)[i].ID
+				asks = append(asks, permitRequest(1, rate))
+				asks[i].Topic = newJobs("some-topic-with-a-long-name", 100, 0)[i].ID
 			}
 			_, err := s.Permit(t.Context(), store.NewToken(), asks)
 			return err
@@ -234,17 +234,17 @@ func TestFullDisk_RefusesChangesOfLanesAndTopicsUntilThereIsSpace(t *testing.T) 
 		verify(t, s)
 		limitPages(t, s, -1)
 	}
-	require.Len(t, claimUp(t, s, 1), 1, "the lane is not paused")
+	require.Len(t, claimJobs(t, s, 1), 1, "the lane is not paused")
 	for name, call := range calls {
 		require.NoError(t, call(), name)
 	}
-	require.Empty(t, claimUp(t, s, 1))
+	require.Empty(t, claimJobs(t, s, 1))
 	require.Len(t, carry(t, s).Outbox, 1)
 }
 
 func TestPermit_GrantsAndAlarmsSurviveTheProcessAndExpire(t *testing.T) {
 	o := options(t)
-	s, c := clocked(t, o)
+	s, c := openWithClock(t, o)
 	rate := policy.Rate{Starts: 3, Per: time.Minute}
 	permit := func(s *Store, ask store.PermitRequest) store.Permit {
 		permits, err := s.Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask})
@@ -258,16 +258,16 @@ func TestPermit_GrantsAndAlarmsSurviveTheProcessAndExpire(t *testing.T) {
 		require.NoError(t, err)
 		return changed
 	}
-	require.Equal(t, 3, permit(s, ask(3, rate)).Starts)
+	require.Equal(t, 3, permit(s, permitRequest(3, rate)).Starts)
 	require.False(t, raise(s, false))
 	require.True(t, raise(s, true))
 	c.pass(20 * time.Second)
 
-	s, c = elsewhere(t, o, c)
+	s, c = openCopyWithClock(t, o, c)
 	require.False(t, raise(s, true))
-	refused := permit(s, ask(2, rate))
+	refused := permit(s, permitRequest(2, rate))
 	require.Equal(t, store.Permit{At: clock.Time(c.ms.Load()), Next: 40 * time.Second}, refused)
-	require.Equal(t, 7, permit(s, ask(7, policy.Rate{})).Starts, "no rate bounds nothing")
+	require.Equal(t, 7, permit(s, permitRequest(7, policy.Rate{})).Starts, "no rate bounds nothing")
 	c.pass(time.Minute)
 	_, err := s.Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
@@ -284,10 +284,10 @@ func TestPermit_GrantsAndAlarmsSurviveTheProcessAndExpire(t *testing.T) {
 
 func TestRevive_RefusesOnlyTheUnreadableJob(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("job", 3, 0)...)
-	for _, h := range claimUp(t, s, 3) {
-		settle(t, s, settled(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
+	s := openStore(t, o)
+	insert(t, s, newJobs("job", 3, 0)...)
+	for _, h := range claimJobs(t, s, 3) {
+		settle(t, s, settlementOf(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
 	}
 	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
 	items := []store.Revival{{Ref: ref("job-0000"), From: job.Dead}, {Ref: ref("job-0001")}, {Ref: ref("job-0002"), From: job.Cancelled}}
@@ -304,10 +304,10 @@ func TestRevive_RefusesOnlyTheUnreadableJob(t *testing.T) {
 }
 
 func TestRevive_ReturnsBodiesWithinABound(t *testing.T) {
-	s := opened(t, options(t))
+	s := openStore(t, options(t))
 	const jobs, size = 14, 700 << 10
 	var items []store.Revival
-	for _, e := range bulky("job", jobs, size) {
+	for _, e := range newLargeJobs("job", jobs, size) {
 		insert(t, s, e)
 		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
@@ -333,7 +333,7 @@ func TestRevive_ReturnsBodiesWithinABound(t *testing.T) {
 }
 
 func TestPutTopic_SharesNothingWithACallerThatHasLeft(t *testing.T) {
-	s := opened(t, options(t))
+	s := openStore(t, options(t))
 	for range 200 {
 		ctx, cancel := context.WithCancel(t.Context())
 		busy := make(chan struct{})

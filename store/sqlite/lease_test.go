@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// one is the first column of a query on the writer's connection.
-func one(t *testing.T, s *Store, sql string) (value driver.Value) {
+// queryValue returns the first column of a query on the writer's connection.
+func queryValue(t *testing.T, s *Store, sql string) (value driver.Value) {
 	t.Helper()
 	var err error
 	inWriter(t, s, func() {
@@ -29,19 +29,19 @@ func one(t *testing.T, s *Store, sql string) (value driver.Value) {
 }
 
 func TestClaim_WritesNoJobAndShowsInTheOverview(t *testing.T) {
-	s := opened(t, options(t))
-	insert(t, s, numbered("job", 3, 0)...)
-	before := one(t, s, "SELECT json_group_array(state || due || attempts) FROM jobs")
-	h := claimUp(t, s, 2)
-	require.Equal(t, before, one(t, s, "SELECT json_group_array(state || due || attempts) FROM jobs"))
-	require.Equal(t, "[[1,1],[1,2]]", one(t, s, "SELECT jobs FROM leases"))
+	s := openStore(t, options(t))
+	insert(t, s, newJobs("job", 3, 0)...)
+	before := queryValue(t, s, "SELECT json_group_array(state || due || attempts) FROM jobs")
+	h := claimJobs(t, s, 2)
+	require.Equal(t, before, queryValue(t, s, "SELECT json_group_array(state || due || attempts) FROM jobs"))
+	require.Equal(t, "[[1,1],[1,2]]", queryValue(t, s, "SELECT jobs FROM leases"))
 	states := "SELECT group_concat(state) FROM (SELECT state FROM overview ORDER BY id)"
-	require.Equal(t, "running,running,scheduled", one(t, s, states))
-	settle(t, s, settled(h[0], deliveredOne))
-	require.Equal(t, "[[1,2]]", one(t, s, "SELECT jobs FROM leases"))
-	require.Equal(t, "delivered,running,scheduled", one(t, s, states))
-	settle(t, s, settled(h[1], againAtOnce))
-	require.Equal(t, int64(0), one(t, s, "SELECT count(*) FROM leases"))
+	require.Equal(t, "running,running,scheduled", queryValue(t, s, states))
+	settle(t, s, settlementOf(h[0], deliveredVerdict))
+	require.Equal(t, "[[1,2]]", queryValue(t, s, "SELECT jobs FROM leases"))
+	require.Equal(t, "delivered,running,scheduled", queryValue(t, s, states))
+	settle(t, s, settlementOf(h[1], againVerdict))
+	require.Equal(t, int64(0), queryValue(t, s, "SELECT count(*) FROM leases"))
 }
 
 // A shell whose SQLite does not know one word of the schema refuses the whole file.
@@ -50,18 +50,18 @@ func TestSchema_SuitsOldShells(t *testing.T) {
 }
 
 func TestClaim_ReadsPastLeasedJobs(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, numbered("job", 6, 0)...)
-	h := claimUp(t, s, 4)
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJobs("job", 6, 0)...)
+	h := claimJobs(t, s, 4)
 	require.Len(t, h, 4)
-	// One that is due earlier than those that are held, which then lie between it and the rest.
-	revived := entry("early", 0)
-	revived.RunAt = time.UnixMilli(1)
+	// A job that is due before the claimed ones, which then lie between it and the rest.
+	early := newJob("early", 0)
+	early.RunAt = time.UnixMilli(1)
 	c.jump(-time.Hour)
-	insert(t, s, revived)
+	insert(t, s, early)
 	c.jump(time.Hour)
 	var ids []string
-	for _, h := range claimUp(t, s, 3) {
+	for _, h := range claimJobs(t, s, 3) {
 		ids = append(ids, h.ID)
 	}
 	require.Equal(t, []string{"early", "job-0004", "job-0005"}, ids)
@@ -70,15 +70,15 @@ func TestClaim_ReadsPastLeasedJobs(t *testing.T) {
 func TestLeases_TakeSeveralRowsWhenThereAreMany(t *testing.T) {
 	o := options(t)
 	o.Limits.Concurrency = 1000
-	s := opened(t, o)
-	insert(t, s, numbered("job", 2*memory.BatchJobs+1, 0)...)
-	jobs := claimUp(t, s, 2*memory.BatchJobs+1)
+	s := openStore(t, o)
+	insert(t, s, newJobs("job", 2*memory.BatchJobs+1, 0)...)
+	jobs := claimJobs(t, s, 2*memory.BatchJobs+1)
 	require.Len(t, jobs, 2*memory.BatchJobs+1)
-	require.Equal(t, int64(3), one(t, s, "SELECT count(*) FROM leases"))
-	settle(t, s, settled(jobs[2*memory.BatchJobs], deliveredOne), settled(jobs[7], deliveredOne))
-	require.Equal(t, int64(2), one(t, s, "SELECT count(*) FROM leases"))
-	after := crash(t, o)
-	require.Equal(t, int64(0), one(t, after, "SELECT count(*) FROM leases"))
+	require.Equal(t, int64(3), queryValue(t, s, "SELECT count(*) FROM leases"))
+	settle(t, s, settlementOf(jobs[2*memory.BatchJobs], deliveredVerdict), settlementOf(jobs[7], deliveredVerdict))
+	require.Equal(t, int64(2), queryValue(t, s, "SELECT count(*) FROM leases"))
+	after := openCopy(t, o)
+	require.Equal(t, int64(0), queryValue(t, after, "SELECT count(*) FROM leases"))
 	require.Equal(t, 1, get(t, after, "job-0000").ConsecutiveLost)
 	require.Equal(t, job.Delivered, get(t, after, "job-0007").State)
 }
@@ -86,13 +86,13 @@ func TestLeases_TakeSeveralRowsWhenThereAreMany(t *testing.T) {
 func TestList_PagesRunningJobsAndShowsThemNotAsReady(t *testing.T) {
 	o := options(t)
 	o.Limits.Concurrency = 100
-	s := opened(t, o)
+	s := openStore(t, o)
 	var want []string
 	for _, name := range []string{"a", "b"} {
 		for i := range 7 {
-			insert(t, s, inLane(name, fmt.Sprintf("%s-%d", name, i), 0))
+			insert(t, s, newJobInLane(name, fmt.Sprintf("%s-%d", name, i), 0))
 		}
-		request := wanting(5)
+		request := claimRequest(5)
 		request.Queues[0].Queue.Lane = name
 		claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
@@ -124,12 +124,12 @@ func TestList_PagesRunningJobsAndShowsThemNotAsReady(t *testing.T) {
 
 func TestOpen_SkipsAnUnreadableRowOfLeases(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("job", 2, 0)...)
-	require.Len(t, claimUp(t, s, 2), 2)
+	s := openStore(t, o)
+	insert(t, s, newJobs("job", 2, 0)...)
+	require.Len(t, claimJobs(t, s, 2), 2)
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE leases SET jobs = 'no JSON'")
-	s = opened(t, o)
+	s = openStore(t, o)
 	require.Zero(t, get(t, s, "job-0000").ConsecutiveLost)
-	require.Len(t, claimUp(t, s, 2), 2)
+	require.Len(t, claimJobs(t, s, 2), 2)
 }

@@ -23,9 +23,9 @@ UPDATE jobs SET reason = 'gave_up' WHERE n = 5500`
 
 func TestList_LooksAtABoundedNumberOfJobsForAPage(t *testing.T) {
 	o := options(t)
-	require.NoError(t, opened(t, o).Close())
+	require.NoError(t, openStore(t, o).Close())
 	shell(t, o.Path, manyEnded)
-	s := opened(t, o)
+	s := openStore(t, o)
 	for name, filter := range map[string]store.Filter{"reason": {Reason: policy.ReasonGaveUp}, "status": {Status: 503}} {
 		filter.Namespace, filter.Topic, filter.State, filter.Limit = lane.Namespace, lane.Topic, job.Delivered, 10
 		pages, found := 0, 0
@@ -36,25 +36,25 @@ func TestList_LooksAtABoundedNumberOfJobsForAPage(t *testing.T) {
 			filter.Cursor, more = page.Cursor, page.Cursor != ""
 		}
 		require.GreaterOrEqual(t, pages, 2, name)
-		require.Equal(t, int(number(filter.Reason != "")), found, name)
+		require.Equal(t, int(oneIf(filter.Reason != "")), found, name)
 	}
 }
 
 func TestList_LeavesOutAnUnreadableJobAndLogsIt(t *testing.T) {
 	for state, reach := range map[job.State]func(*testing.T, *Store){
 		job.Ready:   func(*testing.T, *Store) {},
-		job.Running: func(t *testing.T, s *Store) { require.Len(t, claimUp(t, s, 3), 3) },
+		job.Running: func(t *testing.T, s *Store) { require.Len(t, claimJobs(t, s, 3), 3) },
 		job.Dead: func(t *testing.T, s *Store) {
-			for _, h := range claimUp(t, s, 3) {
-				settle(t, s, settled(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
+			for _, h := range claimJobs(t, s, 3) {
+				settle(t, s, settlementOf(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
 			}
 		},
 	} {
 		t.Run(string(state), func(t *testing.T) {
 			o := options(t)
-			log := logging(&o)
-			s := opened(t, o)
-			insert(t, s, numbered("job", 3, 0)...)
+			log := captureLog(&o)
+			s := openStore(t, o)
+			insert(t, s, newJobs("job", 3, 0)...)
 			reach(t, s)
 			shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
 			filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 2}

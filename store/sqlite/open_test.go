@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// crash copies a database as it lies on the disk while it is open, and opens the copy.
-func crash(t *testing.T, o Options) *Store {
+// openCopy copies a database as it lies on the disk while it is open, and opens the copy.
+func openCopy(t *testing.T, o Options) *Store {
 	t.Helper()
 	copied := o
 	copied.Path = filepath.Join(t.TempDir(), "copy.db")
@@ -27,29 +27,29 @@ func crash(t *testing.T, o Options) *Store {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(copied.Path+suffix, content, 0o600))
 	}
-	return opened(t, copied)
+	return openStore(t, copied)
 }
 
 func TestOpen_RecordsAttemptsOfADeadProcessAsLost(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	child := entry("child", 0)
+	s := openStore(t, o)
+	child := newJob("child", 0)
 	child.Fingerprint = []byte("print of the child")
-	insert(t, s, entry("later", time.Hour))
-	insert(t, s, entry("a", 0), entry("b", 0), entry("c", 0), entry("d", 0))
+	insert(t, s, newJob("later", time.Hour))
+	insert(t, s, newJob("a", 0), newJob("b", 0), newJob("c", 0), newJob("d", 0))
 	_, err := store.PutTopic(t.Context(), s, store.Topic{
 		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Timeout: time.Second},
 	})
 	require.NoError(t, err)
-	jobs := claimUp(t, s, 3)
+	jobs := claimJobs(t, s, 3)
 	require.Len(t, jobs, 3)
 	_, err = s.Cancel(t.Context(), store.NewToken(), jobs[2].Ref())
 	require.NoError(t, err)
-	delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
+	delivered := settlementOf(jobs[0], policy.Verdict{Kind: policy.Delivered})
 	delivered.Outbox = []store.NewJob{child}
 	settle(t, s, delivered)
 
-	second := crash(t, o)
+	second := openCopy(t, o)
 	require.Equal(t, job.Delivered, get(t, second, jobs[0].ID).State)
 	require.Equal(t, job.Scheduled, get(t, second, "later").State)
 	require.Equal(t, job.Ready, get(t, second, "d").State)
@@ -59,7 +59,7 @@ func TestOpen_RecordsAttemptsOfADeadProcessAsLost(t *testing.T) {
 	require.Len(t, lost.History, 1)
 	require.Equal(t, job.KindLost, lost.History[0].Kind)
 	require.False(t, lost.History[0].StartedAt.IsZero())
-	require.Equal(t, job.Cancelled, get(t, second, jobs[2].ID).State, "a lapse honours the cancel mark")
+	require.Equal(t, job.Cancelled, get(t, second, jobs[2].ID).State, "an expired lease applies the cancellation")
 
 	carried := carry(t, second)
 	require.Equal(t, []store.NewJob{child}, carried.Outbox)
@@ -72,17 +72,17 @@ func TestOpen_RecordsAttemptsOfADeadProcessAsLost(t *testing.T) {
 	require.Len(t, stats, 1)
 	require.Equal(t, []int64{5, 1, 1, 0}, []int64{stats[0].Registered, stats[0].Delivered, stats[0].Cancelled, stats[0].Running})
 	require.EqualValues(t, 3, stats[0].Scheduled+stats[0].Ready)
-	require.Len(t, claimUp(t, second, 10), 2)
+	require.Len(t, claimJobs(t, second, 10), 2)
 }
 
 func TestOpen_CountsLostAttemptsFromTheThirdOn(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, entry("poison", 0))
+	s := openStore(t, o)
+	insert(t, s, newJob("poison", 0))
 	for lost, tries := range []int{0, 0, 1, 2} {
-		require.Len(t, claimUp(t, s, 1), 1)
+		require.Len(t, claimJobs(t, s, 1), 1)
 		require.NoError(t, s.Close())
-		s = opened(t, o)
+		s = openStore(t, o)
 		found := get(t, s, "poison")
 		require.Equal(t, []int{lost + 1, tries, lost + 1}, []int{found.Attempts, found.FailedAttempts, found.ConsecutiveLost})
 	}
@@ -90,11 +90,11 @@ func TestOpen_CountsLostAttemptsFromTheThirdOn(t *testing.T) {
 
 func TestOpen_EndsLeasesOfManyLanesTogetherWithoutFsync(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
+	s := openStore(t, o)
 	const lanes, perLane = 30, 70
 	request := store.ClaimRequest{Max: perLane, MaxBytes: 1 << 20, Margin: time.Minute}
 	for l := range lanes {
-		entries := numbered(fmt.Sprint(l), perLane, 0)
+		entries := newJobs(fmt.Sprint(l), perLane, 0)
 		for i := range entries {
 			entries[i].Lane = fmt.Sprint(l)
 		}
@@ -110,7 +110,7 @@ func TestOpen_EndsLeasesOfManyLanesTogetherWithoutFsync(t *testing.T) {
 	faults := faultsOf(s.db.Path())
 	faults.fsync.Store(false)
 	before := faults.commits.Load()
-	s = opened(t, o)
+	s = openStore(t, o)
 	commits, still := faults.commits.Load()-before, 0
 	require.False(t, faults.fsync.Load())
 	inWriter(t, s, func() { still = len(s.mem.Leases) })
@@ -121,27 +121,27 @@ func TestOpen_EndsLeasesOfManyLanesTogetherWithoutFsync(t *testing.T) {
 
 func TestOpen_ServesPastAnUnreadableLeasedJob(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("job", 3, 0)...)
-	require.Len(t, claimUp(t, s, 3), 3)
+	s := openStore(t, o)
+	insert(t, s, newJobs("job", 3, 0)...)
+	require.Len(t, claimJobs(t, s, 3), 3)
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
-	s = opened(t, o)
-	require.Len(t, claimUp(t, s, 3), 2)
+	s = openStore(t, o)
+	require.Len(t, claimJobs(t, s, 3), 2)
 }
 
 func TestSweep_RemovesUnreadableJobs(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("job", 3, 0)...)
-	for _, e := range numbered("job", 3, 0) {
+	s := openStore(t, o)
+	insert(t, s, newJobs("job", 3, 0)...)
+	for _, e := range newJobs("job", 3, 0) {
 		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
 	o.Limits.KeepDelivered.Max = new(int64(0))
-	s = opened(t, o)
+	s = openStore(t, o)
 	swept, err := s.Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
 	require.Equal(t, 3, swept.Jobs)
@@ -149,14 +149,14 @@ func TestSweep_RemovesUnreadableJobs(t *testing.T) {
 
 func TestOpen_RefusesASecondProcess(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
+	s := openStore(t, o)
 	_, err := Open(t.Context(), o)
 	require.ErrorContains(t, err, "another process uses the database "+o.Path)
 	require.ErrorContains(t, err, o.Path+".lock")
 	require.NotContains(t, err.Error(), "\n")
-	insert(t, s, entry("a", 0))
+	insert(t, s, newJob("a", 0))
 	require.NoError(t, s.Close())
-	opened(t, o)
+	openStore(t, o)
 }
 
 func TestOpen_RefusesWhatItCannotUse(t *testing.T) {
@@ -207,20 +207,20 @@ func TestOpen_RefusesWhatItCannotUse(t *testing.T) {
 
 func TestOpen_PausesATopicWhoseLimitsCannotBeRead(t *testing.T) {
 	o := options(t)
-	log := logging(&o)
-	s := opened(t, o)
+	log := captureLog(&o)
+	s := openStore(t, o)
 	put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}}
 	put, err := store.PutTopic(t.Context(), s, put)
 	require.NoError(t, err)
-	other := entry("other", 0)
+	other := newJob("other", 0)
 	other.Topic = "other"
-	insert(t, s, entry("a", 0), other)
+	insert(t, s, newJob("a", 0), other)
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE settings SET limits = 'no JSON'")
 
-	s = opened(t, o)
+	s = openStore(t, o)
 	require.Contains(t, log.String(), "level=ERROR")
-	request := wanting(2)
+	request := claimRequest(2)
 	request.Queues = append(request.Queues, store.QueueClaim{Queue: other.Queue, Max: 1, Timeout: time.Minute})
 	claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
@@ -228,14 +228,14 @@ func TestOpen_PausesATopicWhoseLimitsCannotBeRead(t *testing.T) {
 	require.Equal(t, "other", claimed.Jobs[0].ID)
 	_, err = store.PutTopic(t.Context(), s, put)
 	require.NoError(t, err)
-	require.Len(t, claimUp(t, s, 1), 1)
+	require.Len(t, claimJobs(t, s, 1), 1)
 }
 
 func TestOpen_AcceptsAnyCharacterInThePath(t *testing.T) {
 	o := options(t)
 	o.Path = filepath.Join(t.TempDir(), "a b?c#d%41.db")
-	s := opened(t, o)
-	insert(t, s, entry("a", 0))
+	s := openStore(t, o)
+	insert(t, s, newJob("a", 0))
 	info, err := os.Stat(o.Path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -243,8 +243,8 @@ func TestOpen_AcceptsAnyCharacterInThePath(t *testing.T) {
 
 func TestOverview_ShowsAJob(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	e := entry("close-4711", 0)
+	s := openStore(t, o)
+	e := newJob("close-4711", 0)
 	insert(t, s, e)
 	var row []string
 	inWriter(t, s, func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// attemptNumbers are the numbers of a job's recorded attempts.
+// attemptNumbers returns the numbers of a job's recorded attempts.
 func attemptNumbers(t *testing.T, s *Store, id string) (numbers []int) {
 	t.Helper()
 	for _, a := range get(t, s, id).History {
@@ -18,7 +18,7 @@ func attemptNumbers(t *testing.T, s *Store, id string) (numbers []int) {
 	return numbers
 }
 
-func upTo(from, to int) (numbers []int) {
+func numbersFrom(from, to int) (numbers []int) {
 	for n := from; n <= to; n++ {
 		numbers = append(numbers, n)
 	}
@@ -26,13 +26,13 @@ func upTo(from, to int) (numbers []int) {
 }
 
 func TestRecord_DropsTheFirstEntryWithTheTwentyFirst(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, entry("a", 0), entry("b", 0))
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJob("a", 0), newJob("b", 0))
 	for n := 1; n <= job.MaxAttempts+3; n++ {
-		for _, h := range claimUp(t, s, 2) {
-			settle(t, s, settled(h, againAtOnce))
+		for _, h := range claimJobs(t, s, 2) {
+			settle(t, s, settlementOf(h, againVerdict))
 		}
-		require.Equal(t, upTo(max(1, n-job.MaxAttempts+1), n), attemptNumbers(t, s, "a"))
+		require.Equal(t, numbersFrom(max(1, n-job.MaxAttempts+1), n), attemptNumbers(t, s, "a"))
 		c.pass(time.Millisecond)
 	}
 }

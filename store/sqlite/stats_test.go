@@ -26,13 +26,13 @@ func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 		request := store.ClaimRequest{Max: part, MaxBytes: 1 << 20, Margin: time.Minute}
 		for i := range entries {
 			name := fmt.Sprintf("idle-%d-%04d", p, i)
-			entries[i] = inLane(name, name, 0)
+			entries[i] = newJobInLane(name, name, 0)
 			request.Queues = append(request.Queues, store.QueueClaim{Queue: entries[i].Queue, Max: 1, Timeout: time.Minute})
 		}
 		insert(t, s, entries...)
 		idle[p] = request
 	}
-	insert(t, s, inLane("a", "a1", 2*time.Hour), inLane("a", "a2", 0), inLane("b", "b1", 3*time.Hour))
+	insert(t, s, newJobInLane("a", "a1", 2*time.Hour), newJobInLane("a", "a2", 0), newJobInLane("b", "b1", 3*time.Hour))
 
 	looked := func() (n int) {
 		require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "test", Run: func(u *work.Unit) error {
@@ -54,7 +54,7 @@ func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 		require.Len(t, claimed.Jobs, part)
 		ends := make([]store.Settlement, part)
 		for i, h := range claimed.Jobs {
-			ends[i] = settled(h, policy.Verdict{Kind: policy.Delivered})
+			ends[i] = settlementOf(h, policy.Verdict{Kind: policy.Delivered})
 		}
 		settle(t, s, ends...)
 	}
@@ -72,9 +72,9 @@ func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 }
 
 func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, numbered("a", 7, time.Hour)...)
-	insert(t, s, numbered("b", 5, 2*time.Hour)...)
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJobs("a", 7, time.Hour)...)
+	insert(t, s, newJobs("b", 5, 2*time.Hour)...)
 	list := func(filter store.Filter) (ids []string) {
 		filter.Namespace, filter.Topic, filter.Limit = lane.Namespace, lane.Topic, 3
 		for {
@@ -89,7 +89,7 @@ func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
 		}
 	}
 	var want []string
-	for _, e := range append(numbered("a", 7, 0), numbered("b", 5, 0)...) {
+	for _, e := range append(newJobs("a", 7, 0), newJobs("b", 5, 0)...) {
 		want = append(want, e.ID)
 	}
 	require.Equal(t, want, list(store.Filter{State: "scheduled"}))

@@ -40,8 +40,8 @@ func TestLeases_ExpireOnTimeWhenTheWallClockJumps(t *testing.T) {
 			s, err := open(t.Context(), options(t), c.read)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.Close()) })
-			insert(t, s, entry("a", 0))
-			h := claimUp(t, s, 1)[0]
+			insert(t, s, newJob("a", 0))
+			h := claimJobs(t, s, 1)[0]
 			require.Equal(t, 15*time.Second, h.LeaseFor)
 
 			c.pass(10 * time.Second)
@@ -54,26 +54,26 @@ func TestLeases_ExpireOnTimeWhenTheWallClockJumps(t *testing.T) {
 			require.Equal(t, 1, carry(t, s).ExpiredLeases)
 			found := get(t, s, "a")
 			require.Equal(t, job.Ready, found.State, "due at once by the clock as it now is")
-			require.Len(t, claimUp(t, s, 1), 1)
+			require.Len(t, claimJobs(t, s, 1), 1)
 		})
 	}
 }
 
 func TestLeases_ExpireWhenTheWallClockWasSetBack(t *testing.T) {
-	s, c := clocked(t, options(t))
-	insert(t, s, entry("a", 0))
-	require.Len(t, claimUp(t, s, 1), 1)
+	s, c := openWithClock(t, options(t))
+	insert(t, s, newJob("a", 0))
+	require.Len(t, claimJobs(t, s, 1), 1)
 	c.jump(-24 * time.Hour)
 	c.pass(14 * time.Second)
 	// The caller expects the clock to show what it shows.
-	lapsed := func() int {
+	expired := func() int {
 		carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{ExpireLeasesBefore: clock.Time(c.ms.Load())})
 		require.NoError(t, err)
 		return carried.ExpiredLeases
 	}
-	require.Zero(t, lapsed())
+	require.Zero(t, expired())
 	c.pass(time.Second)
-	require.Equal(t, 1, lapsed())
+	require.Equal(t, 1, expired())
 }
 
 func TestWakeups_AreRepeatedWhenTheWallClockJumps(t *testing.T) {
@@ -82,17 +82,17 @@ func TestWakeups_AreRepeatedWhenTheWallClockJumps(t *testing.T) {
 	s, err := open(t.Context(), options(t), c.read)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	insert(t, s, entry("a", 0), entry("b", 0))
+	insert(t, s, newJob("a", 0), newJob("b", 0))
 	watch := store.WaitOptions{Group: store.GroupPush, Timeout: time.Nanosecond}
-	rung, err := s.Wait(t.Context(), watch)
+	notified, err := s.Wait(t.Context(), watch)
 	require.NoError(t, err)
-	require.Len(t, rung, 1)
+	require.Len(t, notified, 1)
 	c.jump(time.Minute)
 	c.pass(store.RenotifyAfter)
 	carry(t, s)
-	rung, err = s.Wait(t.Context(), watch)
+	notified, err = s.Wait(t.Context(), watch)
 	require.NoError(t, err)
-	require.Len(t, rung, 1)
+	require.Len(t, notified, 1)
 }
 
 func TestStore_RunsInFakeTime(t *testing.T) {
@@ -101,7 +101,7 @@ func TestStore_RunsInFakeTime(t *testing.T) {
 		s, err := Open(t.Context(), Options{Path: filepath.Join(folder, "jobs.db"), Limits: Defaults(policy.Builtin()).Limits()})
 		require.NoError(t, err)
 		start := time.Now()
-		insert(t, s, entry("a", 25*time.Hour))
+		insert(t, s, newJob("a", 25*time.Hour))
 
 		ctx, cancel := context.WithCancel(t.Context())
 		carried := make(chan struct{})
@@ -122,15 +122,15 @@ func TestStore_RunsInFakeTime(t *testing.T) {
 				}
 			}
 		}()
-		var rung []job.Queue
-		for len(rung) == 0 {
-			rung, err = s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
+		var notified []job.Queue
+		for len(notified) == 0 {
+			notified, err = s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
 			require.NoError(t, err)
 		}
 		require.Equal(t, 25*time.Hour, time.Since(start), "neither early nor late")
-		jobs := claimUp(t, s, 1)
+		jobs := claimJobs(t, s, 1)
 		require.Len(t, jobs, 1)
-		time.Sleep(time.Hour) // fake: the lease lapses meanwhile
+		time.Sleep(time.Hour) // fake: the lease expires meanwhile
 		synctest.Wait()
 		require.Equal(t, 1, get(t, s, "a").ConsecutiveLost)
 		cancel()
@@ -143,7 +143,7 @@ func TestStore_DoesNothingWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(t.Context(), options(t))
 		require.NoError(t, err)
-		insert(t, s, entry("a", time.Hour))
+		insert(t, s, newJob("a", time.Hour))
 		var before, after uint64
 		inWriter(t, s, func() { before = s.env.Serial })
 		time.Sleep(time.Hour) // fake

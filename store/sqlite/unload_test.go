@@ -19,8 +19,8 @@ import (
 // idleLook is how long lanes with nothing pending stay in memory at least.
 const idleLook = time.Minute
 
-// loaded is the number of lanes in memory.
-func loaded(t *testing.T, s *Store) (n int) {
+// loadedLanes returns the number of lanes in memory.
+func loadedLanes(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "look", Run: func(u *work.Unit) error {
 		n = len(u.Mem.Queues)
@@ -30,11 +30,11 @@ func loaded(t *testing.T, s *Store) (n int) {
 }
 
 func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
-	s, c := clocked(t, options(t))
+	s, c := openWithClock(t, options(t))
 	const lanes = 20
 	entries := make([]store.NewJob, lanes)
 	for i := range entries {
-		entries[i] = entry(fmt.Sprint("job-", i), 0)
+		entries[i] = newJob(fmt.Sprint("job-", i), 0)
 		entries[i].Queue = job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: fmt.Sprint("lane-", i)}
 	}
 	insert(t, s, entries...)
@@ -43,8 +43,8 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 			Queues: []store.QueueClaim{{Queue: e.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
 		})
 		require.NoError(t, err)
-		if e.ID != "job-0" { // which stays held
-			settle(t, s, settled(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}))
+		if e.ID != "job-0" { // which stays claimed
+			settle(t, s, settlementOf(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}))
 		}
 	}
 	sweep := func() {
@@ -53,26 +53,26 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 	}
 	c.pass(idleLook)
 	sweep()
-	require.Equal(t, lanes, loaded(t, s), "they were used a moment ago")
+	require.Equal(t, lanes, loadedLanes(t, s), "they were used a moment ago")
 	c.pass(idleLook)
-	again := entry("again", time.Hour)
+	again := newJob("again", time.Hour)
 	again.Queue = entries[1].Queue
 	insert(t, s, again)
 	_, err := s.Cancel(t.Context(), store.NewToken(), again.Ref())
 	require.NoError(t, err)
 	sweep()
-	require.Equal(t, 2, loaded(t, s), "one has a job, one was used since the last look")
+	require.Equal(t, 2, loadedLanes(t, s), "one has a job, one was used since the last look")
 	c.pass(idleLook)
 	sweep()
 	c.pass(idleLook)
 	sweep()
-	require.Equal(t, 1, loaded(t, s))
+	require.Equal(t, 1, loadedLanes(t, s))
 
-	// A lane that was let go is read when it is needed.
-	later := entry("later", 0)
+	// An unloaded lane is read when it is needed.
+	later := newJob("later", 0)
 	later.Queue = entries[2].Queue
 	insert(t, s, later)
-	require.Equal(t, 2, loaded(t, s))
+	require.Equal(t, 2, loadedLanes(t, s))
 	claimed, err := s.Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: later.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
 	})
@@ -84,10 +84,10 @@ func TestSweep_RemovesEveryLaneAndTopicThatIsUnused(t *testing.T) {
 	o := options(t)
 	o.Limits.KeepDelivered.Max = new(int64(0)) // so that a job is gone with its end
 	o.Limits.IDWindow = new(time.Duration(0))
-	s, c := clocked(t, o)
+	s, c := openWithClock(t, o)
 	const topics, limit = 30, 10
 	for i := range topics {
-		e := entry(fmt.Sprint("job-", i), 0)
+		e := newJob(fmt.Sprint("job-", i), 0)
 		e.Queue = job.Queue{Namespace: lane.Namespace, Topic: fmt.Sprint("topic-", i), Lane: "lane"}
 		insert(t, s, e)
 		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
@@ -107,7 +107,7 @@ func TestSweep_RemovesEveryLaneAndTopicThatIsUnused(t *testing.T) {
 		c.pass(idleLook)
 		swept, err := s.Sweep(t.Context(), store.NewToken(), limit)
 		require.NoError(t, err)
-		require.Equal(t, loaded(t, s) > 0, swept.More)
+		require.Equal(t, loadedLanes(t, s) > 0, swept.More)
 	}
 	lanes, kept := rows()
 	require.Zero(t, lanes)
@@ -115,10 +115,10 @@ func TestSweep_RemovesEveryLaneAndTopicThatIsUnused(t *testing.T) {
 }
 
 func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
-	s, c := clocked(t, options(t))
+	s, c := openWithClock(t, options(t))
 	const topics, limit = 8, 5
 	for i := range topics {
-		e := entry(fmt.Sprint("job-", i), 0)
+		e := newJob(fmt.Sprint("job-", i), 0)
 		e.Queue = job.Queue{Namespace: lane.Namespace, Topic: fmt.Sprint("topic-", i), Lane: "lane"}
 		_, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
 		require.NoError(t, err)

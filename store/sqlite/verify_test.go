@@ -19,8 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// verify compares what the store has in memory with what the database says, job by job: every number that is kept is
-// also counted. A closed store is not looked at.
+// verify compares each number that an open store keeps in memory with a count of the rows in the database.
 func verify(t *testing.T, s *Store) {
 	t.Helper()
 	if s.db.Usable(context.Background(), "verify") != nil {
@@ -34,7 +33,7 @@ func verify(t *testing.T, s *Store) {
 	require.Empty(t, faults)
 }
 
-// findFaults are the numbers that do not agree.
+// findFaults returns the numbers that differ.
 func findFaults(u *work.Unit) (faults []string) {
 	ask := func(sql string, args ...any) int64 {
 		var n int64
@@ -53,10 +52,10 @@ func findFaults(u *work.Unit) (faults []string) {
 		}
 	}
 	m := u.Mem
-	heldBy := make(map[*memory.Queue]int64)
+	leasedBy := make(map[*memory.Queue]int64)
 	var marked, entries int64
 	for _, h := range m.Leases {
-		heldBy[h.Queue]++
+		leasedBy[h.Queue]++
 		entries += h.Entries
 		if h.Cancel {
 			marked++
@@ -64,22 +63,22 @@ func findFaults(u *work.Unit) (faults []string) {
 	}
 	same("marked to be cancelled", marked, ask("SELECT count(*) FROM jobs WHERE cancel_requested = 1"))
 	const marks = "SELECT value ->> 1 FROM leases, json_each(leases.jobs)"
-	same("entries of the held", entries, ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE n IN (%s)", marks))
-	same("held by number", int64(len(m.Leases)), int64(len(m.LeaseByNumber)))
-	same("held in the database", int64(len(m.Leases)), ask("SELECT count(*) FROM leases, json_each(leases.jobs)"))
+	same("entries of leased jobs", entries, ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE n IN (%s)", marks))
+	same("leased by number", int64(len(m.Leases)), int64(len(m.LeaseByNumber)))
+	same("leased in the database", int64(len(m.Leases)), ask("SELECT count(*) FROM leases, json_each(leases.jobs)"))
 	numbers := int64(0)
 	for n := range m.LeaseByNumber {
 		numbers += n
 	}
 	const asMarked = " FROM leases, json_each(leases.jobs), jobs WHERE n = value ->> 1 AND q = value ->> 0 AND finished IS NULL"
-	same("held as they were marked", int64(len(m.Leases)), ask("SELECT count(*)"+asMarked))
+	same("leased in their lane", int64(len(m.Leases)), ask("SELECT count(*)"+asMarked))
 	same("their numbers", numbers, ask("SELECT coalesce(sum(n), 0)"+asMarked))
 	for _, q := range m.Queues {
 		name := q.Name.String()
 		faults = append(faults, throttleFaults(u, q, ask)...)
 		same(name+" waiting", q.Waiting, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s)", q.Id, marks))
 		same(name+" running", q.Running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n IN (%s)", q.Id, marks))
-		same(name+" held", q.Running, heldBy[q])
+		same(name+" leased", q.Running, leasedBy[q])
 		same(name+" rows", q.Rows, ask("SELECT count(*) FROM jobs WHERE q = %d", q.Id))
 		same(name+" ready", q.Ready, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d) AND n NOT IN (%s)",
 			q.Id, q.Mark.Due, q.Mark.N, marks))
@@ -97,7 +96,7 @@ func findFaults(u *work.Unit) (faults []string) {
 	for _, topic := range m.Topics {
 		faults = append(faults, topicFaults(u, topic, ask)...)
 	}
-	same("lanes with a gate", int64(len(m.Throttled)), ask("SELECT count(*) FROM queues WHERE throttle IS NOT NULL"))
+	same("throttled lanes", int64(len(m.Throttled)), ask("SELECT count(*) FROM queues WHERE throttle IS NOT NULL"))
 	same("outbox", m.Outbox, ask("SELECT count(*) FROM outbox"))
 	same("remembered ids", m.Ids, ask("SELECT count(*) FROM ids"))
 	same("leases on the agenda", int64(len(m.Agenda.Leases)), int64(len(m.Leases)))
@@ -122,7 +121,7 @@ func topicFaults(u *work.Unit, t *memory.Topic, ask func(string, ...any) int64) 
 	for q := range t.Queues {
 		waiting, ready, running = waiting+q.Waiting, ready+q.Ready, running+q.Running
 	}
-	shelves := func(column string, states string) int64 {
+	kept := func(column string, states string) int64 {
 		return ask("SELECT coalesce(sum(%s), 0) FROM jobs WHERE t = %d AND state IN (%s)", column, t.Id, states)
 	}
 	done, dead := fmt.Sprintf("'%s', '%s'", job.Delivered, job.Cancelled), fmt.Sprintf("'%s'", job.Dead)
@@ -135,17 +134,17 @@ func topicFaults(u *work.Unit, t *memory.Topic, ask func(string, ...any) int64) 
 		{"ready", t.Ready, ready},
 		{"running", t.Running, running},
 		{"registered", t.Registered, t.Delivered + t.Dead + t.Cancelled + waiting + running},
-		{"kept done", t.KeptDone.Jobs, shelves("1", done)},
-		{"kept done bytes", t.KeptDone.Bytes, shelves(size, done)},
-		{"kept dead", t.KeptDead.Jobs, shelves("1", dead)},
-		{"kept dead bytes", t.KeptDead.Bytes, shelves(size, dead)},
+		{"kept done", t.KeptDone.Jobs, kept("1", done)},
+		{"kept done bytes", t.KeptDone.Bytes, kept(size, done)},
+		{"kept dead", t.KeptDead.Jobs, kept("1", dead)},
+		{"kept dead bytes", t.KeptDead.Bytes, kept(size, dead)},
 		{"ids", t.Ids, ask("SELECT count(*) FROM ids WHERE t = %d", t.Id)},
 		{"stored registered", t.Registered, ask("SELECT registered FROM topics WHERE t = %d", t.Id)},
 		{"stored delivered", t.Delivered, ask("SELECT delivered FROM topics WHERE t = %d", t.Id)},
 		{"stored dead", t.Dead, ask("SELECT dead FROM topics WHERE t = %d", t.Id)},
 		{"stored cancelled", t.Cancelled, ask("SELECT cancelled FROM topics WHERE t = %d", t.Id)},
-		{"stored alarm", number(t.Alarm), ask("SELECT coalesce(alarm, 0) FROM topics WHERE t = %d", t.Id)},
-		{"stored grants", number(t.Grants != nil), ask("SELECT grants IS NOT NULL FROM topics WHERE t = %d", t.Id)},
+		{"stored alarm", oneIf(t.Alarm), ask("SELECT coalesce(alarm, 0) FROM topics WHERE t = %d", t.Id)},
+		{"stored grants", oneIf(t.Grants != nil), ask("SELECT grants IS NOT NULL FROM topics WHERE t = %d", t.Id)},
 		{"stored kept", t.KeptDone.Jobs + t.KeptDead.Jobs, ask("SELECT kept_done + kept_dead FROM topics WHERE t = %d", t.Id)},
 	} {
 		if c.memory != c.counted {
@@ -155,20 +154,20 @@ func topicFaults(u *work.Unit, t *memory.Topic, ask func(string, ...any) int64) 
 	return faults
 }
 
-func number(yes bool) int64 {
+func oneIf(yes bool) int64 {
 	if yes {
 		return 1
 	}
 	return 0
 }
 
-// throttleFaults compares what keeps a lane back, and the settings that it goes by.
+// throttleFaults compares the throttle and the settings of a lane.
 func throttleFaults(u *work.Unit, q *memory.Queue, ask func(string, ...any) int64) (faults []string) {
 	g := throttle.None
 	if q.Throttle != nil {
 		g = *q.Throttle
 	}
-	_, gated := u.Mem.Throttled[q]
+	_, throttled := u.Mem.Throttled[q]
 	_, open := q.Topic.OpenBreakers[q]
 	revision := int64(0)
 	if q.LaneConfig != nil {
@@ -178,10 +177,10 @@ func throttleFaults(u *work.Unit, q *memory.Queue, ask func(string, ...any) int6
 		what            string
 		memory, counted int64
 	}{
-		{"gated", number(q.Throttle != nil), number(gated)},
-		{"stored gate", number(q.Throttle != nil), ask("SELECT throttle IS NOT NULL FROM queues WHERE q = %d", q.Id)},
-		{"open", number(g.Open), number(open)},
-		{"stored open", number(g.Open), ask("SELECT coalesce(throttle ->> 'open', 0) FROM queues WHERE q = %d", q.Id)},
+		{"throttled", oneIf(q.Throttle != nil), oneIf(throttled)},
+		{"stored throttle", oneIf(q.Throttle != nil), ask("SELECT throttle IS NOT NULL FROM queues WHERE q = %d", q.Id)},
+		{"open", oneIf(g.Open), oneIf(open)},
+		{"stored open", oneIf(g.Open), ask("SELECT coalesce(throttle ->> 'open', 0) FROM queues WHERE q = %d", q.Id)},
 		{"stored starts", int64(len(g.Starts)), ask(
 			"SELECT coalesce(json_array_length(throttle, '$.starts'), 0) FROM queues WHERE q = %d", q.Id)},
 		{"revision", revision, ask("SELECT coalesce(max(revision), 0) FROM settings WHERE kind = 'lane' AND namespace = '%s' AND name = '%s' AND lane = '%s'",

@@ -14,37 +14,37 @@ import (
 )
 
 func TestClaim_TakesNothingForACallerThatHasLeft(t *testing.T) {
-	s := opened(t, options(t))
-	insert(t, s, entry("a", 0), entry("b", 0))
-	h := claimUp(t, s, 1)[0]
-	release := stall(t, s)
+	s := openStore(t, options(t))
+	insert(t, s, newJob("a", 0), newJob("b", 0))
+	h := claimJobs(t, s, 1)[0]
+	release := blockWriter(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() {
-		_, err := s.Claim(ctx, store.NewToken(), wanting(1))
+		_, err := s.Claim(ctx, store.NewToken(), claimRequest(1))
 		gone <- err
 	}()
-	next := wanting(1)
+	next := claimRequest(1)
 	go func() {
-		items := []store.Settlement{settled(h, policy.Verdict{Kind: policy.Delivered})}
+		items := []store.Settlement{settlementOf(h, policy.Verdict{Kind: policy.Delivered})}
 		_, _, err := s.Settle(ctx, store.NewToken(), items, &next)
 		gone <- err
 	}()
-	waiting(t, s, 2)
+	waitForCalls(t, s, 2)
 	cancel()
 	require.ErrorIs(t, <-gone, context.Canceled)
 	require.ErrorIs(t, <-gone, context.Canceled)
 	release()
 	inWriter(t, s, func() {}) // the group may not have been taken yet
 	require.Eventually(t, func() bool { return get(t, s, h.ID).State == job.Delivered }, 10*time.Second, time.Millisecond)
-	held := 0
-	inWriter(t, s, func() { held = len(s.mem.Leases) })
-	require.Zero(t, held)
-	require.Len(t, claimUp(t, s, 1), 1)
+	leased := 0
+	inWriter(t, s, func() { leased = len(s.mem.Leases) })
+	require.Zero(t, leased)
+	require.Len(t, claimJobs(t, s, 1), 1)
 }
 
 func TestEnded_ReturnsTheContextsCause(t *testing.T) {
-	s := opened(t, options(t))
+	s := openStore(t, options(t))
 	why := errors.New("the caller had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
@@ -60,8 +60,8 @@ func TestEnded_ReturnsTheContextsCause(t *testing.T) {
 }
 
 func TestWriter_SharesNothingWithACallerThatHasLeft(t *testing.T) {
-	s := opened(t, options(t))
-	insert(t, s, entry("a", time.Hour))
+	s := openStore(t, options(t))
+	insert(t, s, newJob("a", time.Hour))
 	calls := map[string]func(context.Context) error{
 		"PutTopic": func(ctx context.Context) error {
 			_, err := store.PutTopic(ctx, s, store.Topic{Namespace: job.DefaultNamespace, Name: "t"})
@@ -80,12 +80,12 @@ func TestWriter_SharesNothingWithACallerThatHasLeft(t *testing.T) {
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
-			release := stall(t, s)
+			release := blockWriter(t, s)
 			ctx, leave := context.WithCancel(t.Context())
 			context.AfterFunc(ctx, release) // at once, with nothing that orders it after the caller's return
 			left := make(chan error, 1)
 			go func() { left <- call(ctx) }()
-			waiting(t, s, 1)
+			waitForCalls(t, s, 1)
 			leave()
 			if err := <-left; err != nil { // the writer may have been quicker
 				require.ErrorIs(t, err, context.Canceled)

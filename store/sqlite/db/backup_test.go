@@ -15,13 +15,13 @@ import (
 
 func TestBackup_OfADatabaseInUseIsOneState(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	const size = 20 // items are added so many at a time: a copy has all of them, or none
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() {
 		for ctx.Err() == nil {
-			if err := d.Submit(t.Context(), adding(size, 100)); err != nil {
+			if err := d.Submit(t.Context(), insertCall(size, 100)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -44,7 +44,7 @@ func TestBackup_OfADatabaseInUseIsOneState(t *testing.T) {
 		require.ErrorContains(t, err, "exists already")
 		copied := o
 		copied.Path = to
-		requireItems(t, opened(t, copied), int(made.Jobs))
+		requireItems(t, openDatabase(t, copied), int(made.Jobs))
 	}
 	cancel()
 	group.Wait()
@@ -52,7 +52,7 @@ func TestBackup_OfADatabaseInUseIsOneState(t *testing.T) {
 
 func TestBackup_OfADatabaseInUseWhoseLogIsEmptyKeepsOneState(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	add(t, d, 10)
 	inWriter(t, d, d.truncateLog)
 	c, err := connectToCopy(o.Path)
@@ -66,7 +66,7 @@ func TestBackup_OfADatabaseInUseWhoseLogIsEmptyKeepsOneState(t *testing.T) {
 	}
 	require.NoError(t, c.execText("BEGIN"))
 	require.EqualValues(t, 10, count())
-	require.NoError(t, d.Submit(t.Context(), adding(10, 10_000)))
+	require.NoError(t, d.Submit(t.Context(), insertCall(10, 10_000)))
 	inWriter(t, d, func() {
 		busy, err := d.truncate()
 		require.NoError(t, err)
@@ -78,15 +78,15 @@ func TestBackup_OfADatabaseInUseWhoseLogIsEmptyKeepsOneState(t *testing.T) {
 
 func TestBackup_OfADatabaseNotInUse(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	add(t, d, 10)
-	crashed := staged(t, d, 10)
+	crashed := copyFiles(t, d, 10)
 	inWriter(t, d, d.truncateLog)
 	add(t, d, 10)
-	later := staged(t, d, 20)
+	later := copyFiles(t, d, 20)
 
 	to := filepath.Join(t.TempDir(), "copy.db")
-	from := laid(t, crashed.db, crashed.wal).Path
+	from := writeFiles(t, crashed.db, crashed.wal).Path
 	made, err := Backup(t.Context(), testSchema, from, to)
 	require.NoError(t, err)
 	require.EqualValues(t, 10, made.Jobs, "those in the log, too")
@@ -97,43 +97,43 @@ func TestBackup_OfADatabaseNotInUse(t *testing.T) {
 	}
 
 	to = filepath.Join(t.TempDir(), "copy.db")
-	_, err = Backup(t.Context(), testSchema, laid(t, crashed.copy, later.wal).Path, to)
+	_, err = Backup(t.Context(), testSchema, writeFiles(t, crashed.copy, later.wal).Path, to)
 	require.ErrorContains(t, err, "does not belong to the database")
 	_, err = Backup(t.Context(), testSchema, filepath.Join(t.TempDir(), "missing.db"), to)
 	require.ErrorContains(t, err, "no such file")
-	_, err = Backup(t.Context(), testSchema, laid(t, []byte(strings.Repeat("no database ", 1000)), nil).Path, to)
+	_, err = Backup(t.Context(), testSchema, writeFiles(t, []byte(strings.Repeat("no database ", 1000)), nil).Path, to)
 	require.ErrorContains(t, err, "damaged, or is none")
 	require.NoFileExists(t, to)
 }
 
 func TestRestore_PutsACopyInThePlaceOfWhatACrashHasLeft(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	add(t, d, 10)
 	copies := map[string]string{"backup": filepath.Join(t.TempDir(), "copy.db")}
 	_, err := Backup(t.Context(), testSchema, o.Path, copies["backup"])
 	require.NoError(t, err)
-	first := staged(t, d, 10)
-	copies["the shell's .backup"] = laid(t, first.copy, nil).Path
-	copies["the files of a process that was killed"] = laid(t, first.db, first.wal).Path
+	first := copyFiles(t, d, 10)
+	copies["the shell's .backup"] = writeFiles(t, first.copy, nil).Path
+	copies["the files of a process that was killed"] = writeFiles(t, first.db, first.wal).Path
 	inWriter(t, d, d.truncateLog)
 	add(t, d, 10)
-	second := staged(t, d, 20)
+	second := copyFiles(t, d, 20)
 
 	for name, from := range copies {
 		t.Run(name, func(t *testing.T) {
-			target := laid(t, second.db, second.wal)
+			target := writeFiles(t, second.db, second.wal)
 			require.NoError(t, os.WriteFile(target.Path+"-shm", []byte("stale"), 0o600))
 			restored, err := Restore(t.Context(), testSchema, from, target.Path, target.Logger)
 			require.NoError(t, err)
 			require.EqualValues(t, 10, restored.Jobs)
 			require.NoFileExists(t, target.Path+"-wal")
 			require.NoFileExists(t, target.Path+"-shm")
-			requireItems(t, opened(t, target), 10)
+			requireItems(t, openDatabase(t, target), 10)
 
 			before := target
 			before.Path = restored.Aside
-			requireItems(t, opened(t, before), 20) // what was there is kept, with its log
+			requireItems(t, openDatabase(t, before), 20) // what was there is kept, with its log
 		})
 	}
 	t.Run("where nothing was", func(t *testing.T) {
@@ -141,43 +141,43 @@ func TestRestore_PutsACopyInThePlaceOfWhatACrashHasLeft(t *testing.T) {
 		restored, err := Restore(t.Context(), testSchema, copies["backup"], target.Path, target.Logger)
 		require.NoError(t, err)
 		require.Empty(t, restored.Aside)
-		opened(t, target)
+		openDatabase(t, target)
 	})
 	t.Run("after a restore that was interrupted", func(t *testing.T) {
-		target := laid(t, second.db, second.wal)
+		target := writeFiles(t, second.db, second.wal)
 		_, err := moveAside(target.Path, time.Now())
 		require.NoError(t, err)
-		_, err = unstarted(t.Context(), target)
+		_, err = openUnstarted(t.Context(), target)
 		require.ErrorContains(t, err, "has 2 names", "it is not begun on half of what was there")
 		require.NoError(t, os.WriteFile(target.Path+".restoring", []byte("half"), 0o600))
 		_, err = Restore(t.Context(), testSchema, copies["backup"], target.Path, target.Logger)
 		require.NoError(t, err)
-		opened(t, target)
+		openDatabase(t, target)
 	})
 }
 
 func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	add(t, d, 3000)
-	whole := staged(t, d, 3000)
+	whole := copyFiles(t, d, 3000)
 	damaged := append([]byte(nil), whole.copy...)
 	for i := 20 * 4096; i < 30*4096; i++ {
 		damaged[i] = 0xee
 	}
-	newer := laid(t, whole.copy, nil)
+	newer := writeFiles(t, whole.copy, nil)
 	shell(t, newer.Path, "PRAGMA user_version=7")
-	older := laid(t, whole.copy, nil)
+	older := writeFiles(t, whole.copy, nil)
 	shell(t, older.Path, "PRAGMA user_version=1")
 	theirs := options(t)
 	shell(t, theirs.Path, "CREATE TABLE theirs (x); PRAGMA user_version=1")
 	inWriter(t, d, d.truncateLog)
 	add(t, d, 10)
-	target := laid(t, whole.db, whole.wal)
+	target := writeFiles(t, whole.db, whole.wal)
 	for name, c := range map[string]struct{ from, to, says string }{
-		"in use":                      {laid(t, whole.copy, nil).Path, o.Path, "another process uses the database"},
-		"a copy beside another's log": {laid(t, whole.copy, staged(t, d, 310).wal).Path, target.Path, "does not belong to the database"},
-		"a copy that is damaged":      {laid(t, damaged, nil).Path, target.Path, "damaged"},
+		"in use":                      {writeFiles(t, whole.copy, nil).Path, o.Path, "another process uses the database"},
+		"a copy beside another's log": {writeFiles(t, whole.copy, copyFiles(t, d, 310).wal).Path, target.Path, "does not belong to the database"},
+		"a copy that is damaged":      {writeFiles(t, damaged, nil).Path, target.Path, "damaged"},
 		"a copy of a newer version":   {newer.Path, target.Path, "made by a newer version"},
 		"a copy of an older version":  {older.Path, target.Path, "made by an older version"},
 		"another program's database":  {theirs.Path, target.Path, "is no database of this program"},
@@ -196,5 +196,5 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	require.Equal(t, []string{"jobs.db", "jobs.db-wal", "jobs.db.lock"}, names)
-	requireItems(t, opened(t, target), 3000)
+	requireItems(t, openDatabase(t, target), 3000)
 }

@@ -20,14 +20,14 @@ func sizeOf(t *testing.T, path string) int64 {
 
 func TestCheckpoint_KeepsTheLogSmallUnderLoad(t *testing.T) {
 	o := options(t)
-	d, err := unstarted(t.Context(), o)
+	d, err := openUnstarted(t.Context(), o)
 	require.NoError(t, err)
 	d.truncateAbove = 4 << 20
 	d.Start()
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	var largest int64
 	for range 60 {
-		require.NoError(t, d.Submit(t.Context(), adding(100, 10_000)))
+		require.NoError(t, d.Submit(t.Context(), insertCall(100, 10_000)))
 		largest = max(largest, sizeOf(t, o.Path+file.WAL))
 	}
 	require.Greater(t, sizeOf(t, o.Path), int64(40<<20), "what was written")
@@ -36,9 +36,9 @@ func TestCheckpoint_KeepsTheLogSmallUnderLoad(t *testing.T) {
 
 func TestTruncateLog_DoesNotWaitForReaders(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	add(t, d, 1)
-	reader := reading(t, o.Path)
+	reader := openReader(t, o.Path)
 	add(t, d, 1)
 	fastest := time.Hour
 	var again, timeout int64
@@ -74,9 +74,9 @@ func TestTruncateLog_DoesNotWaitForReaders(t *testing.T) {
 
 func TestVacuum_GivesFreePagesBack(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	for range 10 {
-		require.NoError(t, d.Submit(t.Context(), adding(100, 10_000)))
+		require.NoError(t, d.Submit(t.Context(), insertCall(100, 10_000)))
 	}
 	require.False(t, d.Vacuum(t.Context()), "nothing is free")
 	require.NoError(t, d.Submit(t.Context(), &testCall{Verb: "delete items", Run: func(tx testTx) error {

@@ -22,22 +22,22 @@ func TestFiles_RemovedOrReplacedWhileInUse(t *testing.T) {
 		} {
 			t.Run("db"+suffix+" "+c.name, func(t *testing.T) {
 				o := options(t)
-				log := logging(&o)
-				d := opened(t, o)
+				log := captureLog(&o)
+				d := openDatabase(t, o)
 				add(t, d, 3)
 				path := o.Path + suffix
 				require.NoError(t, os.Rename(path, path+".aside"))
 				c.do(t, path)
 
 				for range 2 {
-					err := d.Submit(t.Context(), adding(3, 100))
+					err := d.Submit(t.Context(), insertCall(3, 100))
 					require.ErrorIs(t, err, store.ErrUnavailable)
 					require.ErrorContains(t, err, "the database file jobs.db"+suffix+" "+c.says)
 				}
 				require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), log)
 				_, err := items(t.Context(), d)
 				require.ErrorIs(t, err, store.ErrUnavailable, "no new connection is opened")
-				require.NoError(t, d.Submit(t.Context(), updating()), "what promises nothing goes on")
+				require.NoError(t, d.Submit(t.Context(), updateCall()), "what promises nothing goes on")
 
 				require.NoError(t, os.Rename(path+".aside", path))
 				add(t, d, 3)
@@ -50,7 +50,7 @@ func TestFiles_RemovedOrReplacedWhileInUse(t *testing.T) {
 
 func TestFiles_RemovedDuringACommit(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	err := d.Submit(t.Context(), &testCall{Verb: "test", Durable: true, Run: func(testTx) error {
 		return os.Rename(o.Path, o.Path+".aside")
 	}})
@@ -60,16 +60,16 @@ func TestFiles_RemovedDuringACommit(t *testing.T) {
 
 func TestFiles_BrokenConnectionIsNotReplacedByOneToAnotherFile(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	add(t, d, 1)
 	require.NoError(t, os.Rename(o.Path, o.Path+".aside"))
 	inWriter(t, d, func() { d.broken = true })
-	require.ErrorIs(t, d.Submit(t.Context(), updating()), store.ErrUnavailable)
+	require.ErrorIs(t, d.Submit(t.Context(), updateCall()), store.ErrUnavailable)
 	require.NoFileExists(t, o.Path)
 	require.NoError(t, os.Rename(o.Path+".aside", o.Path))
-	require.NoError(t, d.Submit(t.Context(), updating()))
+	require.NoError(t, d.Submit(t.Context(), updateCall()))
 	add(t, d, 1)
 	require.NoError(t, os.Rename(o.Path+file.WAL, o.Path+"-wal.aside"))
-	require.Error(t, d.Submit(t.Context(), adding(1, 1)), "the files of the new connection are watched")
+	require.Error(t, d.Submit(t.Context(), insertCall(1, 1)), "the files of the new connection are watched")
 	require.NoError(t, os.Rename(o.Path+"-wal.aside", o.Path+file.WAL))
 }

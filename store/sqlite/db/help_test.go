@@ -30,7 +30,7 @@ var (
 	countItems = NewStatement(`SELECT count(*) FROM items`)
 )
 
-// testTx is a transaction without anything in memory.
+// testTx is a unit of work without changes in memory.
 type testTx struct{ *Tx }
 
 func (testTx) Flush() error    { return nil }
@@ -55,22 +55,22 @@ func options(t testing.TB) Options {
 	}
 }
 
-// logging has a database write its log where the test reads it.
-func logging(o *Options) *testlog.Log {
+// captureLog returns the log of databases that are opened with the options.
+func captureLog(o *Options) *testlog.Log {
 	l := &testlog.Log{}
 	o.Logger = slog.New(slog.NewTextHandler(l, nil))
 	return l
 }
 
-// unstarted is a database that has not been started.
-func unstarted(ctx context.Context, o Options) (*database, error) {
+// openUnstarted opens a database without starting its writer.
+func openUnstarted(ctx context.Context, o Options) (*database, error) {
 	return Open(ctx, o, func(tx *Tx) testTx { return testTx{tx} })
 }
 
-// opened is a database that ends with the test, unless it was closed.
-func opened(t *testing.T, o Options) *database {
+// openDatabase opens a database that is closed when the test ends.
+func openDatabase(t *testing.T, o Options) *database {
 	t.Helper()
-	d, err := unstarted(t.Context(), o)
+	d, err := openUnstarted(t.Context(), o)
 	require.NoError(t, err)
 	d.Start()
 	t.Cleanup(func() {
@@ -81,8 +81,8 @@ func opened(t *testing.T, o Options) *database {
 	return d
 }
 
-// adding is a call that adds items of a size.
-func adding(n, size int) *testCall {
+// insertCall returns a durable call that inserts n items of a size.
+func insertCall(n, size int) *testCall {
 	return &testCall{Verb: "add items", Durable: true, Weight: n, Run: func(tx testTx) error {
 		for range n {
 			if err := tx.Exec(insertItem, strings.Repeat("x", size)); err != nil {
@@ -95,11 +95,11 @@ func adding(n, size int) *testCall {
 
 func add(t testing.TB, d *database, n int) {
 	t.Helper()
-	require.NoError(t, d.Submit(t.Context(), adding(n, 100)))
+	require.NoError(t, d.Submit(t.Context(), insertCall(n, 100)))
 }
 
-// updating is a call that promises nothing.
-func updating() *testCall {
+// updateCall returns a call that is not durable.
+func updateCall() *testCall {
 	return &testCall{Verb: "update items", Weight: 1, Run: func(tx testTx) error { return tx.Exec(updateItem, "updated", int64(1)) }}
 }
 
@@ -121,7 +121,7 @@ func requireItems(t testing.TB, d *database, want int) {
 	require.EqualValues(t, want, n)
 }
 
-// inWriter runs something in the writer, between two transactions, and waits until it is done.
+// inWriter runs a task in the writer, between two transactions, and waits until it is done.
 func inWriter(t testing.TB, d *database, task func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -132,8 +132,8 @@ func inWriter(t testing.TB, d *database, task func()) {
 	<-done
 }
 
-// stall keeps the writer from its next transaction until release is called.
-func stall(t *testing.T, d *database) (release func()) {
+// blockWriter keeps the writer from its next transaction until release is called.
+func blockWriter(t *testing.T, d *database) (release func()) {
 	t.Helper()
 	gate := make(chan struct{})
 	d.later(t.Context(), func() { <-gate })
@@ -143,20 +143,20 @@ func stall(t *testing.T, d *database) (release func()) {
 // submitAll makes calls that wait for the writer together, and returns their errors.
 func submitAll(t *testing.T, d *database, calls ...*testCall) []error {
 	t.Helper()
-	release := stall(t, d)
+	release := blockWriter(t, d)
 	errs := make([]error, len(calls))
 	var group sync.WaitGroup
 	for i, c := range calls {
 		group.Go(func() { errs[i] = d.Submit(t.Context(), c) })
 	}
-	waiting(t, d, len(calls))
+	waitForCalls(t, d, len(calls))
 	release()
 	group.Wait()
 	return errs
 }
 
-// waiting waits until so many calls wait for the writer.
-func waiting(t *testing.T, d *database, n int) {
+// waitForCalls waits until n calls wait for the writer.
+func waitForCalls(t *testing.T, d *database, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return d.Waiting() == n }, 10*time.Second, time.Millisecond)
 }
@@ -172,8 +172,8 @@ func dial(t *testing.T, path string, reader bool) *Conn {
 	return c
 }
 
-// reading is a connection with a snapshot of the last commit.
-func reading(t *testing.T, path string) *Conn {
+// openReader opens a connection with a snapshot of the last commit.
+func openReader(t *testing.T, path string) *Conn {
 	t.Helper()
 	c := dial(t, path, true)
 	_, err := c.Exec(beginRead)
@@ -191,7 +191,7 @@ func shell(t *testing.T, path, sql string) {
 	require.NoError(t, c.close())
 }
 
-// hooked is a statement that calls hook before each use, with how often it was used, and fails with what hook returns.
+// hooked is a statement that calls hook before each use, with the number of uses, and fails with the error that hook returns.
 type hooked struct {
 	driverStmt
 	used int
@@ -206,7 +206,7 @@ func (h *hooked) ExecContext(ctx context.Context, args []driver.NamedValue) (dri
 	return h.driverStmt.ExecContext(ctx, args)
 }
 
-// hookInto hooks into a statement of the writer's, until unhook is called.
+// hookInto calls hook before each use of a statement of the writer, until unhook is called.
 func hookInto(t *testing.T, d *database, id Statement, hook func(used int) error) (unhook func()) {
 	t.Helper()
 	h := &hooked{hook: hook}

@@ -20,9 +20,8 @@ type stage struct {
 	items   int    // committed
 }
 
-// staged copies a database that is open. Page by page it is what a process that is killed leaves behind, since nothing is
-// written meanwhile.
-func staged(t *testing.T, d *database, items int) (st stage) {
+// copyFiles copies the files of an open database, as a process that is killed would leave them.
+func copyFiles(t *testing.T, d *database, items int) (st stage) {
 	t.Helper()
 	inWriter(t, d, func() {
 		var err error
@@ -44,8 +43,8 @@ func staged(t *testing.T, d *database, items int) (st stage) {
 	return st
 }
 
-// laid lays a database and a log beside each other.
-func laid(t *testing.T, db, wal []byte) Options {
+// writeFiles writes a database and its log, and returns the options to open them.
+func writeFiles(t *testing.T, db, wal []byte) Options {
 	t.Helper()
 	o := options(t)
 	require.NoError(t, os.WriteFile(o.Path, db, 0o600))
@@ -58,7 +57,7 @@ func laid(t *testing.T, db, wal []byte) Options {
 func TestCheckLog_TakesEveryCrashAndRefusesEveryForeignLog(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	var stages []stage
 	written := 0
 	var reader *Conn
@@ -75,26 +74,26 @@ func TestCheckLog_TakesEveryCrashAndRefusesEveryForeignLog(t *testing.T) {
 			inWriter(t, d, func() { d.truncateAgain = 0; d.truncateLog() })
 		case 1: // of a part, while somebody reads
 			release()
-			reader = reading(t, o.Path)
+			reader = openReader(t, o.Path)
 		case 2:
 			release()
 			d.checks <- struct{}{}
 		case 3:
-			require.NoError(t, d.Submit(t.Context(), adding(0, 0)))
+			require.NoError(t, d.Submit(t.Context(), insertCall(0, 0)))
 		case 4:
 			release()
 			require.NoError(t, d.Close())
-			d = opened(t, o)
+			d = openDatabase(t, o)
 		case 5:
 			for range 20 {
-				require.NoError(t, d.Submit(t.Context(), updating()))
+				require.NoError(t, d.Submit(t.Context(), updateCall()))
 			}
 		default:
 		}
 		n := 1 + random.IntN(60)
 		add(t, d, n)
 		written += n
-		stages = append(stages, staged(t, d, written))
+		stages = append(stages, copyFiles(t, d, written))
 	}
 	release()
 
@@ -112,11 +111,11 @@ func TestCheckLog_TakesEveryCrashAndRefusesEveryForeignLog(t *testing.T) {
 	}
 	refused := 0
 	for i, later := range stages {
-		o := laid(t, later.db, later.wal)
+		o := writeFiles(t, later.db, later.wal)
 		require.NoError(t, checkLog(t.Context(), o.Path), "killed at %d", i)
-		require.NoError(t, checkLog(t.Context(), laid(t, later.copy, nil).Path), "a copy")
+		require.NoError(t, checkLog(t.Context(), writeFiles(t, later.copy, nil).Path), "a copy")
 		for k, earlier := range stages[:i] {
-			o := laid(t, earlier.copy, later.wal)
+			o := writeFiles(t, earlier.copy, later.wal)
 			if err := checkLog(t.Context(), o.Path); err != nil {
 				require.ErrorContains(t, err, "does not belong to the database")
 				refused++
@@ -130,16 +129,16 @@ func TestCheckLog_TakesEveryCrashAndRefusesEveryForeignLog(t *testing.T) {
 
 func TestOpen_RefusesALogOfAnotherFile(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	add(t, d, 10)
-	before := staged(t, d, 10)
+	before := copyFiles(t, d, 10)
 	inWriter(t, d, d.truncateLog)
 	add(t, d, 10)
-	after := staged(t, d, 20)
+	after := copyFiles(t, d, 20)
 	for name, db := range map[string][]byte{"an earlier copy": before.copy, "an empty file": {}} {
 		t.Run(name, func(t *testing.T) {
-			o := laid(t, db, after.wal)
-			_, err := unstarted(t.Context(), o)
+			o := writeFiles(t, db, after.wal)
+			_, err := openUnstarted(t.Context(), o)
 			require.ErrorContains(t, err, "does not belong to the database")
 			require.ErrorContains(t, err, "ringback restore")
 			require.NotContains(t, err.Error(), "\n")
@@ -148,7 +147,7 @@ func TestOpen_RefusesALogOfAnotherFile(t *testing.T) {
 			require.Equal(t, after.wal, content, "nothing was changed")
 			require.NoError(t, os.Remove(o.Path+file.WAL))
 			if len(db) > 0 {
-				requireItems(t, opened(t, o), 10)
+				requireItems(t, openDatabase(t, o), 10)
 			}
 		})
 	}
@@ -157,26 +156,26 @@ func TestOpen_RefusesALogOfAnotherFile(t *testing.T) {
 		inWriter(t, d, func() { require.NoError(t, d.conn.execText("VACUUM INTO '"+path+"'")) })
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
-		_, err = unstarted(t.Context(), laid(t, content, after.wal))
+		_, err = openUnstarted(t.Context(), writeFiles(t, content, after.wal))
 		require.ErrorContains(t, err, "does not belong to the database")
-		requireItems(t, opened(t, laid(t, content, nil)), 20)
+		requireItems(t, openDatabase(t, writeFiles(t, content, nil)), 20)
 	})
 	t.Run("no file", func(t *testing.T) {
-		o := laid(t, nil, after.wal)
+		o := writeFiles(t, nil, after.wal)
 		require.NoError(t, os.Remove(o.Path))
-		_, err := unstarted(t.Context(), o)
+		_, err := openUnstarted(t.Context(), o)
 		require.ErrorContains(t, err, "does not belong to the database")
 	})
 	t.Run("a log that was cut off", func(t *testing.T) {
 		for _, end := range []int{0, 10, walHeaderSize, walHeaderSize + 100, len(after.wal) / 2, len(after.wal) - 1} {
-			require.NoError(t, checkLog(t.Context(), laid(t, after.db, after.wal[:end]).Path), end)
+			require.NoError(t, checkLog(t.Context(), writeFiles(t, after.db, after.wal[:end]).Path), end)
 		}
 	})
 }
 
 func TestParseMark_ReadsWhateverSQLiteWrites(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	inWriter(t, d, func() {
 		for _, mark := range []int64{1, 2, 127, 128, -129, 1 << 20, -1 << 30, 1 << 45, math.MaxInt64, math.MinInt64} {
 			_, err := d.conn.Exec(updateMark, mark)
@@ -187,7 +186,7 @@ func TestParseMark_ReadsWhateverSQLiteWrites(t *testing.T) {
 			require.NoError(t, err)
 			content, err := os.ReadFile(o.Path)
 			require.NoError(t, err)
-			copied := laid(t, content, nil)
+			copied := writeFiles(t, content, nil)
 			page, read := fileMark(t.Context(), copied.Path)
 			require.Equal(t, mark, read)
 			log, err := readLog(o.Path+file.WAL, page)

@@ -16,7 +16,7 @@ import (
 
 func TestRead_EndsWhenNoConnectionIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := opened(t, options(t))
+		d := openDatabase(t, options(t))
 		var taken []*Conn
 		for range readerCount {
 			taken = append(taken, <-d.readers)
@@ -39,10 +39,10 @@ func TestRead_EndsWhenNoConnectionIsFree(t *testing.T) {
 
 func TestHealth_LogsAFaultOfReadsOnceAMinuteAndIsNotHealthy(t *testing.T) {
 	o := options(t)
-	log := logging(&o)
+	log := captureLog(&o)
 	c := &clock{}
 	o.Now = c.ns.Load
-	d := opened(t, o)
+	d := openDatabase(t, o)
 	fault := NewError(codeError(lib.SQLITE_IOERR_READ))
 	read := func() {
 		err := d.Read(t.Context(), "read items", func(context.Context, *Conn) error { return fault })
@@ -64,7 +64,7 @@ func TestHealth_LogsAFaultOfReadsOnceAMinuteAndIsNotHealthy(t *testing.T) {
 }
 
 func TestRead_PanicLosesNoConnection(t *testing.T) {
-	d := opened(t, options(t))
+	d := openDatabase(t, options(t))
 	for range 2 * readerCount {
 		require.Panics(t, func() {
 			_ = d.Read(t.Context(), "read items", func(context.Context, *Conn) error { panic("a fault of the caller") })
@@ -75,7 +75,7 @@ func TestRead_PanicLosesNoConnection(t *testing.T) {
 }
 
 func TestRead_PanicInARowEndsTheSnapshot(t *testing.T) {
-	d := opened(t, options(t))
+	d := openDatabase(t, options(t))
 	add(t, d, 2)
 	for range readerCount { // the pool hands them out in turn
 		require.Panics(t, func() {

@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/file"
 )
 
-// counted is a database whose transactions are counted.
-func counted(t *testing.T, o Options) (d *database, begun *int) {
+// openCounted opens a database and counts its transactions.
+func openCounted(t *testing.T, o Options) (d *database, begun *int) {
 	t.Helper()
 	begun = new(int)
 	d, err := Open(t.Context(), o, func(tx *Tx) testTx {
@@ -32,16 +32,16 @@ func counted(t *testing.T, o Options) (d *database, begun *int) {
 	return d, begun
 }
 
-func addings(n int) (calls []*testCall) {
+func insertCalls(n int) (calls []*testCall) {
 	for range n {
-		calls = append(calls, adding(1, 100))
+		calls = append(calls, insertCall(1, 100))
 	}
 	return calls
 }
 
 func TestWriter_CommitsConcurrentCallsTogether(t *testing.T) {
-	d, begun := counted(t, options(t))
-	for _, err := range submitAll(t, d, addings(200)...) {
+	d, begun := openCounted(t, options(t))
+	for _, err := range submitAll(t, d, insertCalls(200)...) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, *begun)
@@ -49,17 +49,17 @@ func TestWriter_CommitsConcurrentCallsTogether(t *testing.T) {
 }
 
 func TestWriter_FailsOnlyTheCallThatCannotBeWritten(t *testing.T) {
-	d := opened(t, options(t))
+	d := openDatabase(t, options(t))
 	add(t, d, 10)
 	limitPages(t, d, 4)
-	errs := submitAll(t, d, adding(100, 10_000), updating(), updating(), updating())
+	errs := submitAll(t, d, insertCall(100, 10_000), updateCall(), updateCall(), updateCall())
 	require.ErrorIs(t, errs[0], store.ErrUnavailable)
 	for _, err := range errs[1:] {
 		require.NoError(t, err)
 	}
 }
 
-// limitPages lets the database grow by so many pages and no further, as a full disk would.
+// limitPages limits the growth of the database, in pages, as a full disk does.
 func limitPages(t *testing.T, d *database, more int64) {
 	t.Helper()
 	inWriter(t, d, func() {
@@ -74,12 +74,12 @@ func limitPages(t *testing.T, d *database, more int64) {
 
 func TestWriter_FailsAGroupAtOnceWhenTheFileIsLocked(t *testing.T) {
 	o := options(t)
-	d, begun := counted(t, o)
+	d, begun := openCounted(t, o)
 	add(t, d, 1)
 	*begun = 0
 	other := dial(t, o.Path, false)
 	require.NoError(t, other.execText("BEGIN IMMEDIATE"))
-	for _, err := range submitAll(t, d, addings(5)...) {
+	for _, err := range submitAll(t, d, insertCalls(5)...) {
 		require.ErrorContains(t, err, "somebody else has the database locked")
 	}
 	require.Equal(t, 1, *begun, "transactions that waited for the lock")
@@ -90,7 +90,7 @@ func TestWriter_FailsAGroupAtOnceWhenTheFileIsLocked(t *testing.T) {
 
 func TestWriter_StopsTryingCallsAloneAtAFaultThatMeetsAll(t *testing.T) {
 	o := options(t)
-	d, begun := counted(t, o)
+	d, begun := openCounted(t, o)
 	add(t, d, 1)
 	*begun = 0
 	other := dial(t, o.Path, false)
@@ -106,7 +106,7 @@ func TestWriter_StopsTryingCallsAloneAtAFaultThatMeetsAll(t *testing.T) {
 		}
 		return nil
 	})
-	for _, err := range submitAll(t, d, addings(4)...) {
+	for _, err := range submitAll(t, d, insertCalls(4)...) {
 		require.ErrorContains(t, err, "somebody else has the database locked")
 	}
 	require.Equal(t, 2, *begun, "the group, and the first call alone")
@@ -114,7 +114,7 @@ func TestWriter_StopsTryingCallsAloneAtAFaultThatMeetsAll(t *testing.T) {
 }
 
 func TestWriter_AnswersCallsTriedAloneOneByOneUntilTheDatabaseCloses(t *testing.T) {
-	d := opened(t, options(t))
+	d := openDatabase(t, options(t))
 	add(t, d, 1)
 	blocked, gate := make(chan struct{}), make(chan struct{})
 	hookInto(t, d, insertItem, func(used int) error {
@@ -127,12 +127,12 @@ func TestWriter_AnswersCallsTriedAloneOneByOneUntilTheDatabaseCloses(t *testing.
 		}
 		return nil
 	})
-	release := stall(t, d)
+	release := blockWriter(t, d)
 	answers := make(chan error, 3)
 	for range cap(answers) {
-		go func() { answers <- d.Submit(t.Context(), adding(1, 100)) }()
+		go func() { answers <- d.Submit(t.Context(), insertCall(1, 100)) }()
 	}
-	waiting(t, d, cap(answers))
+	waitForCalls(t, d, cap(answers))
 	release()
 	<-blocked
 	require.NoError(t, <-answers, "the first does not wait for the others")
@@ -152,14 +152,14 @@ func TestWriter_AnswersCallsTriedAloneOneByOneUntilTheDatabaseCloses(t *testing.
 }
 
 func TestWriter_ReplacesABrokenConnection(t *testing.T) {
-	d := opened(t, options(t))
+	d := openDatabase(t, options(t))
 	add(t, d, 1)
 	inWriter(t, d, func() { d.broken = true })
 	add(t, d, 1)
 	requireItems(t, d, 2)
 }
 
-// failSync lets every fsync of a commit fail until heal is called: commits without one succeed.
+// failSync makes each commit with fsync fail until heal is called.
 func failSync(t *testing.T, d *database) (heal func()) {
 	t.Helper()
 	return hookInto(t, d, commit, func(int) error {
@@ -172,17 +172,17 @@ func failSync(t *testing.T, d *database) (heal func()) {
 
 func TestWriter_WritesTheLogAnewAfterAnFsyncThatFailed(t *testing.T) {
 	o := options(t)
-	d := opened(t, o)
-	require.NoError(t, d.Submit(t.Context(), adding(100, 10_000)))
+	d := openDatabase(t, o)
+	require.NoError(t, d.Submit(t.Context(), insertCall(100, 10_000)))
 	heal := failSync(t, d)
-	require.ErrorContains(t, d.Submit(t.Context(), adding(1, 1)), "the disk under the database fails")
+	require.ErrorContains(t, d.Submit(t.Context(), insertCall(1, 1)), "the disk under the database fails")
 	heal()
-	require.NoError(t, d.Submit(t.Context(), updating()), "it promises nothing")
+	require.NoError(t, d.Submit(t.Context(), updateCall()), "it promises nothing")
 	before := sizeOf(t, o.Path+file.WAL)
 	require.Greater(t, before, int64(1<<20))
 
-	reader := reading(t, o.Path)
-	require.ErrorContains(t, d.Submit(t.Context(), adding(1, 1)), "written anew", "a reader keeps the log from its end")
+	reader := openReader(t, o.Path)
+	require.ErrorContains(t, d.Submit(t.Context(), insertCall(1, 1)), "written anew", "a reader keeps the log from its end")
 	require.NoError(t, reader.close())
 
 	add(t, d, 1)
@@ -197,7 +197,7 @@ func TestWriter_WritesTheLogAnewAfterAnFsyncThatFailed(t *testing.T) {
 }
 
 func TestWriter_WritesTheLogAnewAfterAFaultBetweenTransactions(t *testing.T) {
-	d := opened(t, options(t))
+	d := openDatabase(t, options(t))
 	add(t, d, 1)
 	heal := hookInto(t, d, updateMark, func(int) error { return codeError(lib.SQLITE_IOERR_FSYNC) })
 	inWriter(t, d, d.markLog)
@@ -209,11 +209,11 @@ func TestWriter_WritesTheLogAnewAfterAFaultBetweenTransactions(t *testing.T) {
 
 func TestHealth_LockOfAnotherProcessIsAWarning(t *testing.T) {
 	o := options(t)
-	log := logging(&o)
-	d := opened(t, o)
+	log := captureLog(&o)
+	d := openDatabase(t, o)
 	other := dial(t, o.Path, false)
 	require.NoError(t, other.execText("BEGIN IMMEDIATE"))
-	require.ErrorIs(t, d.Submit(t.Context(), adding(1, 1)), store.ErrUnavailable)
+	require.ErrorIs(t, d.Submit(t.Context(), insertCall(1, 1)), store.ErrUnavailable)
 	require.NoError(t, other.close())
 	require.Contains(t, log.String(), "level=WARN")
 	require.NotContains(t, log.String(), "level=ERROR")

@@ -20,8 +20,8 @@ func acquire(path string) (*Lock, error) {
 	return Acquire(path, false, slog.New(slog.DiscardHandler))
 }
 
-// locked is the path of a database that is locked until the test ends.
-func locked(t *testing.T) string {
+// lockedPath returns the path of a database that is locked until the test ends.
+func lockedPath(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	lock, err := acquire(path)
@@ -31,7 +31,7 @@ func locked(t *testing.T) string {
 }
 
 func TestAcquire_RefusesADatabaseInUseUnderAnotherName(t *testing.T) {
-	path := locked(t)
+	path := lockedPath(t)
 	folder := t.TempDir()
 	links := map[string]func(string) error{
 		"a symbolic link to the file":           func(link string) error { return os.Symlink(path, link) },
@@ -73,7 +73,7 @@ func TestAcquire_LocksTheFileWhateverItsPath(t *testing.T) {
 		return
 	}
 	// As if it were reached by a bind mount: in another folder, with another lock file.
-	_, ok, err := lockInode(locked(t))
+	_, ok, err := lockInode(lockedPath(t))
 	require.NoError(t, err)
 	require.False(t, ok)
 }

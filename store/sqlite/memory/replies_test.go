@@ -10,8 +10,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// answerOf makes a call, unless its reply is kept.
-func answerOf(m *Replies, at time.Duration, token string, weight int) (asked bool) {
+// runOnce makes a call and reports whether it was run, not answered from the cache.
+func runOnce(m *Replies, at time.Duration, token string, weight int) (asked bool) {
 	_, _, _ = Once(m, Call{"test", store.Token(token)}, int64(at), func(int) int { return weight }, func() (int, error) {
 		asked = true
 		return 1, nil
@@ -21,18 +21,18 @@ func answerOf(m *Replies, at time.Duration, token string, weight int) (asked boo
 
 func TestReplyCache_ForgetsOldTokensAndTheOldestOfTooMany(t *testing.T) {
 	m := NewReplies()
-	require.True(t, answerOf(m, 0, "a", 0))
-	require.False(t, answerOf(m, store.TokenTTL, "a", 0))
-	require.True(t, answerOf(m, store.TokenTTL+1, "a", 0))
+	require.True(t, runOnce(m, 0, "a", 0))
+	require.False(t, runOnce(m, store.TokenTTL, "a", 0))
+	require.True(t, runOnce(m, store.TokenTTL+1, "a", 0))
 	for i := range 3 * replyCacheCalls {
-		answerOf(m, store.TokenTTL+1, fmt.Sprint(i), 0)
+		runOnce(m, store.TokenTTL+1, fmt.Sprint(i), 0)
 	}
 	require.LessOrEqual(t, len(m.answers), replyCacheCalls)
 	require.LessOrEqual(t, len(m.order), 3*replyCacheCalls)
-	require.False(t, answerOf(m, store.TokenTTL+1, fmt.Sprint(3*replyCacheCalls-1), 0))
+	require.False(t, runOnce(m, store.TokenTTL+1, fmt.Sprint(3*replyCacheCalls-1), 0))
 
-	answerOf(m, store.TokenTTL+1, "heavy", replyCacheWeight)
-	answerOf(m, store.TokenTTL+1, "next", 0)
+	runOnce(m, store.TokenTTL+1, "heavy", replyCacheWeight)
+	runOnce(m, store.TokenTTL+1, "next", 0)
 	require.Len(t, m.answers, 1, "weight counts too")
 }
 
@@ -41,12 +41,12 @@ func TestReplyCache_ForgetsTheRepliesOfAFailedTransaction(t *testing.T) {
 	_, undo, _ := Once(m, Call{"test", "a"}, 0, func(int) int { return 64 }, func() (int, error) { return 1, nil })
 	undo()
 	require.Empty(t, m.order)
-	require.True(t, answerOf(m, 0, "a", 0))
+	require.True(t, runOnce(m, 0, "a", 0))
 }
 
 func TestReplyCache_CountsAReplyOnceThatIsForgottenAndUndone(t *testing.T) {
 	m := NewReplies()
-	require.True(t, answerOf(m, 0, "kept", 100))
+	require.True(t, runOnce(m, 0, "kept", 100))
 	var undos []func()
 	do := func(token string, weight int) {
 		_, undo, _ := Once(m, Call{"test", store.Token(token)}, int64(store.TokenTTL+1), func(int) int { return weight }, func() (int, error) { return 1, nil })
@@ -62,7 +62,7 @@ func TestReplyCache_CountsAReplyOnceThatIsForgottenAndUndone(t *testing.T) {
 	require.Zero(t, m.weight)
 	require.Empty(t, m.answers)
 	require.LessOrEqual(t, m.first, len(m.order))
-	require.True(t, answerOf(m, store.TokenTTL+1, "next", 10))
-	require.False(t, answerOf(m, store.TokenTTL+1, "next", 10))
+	require.True(t, runOnce(m, store.TokenTTL+1, "next", 10))
+	require.False(t, runOnce(m, store.TokenTTL+1, "next", 10))
 	require.Equal(t, 138, m.weight)
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
-// plainTx is a transaction without anything in memory.
+// plainTx is a unit of work without changes in memory.
 type plainTx struct{ *db.Tx }
 
 func (plainTx) Flush() error    { return nil }
 func (plainTx) Apply()          {}
 func (plainTx) Undo(error) bool { return false }
 
-// empty is a connection to a database without rows.
-func empty(t *testing.T) *db.Conn {
+// openEmpty returns a connection to a database without rows.
+func openEmpty(t *testing.T) *db.Conn {
 	t.Helper()
 	w, err := db.Open(t.Context(), db.Options{
 		Path: filepath.Join(t.TempDir(), "jobs.db"), Schema: Schema, Logger: slog.New(slog.DiscardHandler), Now: func() int64 { return 0 },
@@ -32,8 +32,8 @@ func empty(t *testing.T) *db.Conn {
 	return w.Conn()
 }
 
-// planOf returns how SQLite would run a statement, a line a step.
-func planOf(t *testing.T, c *db.Conn, id db.Statement) string {
+// explain returns SQLite's plan of a statement, one line per step.
+func explain(t *testing.T, c *db.Conn, id db.Statement) string {
 	t.Helper()
 	var steps []string
 	sql := regexp.MustCompile(`\?\d*`).ReplaceAllString(id.Text(), "1")
@@ -45,7 +45,7 @@ func planOf(t *testing.T, c *db.Conn, id db.Statement) string {
 }
 
 func TestStatements_SeekWithinJobsOfOneMillisecond(t *testing.T) {
-	c := empty(t)
+	c := openEmpty(t)
 	for id, says := range map[db.Statement]string{
 		FirstWaiting: "jobs_open (q=? AND state=? AND due>?)",
 		WaitingAt:    "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
@@ -58,12 +58,12 @@ func TestStatements_SeekWithinJobsOfOneMillisecond(t *testing.T) {
 		ListQueues:   "queues_pending (namespace=? AND topic=? AND lane>?)",
 		TopicQueues:  "queues_pending (namespace=? AND topic=?)",
 	} {
-		require.Contains(t, planOf(t, c, id), says, id.Text())
+		require.Contains(t, explain(t, c, id), says, id.Text())
 	}
 }
 
 func TestStatements_ScanNoTableOnceTheStoreIsOpen(t *testing.T) {
-	c := empty(t)
+	c := openEmpty(t)
 	// A row for up to batchJobs attempts that are under way; Open reads it, and so do lists of open jobs and Get.
 	small := []db.Statement{ReadLeases, IsLeased}
 	opening := []db.Statement{AllTopics, PendingQueues, ThrottledQueues, AllMeta, UnusedQueues, CountOutbox, LastNumbers}
@@ -72,7 +72,7 @@ func TestStatements_ScanNoTableOnceTheStoreIsOpen(t *testing.T) {
 		if control || slices.Contains(opening, id) || slices.Contains(small, id) {
 			continue
 		}
-		plan := planOf(t, c, id)
+		plan := explain(t, c, id)
 		for step := range strings.SplitSeq(plan, "\n") {
 			none := step == "SCAN CONSTANT ROW" || strings.Contains(step, "VIRTUAL TABLE") // an argument of json_each
 			require.False(t, strings.HasPrefix(step, "SCAN") && !none, "%s\n%s", id.Text(), plan)

@@ -12,14 +12,14 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
-// Begun starts were allowed together: they may begin from the claim on, until latest.
-type begun struct {
+// allowedStarts are starts that were allowed together: they may begin from the claim on, until latest.
+type allowedStarts struct {
 	claimed, latest int64
 	n               int
 }
 
-// most is the largest number of starts that can begin within a window of a length, if they begin as it is worst.
-func most(all []begun, per int64) int {
+// maxStarts returns the largest number of starts that can begin within a window of a length.
+func maxStarts(all []allowedStarts, per int64) int {
 	worst := 0
 	for _, first := range all { // the first of the window begins as late as it may
 		n := 0
@@ -33,8 +33,8 @@ func most(all []begun, per int64) int {
 	return worst
 }
 
-// busy claims from a window as much as it allows, at random moments, and answers what began.
-func busy(random *rand.Rand, rate policy.Rate, slack time.Duration, steps int) (all []begun, largest int) {
+// claimAtRandom claims from a window as many starts as it allows, at random moments.
+func claimAtRandom(random *rand.Rand, rate policy.Rate, slack time.Duration, steps int) (all []allowedStarts, largest int) {
 	now := clock.Instant{Millis: 1_000_000}
 	var w Window
 	for range steps {
@@ -52,7 +52,7 @@ func busy(random *rand.Rand, rate policy.Rate, slack time.Duration, steps int) (
 		wait := time.Duration(random.Int64N(int64(slack) + 1))
 		w = w.Add(rate, n, wait, now)
 		largest = max(largest, len(w))
-		all = append(all, begun{now.Mono, now.Mono + int64(wait), int(n)})
+		all = append(all, allowedStarts{now.Mono, now.Mono + int64(wait), int(n)})
 	}
 	return all, largest
 }
@@ -69,8 +69,8 @@ func TestWindow_HasNoMoreStartsThanTheRateAllows(t *testing.T) {
 		for seed := range uint64(10) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			for _, slack := range []time.Duration{0, 10 * time.Millisecond, 2 * time.Second} {
-				all, largest := busy(random, rate, slack, 150)
-				require.LessOrEqual(t, most(all, int64(rate.Per)), rate.Starts, "%v %v %d", rate, slack, seed)
+				all, largest := claimAtRandom(random, rate, slack, 150)
+				require.LessOrEqual(t, maxStarts(all, int64(rate.Per)), rate.Starts, "%v %v %d", rate, slack, seed)
 				require.LessOrEqual(t, largest, max(mostStarts, store.CountedStarts)+1)
 			}
 		}
