@@ -53,7 +53,7 @@ func (s *Store) load(ctx context.Context) error {
 
 func (s *Store) loadTopic(v []driver.Value) error {
 	c := table.Cells(v)
-	t := memory.NewTopic(c.Int(), memory.TopicName{Namespace: c.Text(), Name: c.Text()}, &s.defaults)
+	t := memory.NewTopic(c.Int(), memory.TopicName{Namespace: c.Text(), Name: c.Text()}, s.env.Defaults)
 	limits, revision := c.Text(), c.Int()
 	t.Registered, t.Delivered, t.Dead, t.Cancelled = c.Int(), c.Int(), c.Int(), c.Int()
 	t.KeptDone = memory.Retained{Jobs: c.Int(), Bytes: c.Int()}
@@ -62,12 +62,12 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	t.Alarm = c.Int() != 0
 	var err error
 	if t.Grants, err = throttle.ParseGrants(c.Next(), s.clock()); err != nil {
-		s.log.Error("topic permits unreadable, dropping them", "topic", t.Name.Name, "err", err)
+		s.env.Log.Error("topic permits unreadable, dropping them", "topic", t.Name.Name, "err", err)
 	}
 	s.mem.Ids += t.Ids
 	s.mem.Topics[t.Name] = t
 	key := store.DocumentKey{Kind: store.KindTopic, Namespace: t.Name.Namespace, Name: t.Name.Name}
-	t.SetLimits(revision, s.env.ParseLimits(key, limits), &s.defaults)
+	t.SetLimits(revision, s.env.ParseLimits(key, limits), s.env.Defaults)
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (s *Store) expireOldLeases() error {
 		b := &memory.Batch{Number: db.Int(v[0]), Claimed: db.Int(v[1])}
 		var err error
 		if b.Marks, err = table.ParseMarks(db.Text(v[2])); err != nil {
-			s.log.Error("row of a claim unreadable, its attempts are not recorded as lost", "claim", b.Number, "err", err)
+			s.env.Log.Error("row of a claim unreadable, its attempts are not recorded as lost", "claim", b.Number, "err", err)
 		}
 		batches = append(batches, b)
 		return nil

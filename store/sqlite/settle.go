@@ -32,7 +32,7 @@ func (s *Store) Settle(
 	var revision int64
 	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(u *work.Unit) (err error) {
 		revision = u.Mem.Revisions[store.KindTopic]
-		errs, err = work.Once(u, memory.Call{Method: "settle", Token: token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) {
+		errs, err = work.Once(u, memory.Call{Method: "settle", Token: token}, weighErrors, func() ([]error, error) {
 			errs := make([]error, len(items))
 			for i := range items {
 				if errs[i], err = settleAttempt(u, &items[i], &written[i]); err != nil {
@@ -93,7 +93,7 @@ func (s *Store) settleEach(
 	}
 	// A repetition of the call answers the same.
 	return errs, s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
-		_, err := work.Once(u, memory.Call{Method: "settle", Token: token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) { return errs, nil })
+		_, err := work.Once(u, memory.Call{Method: "settle", Token: token}, weighErrors, func() ([]error, error) { return errs, nil })
 		return err
 	}})
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/internal/limitedlog"
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
@@ -23,12 +22,10 @@ import (
 // Store is the engine. Open returns it.
 type Store struct {
 	*keeper.Keeper
-	db       *db.Writer[*work.Unit]
-	log      *slog.Logger
-	defaults policy.Limits
-	clock    clock.Reader
-	wakeups  *memory.Wakeups
-	closed   func() error
+	db      *db.Writer[*work.Unit]
+	clock   clock.Reader
+	wakeups *memory.Wakeups
+	closed  func() error
 	// unreadable logs jobs that cannot be decoded.
 	unreadable limitedlog.Log
 
@@ -55,26 +52,25 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("open a sqlite store: %w", err)
 	}
+	log := cmp.Or(o.Logger, slog.Default())
 	s := &Store{
-		log:      cmp.Or(o.Logger, slog.Default()),
-		defaults: o.Limits,
-		clock:    now,
-		wakeups:  memory.NewWakeups(),
-		mem:      memory.New(),
+		clock:      now,
+		wakeups:    memory.NewWakeups(),
+		unreadable: limitedlog.Log{Logger: log, Interval: time.Minute},
+		mem:        memory.New(),
 	}
-	s.unreadable = limitedlog.Log{Logger: s.log, Interval: time.Minute}
 	s.env = &work.Env{
-		Mem: s.mem, Wakeups: s.wakeups, Defaults: &s.defaults, Log: s.log, Clock: s.clock,
+		Mem: s.mem, Wakeups: s.wakeups, Defaults: &o.Limits, Log: log, Clock: now,
 		Note: func(verb string, err error, reading bool) { s.db.Note(verb, err, reading) },
 	}
 	s.closed = sync.OnceValue(s.shut)
 	var err error
 	if s.db, err = db.Open(ctx, db.Options{
-		Path: o.Path, Schema: table.Schema, Logger: s.log, Now: func() int64 { return now().Mono }, Driver: o.driver,
+		Path: o.Path, Schema: table.Schema, Logger: log, Now: func() int64 { return now().Mono }, Driver: o.driver,
 	}, s.env.Begin); err != nil {
 		return nil, err
 	}
-	s.Keeper = keeper.New(s.db, now, s.log)
+	s.Keeper = keeper.New(s.db, now, log)
 	if err := s.load(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("read the database %s: %w", s.db.Path(), db.Unavailable(err)), s.db.Close())
 	}
