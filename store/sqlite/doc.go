@@ -16,7 +16,7 @@
 // whose attempts end as lost.
 //
 // "Ready" is derived: a job without a lease whose due time has come. A claim leases due jobs in one step, so Carry only sends
-// wake-ups, expires leases and hands out the outbox.
+// wake-ups, expires leases and returns the outbox.
 //
 // DESIGN.md says more.
 //

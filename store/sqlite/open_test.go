@@ -181,7 +181,7 @@ func TestOpen_RefusesWhatItCannotUse(t *testing.T) {
 		}, says: "belongs to another program"},
 		"a file that is no database": {make: func(path string) {
 			require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("not a database ", 1000)), 0o600))
-		}, says: "damaged, or is none"},
+		}, says: "damaged, or not a database"},
 		"a folder":             {make: func(path string) { require.NoError(t, os.Mkdir(path, 0o700)) }, says: "is a folder"},
 		"a missing folder":     {path: filepath.Join(t.TempDir(), "missing", "jobs.db"), says: "does not exist"},
 		"an unwritable folder": {path: filepath.Join(unwritable, "jobs.db"), says: "is not writable"},

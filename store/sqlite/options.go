@@ -10,12 +10,12 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Options are those of Open.
+// Options are the options of Open.
 type Options struct {
 	// Path of the database file; it is made when it is missing, its folder is not. Two files beside it belong to it
 	// (-wal, -shm) and a third keeps other processes away (.lock).
 	Path string
-	// Limits are those of topics without a policy, every field set but Rate; see Defaults.
+	// Limits are the limits of topics without a policy, every field set but Rate; see Defaults.
 	Limits policy.Limits
 	// Logger gets faults that no caller sees; nil: slog.Default().
 	Logger *slog.Logger

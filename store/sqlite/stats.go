@@ -23,7 +23,7 @@ const statsLanes = 1000
 const countJobs = 8192
 
 // TopicStats implements store.Shard. It reads memory, and no jobs but the first of lanes whose head is not known, and once
-// each those that came due where the carrier does not look, since their lane is kept back. The names of a page come from
+// each those that came due where the carrier does not look, since their lane is blocked. The names of a page come from
 // the database.
 func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	names := f.Topics
@@ -173,7 +173,7 @@ func someQueues(u *work.Unit, t *memory.Topic) (queues []*memory.Queue, err erro
 }
 
 // LaneStats implements store.Shard. The lanes are read from the database, of which a page costs the same however many there
-// are; only what is ready or runs, and what keeps a lane back, is in memory.
+// are; only what is ready or runs, and the throttle of a lane, is in memory.
 func (s *Store) LaneStats(
 	ctx context.Context, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {

@@ -18,7 +18,7 @@ const (
 //
 // Each transaction has one reading of the clock, so the jobs between two steps are a range of numbers.
 type Steps struct {
-	// Pending is by how much the clock was set since somebody reset it to 0, in milliseconds.
+	// Pending is the sum of the steps since its last reset to 0 by the caller, in milliseconds.
 	Pending int64
 	offset  int64 // of the wall clock against the monotonic clock, in milliseconds
 	eras    []era

@@ -21,7 +21,7 @@ import (
 type Copy struct {
 	Path string // of the copy
 	Jobs int64  // rows of Schema.Counted in it
-	// Aside is where Restore has moved the database that was there before, and its log; empty: there was none.
+	// Aside is the path to which Restore has moved the former database and its log; empty: there was no database.
 	Aside string
 }
 
@@ -102,7 +102,7 @@ func Restore(ctx context.Context, schema Schema, from, path string, log *slog.Lo
 // making an empty one.
 func moveAside(path string, now time.Time) (aside string, err error) {
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
-		// A log without a database is kept none the less.
+		// A log without a database is kept, too.
 		if _, err := os.Stat(path + file.WAL); err != nil {
 			return "", file.Remove(path + file.SHM)
 		}

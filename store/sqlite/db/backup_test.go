@@ -102,7 +102,7 @@ func TestBackup_OfADatabaseNotInUse(t *testing.T) {
 	_, err = Backup(t.Context(), testSchema, filepath.Join(t.TempDir(), "missing.db"), to)
 	require.ErrorContains(t, err, "no such file")
 	_, err = Backup(t.Context(), testSchema, writeFiles(t, []byte(strings.Repeat("no database ", 1000)), nil).Path, to)
-	require.ErrorContains(t, err, "damaged, or is none")
+	require.ErrorContains(t, err, "damaged, or not a database")
 	require.NoFileExists(t, to)
 }
 

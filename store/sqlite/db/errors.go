@@ -44,11 +44,11 @@ func reason(err error) string {
 	case lib.SQLITE_FULL:
 		return "the disk under the database is full"
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return "somebody else has the database locked"
+		return "another process has the database locked"
 	case lib.SQLITE_READONLY, lib.SQLITE_PERM:
 		return "the database takes no writes"
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return "the database file is damaged, or is none"
+		return "the database file is damaged, or not a database"
 	case lib.SQLITE_CANTOPEN:
 		return "the database file cannot be opened"
 	case lib.SQLITE_IOERR:

@@ -39,7 +39,7 @@ CREATE TABLE wal_check ( -- one row, which ties a log to the file
 INSERT INTO wal_check VALUES (1, 0, 0);
 `
 
-// newMark returns a random mark: never 0, which means none.
+// newMark returns a random mark, which is not 0.
 func newMark() int64 { return rand.Int64() | 1 }
 
 // markLog writes a new mark. If that fails, the mark before it stays valid. Only the writer calls it.

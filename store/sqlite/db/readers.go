@@ -16,7 +16,7 @@ const (
 	readLimit = 5 * time.Second
 )
 
-// newReaders returns the pool of connections that read; nil stands for one that is not open.
+// newReaders returns the pool of connections that read; nil is one that is not open yet.
 func newReaders() chan *Conn {
 	idle := make(chan *Conn, readerCount)
 	for range readerCount {

@@ -80,7 +80,7 @@ func TestWriter_FailsAGroupAtOnceWhenTheFileIsLocked(t *testing.T) {
 	other := dial(t, o.Path, false)
 	require.NoError(t, other.execText("BEGIN IMMEDIATE"))
 	for _, err := range submitAll(t, d, insertCalls(5)...) {
-		require.ErrorContains(t, err, "somebody else has the database locked")
+		require.ErrorContains(t, err, "another process has the database locked")
 	}
 	require.Equal(t, 1, *begun, "transactions that waited for the lock")
 	requireItems(t, d, 1) // reads go on
@@ -107,7 +107,7 @@ func TestWriter_StopsTryingCallsAloneAtAFaultThatMeetsAll(t *testing.T) {
 		return nil
 	})
 	for _, err := range submitAll(t, d, insertCalls(4)...) {
-		require.ErrorContains(t, err, "somebody else has the database locked")
+		require.ErrorContains(t, err, "another process has the database locked")
 	}
 	require.Equal(t, 2, *begun, "the group, and the first call alone")
 	require.NoError(t, other.close())

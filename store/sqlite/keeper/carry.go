@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/work"
 )
 
-// A round's bounds when it names none.
+// The default bounds of a round.
 const (
 	carryQueues = 128
 	carryJobs   = 1024

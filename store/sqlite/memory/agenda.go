@@ -14,10 +14,10 @@ import (
 //	heap             of                                    by          at
 //	dues             queues that wait for their first job  wall        its due time
 //	renotifications  queues that have something to claim   monotonic   their last wake-up + store.RenotifyAfter, or the end
-//	                                                                   of what keeps them back
+//	                                                                   of what blocks them
 //	leases           claimed jobs                          monotonic   the expiry of their lease
 //
-// A queue is in one of the first two, or, when it is blocked or nothing waits in it, in none.
+// A queue is in at most one of the first two: in neither while it is blocked or nothing waits in it.
 type Agenda struct {
 	Dues, Renotifications, Leases Moments
 }
@@ -105,7 +105,7 @@ func (a *Agenda) Plan(q *Queue, now clock.Instant) {
 // Never is the wait of an empty agenda.
 const Never = time.Duration(math.MaxInt64)
 
-// Next returns the wait until the first entry, 0 if its time has come, Never if there is none. expired is whether leases that
+// Next returns the wait until the first entry, 0 if its time has come, Never if the agenda is empty. expired is whether leases that
 // have expired count.
 func (a *Agenda) Next(now clock.Instant, expired bool) time.Duration {
 	wait := Never

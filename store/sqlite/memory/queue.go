@@ -20,13 +20,13 @@ type Queue struct {
 	Id         int64
 	Name       job.Queue
 	Topic      *Topic
-	LaneConfig *LaneConfig // the lane's own settings; nil: it has none
+	LaneConfig *LaneConfig // the lane's settings; nil: those of the topic apply
 	Owners     leaseOwners
 	QueueNumbers
 	Saved        QueueNumbers // as at the beginning of the transaction SavedIn
 	SavedIn      uint64
 	IdleIn       uint64 // SavedIn + 1 when it was last seen idle; 0: it was not
-	Damaged      bool   // its jobs cannot be found: it gives none until the store is opened again
+	Damaged      bool   // its jobs cannot be found: it is blocked until the store is opened again
 	DueSlot      Slot
 	RenotifySlot Slot
 	notified     bool // is in Wakeups, whose lock guards it
@@ -43,8 +43,8 @@ type QueueNumbers struct {
 	// Head is the first waiting job if HeadKnown.
 	Head       table.Key
 	HeadKnown  bool
-	NotifiedAt int64              // time of its last wake-up, monotonic; clock.Past: none
-	Throttle   *throttle.Throttle // nil: nothing keeps it back
+	NotifiedAt int64              // time of its last wake-up, monotonic; clock.Past: no wake-up
+	Throttle   *throttle.Throttle // nil: no throttle
 }
 
 // Due reports whether a waiting job is due. Head must be known.
@@ -58,7 +58,7 @@ type LaneConfig struct {
 	limits   policy.Limits // over those of the topic
 }
 
-// NewLaneConfig returns the configuration of a lane of a topic, with limits of its own; nil if revision is 0.
+// NewLaneConfig returns the configuration of a lane of a topic, with the limits that it sets; nil if revision is 0.
 func NewLaneConfig(t *Topic, revision int64, own policy.Limits) *LaneConfig {
 	if revision == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (q *Queue) Room(now clock.Instant, ahead int64) int64 {
 // Blocked reports whether no job of the queue may be claimed now.
 func (q *Queue) Blocked(now clock.Instant) bool { return q.Room(now, 0) == 0 }
 
-// FreeAt is from when on time alone keeps nothing of the queue back, monotonic; not ever when something else does.
+// FreeAt returns the monotonic time from which on no throttle blocks the queue; ever is false if something else blocks it.
 func (q *Queue) FreeAt(now clock.Instant) (at int64, ever bool) {
 	limits := q.Limits()
 	if limits.Paused || q.Damaged || q.Running >= int64(limits.Concurrency) {
@@ -124,7 +124,7 @@ func (q *Queue) ThrottleExpired(now clock.Instant) bool {
 	return q.Throttle.Until <= now.Mono && !q.BreakerOpen(now) && (!rate.Limited() || len(q.Throttle.Starts.Counting(rate, now)) == 0)
 }
 
-// CooldownUntil is the end of a queue's cooldown by the wall clock; zero when there is none.
+// CooldownUntil returns the end of a queue's cooldown by the wall clock, or zero.
 func (q *Queue) CooldownUntil(now clock.Instant) time.Time {
 	if q.Throttle == nil || q.Throttle.Until <= now.Mono {
 		return time.Time{}

@@ -37,7 +37,7 @@ const (
 // NewReplies returns an empty cache.
 func NewReplies() *Replies { return &Replies{answers: make(map[Call]reply)} }
 
-// forget drops what is too old, and the oldest while there is too much.
+// forget drops replies that are too old, and the oldest beyond the bounds.
 func (m *Replies) forget(now int64) {
 	for m.first < len(m.order) {
 		c := m.order[m.first]
@@ -55,7 +55,7 @@ func (m *Replies) forget(now int64) {
 	}
 }
 
-// drop lets go of one answer, if it is remembered.
+// drop removes the reply of a call, if it is kept.
 func (m *Replies) drop(c Call) {
 	if a, known := m.answers[c]; known {
 		delete(m.answers, c)

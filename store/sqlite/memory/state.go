@@ -103,7 +103,7 @@ func (m *State) Forget(q *Queue) {
 	delete(q.Topic.Queues, q)
 }
 
-// NoteTTL notes the end of a time to live; 0: there is none.
+// NoteTTL notes the end of a time to live; 0: it has no end.
 func (m *State) NoteTTL(ttlEnd int64) {
 	if ttlEnd != 0 {
 		m.NextTTL = min(m.NextTTL, ttlEnd)

@@ -19,18 +19,18 @@ type Topic struct {
 	TopicPolicy
 	// Queues of the topic that have waiting or running jobs or a throttle, and maybe others.
 	Queues map[*Queue]struct{}
-	// OpenBreakers are those whose breaker is, or was when they were last looked at; nil: none is.
+	// OpenBreakers are the queues whose breaker is open, or was open when they changed last; may be nil.
 	OpenBreakers map[*Queue]struct{}
 	// NoRetention says that a damaged page keeps its ended jobs from being removed.
 	NoRetention bool
-	// InUseUntil is until when a topic that could not be forgotten is not tried again, monotonic.
+	// InUseUntil is the monotonic time before which Sweep does not try again to remove the topic.
 	InUseUntil int64
 }
 
-// TopicPolicy is what is applied of a topic's document.
+// TopicPolicy is the part of a topic's document that the engine applies.
 type TopicPolicy struct {
 	Limits   *policy.Limits // over the defaults; of a topic without a document the shared defaults, to save memory
-	revision int64          // of the document; 0: there is none
+	revision int64          // of the document; 0: no document
 }
 
 // TopicNumbers is what a transaction changes of a topic. KeptDone counts delivered and cancelled jobs.
@@ -75,7 +75,7 @@ func (t *Topic) Count(state job.State, by int64) {
 	}
 }
 
-// Retained is where ended jobs of a state are kept, and how.
+// Retained returns the counters and the retention of ended jobs in a state.
 func (t *Topic) Retained(state job.State) (*Retained, policy.Retention) {
 	if state == job.Dead {
 		return &t.KeptDead, t.Limits.KeepDead

@@ -66,7 +66,7 @@ func (b *Wakeups) TakeAgenda() (moved bool, changed <-chan struct{}, closed bool
 	return moved, b.changed, b.closed
 }
 
-// Close wakes everybody who waits. Later calls of Take report closed.
+// Close ends all waits. Later calls of Take report closed.
 func (b *Wakeups) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

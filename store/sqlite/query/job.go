@@ -16,7 +16,7 @@ import (
 func readRunning(ctx context.Context, c *db.Conn) (map[int64]table.Mark, error) {
 	running := make(map[int64]table.Mark)
 	err := c.Query(ctx, table.ReadLeases, func(v []driver.Value) error {
-		marks, _ := table.ParseMarks(db.Text(v[2])) // Open complains of what cannot be read
+		marks, _ := table.ParseMarks(db.Text(v[2])) // Open has logged rows that cannot be read
 		for _, m := range marks {
 			running[m.N] = m
 		}
@@ -85,7 +85,7 @@ func readRecord(ctx context.Context, c *db.Conn, r *table.Row) error {
 	return nil
 }
 
-// Known reports which ids are those of jobs, or of removed jobs that are remembered.
+// Known reports which ids belong to jobs, or to removed jobs that are remembered.
 func Known(ctx context.Context, c *db.Conn, refs []job.Ref) ([]bool, error) {
 	known := make([]bool, len(refs))
 	for i, ref := range refs {

@@ -98,7 +98,7 @@ func (l *List) add(r *table.Row) {
 	case f.Lane != "" && r.Lane != f.Lane, f.Reason != "" && r.Reason != f.Reason, f.Status != 0 && r.Status != f.Status:
 		return
 	}
-	if _, held := l.running[r.N]; held && r.State == job.Scheduled {
+	if _, running := l.running[r.N]; running && r.State == job.Scheduled {
 		return // it waits no longer
 	}
 	if err := r.Decode(); err != nil {

@@ -17,7 +17,7 @@ type Progress struct {
 	Version                                   int64
 	Attempts, FailedAttempts, ConsecutiveLost int64
 	Entries                                   int64
-	First                                     int64 // where the record's first entry is; 0: among the others, or there is none
+	First                                     int64 // number of the record's first entry; 0: it is among the others, or missing
 	Cancel                                    bool
 	Status                                    int64
 	BodySize                                  int64 // -1: nil

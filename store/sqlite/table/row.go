@@ -18,11 +18,11 @@ type Row struct {
 	N           int64
 	Fingerprint []byte
 	Entries     int64 // of the record, ever made
-	First       int64 // where the first of them is; 0: there is none
+	First       int64 // number of the first of them; 0: it is among the others, or missing
 	// BodySize is -1 for a body that is nil.
 	BodySize    int64
 	EncodedSpec []byte
-	TTLEnd      int64 // only of a claim; 0: none
+	TTLEnd      int64 // only of a claim; 0: it never ends
 }
 
 // Key orders a queue's waiting jobs.

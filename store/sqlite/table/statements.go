@@ -5,7 +5,7 @@ import "github.com/ringback/ringback/store/sqlite/db"
 // InlineBody is the size in bytes above which a body lies in its own table: an update rewrites a row whole.
 const InlineBody = 2048
 
-// columns are those of a job, in the order in which Cells.Row reads them.
+// columns are the columns of a job, in the order in which Cells.Row reads them.
 const columns = `jobs.n, state, due, finished, reason, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, status, entries, first,
  created, first_due, expires, jobs.namespace, id, fingerprint, url, timeout, body_size, spec`
 
@@ -15,8 +15,8 @@ const bodyColumn = `CASE WHEN body_size > 2048 THEN (SELECT body FROM bodies WHE
 // nameColumns need a join with queues.
 const nameColumns = `queues.topic, queues.lane`
 
-// ttlAnew is the end of a time to live, of a job whose since and expiry are given: NULL where there is none.
-const ttlAnew = `ttl_end = nullif(min(ifnull(? + max_age, 0x7fffffffffffffff), ifnull(nullif(?, 0), 0x7fffffffffffffff)), 0x7fffffffffffffff)`
+// setTTLEnd sets the end of the time to live of a job whose first due time and expiry are given; NULL: it never ends.
+const setTTLEnd = `ttl_end = nullif(min(ifnull(? + max_age, 0x7fffffffffffffff), ifnull(nullif(?, 0), 0x7fffffffffffffff)), 0x7fffffffffffffff)`
 
 // laneLimits joins the limits of lanes.
 const laneLimits = `LEFT JOIN settings ON kind = 'lane' AND settings.namespace = queues.namespace
@@ -62,10 +62,10 @@ var (
 	EndJob = db.NewStatement(`UPDATE jobs SET state = ?, finished = ?, reason = ?, attempts = ?, failed_attempts = ?, consecutive_lost = ?, status = ?, entries = ?, first = ?, version = ?,
  cancel_requested = 0 WHERE n = ?`)
 	MarkCancel = db.NewStatement(`UPDATE jobs SET cancel_requested = 1, version = ?, entries = ?, first = ? WHERE n = ?`)
-	ReplaceJob = db.NewStatement(`UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, first_due = ?, expires = ?, ` + ttlAnew + `, url = ?, timeout = ?,
+	ReplaceJob = db.NewStatement(`UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, first_due = ?, expires = ?, ` + setTTLEnd + `, url = ?, timeout = ?,
  body_size = ?, spec = ?, body = ? WHERE n = ?`)
 	ReviveJob = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, generation = ?, failed_attempts = 0,
- consecutive_lost = 0, entries = ?, first = ?, first_due = ?, expires = ?, ` + ttlAnew + `, url = ? WHERE n = ?`)
+ consecutive_lost = 0, entries = ?, first = ?, first_due = ?, expires = ?, ` + setTTLEnd + `, url = ? WHERE n = ?`)
 	Overdue = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE finished IS NULL AND ttl_end < ? AND state = 'scheduled' ORDER BY ttl_end, jobs.n`)
 	FirstTTL     = db.NewStatement(`SELECT min(ttl_end) FROM jobs WHERE finished IS NULL AND ttl_end IS NOT NULL`)

@@ -35,7 +35,7 @@ func (u *Unit) Queue(name job.Queue) (*memory.Queue, error) {
 	return q, nil
 }
 
-// LoadQueue reads a lane that was unloaded; nil when there is none.
+// LoadQueue reads a lane that was unloaded; nil if the lane does not exist.
 func (u *Unit) LoadQueue(name job.Queue) (*memory.Queue, error) {
 	if q := u.Mem.Queues[name]; q != nil {
 		return q, nil
@@ -83,7 +83,7 @@ func (u *Unit) Topic(name memory.TopicName) (*memory.Topic, error) {
 	return t, nil
 }
 
-// LoadHead makes sure that the head of a queue is known.
+// LoadHead reads the head of a queue unless it is known.
 func (u *Unit) LoadHead(q *memory.Queue) error {
 	if q.HeadKnown || q.Damaged {
 		return nil
@@ -92,7 +92,7 @@ func (u *Unit) LoadHead(q *memory.Queue) error {
 	return err
 }
 
-// FirstWaiting reads the keys of the first jobs that wait in a queue, at most most and none after one that is not due. The first
+// FirstWaiting reads the keys of the first jobs that wait in a queue, at most most and nothing after one that is not due. The first
 // is the queue's head. It reads past leased jobs, of which a lane has no more than its limit, and past those that cannot be read.
 func (u *Unit) FirstWaiting(q *memory.Queue, most int) (keys []table.Key, err error) {
 	err = u.Query(table.FirstWaiting, func(v []driver.Value) error {
@@ -169,16 +169,16 @@ func (u *Unit) MarkReady(q *memory.Queue, most int) (int, error) {
 	if most <= 0 || q.Ready >= q.Waiting {
 		return 0, nil
 	}
-	count, held, last := 0, 0, q.Mark
+	count, leased, last := 0, 0, q.Mark
 	next := func(v []driver.Value) error {
 		count++
 		last = table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
 		if u.Mem.LeaseByNumber[last.N] != nil {
-			held++ // ClaimExpired has claimed it
+			leased++ // ClaimExpired has claimed it
 		}
 		return nil
 	}
-	// First those of the mark's own moment, then the later ones.
+	// First the jobs that are due at the mark's time, then the later ones.
 	err := u.Query(table.WaitingAt, next, q.Id, q.Mark.Due, q.Mark.N, u.Now.Millis, int64(most))
 	if err == nil && count < most {
 		err = u.Query(table.WaitingAfter, next, q.Id, q.Mark.Due, u.Now.Millis, int64(most-count))
@@ -192,7 +192,7 @@ func (u *Unit) MarkReady(q *memory.Queue, most int) (int, error) {
 	}
 	u.Touch(q)
 	q.Mark = last
-	q.Ready += int64(count - held)
-	q.Topic.Ready += int64(count - held)
+	q.Ready += int64(count - leased)
+	q.Topic.Ready += int64(count - leased)
 	return count, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// SetTopicLimits sets the limits of a topic and those of its lanes.
+// SetTopicLimits sets the limits of a topic, and of its lanes as far as they set none themselves.
 func (u *Unit) SetTopicLimits(name memory.TopicName, revision int64, limits policy.Limits) error {
 	t, err := u.Topic(name)
 	if err != nil {
@@ -60,7 +60,7 @@ func (u *Unit) LaneDocument(want store.QueueClaim) (store.Document, policy.Limit
 	return doc, u.Env.ParseLimits(key, limits), err
 }
 
-// ReadDocument reads a document, with the stored form of its limits; revision 0: none is stored.
+// ReadDocument reads a document, with the stored form of its limits; revision 0: no document is stored.
 func ReadDocument(ctx context.Context, c *db.Conn, key store.DocumentKey) (doc store.Document, limits string, err error) {
 	doc.Key = key
 	err = c.Query(ctx, table.FindDocument, func(v []driver.Value) error {
@@ -70,7 +70,7 @@ func ReadDocument(ctx context.Context, c *db.Conn, key store.DocumentKey) (doc s
 	return doc, limits, err
 }
 
-// ParseLimits reads stored limits. Unreadable ones are a pause: anything else could open what somebody paused.
+// ParseLimits reads stored limits. Unreadable ones pause the topic or lane: anything else could resume one that was paused.
 func (e *Env) ParseLimits(key store.DocumentKey, stored string) (limits policy.Limits) {
 	if stored == "" {
 		return limits

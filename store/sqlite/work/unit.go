@@ -139,8 +139,7 @@ func (u *Unit) Flush() error {
 	return nil
 }
 
-// notifyWhenFree forgets the last wake-up of a queue that is kept back for a while, so that another is sent as soon as that
-// ends.
+// notifyWhenFree forgets the last wake-up of a throttled queue, so that another is sent as soon as the throttle ends.
 func (u *Unit) notifyWhenFree(q *memory.Queue) {
 	if q.Throttle == nil || q.NotifiedAt == clock.Past {
 		return
@@ -183,18 +182,18 @@ func (u *Unit) Apply() {
 		h.Slot = memory.Slot{Pos: -1, Lease: h}
 		a.Leases.Set(&h.Slot, h.Deadline, h.N)
 	}
-	rung := u.notifications[:0]
+	notified := u.notifications[:0]
 	for _, q := range u.notifications {
 		if q.Due(u.Now) && !q.Blocked(u.Now) {
 			q.NotifiedAt = u.Now.Mono
-			rung = append(rung, q)
+			notified = append(notified, q)
 			a.Dues.Drop(&q.DueSlot)
 			a.Plan(q, u.Now)
 		}
 	}
-	// In the order of their first jobs, as the lanes will take turns: then what is claimed and settled together lies in few
-	// pages, wherever the order came from (policies walk a map).
-	slices.SortFunc(rung, func(a, b *memory.Queue) int {
+	// In the order of their first jobs, as the lanes will take turns, so that jobs that are claimed and settled together lie in few
+	// pages. The order of the notifications may be that of a map.
+	slices.SortFunc(notified, func(a, b *memory.Queue) int {
 		return cmp.Or(cmp.Compare(a.Head.Due, b.Head.Due), cmp.Compare(a.Head.N, b.Head.N))
 	})
 	wake := u.wake
@@ -211,7 +210,7 @@ func (u *Unit) Apply() {
 			u.Mem.Index(q)
 		}
 	}
-	if len(rung) > 0 || wake {
-		u.Env.Wakeups.Notify(rung, wake)
+	if len(notified) > 0 || wake {
+		u.Env.Wakeups.Notify(notified, wake)
 	}
 }
