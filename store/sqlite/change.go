@@ -60,7 +60,7 @@ func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job
 			r.CancelRequested = true
 			return markCancelled(u, ref, r.N, to)
 		}
-		u.Leave(q, r.Key())
+		u.RemoveWaiting(q, r.Key())
 		r.State, r.Reason, r.FinishedAt = job.Cancelled, job.ReasonCancelled, clock.Time(u.Now.Millis)
 		return u.Finish(q, ref, r.N, to, job.Cancelled, job.ReasonCancelled)
 	})
@@ -110,8 +110,8 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 			return nil
 		}
 		u.Mem.Steps.SetDelayed(r.N, false)
-		u.Leave(q, before)
-		return u.Arrive(q, r.Key())
+		u.RemoveWaiting(q, before)
+		return u.AddWaiting(q, r.Key())
 	})
 }
 

@@ -67,8 +67,8 @@ func (s *Store) Claim(ctx context.Context, token store.Token, request store.Clai
 
 // newClaim returns the claim for a request.
 func newClaim(token store.Token, request store.ClaimRequest) *claim {
-	bound("queues to claim from", len(request.Queues))
-	bound("jobs to claim", request.Max)
+	checkBatch("queues to claim from", len(request.Queues))
+	checkBatch("jobs to claim", request.Max)
 	return &claim{token: token, request: request, kind: "claim", fill: (*claim).serveAll}
 }
 
@@ -149,7 +149,7 @@ func (c *claim) find(u *work.Unit, want store.QueueClaim, status *store.QueueSta
 		return completeUnloaded(u, want, status)
 	}
 	if err := addLaneDocument(u, q, want, status); db.IsDamage(err) {
-		u.SetAside(q, "claim jobs", err)
+		u.BlockQueue(q, "claim jobs", err)
 	} else if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (c *claim) takeAll(u *work.Unit) error {
 		q := p.queue
 		switch {
 		case p.unread > 0 && !c.full():
-			u.SetAside(q, "claim jobs", db.ErrDamaged) // its index names jobs that are not there
+			u.BlockQueue(q, "claim jobs", db.ErrDamaged) // its index names jobs that are not there
 		case len(p.rows) > 0:
 			c.take(u, p)
 		}

@@ -26,7 +26,7 @@ type insertOutcome struct {
 
 // Insert implements store.Shard.
 func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
-	bound("entries", len(entries))
+	checkBatch("entries", len(entries))
 	rows := make([]newRow, len(entries))
 	for i := range entries {
 		rows[i].fill(&entries[i])
@@ -133,7 +133,7 @@ func insertJob(u *work.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) 
 	q.Topic.Registered++
 	u.Mem.NoteTTL(ttl)
 	u.MayBeNewHead = true
-	return p, u.Arrive(q, table.Key{Due: p.due, N: n})
+	return p, u.AddWaiting(q, table.Key{Due: p.due, N: n})
 }
 
 // findExisting answers for an id whose job is there.

@@ -84,7 +84,7 @@ func (s *Store) loadQueue(v []driver.Value) error {
 	revision := c.Int()
 	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, s.env.ParseLimits(store.LaneKey(q.Name), c.Text()))
 	q.HeadKnown = q.Waiting == 0
-	s.mem.Add(q)
+	s.mem.AddQueue(q)
 	memory.SetMember(s.mem.Unused, q, q.Rows == 0)
 	return nil
 }
@@ -153,7 +153,7 @@ func expireOldBatch(u *work.Unit, b *memory.Batch) error {
 			continue // only where a page was damaged
 		}
 		// It was counted among the waiting.
-		u.Leave(q, r.Key())
+		u.RemoveWaiting(q, r.Key())
 		q.Running++
 		q.Topic.Running++
 		h := &memory.Lease{Ref: r.Ref(), N: r.N, Queue: q, Claimed: b.Claimed, Slot: memory.Slot{Pos: -1}, Progress: r.Progress()}

@@ -16,7 +16,7 @@ import (
 // Permit implements store.Shard. Like a claim's, its counts survive the process, and a power cut may take the last of
 // them back.
 func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
-	bound("permits", len(asks))
+	checkBatch("permits", len(asks))
 	var permits []store.Permit
 	err := s.db.Submit(ctx, &op{
 		Verb: "permit starts", Weight: len(asks),
@@ -63,7 +63,7 @@ func grantPermit(u *work.Unit, ask store.PermitRequest) (store.Permit, error) {
 		w = w.Add(ask.Rate, granted, ask.Slack, u.Now)
 	}
 	if p.Starts = int(granted); p.Starts < ask.Starts {
-		p.Next = time.Duration(w[0].Leave(ask.Rate) - u.Now.Mono)
+		p.Next = time.Duration(w[0].ExpireAt(ask.Rate) - u.Now.Mono)
 	}
 	if granted == 0 && len(w) == len(before) {
 		return p, nil

@@ -25,7 +25,7 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 
 // Known implements store.Shard.
 func (s *Store) Known(ctx context.Context, refs []job.Ref) (known []bool, err error) {
-	bound("ids", len(refs))
+	checkBatch("ids", len(refs))
 	err = s.db.Read(ctx, "look for ids", func(ctx context.Context, c *db.Conn) error {
 		known, err = query.Known(ctx, c, refs)
 		return err

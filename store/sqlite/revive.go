@@ -20,7 +20,7 @@ const reviveBodies = 8 << 20
 
 // Revive implements store.Shard: one transaction, in which each item is refused for itself.
 func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
-	bound("revivals", len(items))
+	checkBatch("revivals", len(items))
 	var results []store.ReviveResult
 	err := s.db.Submit(ctx, &op{Verb: "revive jobs", Durable: true, Weight: len(items), Run: func(u *work.Unit) (err error) {
 		results, err = work.Once(u, memory.Call{Method: "revive", Token: token}, weighRevived, func() ([]store.ReviveResult, error) {
@@ -99,7 +99,7 @@ func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error
 	if err != nil {
 		return nil, err
 	}
-	return r, u.Arrive(q, r.Key())
+	return r, u.AddWaiting(q, r.Key())
 }
 
 // releaseRetained counts an ended job that is kept no longer.
@@ -112,7 +112,7 @@ func releaseRetained(u *work.Unit, q *memory.Queue, r *table.Row) {
 
 // Purge implements store.Shard: one transaction, in which each job is refused for itself.
 func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
-	bound("jobs to purge", len(refs))
+	checkBatch("jobs to purge", len(refs))
 	var errs []error
 	err := s.db.Submit(ctx, &op{Verb: "purge jobs", Durable: true, Weight: len(refs), Run: func(u *work.Unit) (err error) {
 		errs, err = work.Once(u, memory.Call{Method: "purge", Token: token}, weighErrors, func() ([]error, error) {

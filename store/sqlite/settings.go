@@ -107,7 +107,7 @@ func completeUnloaded(u *work.Unit, want store.QueueClaim, status *store.QueueSt
 
 // GetDocuments implements store.Settings.
 func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
-	bound("documents", len(keys))
+	checkBatch("documents", len(keys))
 	docs := make([]store.Document, len(keys))
 	err := s.db.Read(ctx, "read settings", func(ctx context.Context, c *db.Conn) (err error) {
 		for i, key := range keys {
@@ -125,7 +125,7 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 
 // ListDocuments implements store.Settings. It reads the revision first, so that it is not newer than the documents.
 func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	bound("documents", limit)
+	checkBatch("documents", limit)
 	var docs []store.Document
 	revision := int64(0)
 	err := s.db.Read(ctx, "list settings", func(ctx context.Context, c *db.Conn) error {

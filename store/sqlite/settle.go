@@ -17,7 +17,7 @@ import (
 func (s *Store) Settle(
 	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
-	bound("settlements", len(items))
+	checkBatch("settlements", len(items))
 	written := make([]settlement, len(items))
 	for i := range items {
 		written[i].fill(&items[i])

@@ -22,10 +22,10 @@ import (
 // Store is the engine. Open returns it.
 type Store struct {
 	*keeper.Keeper
-	db      *db.Writer[*work.Unit]
-	clock   clock.Reader
-	wakeups *memory.Wakeups
-	closed  func() error
+	db        *db.Writer[*work.Unit]
+	clock     clock.Reader
+	wakeups   *memory.Wakeups
+	closeOnce func() error
 	// unreadable logs jobs that cannot be decoded.
 	unreadable limitedlog.Log
 
@@ -63,7 +63,7 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 		Mem: s.mem, Wakeups: s.wakeups, Defaults: &o.Limits, Log: log, Clock: now,
 		Note: func(verb string, err error, reading bool) { s.db.Note(verb, err, reading) },
 	}
-	s.closed = sync.OnceValue(s.shut)
+	s.closeOnce = sync.OnceValue(s.shut)
 	var err error
 	if s.db, err = db.Open(ctx, db.Options{
 		Path: o.Path, Schema: table.Schema, Logger: log, Now: func() int64 { return now().Mono }, Driver: o.driver,
@@ -104,15 +104,15 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Close implements store.Store: what the writer has in hand is committed, the rest fails with ErrUnavailable. Another
 // Close answers as the first.
-func (s *Store) Close() error { return s.closed() }
+func (s *Store) Close() error { return s.closeOnce() }
 
 func (s *Store) shut() error {
 	s.wakeups.Close()
 	return s.db.Close()
 }
 
-// bound panics if a caller exceeds the contract's bounds.
-func bound(what string, n int) {
+// checkBatch panics if a call exceeds store.MaxBatch.
+func checkBatch(what string, n int) {
 	if n > store.MaxBatch {
 		panic(fmt.Sprintf("sqlite: %d %s in one call, more than store.MaxBatch", n, what))
 	}

@@ -16,7 +16,7 @@ import (
 func (s *Store) ClaimExpired(
 	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
 ) ([]store.ClaimedJob, error) {
-	bound("jobs to claim", request.Max)
+	checkBatch("jobs to claim", request.Max)
 	c := &claim{
 		token: token, request: store.ClaimRequest{Max: request.Max, MaxBytes: request.MaxBytes, Margin: request.Lease},
 		kind: "expired", fill: (*claim).takeExpired,
@@ -65,7 +65,7 @@ func (c *claim) takeOverdue(u *work.Unit) error {
 			return err
 		}
 		u.PruneThrottle(q)
-		u.Leave(q, r.Key())
+		u.RemoveWaiting(q, r.Key())
 		q.Running++
 		q.Topic.Running++
 		c.reply.leases = append(c.reply.leases, c.lease(u, q, r, c.request.Margin))

@@ -69,7 +69,7 @@ func (s *Store) await(ctx context.Context, timeout time.Duration, take func() (d
 
 // Notify implements store.Shard; it drops queues with nothing to claim.
 func (s *Store) Notify(ctx context.Context, queues []job.Queue) error {
-	bound("queues to notify", len(queues))
+	checkBatch("queues to notify", len(queues))
 	return s.db.Submit(ctx, &op{Verb: "notify queues", Weight: 1, Run: func(u *work.Unit) error {
 		for _, name := range queues {
 			q := u.Mem.Queues[name]

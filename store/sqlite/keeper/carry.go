@@ -31,7 +31,7 @@ func (k *Keeper) Carry(ctx context.Context, token store.Token, options store.Car
 	options.Ready = cmp.Or(options.Ready, carryReady)
 	options.SkipOutbox, options.OutboxBytes = max(options.SkipOutbox, 0), cmp.Or(max(options.OutboxBytes, 0), store.OutboxBytes)
 	var result store.CarryResult
-	var culprit *memory.Lease
+	var damagedLease *memory.Lease
 	carryOnce := func() error {
 		return k.db.Submit(ctx, &db.Call[*work.Unit]{Verb: "carry jobs", Weight: options.Jobs, Run: func(u *work.Unit) (err error) {
 			r := &round{Unit: u, options: options, unreadable: &k.unreadable}
@@ -39,22 +39,22 @@ func (k *Keeper) Carry(ctx context.Context, token store.Token, options store.Car
 				err := r.carry()
 				return r.result, err
 			})
-			culprit = r.culprit
+			damagedLease = r.damagedLease
 			return err
 		}})
 	}
 	err := carryOnce()
 	// Each job whose lease cannot be ended is skipped for good.
 	for range options.Jobs {
-		if !db.IsDamage(err) || culprit == nil { // without an answer it is the writer's
+		if !db.IsDamage(err) || damagedLease == nil { // without an answer it is the writer's
 			break
 		}
 		const verb = "end a lease"
 		if err = k.db.Submit(ctx, &db.Call[*work.Unit]{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
-			u.AbandonLease(culprit, verb)
+			u.AbandonLease(damagedLease, verb)
 			return nil
 		}}); err == nil {
-			culprit = nil
+			damagedLease = nil
 			err = carryOnce()
 		}
 	}
@@ -75,13 +75,13 @@ func weighCarry(c store.CarryResult) int {
 // A round is one Carry under way.
 type round struct {
 	*work.Unit
-	options    store.CarryOptions
-	result     store.CarryResult
-	visited    map[*memory.Queue]bool
-	more       bool          // a bound has kept something for the next round
-	leftLeases bool          // the options have kept expired leases
-	culprit    *memory.Lease // could not be ended
-	unreadable *limitedlog.Log
+	options      store.CarryOptions
+	result       store.CarryResult
+	visited      map[*memory.Queue]bool
+	more         bool          // a bound has kept something for the next round
+	leftLeases   bool          // the options have kept expired leases
+	damagedLease *memory.Lease // could not be ended
+	unreadable   *limitedlog.Log
 }
 
 func (r *round) carry() error {
@@ -159,7 +159,7 @@ func (r *round) expireLeases() (queues []*memory.Queue, err error) {
 		if err := r.ExpireLease(h, time.Duration(r.Now.Mono-h.Begun).Truncate(time.Millisecond)); err != nil {
 			stay = append(stay, s)
 			if db.IsDamage(err) {
-				r.culprit = h
+				r.damagedLease = h
 			}
 			return nil, err
 		}

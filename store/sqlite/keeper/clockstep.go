@@ -31,8 +31,8 @@ func (r *round) followClock() error {
 		if err := r.Exec(table.StepJob, d, d, d, j.n); err != nil {
 			return err
 		}
-		r.Leave(q, table.Key{Due: j.due, N: j.n})
-		if err := r.Arrive(q, table.Key{Due: j.due + d, N: j.n}); err != nil {
+		r.RemoveWaiting(q, table.Key{Due: j.due, N: j.n})
+		if err := r.AddWaiting(q, table.Key{Due: j.due + d, N: j.n}); err != nil {
 			return err
 		}
 		r.MayBeNewHead = true

@@ -214,9 +214,9 @@ func (s *sweep) removeLanes() error {
 		if err := s.Exec(table.DeleteQueue, q.Id); err != nil {
 			return err
 		}
-		m.Forget(q)
+		m.RemoveQueue(q)
 		s.OnUndo(func() {
-			m.Add(q)
+			m.AddQueue(q)
 			m.Unused[q] = struct{}{}
 		})
 	}
@@ -239,7 +239,7 @@ func (s *sweep) unloadLanes() {
 		case q.Rows == 0:
 			m.Unused[q] = struct{}{}
 		case q.IdleIn == q.SavedIn+1:
-			m.Forget(q)
+			m.RemoveQueue(q)
 		default:
 			q.IdleIn = q.SavedIn + 1
 		}

@@ -63,17 +63,17 @@ func New() *State {
 	}
 }
 
-// Add adds a queue.
-func (m *State) Add(q *Queue) {
+// AddQueue adds a queue.
+func (m *State) AddQueue(q *Queue) {
 	q.NotifiedAt = clock.Past
 	q.DueSlot, q.RenotifySlot = Slot{Pos: -1, Queue: q}, Slot{Pos: -1, Queue: q}
 	m.Queues[q.Name], m.ByID[q.Id] = q, q
 	q.Topic.Queues[q] = struct{}{}
-	m.Index(q)
+	m.IndexThrottle(q)
 }
 
-// Index puts a queue into the sets that its throttle belongs to, or removes it.
-func (m *State) Index(q *Queue) {
+// IndexThrottle puts a queue into the sets that its throttle belongs to, or removes it.
+func (m *State) IndexThrottle(q *Queue) {
 	SetMember(m.Throttled, q, q.Throttle != nil)
 	open := q.Throttle != nil && q.Throttle.Open
 	if open && q.Topic.OpenBreakers == nil {
@@ -91,8 +91,8 @@ func SetMember(set map[*Queue]struct{}, q *Queue, is bool) {
 	}
 }
 
-// Forget removes a queue.
-func (m *State) Forget(q *Queue) {
+// RemoveQueue removes a queue.
+func (m *State) RemoveQueue(q *Queue) {
 	m.Agenda.Dues.Drop(&q.DueSlot)
 	m.Agenda.Renotifications.Drop(&q.RenotifySlot)
 	delete(m.Unused, q)

@@ -26,15 +26,15 @@ type starts struct {
 // ones, and count longer than they need.
 const mostStarts = 256
 
-// Leave is when starts count no more under a rate, monotonic.
-func (s starts) Leave(rate policy.Rate) int64 {
+// ExpireAt returns when starts count no more under a rate, monotonic.
+func (s starts) ExpireAt(rate policy.Rate) int64 {
 	return s.latest + clock.CeilMillis(rate.Per)*int64(time.Millisecond)
 }
 
 // Counting returns the part that a rate still counts.
 func (w Window) Counting(rate policy.Rate, now clock.Instant) Window {
 	for i, s := range w {
-		if s.Leave(rate) > now.Mono {
+		if s.ExpireAt(rate) > now.Mono {
 			return w[i:]
 		}
 	}
@@ -68,7 +68,7 @@ func (w Window) Free(rate policy.Rate, now clock.Instant) int64 {
 			break
 		}
 		if left += s.n; left > 0 {
-			return s.Leave(rate)
+			return s.ExpireAt(rate)
 		}
 	}
 	return clock.Past

@@ -18,8 +18,8 @@ func (u *Unit) SkipJob(q *memory.Queue, n int64, verb string, err error) {
 	}
 }
 
-// SetAside blocks a lane whose jobs cannot be found, until the store is opened again.
-func (u *Unit) SetAside(q *memory.Queue, verb string, err error) {
+// BlockQueue blocks a lane whose jobs cannot be found, until the store is opened again.
+func (u *Unit) BlockQueue(q *memory.Queue, verb string, err error) {
 	if !q.Damaged {
 		q.Damaged = true
 		u.Mem.Damages++

@@ -64,8 +64,8 @@ func (u *Unit) LoadQueue(name job.Queue) (*memory.Queue, error) {
 // remember adds a queue to memory.
 func (u *Unit) remember(q *memory.Queue) {
 	m := u.Mem
-	m.Add(q)
-	u.OnUndo(func() { m.Forget(q) })
+	m.AddQueue(q)
+	u.OnUndo(func() { m.RemoveQueue(q) })
 }
 
 // Topic finds a topic, and makes it when it is new.
@@ -106,7 +106,7 @@ func (u *Unit) FirstWaiting(q *memory.Queue, most int) (keys []table.Key, err er
 		return nil
 	}, q.Id, q.Head.Due, q.Head.N) // known or not, nothing waits before the head
 	if db.IsDamage(err) {
-		u.SetAside(q, "look for the first jobs of a lane", err)
+		u.BlockQueue(q, "look for the first jobs of a lane", err)
 		return nil, nil
 	}
 	if err != nil {
@@ -123,9 +123,9 @@ func (u *Unit) FirstWaiting(q *memory.Queue, most int) (keys []table.Key, err er
 	return keys, nil
 }
 
-// Arrive counts a job that begins to wait, and sends a wake-up when it is due and the first that is. Where the head was not known
+// AddWaiting counts a job that begins to wait, and sends a wake-up when it is due and the first that is. Where the head was not known
 // it may be the job itself, which the database has already.
-func (u *Unit) Arrive(q *memory.Queue, k table.Key) error {
+func (u *Unit) AddWaiting(q *memory.Queue, k table.Key) error {
 	if err := u.LoadHead(q); err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (u *Unit) Arrive(q *memory.Queue, k table.Key) error {
 	return nil
 }
 
-// Leave counts a job that waits no longer, other than by a claim.
-func (u *Unit) Leave(q *memory.Queue, k table.Key) {
+// RemoveWaiting counts a job that waits no longer, other than by a claim.
+func (u *Unit) RemoveWaiting(q *memory.Queue, k table.Key) {
 	u.Touch(q)
 	q.Waiting--
 	q.Topic.Waiting--
@@ -184,7 +184,7 @@ func (u *Unit) MarkReady(q *memory.Queue, most int) (int, error) {
 		err = u.Query(table.WaitingAfter, next, q.Id, q.Mark.Due, u.Now.Millis, int64(most-count))
 	}
 	if db.IsDamage(err) {
-		u.SetAside(q, "count due jobs", err)
+		u.BlockQueue(q, "count due jobs", err)
 		return 0, nil
 	}
 	if err != nil || count == 0 {

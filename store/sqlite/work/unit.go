@@ -207,7 +207,7 @@ func (u *Unit) Apply() {
 	for _, q := range u.queues {
 		memory.SetMember(u.Mem.Unused, q, q.Rows == 0)
 		if q.Throttle != q.Saved.Throttle {
-			u.Mem.Index(q)
+			u.Mem.IndexThrottle(q)
 		}
 	}
 	if len(notified) > 0 || wake {
