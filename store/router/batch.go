@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// Batcher combines the items of concurrent callers into few calls: items that arrive during a call wait and form the next
-// one. It has no timer: an idle Batcher adds no delay and has no goroutine, and calls grow with the load.
+// batcher combines the items of concurrent callers into few calls: items that arrive during a call wait and form the next
+// one. It has no timer: an idle batcher adds no delay and has no goroutine, and calls grow with the load.
 //
 // It is safe for concurrent use. Memory is bounded by the number of callers, since they wait.
-type Batcher[T, R any] struct {
+type batcher[T, R any] struct {
 	maxItems int
 	maxSize  int
 	size     func(T) int
@@ -30,24 +30,24 @@ type group[T, R any] struct {
 	done    chan struct{} // closed when results or err is set
 }
 
-// NewBatcher returns a Batcher whose calls have at most maxItems items, and groups with a total size of at most maxSize;
+// newBatcher returns a batcher whose calls have at most maxItems items, and groups with a total size of at most maxSize;
 // one group always fits. A nil size means that items have no size. call must return one result for each item, in order, or
-// an error for all, and must end without its callers' contexts. The Batcher makes one call at a time.
-func NewBatcher[T, R any](maxItems, maxSize int, size func(T) int, call func([]T) ([]R, error)) *Batcher[T, R] {
+// an error for all, and must end without its callers' contexts. It makes one call at a time.
+func newBatcher[T, R any](maxItems, maxSize int, size func(T) int, call func([]T) ([]R, error)) *batcher[T, R] {
 	if maxItems < 1 || call == nil {
-		panic("store: a batcher needs room for an item and a call")
+		panic("router: a batcher needs room for an item and a call")
 	}
-	return &Batcher[T, R]{maxItems: maxItems, maxSize: maxSize, size: size, call: call}
+	return &batcher[T, R]{maxItems: maxItems, maxSize: maxSize, size: size, call: call}
 }
 
-// Do sends up to maxItems items and waits for their results or the call's error. When ctx ends first, it returns the cause: items that wait
+// do sends up to maxItems items and waits for their results or the call's error. When ctx ends first, it returns the cause: items that wait
 // are removed; items that were sent may still take effect.
-func (b *Batcher[T, R]) Do(ctx context.Context, items []T) ([]R, error) {
+func (b *batcher[T, R]) do(ctx context.Context, items []T) ([]R, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
 	if len(items) > b.maxItems {
-		panic("store: more items than a batch holds")
+		panic("router: more items than a batch holds")
 	}
 	g := &group[T, R]{items: items, done: make(chan struct{})}
 	if b.size != nil {
@@ -73,14 +73,14 @@ func (b *Batcher[T, R]) Do(ctx context.Context, items []T) ([]R, error) {
 }
 
 // remove removes a group that waits.
-func (b *Batcher[T, R]) remove(g *group[T, R]) {
+func (b *batcher[T, R]) remove(g *group[T, R]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *group[T, R]) bool { return w == g })
 }
 
 // run makes calls until no group waits.
-func (b *Batcher[T, R]) run() {
+func (b *batcher[T, R]) run() {
 	for {
 		batch := b.nextBatch()
 		if len(batch) == 0 {
@@ -105,7 +105,7 @@ func (b *Batcher[T, R]) run() {
 
 // nextBatch removes and returns the first waiting groups that fit into one call. If it returns none, the next caller
 // starts a new run.
-func (b *Batcher[T, R]) nextBatch() []*group[T, R] {
+func (b *batcher[T, R]) nextBatch() []*group[T, R] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n, items, size := 0, 0, 0

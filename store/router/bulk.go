@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -76,37 +75,4 @@ func pick[T any](items []T, indexes []int) []T {
 		picked[k] = items[i]
 	}
 	return picked
-}
-
-// PutTopic writes a topic's policy.
-func (r *Router) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
-	return store.PutTopic(ctx, r.settings, topic)
-}
-
-// PutLane writes a lane's settings on the lane's shard.
-func (r *Router) PutLane(ctx context.Context, lane store.Lane) (store.Lane, error) {
-	return store.PutLane(ctx, r.shards[r.ShardOf(lane.Queue)], store.NewToken(), lane)
-}
-
-// GetLanes reads the settings of any number of lanes on any shards: one Lane for each, in order.
-func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
-	byShard := make([][]int, len(r.shards))
-	for i, q := range queues {
-		n := r.ShardOf(q)
-		byShard[n] = append(byShard[n], i)
-	}
-	lanes := make([]store.Lane, len(queues))
-	err := r.forEachShard(func(n int, shard store.Shard) error {
-		for part := range slices.Chunk(byShard[n], store.MaxBatch) {
-			found, err := store.GetLanes(ctx, shard, pick(queues, part))
-			if err != nil {
-				return fmt.Errorf("read lanes' settings: %w", err)
-			}
-			for k, i := range part {
-				lanes[i] = found[k]
-			}
-		}
-		return nil
-	})
-	return lanes, err
 }

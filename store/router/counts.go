@@ -57,15 +57,6 @@ func (r *Router) LaneStats(ctx context.Context, namespace, topic, after string, 
 	return all[:min(limit, len(all))], err
 }
 
-// ListLanes merges the shards' lanes with settings in order of name.
-func (r *Router) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
-	all, err := readShards(r, func(shard store.Shard) ([]store.Lane, error) {
-		return store.ListLanes(ctx, shard, namespace, topic, after, limit)
-	})
-	slices.SortFunc(all, func(a, b store.Lane) int { return cmp.Compare(a.Queue.Lane, b.Queue.Lane) })
-	return all[:min(limit, len(all))], err
-}
-
 // readShards reads rows from all shards concurrently, and returns them in order of the shards.
 func readShards[T any](r *Router, read func(store.Shard) ([]T, error)) ([]T, error) {
 	parts := make([][]T, len(r.shards))

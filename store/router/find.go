@@ -35,7 +35,7 @@ func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map
 	results := make([][]bool, len(r.shards))
 	err := r.forEachShard(func(n int, _ store.Shard) (err error) {
 		if n != except {
-			results[n], err = r.known[n].Do(ctx, refs)
+			results[n], err = r.known[n].do(ctx, refs)
 		}
 		return err
 	})

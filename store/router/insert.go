@@ -107,7 +107,7 @@ func (r *Router) insertKnown(ctx context.Context, n int, j store.NewJob) store.R
 
 // enqueue passes jobs of one shard to its batcher and waits for the results.
 func (r *Router) enqueue(ctx context.Context, n int, jobs []store.NewJob) []store.RoutedResult {
-	inserted, err := r.inserts[n].Do(ctx, jobs)
+	inserted, err := r.inserts[n].do(ctx, jobs)
 	results := make([]store.RoutedResult, len(jobs))
 	for i := range results {
 		if err != nil {

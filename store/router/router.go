@@ -1,7 +1,7 @@
 // Package router calls the shards of a store: it selects the shard of a queue or of a job, combines concurrent insertions
 // into few calls, spreads calls for many jobs over the shards, and adds up counts.
 //
-// A Router and a Batcher are safe for concurrent use.
+// A Router is safe for concurrent use.
 package router
 
 import (
@@ -20,19 +20,19 @@ import (
 type Router struct {
 	settings store.Settings
 	shards   []store.Shard
-	inserts  []*Batcher[store.NewJob, store.InsertResult]
-	known    []*Batcher[job.Ref, bool]
+	inserts  []*batcher[store.NewJob, store.InsertResult]
+	known    []*batcher[job.Ref, bool]
 }
 
 // New returns a Router over the shards of s.
 func New(s store.Store) *Router {
 	r := &Router{settings: s, shards: s.Shards()}
 	for _, shard := range r.shards {
-		r.inserts = append(r.inserts, NewBatcher(store.MaxBatch, insertBytes, estimateSize, withTimeout(
+		r.inserts = append(r.inserts, newBatcher(store.MaxBatch, insertBytes, estimateSize, withTimeout(
 			func(ctx context.Context, jobs []store.NewJob) ([]store.InsertResult, error) {
 				return shard.Insert(ctx, store.NewToken(), jobs)
 			})))
-		r.known = append(r.known, NewBatcher(store.MaxBatch, 0, nil, withTimeout(shard.Known)))
+		r.known = append(r.known, newBatcher(store.MaxBatch, 0, nil, withTimeout(shard.Known)))
 	}
 	return r
 }
