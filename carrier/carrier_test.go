@@ -38,7 +38,7 @@ func run(t *testing.T, s store.Store) (stop func()) {
 }
 
 func model(shards int) store.Store {
-	return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+	return storetest.NewModel(storetest.ModelOptions{Shards: shards})
 }
 
 // insert registers a job on shard 0.

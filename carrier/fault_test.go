@@ -58,7 +58,7 @@ func (s noInsertShard) Insert(ctx context.Context, token store.Token, e []store.
 
 func TestRelay_SkipsAnEntryThatCannotBeInserted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 2})
+		m := storetest.NewModel(storetest.ModelOptions{Shards: 2})
 		rt := router.New(m)
 		lane := ""
 		for i := 0; lane == ""; i++ {

@@ -76,8 +76,8 @@ func golden(t *testing.T, name string, c call) {
 
 func TestGet_NamesOnlyTheCallbackThatIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
-		r := start(t, dispatcher.Options{Store: unclosedStore{s}, Deliverer: &receiver{answer: statusByPath}})
+		s := storetest.NewModel(storetest.ModelOptions{})
+		r := start(t, dispatcher.Options{Store: shared{s}, Deliverer: &receiver{answer: statusByPath}})
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		_, err := r.PutTopic(t.Context(), store.Topic{
 			Namespace: job.DefaultNamespace, Name: "notifying", Policy: policy.Topic{OnDead: callbackTo("https://callback.example/")},

@@ -73,7 +73,7 @@ func (r *fixture) Stats(ctx context.Context, namespace, topic string) ([]store.T
 func start(t *testing.T, opts dispatcher.Options) *fixture {
 	t.Helper()
 	if opts.Store == nil {
-		opts.Store = storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		opts.Store = storetest.NewModel(storetest.ModelOptions{})
 	}
 	opts.Logger = quiet
 	d, err := dispatcher.New(opts)
@@ -165,11 +165,11 @@ func TestRegister_EarliestDueJobWakesTheCarrier(t *testing.T) {
 
 func TestRegister_WakesANewCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		model := storetest.NewModel(storetest.ModelOptions{})
 		rec := &receiver{answer: status(200)}
-		first := start(t, dispatcher.Options{Store: unclosedStore{model}, Deliverer: rec})
+		first := start(t, dispatcher.Options{Store: shared{model}, Deliverer: rec})
 		synctest.Wait()
-		second := start(t, dispatcher.Options{Store: unclosedStore{model}, Deliverer: rec})
+		second := start(t, dispatcher.Options{Store: shared{model}, Deliverer: rec})
 		time.Sleep(10 * time.Second)
 		require.NoError(t, first.stop())
 		time.Sleep(1100 * time.Millisecond) // the second leads now, and has looked once
@@ -193,7 +193,7 @@ func onStores(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()
 	t.Run("model", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			test(t, storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()}))
+			test(t, storetest.NewModel(storetest.ModelOptions{}))
 		})
 	})
 	t.Run("sqlite", func(t *testing.T) {
@@ -400,8 +400,8 @@ func TestStop_FinishesAttemptsAndReleasesTheRest(t *testing.T) {
 				return policy.Result{Class: policy.ClassShutdown}
 			}
 		}}
-		model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
-		opts := dispatcher.Options{Store: unclosedStore{model}, Deliverer: rec, Grace: 30 * time.Second}
+		model := storetest.NewModel(storetest.ModelOptions{})
+		opts := dispatcher.Options{Store: shared{model}, Deliverer: rec, Grace: 30 * time.Second}
 		r := start(t, opts)
 		quick := r.register(t, job.New{Spec: job.Spec{ID: "quick", Terms: policy.Terms{Timeout: time.Minute}}})
 		slow := r.register(t, job.New{Spec: job.Spec{ID: "slow", Terms: policy.Terms{Timeout: 2 * time.Hour}}})
@@ -420,15 +420,10 @@ func TestStop_FinishesAttemptsAndReleasesTheRest(t *testing.T) {
 	})
 }
 
-// unclosedStore ignores Close.
-type unclosedStore struct{ store.Store }
-
-func (unclosedStore) Close() error { return nil }
-
 func TestFaults_LostRepliesLoseNoJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
-		faulty := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()}), storetest.Share(7, 0.1))
+		faulty := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}), storetest.Share(7, 0.1))
 		r := start(t, dispatcher.Options{Store: faulty, Deliverer: rec})
 		taken := map[string]bool{}
 		for i := range 300 {

@@ -102,7 +102,7 @@ func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 // A process that only registers caches the topics' max_age, and does not read it for each registration.
 func TestExpiry_ComesFromTheTopicInEveryRole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &readCounter{Store: storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
+		s := &readCounter{Store: storetest.NewModel(storetest.ModelOptions{})}
 		r := startExpiring(t, s, &receiver{answer: statusByTopic(200)}, policy.Topic{Paused: true})
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		s.topics.Store(0)
@@ -153,7 +153,7 @@ func TestExpiry_UsesTheCurrentPolicy(t *testing.T) {
 
 func TestExpiry_EndsEveryJobOnceDespiteLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		st := storetest.NewModel(storetest.ModelOptions{})
 		rec := &receiver{answer: statusByTopic(200)}
 		_, err := store.PutTopic(t.Context(), st, store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
 			Paused: true, OnDead: callbackTo("https://callback.example/"),
@@ -248,7 +248,7 @@ func (l lookupCounterShard) Known(ctx context.Context, refs []job.Ref) ([]bool, 
 func TestExpiry_PastOneRefusesNewJobsOnly(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+			model := storetest.NewModel(storetest.ModelOptions{Shards: shards})
 			counted := &lookupCounter{Store: model}
 			r := start(t, dispatcher.Options{Store: counted, Deliverer: &receiver{answer: status(204)}})
 			spec := func(id string) job.Spec { return job.Spec{ID: id, URL: "https://shop.example/"} }

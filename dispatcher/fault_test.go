@@ -34,7 +34,7 @@ func TestDelivery_IsOnTimeAfterTheStart(t *testing.T) {
 
 func TestWakeups_ReachTheCarrierOfABusyProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		m := storetest.NewModel(storetest.ModelOptions{})
 		busy := &receiver{answer: func(ctx context.Context, r job.Request) policy.Result {
 			select {
 			case <-time.After(time.Hour):
@@ -42,12 +42,12 @@ func TestWakeups_ReachTheCarrierOfABusyProcess(t *testing.T) {
 			}
 			return policy.Result{Class: policy.ClassShutdown}
 		}}
-		a := start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: busy, Workers: 1})
+		a := start(t, dispatcher.Options{Store: shared{m}, Deliverer: busy, Workers: 1})
 		a.register(t, job.New{Spec: job.Spec{Terms: policy.Terms{Timeout: 2 * time.Hour}}})
 		time.Sleep(10 * time.Second)
 		require.Len(t, busy.calls(), 1)
 		idle := &receiver{answer: status(200)}
-		start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: idle})
+		start(t, dispatcher.Options{Store: shared{m}, Deliverer: idle})
 		time.Sleep(10*time.Second + 100*time.Millisecond)
 		var worst time.Duration
 		for i := range 5 {
@@ -85,9 +85,9 @@ func (f failingTopics) ListDocuments(ctx context.Context, after store.DocumentKe
 
 func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		m := storetest.NewModel(storetest.ModelOptions{})
 		rec := &receiver{answer: status(200)}
-		a := start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: rec})
+		a := start(t, dispatcher.Options{Store: shared{m}, Deliverer: rec})
 		_, err := a.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: "https://till.example/"}})
 		require.NoError(t, err)
 		got := a.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}, Delay: time.Minute}})[0]
@@ -95,7 +95,7 @@ func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
 		require.NoError(t, a.stop())
 		n := new(atomic.Int32)
 		n.Store(1)
-		b := start(t, dispatcher.Options{Store: unclosedStore{failingTopics{Store: m, n: n}}, Deliverer: rec})
+		b := start(t, dispatcher.Options{Store: shared{failingTopics{Store: m, n: n}}, Deliverer: rec})
 		time.Sleep(time.Hour)
 		j := b.get(t, got.Job.Ref())
 		require.Equal(t, job.Delivered, j.State, "%s", j.Reason)
@@ -103,7 +103,7 @@ func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
 }
 
 func TestRegister_ReadsPoliciesOnce(t *testing.T) {
-	m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+	m := storetest.NewModel(storetest.ModelOptions{})
 	read := new(atomic.Int32)
 	d, err := dispatcher.New(dispatcher.Options{Store: failingTopics{Store: m, read: read}, Deliverer: &receiver{answer: status(200)}, Declared: true, Logger: quiet})
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestRegister_ReadsPoliciesOnce(t *testing.T) {
 }
 
 func TestDefaults_MayBePartial(t *testing.T) {
-	m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+	m := storetest.NewModel(storetest.ModelOptions{})
 	d, err := dispatcher.New(dispatcher.Options{Store: m, Deliverer: &receiver{answer: status(200)}, Defaults: policy.Topic{Workers: 4}, Logger: quiet})
 	require.NoError(t, err)
 	require.Equal(t, 4, d.Effective(policy.Topic{}).Workers)
@@ -215,7 +215,7 @@ func (g stallingShard) Settle(ctx context.Context, tok store.Token, it []store.S
 
 func TestFaults_StalledStoreRepeatsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		m := storetest.NewModel(storetest.ModelOptions{})
 		g := &stallingStore{Store: m}
 		rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
 			time.Sleep(5 * time.Second)
@@ -267,7 +267,7 @@ func (s lateClaimShard) Settle(ctx context.Context, tok store.Token, it []store.
 
 func TestFaults_SlowStoreGetsLongerLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		m := storetest.NewModel(storetest.ModelOptions{})
 		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
 			time.Sleep(r.Timeout - time.Millisecond)
 			return policy.Result{Status: 200}
@@ -299,7 +299,7 @@ func (stuckInsertShard) Insert(ctx context.Context, _ store.Token, _ []store.New
 
 func TestRegister_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		m := storetest.NewModel(storetest.ModelOptions{})
 		d, err := dispatcher.New(dispatcher.Options{Store: stuckInsertStore{m}, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -356,7 +356,7 @@ func (o oldRevisionShard) Known(ctx context.Context, refs []job.Ref) ([]bool, er
 
 func TestPolicies_OlderRevisionCausesNoReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		m := storetest.NewModel(storetest.ModelOptions{})
 		o := oldRevisionStore{m, new(atomic.Int32), new(atomic.Int32)}
 		r := start(t, dispatcher.Options{Store: o, Deliverer: &receiver{answer: status(200)}})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "x"})
@@ -371,7 +371,7 @@ func TestPolicies_OlderRevisionCausesNoReload(t *testing.T) {
 
 func TestRegister_LooksUpIDsOnOtherShardsInOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 16})
+		m := storetest.NewModel(storetest.ModelOptions{Shards: 16})
 		o := oldRevisionStore{m, new(atomic.Int32), new(atomic.Int32)}
 		d, err := dispatcher.New(dispatcher.Options{Store: o, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
 		require.NoError(t, err)
@@ -389,11 +389,11 @@ func TestRegister_LooksUpIDsOnOtherShardsInOneCall(t *testing.T) {
 // Two processes with free workers: an insert by the one that does not lead.
 func TestWakeups_ReachAnotherProcesssCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		m := storetest.NewModel(storetest.ModelOptions{})
 		rec := &receiver{answer: status(200)}
-		a := start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: rec})
+		a := start(t, dispatcher.Options{Store: shared{m}, Deliverer: rec})
 		time.Sleep(10100 * time.Millisecond)
-		b := start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: rec})
+		b := start(t, dispatcher.Options{Store: shared{m}, Deliverer: rec})
 		time.Sleep(10100 * time.Millisecond)
 		b.register(t, job.New{Delay: 5 * time.Millisecond})
 		time.Sleep(2 * time.Second)
@@ -411,7 +411,7 @@ func TestWakeups_ReachAnotherProcesssCarrier(t *testing.T) {
 func TestFaults_OutageLongerThanTokensRepeatsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mode atomic.Int32
-		m := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()}), func(string) storetest.Fault {
+		m := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}), func(string) storetest.Fault {
 			return storetest.Fault(mode.Load())
 		})
 		rec := &receiver{answer: func(context.Context, job.Request) policy.Result {

@@ -19,7 +19,7 @@ import (
 // idleDispatcher registers and does not deliver.
 func idleDispatcher(t *testing.T, opts dispatcher.Options) *dispatcher.Dispatcher {
 	t.Helper()
-	opts.Store = storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 4})
+	opts.Store = storetest.NewModel(storetest.ModelOptions{Shards: 4})
 	opts.Deliverer = &receiver{answer: status(200)}
 	opts.Logger = quiet
 	d, err := dispatcher.New(opts)
@@ -166,7 +166,7 @@ func TestTopics_ListsStoredAndUsedOnes(t *testing.T) {
 func TestRegister_RepeatFindsTheJobAfterTheLaneChanged(t *testing.T) {
 	for _, shards := range []int{1, 16} {
 		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) {
-			model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+			model := storetest.NewModel(storetest.ModelOptions{Shards: shards})
 			d, err := dispatcher.New(dispatcher.Options{Store: model, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
 			require.NoError(t, err)
 			put := func(url string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// A shared store is one that several dispatchers of a test use.
+// shared is a store that several dispatchers of a test use: it ignores Close.
 type shared struct{ store.Store }
 
 func (shared) Close() error { return nil }
@@ -97,6 +97,6 @@ func TestRegisterOnly_SeesPoliciesOfOthers(t *testing.T) {
 }
 
 func TestNew_RequiresADeliverer(t *testing.T) {
-	_, err := dispatcher.New(dispatcher.Options{Store: storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})})
+	_, err := dispatcher.New(dispatcher.Options{Store: storetest.NewModel(storetest.ModelOptions{})})
 	require.ErrorContains(t, err, "deliverer")
 }

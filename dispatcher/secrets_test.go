@@ -32,7 +32,7 @@ func model() store.Store { return sharded(1) }
 
 // sharded is a model of several shards.
 func sharded(shards int) store.Store {
-	return shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})}
+	return shared{storetest.NewModel(storetest.ModelOptions{Shards: shards})}
 }
 
 // box seals under the keys of those numbers, the first in front.

@@ -72,7 +72,7 @@ func (a unavailableShard) GetDocuments(ctx context.Context, keys []store.Documen
 // newUnavailable returns a Router over a model with a number of shards, of which one can be made unavailable.
 func newUnavailable(t *testing.T, shards int) (*router.Router, *unavailable) {
 	t.Helper()
-	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+	model := storetest.NewModel(storetest.ModelOptions{Shards: shards})
 	t.Cleanup(func() { require.NoError(t, model.Close()) })
 	a := &unavailable{Store: model, shard: -1}
 	return router.New(a), a

@@ -13,7 +13,6 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
@@ -23,7 +22,7 @@ const shards = 8
 
 func sharded(t *testing.T) (*router.Router, store.Store) {
 	t.Helper()
-	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+	model := storetest.NewModel(storetest.ModelOptions{Shards: shards})
 	t.Cleanup(func() { require.NoError(t, model.Close()) })
 	return router.New(model), model
 }
@@ -38,7 +37,7 @@ func entry(id, topic, lane string) store.NewJob {
 
 func TestShardOf_SpreadsQueuesEvenlyAndMovesFewWhenAShardIsAdded(t *testing.T) {
 	eight, _ := sharded(t)
-	nine := router.New(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards + 1}))
+	nine := router.New(storetest.NewModel(storetest.ModelOptions{Shards: shards + 1}))
 	const queues = 9000
 	counts, moved := make([]int, shards), 0
 	for i := range queues {
@@ -181,7 +180,7 @@ func TestRouterInsert_NeedsOnlyItsOwnShardForAnOutboxJob(t *testing.T) {
 
 func TestRouterInsert_SplitsMoreJobsThanACallHolds(t *testing.T) {
 	for _, n := range []int{1, shards} {
-		r := router.New(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: n}))
+		r := router.New(storetest.NewModel(storetest.ModelOptions{Shards: n}))
 		var entries []store.NewJob
 		for i := range 5*store.MaxBatch + 3 {
 			e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%3))
@@ -196,7 +195,7 @@ func TestRouterInsert_SplitsMoreJobsThanACallHolds(t *testing.T) {
 }
 
 func TestRouterInsert_FailsEachJobWhenTheStoreIsUnavailable(t *testing.T) {
-	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+	model := storetest.NewModel(storetest.ModelOptions{})
 	r := router.New(storetest.Faulty(model, func(string) storetest.Fault { return storetest.Before }))
 	for _, got := range r.Insert(t.Context(), []store.NewJob{entry("a", "t", "l"), entry("b", "t", "l")}) {
 		require.ErrorIs(t, got.Err, store.ErrUnavailable)
@@ -252,7 +251,7 @@ func (hungShard) Insert(ctx context.Context, _ store.Token, _ []store.NewJob) ([
 
 func TestRouterInsert_IsUnavailableWhenTheStoreDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := router.New(hung{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})})
+		r := router.New(hung{storetest.NewModel(storetest.ModelOptions{})})
 		got := r.Insert(t.Context(), []store.NewJob{entry("a", "t", "l")})[0]
 		require.ErrorIs(t, got.Err, store.ErrUnavailable)
 	})

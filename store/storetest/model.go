@@ -13,7 +13,7 @@ import (
 
 // ModelOptions are the options of NewModel.
 type ModelOptions struct {
-	// Defaults completes the policies of topics; the zero value: policy.Builtin().
+	// Defaults completes the policies of topics, and policy.Builtin() the Defaults.
 	Defaults policy.Topic
 	// Shards is the number of shards; zero: 1.
 	Shards int
@@ -79,10 +79,7 @@ type topic struct {
 
 // NewModel returns an empty model.
 func NewModel(o ModelOptions) *Model {
-	m := &Model{defaults: o.Defaults, now: o.Now, settings: newSettings()}
-	if m.defaults.Ladder == nil {
-		m.defaults = policy.Builtin()
-	}
+	m := &Model{defaults: o.Defaults.WithDefaults(policy.Builtin()), now: o.Now, settings: newSettings()}
 	if m.now == nil {
 		m.now = time.Now
 	}
