@@ -54,124 +54,124 @@ func newOutboxRelay(s *shard) *outboxRelay {
 }
 
 // options returns the options of the next Carry, with the entries that were inserted since the last.
-func (h *outboxRelay) options(ctx context.Context) store.CarryOptions {
-	for len(h.done) > 0 {
-		h.record(ctx, <-h.done)
+func (r *outboxRelay) options(ctx context.Context) store.CarryOptions {
+	for len(r.done) > 0 {
+		r.record(ctx, <-r.done)
 	}
-	for n, a := range h.outages {
-		if !a.retryAt.IsZero() && !time.Now().Before(a.retryAt) {
-			a.retryAt = time.Time{}
-			h.startInsert(ctx, n, []store.NewJob{a.probe}, 0)
+	for n, outage := range r.outages {
+		if !outage.retryAt.IsZero() && !time.Now().Before(outage.retryAt) {
+			outage.retryAt = time.Time{}
+			r.startInsert(ctx, n, []store.NewJob{outage.probe}, 0)
 		}
 	}
-	if h.skip > 0 && time.Since(h.readFrom) > rescanOutboxEvery {
-		h.skip = 0
+	if r.skip > 0 && time.Since(r.readFrom) > rescanOutboxEvery {
+		r.skip = 0
 	}
-	if h.skip == 0 {
-		h.readFrom = time.Now()
+	if r.skip == 0 {
+		r.readFrom = time.Now()
 	}
-	options := store.CarryOptions{SkipOutbox: h.skip}
-	for _, e := range h.relayed {
+	options := store.CarryOptions{SkipOutbox: r.skip}
+	for _, e := range r.relayed {
 		options.Relayed = append(options.Relayed, e.Ref())
 	}
-	h.relayed = nil
+	r.relayed = nil
 	return options
 }
 
 // wait returns the longest sleep that keeps retries on time. The end of an insertion wakes the carrier.
-func (h *outboxRelay) wait() time.Duration {
+func (r *outboxRelay) wait() time.Duration {
 	wait := maxSleep
-	for _, a := range h.outages {
-		if !a.retryAt.IsZero() {
-			wait = min(wait, max(time.Millisecond, time.Until(a.retryAt)))
+	for _, outage := range r.outages {
+		if !outage.retryAt.IsZero() {
+			wait = min(wait, max(time.Millisecond, time.Until(outage.retryAt)))
 		}
 	}
 	return wait
 }
 
 // relay inserts the entries of a round, and reports whether the next round should follow at once.
-func (h *outboxRelay) relay(ctx context.Context, carried store.CarryResult) bool {
-	h.skip += carried.OutboxRead
+func (r *outboxRelay) relay(ctx context.Context, carried store.CarryResult) bool {
+	r.skip += carried.OutboxRead
 	parts := make(map[int][]store.NewJob)
 	for _, e := range carried.Outbox {
-		if n := h.store.ShardOf(e.Queue); h.outages[n] == nil {
+		if n := r.store.ShardOf(e.Queue); r.outages[n] == nil {
 			parts[n] = append(parts[n], e)
 		}
 	}
 	if len(parts) == 0 {
-		return len(h.relayed) > 0
+		return len(r.relayed) > 0
 	}
 	for n, part := range parts {
-		h.outages[n] = new(shardOutage) // until the insertion has ended
-		h.startInsert(ctx, n, part, relayTimeout/2)
+		r.outages[n] = new(shardOutage) // until the insertion has ended
+		r.startInsert(ctx, n, part, relayTimeout/2)
 	}
 	patience := time.NewTimer(relayTimeout)
 	defer patience.Stop()
 	for waiting := len(parts); waiting > 0; {
 		select {
-		case b := <-h.done:
-			if parts[b.shard] != nil {
+		case inserted := <-r.done:
+			if parts[inserted.shard] != nil {
 				waiting--
-				if b.pending == nil {
-					delete(h.outages, b.shard) // it was available: no entry of it was skipped
+				if inserted.pending == nil {
+					delete(r.outages, inserted.shard) // it was available: no entry of it was skipped
 				}
 			}
-			h.record(ctx, b)
+			r.record(ctx, inserted)
 		case <-patience.C:
 			waiting = 0
 		case <-ctx.Done():
 			waiting = 0
 		}
 	}
-	return len(h.relayed) > 0
+	return len(r.relayed) > 0
 }
 
 // startInsert inserts entries of one shard in the background. An insertion that takes longer than awaited wakes the carrier.
-func (h *outboxRelay) startInsert(ctx context.Context, n int, entries []store.NewJob, awaited time.Duration) {
+func (r *outboxRelay) startInsert(ctx context.Context, n int, entries []store.NewJob, awaited time.Duration) {
 	began := time.Now()
-	h.inserts.Go(func() {
+	r.inserts.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		h.done <- h.insert(ctx, n, entries)
+		r.done <- r.insert(ctx, n, entries)
 		if time.Since(began) >= awaited {
-			h.wakeUp()
+			r.wakeUp()
 		}
 	})
 }
 
 // insert inserts entries of one shard. Entries stay pending if the shard is unavailable. An entry that is rejected for another
 // reason is logged and dropped.
-func (h *outboxRelay) insert(ctx context.Context, n int, entries []store.NewJob) insertResult {
-	b := insertResult{shard: n}
-	for i, result := range h.store.Insert(ctx, entries) {
+func (r *outboxRelay) insert(ctx context.Context, n int, entries []store.NewJob) insertResult {
+	inserted := insertResult{shard: n}
+	for i, result := range r.store.Insert(ctx, entries) {
 		e := entries[i]
 		switch {
 		case errors.Is(result.Err, store.ErrUnavailable), result.Err != nil && ctx.Err() != nil,
 			errors.Is(result.Err, context.DeadlineExceeded):
-			b.pending, b.err = append(b.pending, e), result.Err
+			inserted.pending, inserted.err = append(inserted.pending, e), result.Err
 			continue
 		case result.Err != nil:
-			h.log.Error("outbox entry rejected, dropping it", "job", e.ID, "origin", e.Origin, "err", result.Err)
+			r.log.Error("outbox entry rejected, dropping it", "job", e.ID, "origin", e.Origin, "err", result.Err)
 		case result.Outcome == store.Conflict:
-			h.log.Error("outbox entry has the id of another job, dropping it", "job", e.ID, "origin", e.Origin)
+			r.log.Error("outbox entry has the id of another job, dropping it", "job", e.ID, "origin", e.Origin)
 		}
-		b.stored = append(b.stored, e)
+		inserted.stored = append(inserted.stored, e)
 	}
-	return b
+	return inserted
 }
 
 // record applies the result of an insertion.
-func (h *outboxRelay) record(ctx context.Context, b insertResult) {
-	h.relayed = append(h.relayed, b.stored...)
-	h.skip = max(0, h.skip-len(b.stored))
-	a := h.outages[b.shard]
+func (r *outboxRelay) record(ctx context.Context, inserted insertResult) {
+	r.relayed = append(r.relayed, inserted.stored...)
+	r.skip = max(0, r.skip-len(inserted.stored))
+	outage := r.outages[inserted.shard]
 	switch {
-	case b.pending != nil:
-		level := a.backoff.Level()
-		a.probe, a.retryAt = b.pending[0], time.Now().Add(a.backoff.Next())
-		h.log.Log(ctx, level, "outbox relay: target shard unavailable, will retry", "shard", b.shard, "err", b.err)
-	case a != nil:
-		delete(h.outages, b.shard)
-		h.skip = 0 // entries for it were skipped
+	case inserted.pending != nil:
+		level := outage.backoff.Level()
+		outage.probe, outage.retryAt = inserted.pending[0], time.Now().Add(outage.backoff.Next())
+		r.log.Log(ctx, level, "outbox relay: target shard unavailable, will retry", "shard", inserted.shard, "err", inserted.err)
+	case outage != nil:
+		delete(r.outages, inserted.shard)
+		r.skip = 0 // entries for it were skipped
 	}
 }

@@ -27,30 +27,30 @@ const (
 )
 
 // wait returns the longest sleep until the next sweep.
-func (w *sweeper) wait() time.Duration {
-	if w.more {
+func (s *sweeper) wait() time.Duration {
+	if s.more {
 		return sweepPause
 	}
 	return maxSleep
 }
 
 // sweep removes jobs when a sweep is due.
-func (w *sweeper) sweep(ctx context.Context) error {
-	if !w.more && time.Since(w.last) < w.pause {
+func (s *sweeper) sweep(ctx context.Context) error {
+	if !s.more && time.Since(s.last) < s.pause {
 		return nil
 	}
-	swept, err := w.shard.keeper.Sweep(ctx, store.NewToken(), sweepLimit)
+	swept, err := s.shard.keeper.Sweep(ctx, store.NewToken(), sweepLimit)
 	if err != nil {
 		return err
 	}
-	w.last, w.more = time.Now(), swept.More
-	w.found = w.found || swept.Jobs+swept.IDs > 0
-	if !w.more {
-		w.pause = sweepIdle
-		if w.found {
-			w.pause = sweepEvery
+	s.last, s.more = time.Now(), swept.More
+	s.found = s.found || swept.Jobs+swept.IDs > 0
+	if !s.more {
+		s.pause = sweepIdle
+		if s.found {
+			s.pause = sweepEvery
 		}
-		w.found = false
+		s.found = false
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ type backlogMonitor struct {
 // monitorBacklogs raises and clears the alarms of topics until ctx ends. The store keeps whether an alarm is raised, so that
 // exactly one callback is sent whichever process checks.
 func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
-	w := &backlogMonitor{Dispatcher: d, topics: make(map[policies.Name]*alarmState)}
+	m := &backlogMonitor{Dispatcher: d, topics: make(map[policies.Name]*alarmState)}
 	tick := time.NewTicker(backlogInterval)
 	defer tick.Stop()
 	for {
@@ -65,25 +65,25 @@ func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		switch err := w.check(ctx); {
+		switch err := m.check(ctx); {
 		case err == nil:
-			w.failed.Reset()
+			m.failed.Reset()
 		case ctx.Err() == nil:
-			d.log.Log(ctx, w.failed.Level(), "backlog check failed, retrying", "err", err)
-			w.failed.Next()
+			d.log.Log(ctx, m.failed.Level(), "backlog check failed, retrying", "err", err)
+			m.failed.Next()
 		}
 	}
 }
 
 // check checks all topics once, for at most backlogInterval.
-func (w *backlogMonitor) check(ctx context.Context) error {
+func (m *backlogMonitor) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, backlogInterval)
 	defer cancel()
 	maxAge := policies.AnyAge
-	if w.leadsAnyShard() {
+	if m.leadsAnyShard() {
 		maxAge = backlogReload
 	}
-	set, err := w.policies.Snapshot(ctx, maxAge)
+	set, err := m.policies.Snapshot(ctx, maxAge)
 	if err != nil {
 		return err
 	}
@@ -91,14 +91,14 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 	var unsure []store.Topic                  // without on_backlog, but possibly with an alarm raised
 	for name, topic := range set.Topics {
 		t := topic.Stored
-		if !w.carrier.Leading(w.store.ShardOfTopic(name.Namespace, name.Topic)) {
-			delete(w.topics, name)
+		if !m.carrier.Leading(m.store.ShardOfTopic(name.Namespace, name.Topic)) {
+			delete(m.topics, name)
 			continue
 		}
-		a := w.topics[name]
+		a := m.topics[name]
 		if a == nil {
 			a = &alarmState{since: time.Now()}
-			w.topics[name] = a
+			m.topics[name] = a
 		}
 		switch {
 		// The topic of callbacks has no alarm: its callback would add to the backlog.
@@ -111,12 +111,12 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 	}
 	var failed error
 	for namespace, topics := range watched {
-		if err := w.evaluate(ctx, namespace, topics); err != nil {
+		if err := m.evaluate(ctx, namespace, topics); err != nil {
 			failed = err
 		}
 	}
 	for _, t := range unsure { // a later on_backlog starts without an alarm
-		if err := w.setAlarm(ctx, t, w.topics[policies.Name{Namespace: t.Namespace, Topic: t.Name}], false); err != nil {
+		if err := m.setAlarm(ctx, t, m.topics[policies.Name{Namespace: t.Namespace, Topic: t.Name}], false); err != nil {
 			return err
 		}
 	}
@@ -134,14 +134,14 @@ func (d *Dispatcher) leadsAnyShard() bool {
 }
 
 // evaluate checks the topics of a namespace that have on_backlog, store.MaxBatch of them per call to the store.
-func (w *backlogMonitor) evaluate(ctx context.Context, namespace string, topics []store.Topic) error {
+func (m *backlogMonitor) evaluate(ctx context.Context, namespace string, topics []store.Topic) error {
 	rows := make(map[string]store.TopicStats, len(topics))
 	for part := range slices.Chunk(topics, store.MaxBatch) {
 		f := store.StatsFilter{Namespace: namespace, Topics: make([]string, len(part))}
 		for i, t := range part {
 			f.Topics[i] = t.Name
 		}
-		stats, err := w.store.TopicStats(ctx, f)
+		stats, err := m.store.TopicStats(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (w *backlogMonitor) evaluate(ctx context.Context, namespace string, topics 
 	}
 	var failed error
 	for _, t := range topics {
-		if err := w.evaluateTopic(ctx, t, w.topics[policies.Name{Namespace: namespace, Topic: t.Name}], rows[t.Name]); err != nil {
+		if err := m.evaluateTopic(ctx, t, m.topics[policies.Name{Namespace: namespace, Topic: t.Name}], rows[t.Name]); err != nil {
 			failed = err
 		}
 	}
@@ -160,7 +160,7 @@ func (w *backlogMonitor) evaluate(ctx context.Context, namespace string, topics 
 
 // evaluateTopic raises or clears the alarm of a topic. It clears an alarm after backlogOverChecks checks in a row without a
 // backlog, so that a backlog near its limit does not cause a callback at every check.
-func (w *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *alarmState, s store.TopicStats) error {
+func (m *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *alarmState, s store.TopicStats) error {
 	var age time.Duration
 	if !s.OldestDue.IsZero() {
 		age = max(0, time.Since(s.OldestDue))
@@ -168,7 +168,7 @@ func (w *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 	alarm := t.Policy.OnBacklog
 	now := alarm.Exceeded(age, s.Scheduled+s.Ready+s.Running)
 	if a.known && a.raised && a.url != alarm.URL {
-		if err := w.setAlarm(ctx, t, a, false); err != nil { // the new URL was not notified
+		if err := m.setAlarm(ctx, t, a, false); err != nil { // the new URL was not notified
 			return err
 		}
 	}
@@ -181,12 +181,12 @@ func (w *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 			return nil
 		}
 	}
-	return w.setAlarm(ctx, t, a, now, w.newBacklogJob(t, alarm, now, s))
+	return m.setAlarm(ctx, t, a, now, m.newBacklogJob(t, alarm, now, s))
 }
 
 // setAlarm stores the state of an alarm. If it changed, the store enqueues the callback in the same step.
-func (w *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmState, raised bool, callbacks ...store.NewJob) error {
-	_, err := w.store.Shards()[w.store.ShardOfTopic(t.Namespace, t.Name)].Alarm(ctx, store.NewToken(), store.Alarm{
+func (m *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmState, raised bool, callbacks ...store.NewJob) error {
+	_, err := m.store.Shards()[m.store.ShardOfTopic(t.Namespace, t.Name)].Alarm(ctx, store.NewToken(), store.Alarm{
 		Namespace: t.Namespace, Topic: t.Name, Raised: raised, Outbox: callbacks,
 	})
 	if err != nil {

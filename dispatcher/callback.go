@@ -66,8 +66,8 @@ type callbackResponse struct {
 type timestamp time.Time
 
 // MarshalJSON returns RFC 3339 with milliseconds.
-func (m timestamp) MarshalJSON() ([]byte, error) {
-	return time.Time(m).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
+func (t timestamp) MarshalJSON() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
 }
 
 // notifyEnd returns the callback about a job's end; none if the policy has no callback for it.
@@ -76,25 +76,25 @@ func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
 	if end.Verdict.Kind == policy.Dead {
 		to, kind, state = end.Terms.OnDead, "job.dead", job.Dead
 	}
-	h := end.Job
-	if to == nil || h.Kind != "" {
+	ended := end.Job
+	if to == nil || ended.Kind != "" {
 		return nil
 	}
-	made := h.Attempts
+	made := ended.Attempts
 	if end.Attempt.Kind == job.KindAttempt {
 		made++
 	}
 	c := callback{
-		Type: kind, Timestamp: timestamp(time.Now()), Job: newCallbackJob(&h.Job, end.URL, to.Include), Attempts: made,
+		Type: kind, Timestamp: timestamp(time.Now()), Job: newCallbackJob(&ended.Job, end.URL, to.Include), Attempts: made,
 		Response: newCallbackResponse(end.Attempt),
 	}
 	c.Job.State, c.Job.Reason = state, end.Verdict.Reason
-	n := newCallback(to, h.Namespace, h.Topic, c)
+	n := newCallback(to, ended.Namespace, ended.Topic, c)
 	if len(n.Body) > job.MaxBody {
 		c.Job.Body, c.Job.BodyText, c.Job.BodyBase64, c.Job.BodyOmitted = nil, nil, nil, true
-		n = newCallback(to, h.Namespace, h.Topic, c)
+		n = newCallback(to, ended.Namespace, ended.Topic, c)
 	}
-	n.ID, n.Kind, n.Origin = job.CallbackID(h.Job), job.KindCallback, h.ID
+	n.ID, n.Kind, n.Origin = job.CallbackID(ended.Job), job.KindCallback, ended.ID
 	return []store.NewJob{d.outboxEntry(n)}
 }
 

@@ -58,7 +58,7 @@ type ClaimedJob struct {
 }
 
 // Now returns the store's clock at the claim.
-func (h *ClaimedJob) Now() time.Time { return h.FirstDueAt.Add(h.Age) }
+func (j *ClaimedJob) Now() time.Time { return j.FirstDueAt.Add(j.Age) }
 
 // QueueStatus is the state of a queue after a claim.
 type QueueStatus struct {

@@ -11,9 +11,9 @@ type ctxMutex chan struct{}
 func newCtxMutex() ctxMutex { return make(ctxMutex, 1) }
 
 // lock waits for the mutex. It returns the cause if ctx ends first.
-func (t ctxMutex) lock(ctx context.Context) error {
+func (m ctxMutex) lock(ctx context.Context) error {
 	select {
-	case t <- struct{}{}:
+	case m <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -21,9 +21,9 @@ func (t ctxMutex) lock(ctx context.Context) error {
 }
 
 // tryLock locks the mutex if it is free.
-func (t ctxMutex) tryLock() bool {
+func (m ctxMutex) tryLock() bool {
 	select {
-	case t <- struct{}{}:
+	case m <- struct{}{}:
 		return true
 	default:
 		return false
@@ -31,8 +31,8 @@ func (t ctxMutex) tryLock() bool {
 }
 
 // tryLockFor locks the mutex if it becomes free in time.
-func (t ctxMutex) tryLockFor(ctx context.Context, patience time.Duration) bool {
-	if t.tryLock() {
+func (m ctxMutex) tryLockFor(ctx context.Context, patience time.Duration) bool {
+	if m.tryLock() {
 		return true
 	}
 	if patience <= 0 {
@@ -40,8 +40,8 @@ func (t ctxMutex) tryLockFor(ctx context.Context, patience time.Duration) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return t.lock(ctx) == nil
+	return m.lock(ctx) == nil
 }
 
 // unlock releases the mutex, which the caller holds.
-func (t ctxMutex) unlock() { <-t }
+func (m ctxMutex) unlock() { <-m }
