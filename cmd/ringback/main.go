@@ -58,7 +58,7 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the service."`
 	Dev     devCommand     `cmd:"" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
 	Listen  listenCommand  `cmd:"" help:"Run the inbox alone: a receiver that prints requests."`
-	Health  healthCommand  `cmd:"" help:"Check whether a running service is ready: exit code 0 or 1."`
+	Health  healthCommand  `cmd:"" help:"Check whether a running service is ready. Exits 0 if it is, else 1."`
 	Backup  backupCommand  `cmd:"" help:"Copy a SQLite store, in use or not, and verify the copy."`
 	Restore restoreCommand `cmd:"" help:"Verify a copy and replace a SQLite store that is not in use by it."`
 	Version versionCommand `cmd:"" help:"Print the version."`
@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	)
 	parser := kong.Must(&cli,
 		kong.Name("ringback"),
-		kong.Description("Ringback delivers HTTP callbacks: when they are due, and again until they arrive."),
+		kong.Description("Ringback sends HTTP callbacks when they are due, and retries them until they arrive."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }), // kong calls it after --help, and goes on parsing
 		kong.Resolvers(env),

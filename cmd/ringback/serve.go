@@ -16,24 +16,24 @@ import (
 
 // serverFlags are the flags that serve and dev share.
 type serverFlags struct {
-	Addr          string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is required."`
+	Addr          string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is required, or --no-auth."`
 	Store         string        `default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…"`
-	Shards        int           `default:"0" placeholder:"N" help:"Number of shards of a Redis store, 1 to 256, fixed at its first use. 0: the store's number; for a new store 1, on a cluster 16."`
-	RedisPrefix   string        `placeholder:"TEXT" help:"Prefix of every Redis key, so that installations can share a Redis. Default: rb."`
-	RedisWait     app.RedisWait `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, beyond the Redis master: N replicas, fsync to disk (Redis 7.2). Responses report what was reached."`
-	AllowTargets  []string      `placeholder:"TARGETS" help:"Networks, addresses and hosts (shop.internal, *.shop.internal) that jobs may call although they are not public."`
-	DenyTargets   []string      `placeholder:"TARGETS" help:"Networks, addresses and hosts that jobs may never call. Takes precedence over everything else."`
-	Proxy         string        `placeholder:"URL" help:"Forward proxy for deliveries, http:// or https://, or none. Default: from HTTPS_PROXY, HTTP_PROXY and NO_PROXY."`
+	Shards        int           `default:"0" placeholder:"N" help:"Number of shards of a Redis store, 1 to 256. It is fixed when the store is first used. 0: the number that the store has; a new store gets 1, on a cluster 16."`
+	RedisPrefix   string        `placeholder:"TEXT" help:"Prefix of every Redis key, so that installations can share a Redis: 1 to 64 of A-Z a-z 0-9 . _ and -. Default: rb."`
+	RedisWait     app.RedisWait `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, in addition to the Redis master: up to 64 replicas, fsync to disk (Redis 7.2), for at most D (1ms to 5s, 100ms if left out). Responses report what was reached. Default: the master only."`
+	AllowTargets  []string      `placeholder:"TARGETS" help:"Networks, addresses and host names that jobs may call although they are not public: 10.1.0.0/16, shop.internal, *.lan.example."`
+	DenyTargets   []string      `placeholder:"TARGETS" help:"Networks, addresses and host names that jobs may never call. Takes precedence over every other flag."`
+	Proxy         string        `placeholder:"URL" help:"Forward proxy for deliveries: a URL with http:// or https://, or none. Default: from HTTPS_PROXY, HTTP_PROXY and NO_PROXY."`
 	CAFile        string        `name:"ca-file" placeholder:"FILE" help:"PEM file of certificate authorities trusted for receivers, in addition to the system's."`
-	Topics        string        `default:"auto" enum:"auto,declared" placeholder:"auto|declared" help:"auto: a job creates its topic. declared: jobs are rejected until their topic was PUT."`
+	Topics        string        `default:"auto" enum:"auto,declared" placeholder:"auto|declared" help:"auto: a job creates its topic. declared: jobs are rejected until their topic has been created with PUT."`
 	MaxBody       byteSize      `default:"256KiB" placeholder:"SIZE" help:"Largest body of a job, 1B to 10MiB."`
-	Grace         time.Duration `default:"30s" placeholder:"DURATION" help:"Longest shutdown, 1s to 1h. Attempts in flight end within it, less 5s."`
-	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API still serves after SIGTERM while /readyz fails, so that load balancers notice; at most the grace less 5s."`
+	Grace         time.Duration `default:"30s" placeholder:"DURATION" help:"Maximum duration of a stop, 1s to 1h. Attempts in flight may use all but the last 5s of it (half of a grace below 10s)."`
+	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API still serves after SIGTERM while /readyz fails, so that load balancers notice: 0s to the grace less 5s (half of a grace below 10s)."`
 	Log           string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Format of the log on stderr."`
-	NoAuth        bool          `help:"Accept requests without a token, also beyond loopback."`
-	AllowedHosts  []string      `placeholder:"NAMES" help:"Host names that requests may carry on loopback or with --no-auth, in addition to localhost, addresses and the name in --addr."`
-	SecretKeyFile string        `placeholder:"FILE" help:"File with the keys that encrypt secrets in the store, the current one first: 32 bytes each, in base64 or hexadecimal, separated by commas. Or set RINGBACK_SECRET_KEY to the keys."`
-	TokenFile     string        `placeholder:"FILE" help:"File with the API's bearer token. Or set RINGBACK_TOKEN to the token."`
+	NoAuth        bool          `help:"Accept requests without a token, also beyond loopback. Cannot be combined with a token."`
+	AllowedHosts  []string      `placeholder:"NAMES" help:"Host names, without a port, that requests may carry on loopback or with --no-auth, in addition to localhost, addresses and the name in --addr."`
+	SecretKeyFile string        `placeholder:"FILE" help:"File with the keys that encrypt secrets in the store, 1 to 16 separated by commas, the current one first. A key is 32 bytes in base64 or hexadecimal. Or set RINGBACK_SECRET_KEY to the keys."`
+	TokenFile     string        `placeholder:"FILE" help:"File with the API's bearer token, at least 16 visible ASCII characters. Or set RINGBACK_TOKEN to the token."`
 }
 
 // options converts the flags, with those of one command, to app.Options.
@@ -144,7 +144,7 @@ func readFileMode(name string) ([]byte, os.FileMode, error) {
 type serveCommand struct {
 	serverFlags  `embed:""`
 	Roles        app.Roles `default:"api,worker" placeholder:"ROLES" help:"Roles of this process: api (serve the API), worker (deliver jobs), or both. A SQLite store needs both."`
-	AllowPrivate bool      `help:"Let jobs call loopback and private networks."`
+	AllowPrivate bool      `help:"Let jobs call loopback and private networks, but never link-local addresses, metadata services or the API."`
 }
 
 // Run serves until ctx ends.
