@@ -12,13 +12,13 @@ import (
 const (
 	// taskType is short: it is stored with each task.
 	taskType = "callback"
-	// tunedPoll is how often asynq looks for work when its lateness is what matters: its own standards are 1 s, and 5 s for
-	// tasks that are scheduled.
+	// tunedPoll is the interval at which asynq polls when its lateness is measured. Its defaults are 1 s, and 5 s for
+	// scheduled tasks.
 	tunedPoll = 10 * time.Millisecond
 )
 
-// An asynqPeer enqueues and works tasks with asynq. A task carries its body; its receiver is the handler's, and costs it
-// nothing to store. Nothing is kept of tasks that were done, which is asynq's standard and its quickest setting.
+// An asynqPeer enqueues and processes tasks with asynq. A task has the body only: the handler knows the receiver, so its
+// URL is not stored. Completed tasks are not retained, which is asynq's default and its fastest setting.
 type asynqPeer struct {
 	client *asynq.Client
 	store  string
@@ -43,12 +43,12 @@ func asAsynq() (func(context.Context, order) (answer, error), error) {
 	}, nil
 }
 
-// redis gives each worker a connection, and a few more for the rest; the standard is ten a processor.
+// redis has a connection for each worker and a few more. The default is ten per processor.
 func (p *asynqPeer) redis(workers int) asynq.RedisClientOpt {
 	return asynq.RedisClientOpt{Addr: p.store, PoolSize: workers + 16}
 }
 
-// fill enqueues jobs as quickly as asynq can, which has no call for many: due at once, or after o.Seconds.
+// fill enqueues jobs one by one, since asynq has no call for many. They are due at once, or after o.Seconds.
 func (p *asynqPeer) fill(ctx context.Context, o order) error {
 	payload := body(time.Now())
 	if o.Body != "" {
@@ -80,7 +80,7 @@ func (p *asynqPeer) work(o order) error {
 	return nil
 }
 
-// pace enqueues so many tasks a second, each due at a random millisecond.
+// pace enqueues o.Rate tasks per second, each due at a random millisecond.
 func (p *asynqPeer) pace(ctx context.Context, o order) error {
 	return pace(ctx, o.Rate, o.Rate*o.Seconds, func(ctx context.Context, due time.Time) error {
 		_, err := p.client.EnqueueContext(ctx, asynq.NewTask(taskType, body(due)), asynq.ProcessAt(due))
@@ -88,18 +88,17 @@ func (p *asynqPeer) pace(ctx context.Context, o order) error {
 	})
 }
 
-// paceClients is how many clients register at a pace.
+// paceClients is the number of clients that register at a pace.
 const paceClients = 16
 
-// pace calls register n times at an even rate, each with a due moment that is a random millisecond from half a second to
-// two and a half away.
+// pace calls register n times at an even rate, each with a random due time half a second to two and a half seconds ahead.
 func pace(ctx context.Context, rate, n int, register func(ctx context.Context, due time.Time) error) error {
 	began := time.Now()
 	return spread(ctx, paceClients, n, func(ctx context.Context, i int) error {
 		select {
 		case <-time.After(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate)))):
 		case <-ctx.Done():
-			return nil // spread says why
+			return nil // spread returns the cause
 		}
 		wait := 500*time.Millisecond + rand.N(2*time.Second)
 		return register(ctx, time.Now().Add(wait).Truncate(time.Millisecond))

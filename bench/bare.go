@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// A poster sends bodies to one URL as carefully as a Go program can: it keeps a connection for each worker, and reads each
-// answer to its end, so that the connection can be used again. The bare loop is nothing else, and the handlers of asynq
-// and River use it too.
+// A poster sends bodies to one URL. It keeps a connection for each worker and reads each answer to its end, so that the
+// connection is reused. The bare loop and the handlers of asynq and River use it.
 type poster struct {
 	client *http.Client
 	url    string
@@ -75,7 +74,7 @@ func spread(ctx context.Context, workers, n int, do func(ctx context.Context, i 
 	return context.Cause(ctx)
 }
 
-// asBare is the limit: workers that POST the same body in a loop, and no queue at all.
+// asBare is the role of the bare loop, the limit of the machine: workers that POST the same body in a loop, without a queue.
 func asBare() (func(context.Context, order) (answer, error), error) {
 	text := body(time.Now())
 	return func(ctx context.Context, o order) (answer, error) {
@@ -87,7 +86,7 @@ func asBare() (func(context.Context, order) (answer, error), error) {
 	}, nil
 }
 
-// A newJob is what POST /v1/jobs is sent, as far as this program sends it.
+// A newJob has the fields of a registration that this program sends.
 type newJob struct {
 	Topic string          `json:"topic"`
 	URL   string          `json:"url"`
@@ -95,7 +94,7 @@ type newJob struct {
 	Delay string          `json:"delay"`
 }
 
-// A jobAnswer is what it answers, in the same order and with the same fields.
+// A jobAnswer has the fields of Ringback's answer, in the same order.
 type jobAnswer struct {
 	ID            string          `json:"id"`
 	Topic         string          `json:"topic"`
@@ -112,7 +111,8 @@ type jobAnswer struct {
 	Body          json.RawMessage `json:"body"`
 }
 
-// asHandler is the limit of registering: a handler that decodes and answers the same JSON, and keeps nothing.
+// asHandler is the role of the bare handler, the limit of registrations: it decodes and answers the same JSON, and stores
+// nothing.
 func asHandler() (func(context.Context, order) (answer, error), error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/jobs", func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +132,7 @@ func asHandler() (func(context.Context, order) (answer, error), error) {
 		w.Header().Set("Location", "/v1/jobs/"+id)
 		w.Header().Set("ETag", `"1"`)
 		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(jobAnswer{ // a client that left hears nothing
+		_ = json.NewEncoder(w).Encode(jobAnswer{ // an error means that the client has left
 			ID: id, Topic: n.Topic, Lane: "127.0.0.1:9", URL: n.URL, Method: http.MethodPost,
 			ContentType: "application/json", State: "scheduled", NextAttemptAt: now.Add(delay), CreatedAt: now,
 			Version: 1, Body: n.Body,

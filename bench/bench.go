@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// A bench is one run of this program: what its figures share.
+// A bench is one run of this program. Its figures share it.
 type bench struct {
 	sizes
-	dir          string // of everything that is written
+	dir          string // for all files that are written
 	self         string // this program
-	program      string // Ringback, as it was built
+	program      string // path of Ringback's binary
 	earlier      string // an earlier version of it; empty: none
 	ownProcesses bool   // of the figure that is measured now
 	receiver     *peer
@@ -26,28 +26,28 @@ type bench struct {
 	secureSink   string // its https URL
 	postgres     *postgres
 	waiting      map[string]*million // by engine
-	fig          *result             // what is measured now
+	fig          *result             // the figure that is measured now
 	doc          *document
 	stderr       io.Writer
 	ends         []func()
 	n            int
 }
 
-// sizes are how much is measured.
+// sizes are the numbers of jobs and the durations of a run.
 type sizes struct {
 	Rounds      int           `json:"rounds"`
 	Jobs        int           `json:"jobs"`         // due at once
-	SlowJobs    int           `json:"slow_jobs"`    // the same, for a peer that takes long
+	SlowJobs    int           `json:"slow_jobs"`    // the same, for a slow peer
 	LevelJobs   int           `json:"level_jobs"`   // the same, at each level of concurrency
 	Levels      []int         `json:"levels"`       // of concurrency
 	LateSeconds int           `json:"late_seconds"` // of registrations at a pace
 	Posts       int           `json:"posts"`        // single registrations
 	Batched     int           `json:"batched"`      // registrations in batches
 	Pending     int           `json:"pending"`      // jobs that wait
-	Future      int           `json:"future"`       // jobs that wait while nothing else happens
-	Topics      int           `json:"topics"`       // of those
-	Settle      time.Duration `json:"settle"`       // before something quiet is watched
-	Watch       time.Duration `json:"watch"`        // for how long it is
+	Future      int           `json:"future"`       // waiting jobs of the idle figure
+	Topics      int           `json:"topics"`       // their topics
+	Settle      time.Duration `json:"settle"`       // wait before an idle process is observed
+	Watch       time.Duration `json:"watch"`        // duration of the observation
 }
 
 var (
@@ -63,7 +63,7 @@ var (
 	}
 )
 
-// workers is the concurrency of every contestant, unless a figure varies it.
+// workers is the concurrency of all contestants, unless a figure varies it.
 const workers = 64
 
 // measure runs figures one after the other. The document has what was measured even if some failed.
@@ -109,7 +109,7 @@ func (b *bench) prepare(ctx context.Context, f flags) error {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	b.atEnd(func() { remove(b.dir) })
-	// PostgreSQL runs as another user, in a folder below.
+	// PostgreSQL runs as another user, in a subfolder.
 	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // to walk through, not to read
 		return fmt.Errorf("make a folder: %w", err)
 	}
@@ -144,7 +144,7 @@ func (b *bench) build(ctx context.Context, root, name string) (program string, e
 	return program, nil
 }
 
-// trust makes all programs that are started from now on accept a certificate, and no other.
+// trust makes all programs that are started later accept this certificate and no other.
 func (b *bench) trust(certificate []byte) error {
 	path := filepath.Join(b.dir, "receiver.pem")
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600); err != nil {
@@ -156,7 +156,7 @@ func (b *bench) trust(certificate []byte) error {
 	return nil
 }
 
-// atEnd remembers what is to be done at the end of the program, last first.
+// atEnd registers a function for the end of the program. They are called in reverse order.
 func (b *bench) atEnd(do func()) { b.ends = append(b.ends, do) }
 
 func (b *bench) end() {
@@ -170,13 +170,13 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
-// serial is another number each time.
+// serial returns a new number at each call.
 func (b *bench) serial() int {
 	b.n++
 	return b.n
 }
 
-// folder is a new one.
+// folder makes a new folder.
 func (b *bench) folder(name string) (string, error) {
 	dir := filepath.Join(b.dir, fmt.Sprintf("%s-%d", name, b.serial()))
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -185,20 +185,20 @@ func (b *bench) folder(name string) (string, error) {
 	return dir, nil
 }
 
-// remove removes a folder; what cannot be removed is left to the system, which clears its temporary folder.
+// remove removes a folder in the system's temporary folder, and ignores errors.
 func remove(dir string) { _ = os.RemoveAll(dir) }
 
-// A reading is what one run gave, by measure; a measure's name is its unit, too.
+// A reading has the values of one run by measure. The name of a measure is also its unit.
 type reading map[string]float64
 
-// A contestant is run again and again.
+// A contestant is a program that is measured in every round.
 type contestant struct {
 	name string
 	run  func(ctx context.Context) (reading, error)
 }
 
 // interleave runs contestants in turn, A B A B, and keeps every reading. A peer that is not installed or fails is left
-// out from then on, and the figure says so; Ringback's own failures end the figure.
+// out of later rounds, with a note in the figure. A failure of Ringback ends the figure.
 func (b *bench) interleave(ctx context.Context, rounds int, all ...contestant) error {
 	all = b.withEarlier(all)
 	defer b.compareEarlier(all)

@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// costOf names the processor time that a job costs a process.
+// costOf returns the name of the measure of a process's processor time per job.
 func costOf(process string) string { return "µs of " + process }
 
 const (
@@ -12,7 +12,7 @@ const (
 	clientCost   = "the client"
 )
 
-// costs adds to what do finds how much processor time processes used meanwhile, for each of so many jobs.
+// costs adds the processor time that processes use per job during do to its reading.
 func costs(jobs int, processes map[string]*process, do func() (reading, error)) (reading, error) {
 	before := make(map[string]time.Duration, len(processes))
 	for name, p := range processes {

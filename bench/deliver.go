@@ -16,18 +16,18 @@ const (
 	riverPGName     = "River, PostgreSQL"
 
 	perSecond = "/s"
-	// arriveSeconds is how long the last of many jobs may take to arrive.
+	// arriveSeconds bounds the wait for the last of many jobs.
 	arriveSeconds = 300
 )
 
-// A load is a number of jobs that are due at once, and how they are delivered.
+// A load is a number of jobs that are due at once, with the settings of their delivery.
 type load struct {
 	engine      string
 	jobs        int
 	concurrency int
 	lanes       int
 	https       bool
-	// policy is that of Ringback's topic; nil: concurrency workers, and lanes of laneLimit(concurrency).
+	// policy is the policy of Ringback's topic; nil: concurrency workers and a lane_concurrency of laneLimit(concurrency).
 	policy obj
 }
 
@@ -49,13 +49,13 @@ func (l load) topicPolicy() obj {
 	return policy
 }
 
-// expect makes the receiver count anew.
+// expect resets the receiver's counts.
 func (b *bench) expect(ctx context.Context, jobs int, late bool) error {
 	_, err := b.receiver.ask(ctx, order{Do: "expect", Jobs: jobs, Late: late})
 	return err
 }
 
-// rate times what release sets off, until the last expected job has arrived.
+// rate measures the time from the call of release until the last expected job has arrived.
 func (b *bench) rate(ctx context.Context, jobs int, release func(context.Context) error) (reading, error) {
 	if err := b.expect(ctx, jobs, false); err != nil {
 		return nil, err
@@ -101,11 +101,11 @@ func (b *bench) ringback(name string, l load, processes int) contestant {
 	}}
 }
 
-// laneLimit is the lane_concurrency for a number of workers: more than these need, so that it is no limit.
+// laneLimit returns a lane_concurrency for a number of workers that is too high to limit them.
 func laneLimit(concurrency int) int { return 8 * concurrency }
 
 // deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded. It also
-// returns what that costs some processes.
+// returns the processor time of some processes.
 func (b *bench) deliver(ctx context.Context, r *ringback, topic string, l load, watched map[string]*process) (reading, error) {
 	if err := r.topic(ctx, topic, l.topicPolicy()); err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (b *bench) river(name string, l load) contestant {
 	}}
 }
 
-// openedRiver is one with an empty store, which goes with it.
+// openedRiver starts River on a new store, and returns a function that ends both.
 func (b *bench) openedRiver(ctx context.Context, name string, concurrency int) (*peer, func(), error) {
 	var where string
 	var drop func()

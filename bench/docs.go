@@ -12,7 +12,7 @@ import (
 const (
 	docsPage   = "benchmarks.md"
 	docsFolder = "benchmarks"
-	// The text between these marks is written anew each time; the rest of the page is kept.
+	// The text between these marks is replaced at each run; the rest of the page is kept.
 	docsBegin = "<!-- measured: written by ringback-bench, do not edit -->"
 	docsEnd   = "<!-- measured: end -->"
 )
@@ -20,8 +20,8 @@ const (
 // newPage is the text around the figures of a new page.
 const newPage = `# Benchmarks
 
-Ringback beside its peers and beside what the machine can do at all. To repeat it: ` + "`make bench`" + `, or one of the
-commands that ` + "`bench/main.go`" + ` lists. The figures below are one such run.
+Ringback compared with its peers, and with a bare loop of requests as the limit of the machine. Run ` + "`make bench`" + `, or one of the commands
+that ` + "`bench/main.go`" + ` lists, to repeat it. The figures below are one such run. Requests go over plain HTTP unless a figure names https.
 
 ` + docsBegin + `
 ` + docsEnd + `
@@ -32,7 +32,7 @@ type plot struct {
 	file  string
 	draw  func(f *result) chart
 	of    string // the figure
-	words string // for those who cannot see it
+	words string // alternative text
 }
 
 var plots = []plot{

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A document is all that a run found: every reading, and what was made of them.
+// A document has all results of a run: every reading, and the table and the curves computed from them.
 type document struct {
 	Machine machine   `json:"machine"`
 	Quick   bool      `json:"quick"`
@@ -18,11 +18,11 @@ type document struct {
 	Figures []*result `json:"figures"`
 }
 
-// A result is a figure, measured.
+// A result is the result of one figure.
 type result struct {
 	Name   string   `json:"name"`
 	Title  string   `json:"title"`
-	Error  string   `json:"error,omitempty"` // why it is not whole
+	Error  string   `json:"error,omitempty"` // why it is incomplete
 	Notes  []string `json:"notes,omitempty"`
 	Runs   []series `json:"runs"`
 	Rows   []row    `json:"rows"`
@@ -43,7 +43,7 @@ type curve struct {
 	Y    []float64 `json:"y"`
 }
 
-// A goal is what a number should reach: the bar it must, the aim it should. Low: it should be at most that.
+// A goal has two limits for a number: the bar, which is required, and the aim. Low: the number must not exceed them.
 type goal struct {
 	Bar float64 `json:"bar"`
 	Aim float64 `json:"aim"`
@@ -54,7 +54,7 @@ func atLeast(bar, aim float64) *goal { return &goal{Bar: bar, Aim: aim} }
 
 func atMost(bar, aim float64) *goal { return &goal{Bar: bar, Aim: aim, Low: true} }
 
-// A row is one of the table. Its goal is for the ratio when there is a peer, else for the value.
+// A row is a row of the table. Its goal applies to the ratio if there is a peer, else to the value.
 type row struct {
 	Text   string   `json:"text"`
 	Unit   string   `json:"unit"`
@@ -65,7 +65,7 @@ type row struct {
 	Goal   *goal    `json:"goal,omitempty"`
 }
 
-// add keeps what a run gave.
+// add adds the reading of a run.
 func (r *result) add(contestant string, got reading) {
 	for _, measure := range slices.Sorted(maps.Keys(got)) {
 		if s := r.find(contestant, measure); s != nil {
@@ -85,7 +85,7 @@ func (r *result) find(contestant, measure string) *series {
 	return nil
 }
 
-// values are a contestant's, none when it was left out.
+// values returns a contestant's values of a measure, empty if it was left out.
 func (r *result) values(contestant, measure string) []float64 {
 	if s := r.find(contestant, measure); s != nil {
 		return s.Values
@@ -93,14 +93,14 @@ func (r *result) values(contestant, measure string) []float64 {
 	return nil
 }
 
-// value makes a row of a contestant's own figure.
+// value adds a row with a value of a contestant.
 func (r *result) value(text, contestant, measure string, g *goal) {
 	r.Rows = append(r.Rows, row{
 		Text: text, Unit: measure, Ours: summarize(r.values(contestant, measure)), Goal: g,
 	})
 }
 
-// compare makes a row of a contestant beside another, run by run. It makes none when the other was left out.
+// compare adds a row that compares two contestants run by run, unless the peer was left out.
 func (r *result) compare(text, contestant, peer, measure string, g *goal) {
 	a, b := r.values(contestant, measure), r.values(peer, measure)
 	if len(b) == 0 {
@@ -111,7 +111,7 @@ func (r *result) compare(text, contestant, peer, measure string, g *goal) {
 	})
 }
 
-// String is what a run gave, on a line.
+// String formats a reading on one line.
 func (r reading) String() string {
 	var all []string
 	for _, measure := range slices.Sorted(maps.Keys(r)) {

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// An earlier version of Ringback (-earlier) is measured beside this one, in the same rounds, by the figures whose contestants
-// start their own processes (figure.ownProcesses).
+// An earlier version of Ringback (-earlier) is measured in the same rounds as this one, in figures whose contestants start
+// their own processes (figure.ownProcesses).
 
-// earlierName returns the name of the earlier version of a contestant. It is a peer: when it fails it is left out.
+// earlierName returns the name of the earlier version of a contestant. It is a peer: if it fails, it is left out.
 func earlierName(name string) string { return "earlier " + name }
 
-// withEarlier adds the earlier version behind each contestant that is Ringback.
+// withEarlier adds the earlier version after each contestant that is Ringback.
 func (b *bench) withEarlier(all []contestant) []contestant {
 	if b.earlier == "" || !b.ownProcesses {
 		return all
@@ -32,7 +32,7 @@ func (b *bench) withEarlier(all []contestant) []contestant {
 	return both
 }
 
-// compareEarlier makes a row for each measure of each contestant that has an earlier version.
+// compareEarlier adds a row for each measure of each contestant that has an earlier version.
 func (b *bench) compareEarlier(all []contestant) {
 	for _, c := range all {
 		measures := make(map[string]bool)

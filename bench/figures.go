@@ -2,17 +2,16 @@ package main
 
 import "context"
 
-// A figure is one thing that is measured. What it finds it adds to the bench's current result.
+// A figure is a measurement. It adds its rows to the bench's current result.
 type figure struct {
 	name    string
 	title   string
 	measure func(ctx context.Context, b *bench) error
-	// ownProcesses is set when each run of a contestant starts its processes anew.
+	// ownProcesses is set if each run of a contestant starts new processes.
 	ownProcesses bool
 }
 
-// figures are all, in the order in which they are measured: those that fill a store with a million jobs come last, and
-// share it.
+// figures are all figures in the order of their measurement. The last ones share a store with a million jobs.
 var figures = []figure{
 	{"throughput-redis", "deliveries a second, Redis, due at once", throughputRedis, true},
 	{"throughput-sqlite", "deliveries a second, SQLite, due at once", throughputSQLite, true},

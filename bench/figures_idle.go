@@ -11,8 +11,8 @@ const (
 	callsPerSecond = "calls/s"
 )
 
-// idle watches a process that has jobs for later in many topics, and nothing to do now. Its calls to Redis are counted as
-// reads of its connections: commands from within scripts are none, and what is sent together is one.
+// idle observes a process that has only jobs for later, in many topics. Redis counts its calls as reads of connections:
+// a pipeline is one call, and commands of scripts are not counted.
 func idle(ctx context.Context, b *bench) error {
 	var all []contestant
 	for _, engine := range engines {
@@ -46,7 +46,7 @@ func idle(ctx context.Context, b *bench) error {
 	return err
 }
 
-// watch looks at a process for a while.
+// watch observes a process for b.Watch.
 func (b *bench) watch(ctx context.Context, r *ringback, s *store) (reading, error) {
 	reads := func() (float64, error) {
 		if s.redis == nil {
@@ -77,7 +77,7 @@ func (b *bench) watch(ctx context.Context, r *ringback, s *store) (reading, erro
 	}
 	got := reading{percentOfCore: 100 * (usedNow - used).Seconds() / took}
 	if s.redis != nil {
-		got[callsPerSecond] = max(0, callsNow-calls-1) / took // the last question is ours
+		got[callsPerSecond] = max(0, callsNow-calls-1) / took // without the call by this program
 	}
 	return got, nil
 }

@@ -17,7 +17,7 @@ const (
 	p50, p99, earliest, latest = "ms p50", "ms p99", "ms at the earliest", "ms at the latest"
 )
 
-// lateness registers jobs at a pace, each due at a random millisecond, and shows how long after it they arrive.
+// lateness registers jobs at a pace, each due at a random millisecond, and measures how late they arrive.
 func lateness(ctx context.Context, b *bench) error {
 	all := make(map[string][]float64)
 	late := func(name string, run func(context.Context) ([]float64, error)) contestant {
@@ -56,7 +56,7 @@ func lateness(ctx context.Context, b *bench) error {
 	return err
 }
 
-// distribution is the share of values up to each of 200 of them.
+// distribution returns the distribution of values as a curve of 200 quantiles.
 func distribution(name string, values []float64) curve {
 	const points = 200
 	c := curve{Name: name}
@@ -68,7 +68,7 @@ func distribution(name string, values []float64) curve {
 	return c
 }
 
-// late gives how many ms after its due moment each of the jobs arrived that register registers.
+// late calls register and returns the lateness of each of its jobs in ms.
 func (b *bench) late(ctx context.Context, register func(context.Context) error) ([]float64, error) {
 	if err := b.expect(ctx, lateRate*b.LateSeconds, true); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 const handlerName = "bare handler"
 
-// post registers jobs one a request, from 64 connections, beside a handler that only decodes and answers.
+// post registers one job per request from 64 connections, compared with a handler that only decodes and answers.
 func post(ctx context.Context, b *bench) error {
 	var all []contestant
 	for _, engine := range engines {
@@ -43,7 +43,7 @@ func post(ctx context.Context, b *bench) error {
 	return err
 }
 
-// posts times single registrations, after a few that make the connections.
+// posts measures single registrations, after a few that open the connections.
 func (b *bench) posts(ctx context.Context, api string) (reading, error) {
 	text, err := json.Marshal(newJob{Topic: "post", URL: "http://127.0.0.1:9/hook", Body: body(time.Now()), Delay: "1h"})
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *bench) posts(ctx context.Context, api string) (reading, error) {
 	return reading{perSecond: float64(b.Posts) / time.Since(began).Seconds()}, nil
 }
 
-// batches registers jobs in batches, and enqueues tasks and inserts jobs as quickly as the peers can.
+// batches registers jobs in batches, and enqueues the peers' tasks and jobs in the fastest way that they offer.
 func batches(ctx context.Context, b *bench) error {
 	timed := func(jobs int, do func() error) (reading, error) {
 		began := time.Now()
@@ -133,7 +133,7 @@ func batches(ctx context.Context, b *bench) error {
 	return err
 }
 
-// batchTexts are made before the clock runs.
+// batchTexts returns the texts of all batches.
 func (b *bench) batchTexts() []batch {
 	text := string(body(time.Now()))
 	var all []batch

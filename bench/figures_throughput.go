@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// manyLanes is how many lanes a load is spread over, where it is.
+// manyLanes is the number of lanes of the figure lanes.
 const manyLanes = 1000
 
 func (b *bench) dueAtOnce(engine string) load {
@@ -42,8 +42,8 @@ func throughputSQLite(ctx context.Context, b *bench) error {
 // defaultLane is the default lane_concurrency.
 const defaultLane = 32
 
-// defaultPolicy delivers to one lane as a user who sets nothing does, and with as many workers as the lane may have attempts
-// in flight. The bare loop beside each has as many requests in flight.
+// defaultPolicy delivers to one lane with the default policy, and with a lane_concurrency equal to the workers. Each is
+// compared with a bare loop with as many requests in flight.
 func defaultPolicy(ctx context.Context, b *bench) error {
 	l := b.dueAtOnce("")
 	few := l
@@ -69,7 +69,7 @@ func defaultPolicy(ctx context.Context, b *bench) error {
 	return err
 }
 
-// overHTTPS delivers as the figures of throughput do, over TLS. Ringback and the bare loop both use net/http's client there.
+// overHTTPS measures throughput over TLS. Ringback and the bare loop both use net/http's client there.
 func overHTTPS(ctx context.Context, b *bench) error {
 	l := b.dueAtOnce("")
 	l.https = true
@@ -85,7 +85,7 @@ func overHTTPS(ctx context.Context, b *bench) error {
 	return err
 }
 
-// costRows adds rows of what a delivery costs some processes.
+// costRows adds rows with the processor time of a delivery in some processes.
 func (b *bench) costRows(contestant string, processes ...string) {
 	for _, p := range processes {
 		b.fig.value("processor time of a delivery, "+contestant+": "+p, contestant, costOf(p), nil)
@@ -117,7 +117,7 @@ func processes(ctx context.Context, b *bench) error {
 	return err
 }
 
-// concurrency is for a plot: one run at each level.
+// concurrency measures the curves of a plot, with one run at each level.
 func concurrency(ctx context.Context, b *bench) error {
 	points := make(map[string]*curve)
 	var order []string

@@ -16,7 +16,7 @@ const (
 	programName  = "Ringback, the program"
 )
 
-// memoryOfJobs fills a Redis each; once, for it hardly varies.
+// memoryOfJobs fills a Redis for each contestant, once, since the memory hardly varies.
 func memoryOfJobs(ctx context.Context, b *bench) error {
 	fills := map[string]func(context.Context) (filled, error){
 		ours(redisEngine): func(ctx context.Context) (filled, error) {
@@ -46,7 +46,7 @@ func memoryOfJobs(ctx context.Context, b *bench) error {
 	return err
 }
 
-// residentMemory is that of the process that took the jobs.
+// residentMemory measures the process that registered the jobs.
 func residentMemory(ctx context.Context, b *bench) error {
 	var all []contestant
 	for _, engine := range engines {
@@ -69,7 +69,7 @@ func residentMemory(ctx context.Context, b *bench) error {
 	return err
 }
 
-// beside delivers where other jobs wait, and where none do. Both processes go on from round to round.
+// beside delivers from a store with many waiting jobs and from an empty one. Both processes run through all rounds.
 func beside(ctx context.Context, b *bench) error {
 	var all []contestant
 	for _, engine := range engines {
@@ -99,7 +99,7 @@ func beside(ctx context.Context, b *bench) error {
 	return err
 }
 
-// starts ends the processes in order and starts them again on what waits.
+// starts stops the processes and starts them again on the waiting jobs.
 func starts(ctx context.Context, b *bench) error {
 	var all []contestant
 	for _, engine := range []string{sqliteEngine, redisEngine} {
@@ -137,7 +137,7 @@ func starts(ctx context.Context, b *bench) error {
 	return err
 }
 
-// pause lets time pass.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

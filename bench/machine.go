@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A machine is what figures were taken on, and when.
+// A machine describes the machine and the date of a run.
 type machine struct {
 	CPU      string `json:"cpu"`
 	Cores    int    `json:"cores"`
@@ -55,7 +55,7 @@ func (m machine) String() string {
 		m.CPU, m.Cores, m.Memory, m.Kernel, m.Go, m.Redis, m.Postgres, m.Ringback, m.Date, m.Load)
 }
 
-// memory is how much the machine has.
+// memory returns the machine's memory.
 func memory() string {
 	kb, err := strconv.ParseFloat(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 64)
 	if err != nil {
@@ -64,7 +64,7 @@ func memory() string {
 	return fmt.Sprintf("%.0f GiB", kb/(1<<20))
 }
 
-// output is the first line of what a program prints, or "unknown".
+// output returns the first line that a program prints, or "unknown".
 func output(ctx context.Context, name string, args ...string) string {
 	out, err := exec.CommandContext(ctx, name, args...).Output()
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
@@ -74,13 +74,13 @@ func output(ctx context.Context, name string, args ...string) string {
 	return line
 }
 
-// text is a file's, or nothing.
+// text returns a file's text, empty if it cannot be read.
 func text(path string) string {
-	all, _ := os.ReadFile(path) // what cannot be read is not known
+	all, _ := os.ReadFile(path)
 	return string(all)
 }
 
-// field is the value of the first "name: value" in a file of /proc.
+// field returns the value of the first "name: value" in a file of /proc.
 func field(path, name string) string {
 	for line := range strings.Lines(text(path)) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
@@ -90,7 +90,7 @@ func field(path, name string) string {
 	return "unknown"
 }
 
-// rss is a process's resident memory in MB.
+// rss returns a process's resident memory in MB.
 func (p *process) rss() (float64, error) {
 	kb, err := strconv.ParseFloat(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", p.pid()), "VmRSS"), " kB"), 64)
 	if err != nil {
@@ -99,13 +99,13 @@ func (p *process) rss() (float64, error) {
 	return kb * 1024 / 1e6, nil
 }
 
-// ticks a second is what /proc counts processor time in, on every Linux.
+// ticks per second are the unit of processor time in /proc, on every Linux.
 const ticks = 100
 
-// cpu is the processor time that a process has used.
+// cpu returns the processor time that a process has used.
 func (p *process) cpu() (time.Duration, error) {
 	line := text(fmt.Sprintf("/proc/%d/stat", p.pid()))
-	_, after, ok := strings.Cut(line, ") ") // the name before may hold spaces
+	_, after, ok := strings.Cut(line, ") ") // the name before may contain spaces
 	words := strings.Fields(after)
 	if !ok || len(words) < 13 {
 		return 0, fmt.Errorf("read the processor time of %s: %q", p.name, line)

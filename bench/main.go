@@ -1,15 +1,16 @@
-// Command ringback-bench measures Ringback beside its peers and beside what the machine can do at all, and writes a table,
-// every raw run as JSON, and plots:
+// Command ringback-bench compares Ringback with its peers and with bare loops, which show the limits of the machine. It
+// writes a table, every raw run as JSON, and plots:
 //
 //	go -C bench run .                                  every figure, five rounds: about half an hour
 //	go -C bench run . -quick                           every figure once, smaller: under two minutes
 //	go -C bench run . -only=throughput-redis,lateness  some of them
-//	go -C bench run . -earlier=../../old               beside an earlier version, run by run
-//	go -C bench run . -docs ../docs                    writes docs/benchmarks.md and its plots, too
-//	go -C bench run . -from bench.json -docs ../docs   draws what an earlier run found
+//	go -C bench run . -earlier=../../old               compares with an earlier version, run by run
+//	go -C bench run . -docs ../docs                    also writes docs/benchmarks.md and its plots
+//	go -C bench run . -from bench.json -docs ../docs   shows the results of an earlier run
 //
-// Every contestant and the receiver run in separate processes; this one starts them, sends them orders and ends them. It needs Linux, for it reads /proc, and redis-server; PostgreSQL is used where it is installed. Nothing that
-// it starts outlives it, and what it writes lies in a temporary folder that it removes, but for the files named by flags.
+// Every contestant and the receiver run in separate processes. This one starts them, sends them orders and stops them. It
+// needs Linux (it reads /proc) and redis-server, and uses PostgreSQL if it is installed. No process that it starts outlives
+// it. Its files are in a temporary folder that it removes, except those that flags name.
 package main
 
 import (
@@ -26,7 +27,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// flags are what a run is asked for.
+// flags are the flags of a run.
 type flags struct {
 	only    string
 	rounds  int
@@ -46,14 +47,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	var f flags
 	set := flag.NewFlagSet("ringback-bench", flag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.StringVar(&f.only, "only", "", "figures to measure, divided by commas; see -list")
-	set.IntVar(&f.rounds, "rounds", 0, "rounds of each figure (5, or 1 when quick)")
-	set.BoolVar(&f.quick, "quick", false, "measure fewer jobs, once: shows that all of it works, and no more")
+	set.StringVar(&f.only, "only", "", "figures to measure, separated by commas; see -list. Default: all")
+	set.IntVar(&f.rounds, "rounds", 0, "rounds of each figure. Default: 5, with -quick 1")
+	set.BoolVar(&f.quick, "quick", false, "measure few jobs, once: checks that everything works; the figures mean nothing")
 	set.BoolVar(&f.list, "list", false, "list the figures")
 	set.StringVar(&f.root, "root", "..", "folder of Ringback's sources")
-	set.StringVar(&f.earlier, "earlier", "", "folder of the sources of an earlier Ringback, to measure beside this one")
+	set.StringVar(&f.earlier, "earlier", "", "folder with the sources of an earlier Ringback to compare with")
 	set.StringVar(&f.json, "json", "bench.json", "file for every raw run")
-	set.StringVar(&f.from, "from", "", "file of an earlier run, to show instead of measuring")
+	set.StringVar(&f.from, "from", "", "file of an earlier run, which is shown instead of measuring")
 	set.StringVar(&f.docs, "docs", "", "folder for benchmarks.md and its plots")
 	if err := set.Parse(args); err != nil {
 		return 2
@@ -78,7 +79,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// show measures, or reads what was measured, and writes it wherever it is wanted.
+// show measures, or reads the results of an earlier run, and writes them to stdout and to the files of the flags.
 func (f flags) show(ctx context.Context, stdout, stderr io.Writer) error {
 	var doc *document
 	var failed error
@@ -109,7 +110,7 @@ func (f flags) show(ctx context.Context, stdout, stderr io.Writer) error {
 	return failed
 }
 
-// choose picks figures by name, in their own order; no names mean all.
+// choose returns the named figures in the order of all; empty: all.
 func choose(all []figure, names string) ([]figure, error) {
 	if names == "" {
 		return all, nil

@@ -12,29 +12,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What each waiting job carries: a URL of 36 bytes and a body of 64. Peers without a URL carry both in their payload.
+// The URL (36 bytes) and the body (64 bytes) of each waiting job. Peers without a URL have both in their payload.
 var (
 	waitingURL  = "http://127.0.0.1:9/" + strings.Repeat("x", 36-19)
 	waitingBody = `{"order":4711,"note":"` + strings.Repeat("x", 64-24) + `"}`
 )
 
-// waitSteps is how often memory is read while a store is filled.
+// waitSteps is the number of readings of memory while a store is filled.
 const waitSteps = 10
 
-// A million is Ringback on a store in which that many jobs wait for tomorrow (fewer in a quick run).
+// A million is Ringback on a store with a million jobs that are due tomorrow (fewer in a quick run).
 type million struct {
 	store  *store
 	r      *ringback
 	memory filled // of Redis
 }
 
-// filled is what jobs did to a server's memory.
+// filled is the memory that jobs take on a server.
 type filled struct {
 	perJob float64 // bytes
 	steps  curve   // MB by jobs
 }
 
-// million fills a store once; it ends with the program.
+// million fills a store at its first call. The store is removed when the program ends.
 func (b *bench) million(ctx context.Context, engine string) (*million, error) {
 	if m := b.waiting[engine]; m != nil {
 		return m, nil
@@ -69,7 +69,7 @@ func (b *bench) million(ctx context.Context, engine string) (*million, error) {
 	return m, nil
 }
 
-// memoryOf reads a server's memory while jobs are filled in, and when all are in and who filled them has gone.
+// memoryOf reads a server's memory while it is filled, and again after the program that filled it has ended.
 func (b *bench) memoryOf(ctx context.Context, name string, s *redisServer, fill func(context.Context, int) error, gone func()) (filled, error) {
 	before, err := s.quietMemory(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *bench) memoryOf(ctx context.Context, name string, s *redisServer, fill 
 	return f, err
 }
 
-// quietMemory waits until a server rewrites no file and its memory does not change any more, for half a minute at most.
+// quietMemory waits until a server's rewrites have ended and its memory is constant, at most for half a minute.
 func (s *redisServer) quietMemory(ctx context.Context) (float64, error) {
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
@@ -123,7 +123,7 @@ func (s *redisServer) quietMemory(ctx context.Context) (float64, error) {
 	return last, nil
 }
 
-// asynqMemory is what tasks for tomorrow cost asynq.
+// asynqMemory measures the memory of asynq's tasks that are due tomorrow.
 func (b *bench) asynqMemory(ctx context.Context) (filled, error) {
 	s, err := b.startRedis(ctx)
 	if err != nil {
@@ -143,9 +143,9 @@ func (b *bench) asynqMemory(ctx context.Context) (filled, error) {
 	}, p.end)
 }
 
-// lmstfyMemory writes what lmstfy writes for a delayed job: its body under j/namespace/queue/id with a time to live, and
-// in one sorted set, by the second at which it is due, namespace, queue, tries and id, each text after its length in two
-// bytes. Ids have 26 characters.
+// lmstfyMemory writes lmstfy's keys of delayed jobs: the body under j/namespace/queue/id with a time to live, and an entry
+// in one sorted set, scored by the due second: namespace, queue, tries and id, each after its length in two bytes. Ids have
+// 26 characters.
 func (b *bench) lmstfyMemory(ctx context.Context) (filled, error) {
 	const namespace, queue, tries, day = "bench", "callback", 1, 24 * time.Hour
 	s, err := b.startRedis(ctx)

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// asPeer is the argument with which this program runs itself as somebody else.
+// asPeer is the argument with which this program runs itself in another role.
 const asPeer = "as"
 
 // An order is a request to a peer. Each verb uses some of the fields.
@@ -29,11 +29,11 @@ type order struct {
 	Body        string
 }
 
-// An answer is what came of an order.
+// An answer is a peer's answer to an order.
 type answer struct {
 	Error string `json:",omitempty"`
 	URL   string `json:",omitempty"`
-	// SecureURL is a receiver's https URL, and Certificate what it shows there.
+	// SecureURL is a receiver's https URL, with its certificate in Certificate.
 	SecureURL   string    `json:",omitempty"`
 	Certificate []byte    `json:",omitempty"`
 	Count       int64     `json:",omitempty"` // requests since they were last expected
@@ -42,7 +42,7 @@ type answer struct {
 	Late        []float64 `json:",omitempty"` // of each, in ms
 }
 
-// A role is what this program can be run as: it gives what obeys orders. It is released when the program ends.
+// A role is what this program runs as in a peer. It returns the handler of orders.
 type role func() (func(context.Context, order) (answer, error), error)
 
 var roles = map[string]role{
@@ -53,7 +53,7 @@ var roles = map[string]role{
 	"river":    asRiver,
 }
 
-// runPeer obeys orders, a line of JSON each, until there are no more; each is answered with a line.
+// runPeer reads orders, one line of JSON each, and answers each with a line, until its input ends.
 func runPeer(name string, stderr io.Writer) int {
 	begin, ok := roles[name]
 	if !ok {
@@ -83,14 +83,14 @@ func runPeer(name string, stderr io.Writer) int {
 	}
 }
 
-// A peer is this program, run again as somebody else in another process.
+// A peer is this program, run in another role in another process.
 type peer struct {
 	*process
 	orders  io.WriteCloser
 	answers *bufio.Reader
 }
 
-// again runs this program as somebody else, until it is ended.
+// again runs this program in another role, until end is called.
 func (b *bench) again(ctx context.Context, name string) (*peer, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), b.self, asPeer, name) //nolint:gosec // this program itself
 	orders, err := cmd.StdinPipe()
@@ -102,16 +102,16 @@ func (b *bench) again(ctx context.Context, name string) (*peer, error) {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	cmd.Stdout = theirs
-	p, err := b.start(name, cmd, syscall.SIGKILL) // a peer keeps nothing
+	p, err := b.start(name, cmd, syscall.SIGKILL) // a peer has nothing to save
 	_ = theirs.Close()                            // the process has its own copy
 	if err != nil {
-		_ = answers.Close() // nobody writes to it
+		_ = answers.Close() // nothing writes to it
 		return nil, err
 	}
 	return &peer{process: p, orders: orders, answers: bufio.NewReaderSize(answers, 1<<20)}, nil
 }
 
-// ask gives an order, and waits until it is done.
+// ask sends an order and waits for its answer.
 func (p *peer) ask(ctx context.Context, o order) (answer, error) {
 	stop := context.AfterFunc(ctx, p.kill)
 	defer stop()

@@ -32,7 +32,7 @@ var themes = map[string]theme{
 	}},
 }
 
-// color of a contestant; the limit, which is nobody, is grey.
+// color returns the color of a contestant. Limits are grey.
 func (t theme) color(name string) string {
 	if c, ok := t.lines[name]; ok {
 		return c
@@ -40,7 +40,7 @@ func (t theme) color(name string) string {
 	return t.muted
 }
 
-// A chart is lines over two axes. X is logarithmic from low on where Log says so; lower values are drawn at low.
+// A chart has lines over two axes. With Log, X is logarithmic from Low on, and lower values are drawn at Low.
 type chart struct {
 	Title, XLabel, YLabel string
 	Log                   bool
@@ -66,7 +66,7 @@ func (c chart) y(v float64) float64 {
 	return plotHeight - marginBottom - v/c.YHigh*(plotHeight-marginTop-marginBottom)
 }
 
-// svg draws the chart; it needs nothing but itself.
+// svg draws the chart as an SVG without references to other files.
 func (c chart) svg(t theme) string {
 	var s strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) }
@@ -117,7 +117,7 @@ func (c chart) legend(t theme, line func(string, ...any)) {
 	}
 }
 
-// axes draw the grid, its numbers and what they mean.
+// axes draws the grid, its numbers and its labels.
 func (c chart) axes(t theme, line func(string, ...any)) {
 	for _, v := range c.YTicks {
 		label := short(v)
@@ -137,7 +137,7 @@ func (c chart) axes(t theme, line func(string, ...any)) {
 	line(`<text x="16" y="%d" fill="%s">%s</text>`, marginTop-12, t.muted, html.EscapeString(c.YLabel))
 }
 
-// short is a number for an axis.
+// short formats a number for an axis.
 func short(v float64) string {
 	switch {
 	case v >= 1e6:
@@ -152,7 +152,7 @@ func trimmed(v float64) string {
 	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
 }
 
-// steps are round numbers, at most ten, from 0 to at least high.
+// steps returns at most ten round numbers, from 0 to at least high.
 func steps(high float64) []float64 {
 	if high <= 0 {
 		return []float64{0, 1}
@@ -171,7 +171,7 @@ func steps(high float64) []float64 {
 	return ticks
 }
 
-// highest is the greatest y of all lines.
+// highest returns the greatest y of all lines.
 func highest(lines []curve) float64 {
 	high := 0.0
 	for _, l := range lines {

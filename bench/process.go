@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// stopTime is how long a process may take to end before it is killed.
+// stopTime is the time after which a process that was asked to end is killed.
 const stopTime = 15 * time.Second
 
-// logLines of the beginning and of the end of a log are shown.
+// logLines is the number of lines of the beginning, and of the end, of a log that are shown.
 const logLines = 8
 
-// A process is a program that this one started. It ends with it, whatever happens: the kernel sees to that.
+// A process is a program that this one started. The kernel kills it if this one ends.
 type process struct {
 	name string
 	cmd  *exec.Cmd
 	stop syscall.Signal // asks it to end
-	log  string         // file that it complains to
+	log  string         // file with its output
 	gone chan struct{}  // closed when it has ended
 }
 
-// start runs a command. What it writes to its standard error, and to its standard output unless that is taken, is kept for
-// the case that it fails.
+// start runs a command. Its standard error, and its standard output unless cmd has one, go to a log that is shown if it
+// fails.
 func (b *bench) start(name string, cmd *exec.Cmd, stop syscall.Signal) (*process, error) {
 	path := filepath.Join(b.dir, fmt.Sprintf("%s-%d.log", name, b.serial()))
 	log, err := os.Create(path)
@@ -86,9 +86,9 @@ func (p *process) kill() {
 	<-p.gone
 }
 
-// failed is why the process cannot be worked with, with the beginning and the end of its log.
+// failed returns err with the beginning and the end of the process's log.
 func (p *process) failed(why error) error {
-	text, _ := os.ReadFile(p.log) // without a readable log the error has none
+	text, _ := os.ReadFile(p.log)
 	lines := strings.Split(string(bytes.TrimSpace(text)), "\n")
 	if len(lines) > 2*logLines {
 		lines = slices.Concat(lines[:logLines], []string{"…"}, lines[len(lines)-logLines:])

@@ -16,11 +16,11 @@ import (
 
 const (
 	bodyBytes = 256
-	// dueAt is the offset in a body of its due moment: 13 digits, Unix milliseconds.
+	// dueAt is the offset in a body of its due time: 13 digits, Unix milliseconds.
 	dueAt, dueDigits = len(`{"due":`), 13
 )
 
-// body is what every contestant sends: 256 bytes of JSON that say when they were due.
+// body returns the body that every contestant sends: 256 bytes of JSON with the due time.
 func body(due time.Time) []byte {
 	text := fmt.Appendf(make([]byte, 0, bodyBytes), `{"due":%0*d,"note":"`, dueDigits, due.UnixMilli())
 	for len(text) < bodyBytes-2 {
@@ -29,7 +29,7 @@ func body(due time.Time) []byte {
 	return append(text, `"}`...)
 }
 
-// lateOf is how long after its due moment a body came.
+// lateOf returns how late a body arrived.
 func lateOf(text []byte, now time.Time) (time.Duration, error) {
 	if len(text) < dueAt+dueDigits {
 		return 0, errors.New("the body says no due moment")
@@ -41,8 +41,8 @@ func lateOf(text []byte, now time.Time) (time.Duration, error) {
 	return now.Sub(time.UnixMilli(due)), nil
 }
 
-// A receiver takes requests, reads each to its end, answers 200 and counts. It finds the moment of the last expected
-// request itself, so that nobody has to poll for it.
+// A receiver reads each request to its end, answers 200 and counts it. It notes when the last expected request arrived, so
+// that nothing has to poll it.
 type receiver struct {
 	want    atomic.Int64
 	count   atomic.Int64
@@ -68,14 +68,14 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.signed.Add(1)
 	}
 	w.Header()["Content-Type"] = []string{"text/plain"}
-	_, _ = w.Write(wellDone) // a sender that left hears nothing
+	_, _ = w.Write(wellDone) // an error means that the sender has left
 	if r.count.Add(1) == r.want.Load() {
 		r.last.Store(time.Now().UnixNano())
 		close(*r.reached.Load())
 	}
 }
 
-// read reads a request to its end, and keeps how late it is where that is asked for.
+// read reads a request to its end, and notes its lateness if the order asks for it.
 func (r *receiver) read(from io.Reader, now time.Time) error {
 	if !r.timed.Load() {
 		_, err := io.Copy(io.Discard, from)
@@ -95,7 +95,7 @@ func (r *receiver) read(from io.Reader, now time.Time) error {
 	return nil
 }
 
-// obey serves orders: expect makes it count anew, wait waits for the last of them, count returns how many came.
+// obey serves orders: expect resets the counts, wait waits for the last expected request, count returns their number.
 func (r *receiver) obey(ctx context.Context, o order) (answer, error) {
 	switch o.Do {
 	case "expect":

@@ -21,10 +21,10 @@ const (
 	sqliteEngine = "SQLite"
 	redisEngine  = "Redis"
 
-	// batchJobs a request and batchClients requests at a time are how jobs are registered in batches.
+	// batchJobs is the number of jobs of a batch, batchClients the number of concurrent requests.
 	batchJobs    = 5000
 	batchClients = 4
-	// readyTime is how long Ringback may take to be ready.
+	// readyTime bounds the wait until Ringback is ready.
 	readyTime = time.Minute
 )
 
@@ -38,14 +38,14 @@ func isOurs(name string) bool { return strings.HasPrefix(name, "Ringback") }
 
 func ours(engine string) string { return "Ringback, " + engine }
 
-// A store is where Ringback keeps jobs.
+// A store is a store of Ringback.
 type store struct {
 	url   string
 	dir   string       // of SQLite
 	redis *redisServer // nil for SQLite
 }
 
-// newStore is an empty one.
+// newStore returns an empty store.
 func (b *bench) newStore(ctx context.Context, engine string) (*store, error) {
 	if engine == sqliteEngine {
 		dir, err := b.folder("sqlite")
@@ -58,7 +58,7 @@ func (b *bench) newStore(ctx context.Context, engine string) (*store, error) {
 	return &store{url: "redis://" + s.addr, redis: s}, nil
 }
 
-// end also removes what was kept.
+// end also removes the stored data.
 func (s *store) end() {
 	if s.redis != nil {
 		s.redis.end()
@@ -67,7 +67,7 @@ func (s *store) end() {
 	remove(s.dir)
 }
 
-// A ringback is the real binary, with its defaults, but that receivers on loopback are allowed.
+// A ringback is a process of the real binary with its defaults, except that receivers on loopback are allowed.
 type ringback struct {
 	*process
 	url    string
@@ -101,7 +101,7 @@ func (b *bench) startRingback(ctx context.Context, s *store) (*ringback, error) 
 	return r, nil
 }
 
-// openedRingback is one with an empty store, which goes with it.
+// openedRingback starts Ringback on a new store, and returns a function that ends both.
 func (b *bench) openedRingback(ctx context.Context, engine string) (*ringback, func(), error) {
 	s, err := b.newStore(ctx, engine)
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *bench) openedRingback(ctx context.Context, engine string) (*ringback, f
 	}, nil
 }
 
-// becomesReady waits until the log says where the process listens, and /readyz that it takes and delivers.
+// becomesReady waits until the log has the address at which the process listens, and /readyz answers 200.
 func (r *ringback) becomesReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
@@ -147,7 +147,7 @@ func (r *ringback) becomesReady(ctx context.Context) error {
 	}
 }
 
-// call makes one request, which must be answered with status; the answer is read into into, unless that is nil.
+// call makes one request, which must be answered with status. It decodes the answer into into, unless that is nil.
 func (r *ringback) call(ctx context.Context, method, path string, in any, status int, into any) error {
 	var text []byte
 	switch in := in.(type) {
@@ -206,13 +206,13 @@ func (r *ringback) fill(ctx context.Context, n int, job func(text []byte, i int)
 	})
 }
 
-// A batch is the text of POST /v1/batch, and how many jobs it has.
+// A batch is the text of a batch and its number of jobs.
 type batch struct {
 	text []byte
 	jobs int
 }
 
-// batchText is the batch of jobs from one to before another.
+// batchText returns the batch of the jobs from one index to before another.
 func batchText(from, to int, job func(text []byte, i int) []byte) batch {
 	text := append(make([]byte, 0, 512*(to-from)), `{"jobs":[`...)
 	for i := from; i < to; i++ {
@@ -224,7 +224,7 @@ func batchText(from, to int, job func(text []byte, i int) []byte) batch {
 	return batch{append(text, "]}"...), to - from}
 }
 
-// batch registers jobs, all of which must be taken.
+// batch registers jobs, all of which must be accepted.
 func (r *ringback) batch(ctx context.Context, b batch) error {
 	var got []byte
 	if err := r.call(ctx, http.MethodPost, "/v1/batch", b.text, http.StatusOK, &got); err != nil {

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// riverBatch is how many jobs are inserted at a time.
+	// riverBatch is the number of jobs of one insertion.
 	riverBatch = 5000
-	// River's own benchmark uses these: they limit its throughput, and its standards are 100 ms and 1 s.
+	// River's own benchmark has these values. They limit its throughput; the defaults are 100 ms and 1 s.
 	riverCooldown = 2 * time.Millisecond
 	riverPoll     = 20 * time.Millisecond
 )
 
-// callbackArgs are a River job's.
+// callbackArgs are the arguments of a River job.
 type callbackArgs struct {
 	Body json.RawMessage `json:"body"`
 }
@@ -44,7 +44,7 @@ func (w *callbackWorker) Work(ctx context.Context, j *river.Job[callbackArgs]) e
 	return w.post.post(ctx, j.Args.Body)
 }
 
-// A riverPeer inserts jobs, and works them.
+// A riverPeer inserts and processes jobs with River.
 type riverPeer interface {
 	fill(ctx context.Context, jobs int) error
 	start(ctx context.Context) error
@@ -69,8 +69,8 @@ func asRiver() (func(context.Context, order) (answer, error), error) {
 	}, nil
 }
 
-// openRiver opens a store: postgres://… or a file for SQLite. Neither waits for the disk, which is their quickest setting
-// that keeps the database whole; SQLite has one connection, as River's manual says.
+// openRiver opens a store: postgres://… or a file for SQLite. Neither waits for the disk, the fastest setting that keeps
+// the database consistent. SQLite has one connection, as River's manual requires.
 func openRiver(ctx context.Context, o order) (riverPeer, error) {
 	if strings.HasPrefix(o.Store, "postgres:") {
 		config, err := pgxpool.ParseConfig(o.Store)
@@ -94,8 +94,8 @@ func openRiver(ctx context.Context, o order) (riverPeer, error) {
 	return newRiver(ctx, riversqlite.New(db), o)
 }
 
-// riverClient is a riverPeer on any driver: one client inserts, one works. Without LISTEN, as on SQLite, a client that
-// works cannot insert before it is started.
+// riverClient is a riverPeer on any driver: one client inserts, one processes. Without LISTEN, as on SQLite, a client that
+// processes cannot insert before it is started.
 type riverClient[T any] struct{ inserts, works *river.Client[T] }
 
 func newRiver[T any](ctx context.Context, driver riverdriver.Driver[T], o order) (riverPeer, error) {

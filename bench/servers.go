@@ -19,7 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// serverTime is how long a server may take to answer first.
+// serverTime bounds the wait for a server's first answer.
 const serverTime = 20 * time.Second
 
 // errMissing: a program is not installed. Figures that need it are left out, with a note.
@@ -59,7 +59,7 @@ func (b *bench) tryRedis(ctx context.Context) (*redisServer, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), path,
 		"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "",
 		"--appendonly", "yes", "--appendfsync", "everysec", "--daemonize", "no", "--loglevel", "warning")
-	p, err := b.start("redis", cmd, syscall.SIGKILL) // nobody needs its last save
+	p, err := b.start("redis", cmd, syscall.SIGKILL) // its last save is not needed
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (b *bench) tryRedis(ctx context.Context) (*redisServer, error) {
 
 // end also removes what the server kept.
 func (s *redisServer) end() {
-	_ = s.client.Close() // what was asked is answered
+	_ = s.client.Close()
 	s.process.end()
 	remove(s.dir)
 }
@@ -110,8 +110,8 @@ type postgres struct {
 	n   int
 }
 
-// postgresServer starts PostgreSQL once, if it is installed. As root it runs as the user postgres, for it refuses to be
-// root's.
+// postgresServer starts PostgreSQL at its first call, if it is installed. PostgreSQL refuses to run as root: then it runs
+// as the user postgres.
 func (b *bench) postgresServer(ctx context.Context) (*postgres, error) {
 	if b.postgres != nil {
 		return b.postgres, nil
@@ -156,12 +156,12 @@ func (b *bench) postgresServer(ctx context.Context) (*postgres, error) {
 	return s, nil
 }
 
-// database makes an empty one, and says how to drop it.
+// database makes an empty database and returns a function that drops it.
 func (s *postgres) database(ctx context.Context) (url string, drop func(), err error) {
 	s.n++
 	name := fmt.Sprintf("bench%d", s.n)
 	drop = func() {
-		_ = s.run(ctx, "DROP DATABASE "+name+" WITH (FORCE)") // at the latest it goes with the server's folder
+		_ = s.run(ctx, "DROP DATABASE "+name+" WITH (FORCE)") // if it fails, the server's folder is removed later
 	}
 	return s.url + name, drop, s.run(ctx, "CREATE DATABASE "+name)
 }
@@ -171,7 +171,7 @@ func (s *postgres) run(ctx context.Context, statement string) error {
 	if err != nil {
 		return fmt.Errorf("connect to postgres: %w", err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked is answered
+	defer func() { _ = conn.Close(ctx) }()
 	if _, err := conn.Exec(ctx, statement); err != nil {
 		return fmt.Errorf("ask postgres: %w", err)
 	}
@@ -183,14 +183,15 @@ func postgresFolder() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
 	}
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is good
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is valid
 	if len(found) == 0 {
 		return "", fmt.Errorf("PostgreSQL %w", errMissing)
 	}
 	return filepath.Dir(slices.Max(found)), nil
 }
 
-// notRoot gives a folder to the user postgres when this program is root's, and says how to run a process as that user.
+// notRoot gives a folder to the user postgres if this program runs as root, and returns the attributes of processes of
+// that user.
 func notRoot(dir string) (func() *syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return func() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }, nil
@@ -215,7 +216,7 @@ func notRoot(dir string) (func() *syscall.SysProcAttr, error) {
 	}, nil
 }
 
-// answers waits until a server answers, or has ended; then it is ended here.
+// answers waits until a server answers. If it does not, it ends the server.
 func (b *bench) answers(ctx context.Context, p *process, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, serverTime)
 	defer cancel()
@@ -237,7 +238,7 @@ func (b *bench) answers(ctx context.Context, p *process, ask func(context.Contex
 	}
 }
 
-// freePort is one that nobody has at the moment.
+// freePort returns a port that is free now.
 func freePort(ctx context.Context) (string, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")

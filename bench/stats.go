@@ -13,7 +13,7 @@ type summary struct {
 	Runs   int     `json:"runs"`
 }
 
-// summarize returns nil of no values.
+// summarize summarizes values; nil: there are no values.
 func summarize(values []float64) *summary {
 	if len(values) == 0 {
 		return nil
@@ -21,7 +21,7 @@ func summarize(values []float64) *summary {
 	return &summary{Median: median(values), Low: slices.Min(values), High: slices.Max(values), Runs: len(values)}
 }
 
-// median is the middle value, or the mean of the middle two; values stay as they are.
+// median returns the middle value, or the mean of the middle two. It does not change values.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
@@ -31,7 +31,7 @@ func median(values []float64) float64 {
 	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
-// ratios divides run by run: what the machine was doing in a round, it did to both. Only what is above zero has a ratio.
+// ratios divides run by run, so that other load of the machine in a round counts for both. Values must be above zero.
 func ratios(over, under []float64) []float64 {
 	var all []float64
 	for i, v := range over {
@@ -42,7 +42,7 @@ func ratios(over, under []float64) []float64 {
 	return all
 }
 
-// quantile is the value that a share q (0 to 1) of sorted values does not exceed: the nearest rank.
+// quantile returns the value that a share q (0 to 1) of sorted values does not exceed (nearest rank).
 func quantile(sorted []float64, q float64) float64 {
 	rank := int(math.Ceil(q*float64(len(sorted)))) - 1
 	return sorted[min(max(rank, 0), len(sorted)-1)]

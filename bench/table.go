@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// settings say how each contestant is set up.
+// settings describe the setup of each contestant.
 var settings = []string{
-	"All: a body of 256 B, 64 at a time unless a figure says otherwise, each contestant and the receiver in separate " +
+	"All: a body of 256 B, 64 requests in flight unless a figure names another number, each contestant and the receiver in separate " +
 		"processes. The receiver is a plain net/http server that reads each request to its end and answers 200 with two bytes.",
 	"Ringback: the released build with its defaults, so every attempt is signed, recorded with its answer and kept (Redis: 24 h and " +
-		"100,000 of a topic; SQLite: 7 d and a million). The topic has 64 `workers`, which bound what is sent at a time, and a `lane_concurrency` of 512, which bounds the attempts in flight of a lane. Jobs due at once are " +
-		"registered in a paused topic; the clock runs from the request that resumes it to the last arrival. Each run has an empty store, unless a figure says that others wait. " +
-		"Its requests go over plain HTTP/1.1 connections of the client in `notify/h1`; those of the bare loop and of the peers by `net/http`'s client, as Ringback's do over https.",
-	"Over https the receiver offers HTTP/1.1 and HTTP/2; connections are kept, so handshakes are not part of a figure.",
+		"100,000 jobs of a topic; SQLite: 7 d and a million). The topic has 64 `workers`, which bound the attempts in flight, and a `lane_concurrency` of 512, which is no limit. Jobs due at once are " +
+		"registered in a paused topic; the time is measured from the request that resumes it to the last arrival. Each run has an empty store, unless a figure is about waiting jobs. " +
+		"Over plain HTTP Ringback sends with its own HTTP/1.1 client (`notify/h1`), over https with `net/http`'s. The bare loop and the peers always use `net/http`'s.",
+	"Requests go over plain HTTP unless a figure names https. Over https the receiver offers HTTP/1.1 and HTTP/2; connections are kept, so handshakes are not part of a figure.",
 	"Default policy: a topic without a policy, 256 `workers` and a `lane_concurrency` of 32.",
-	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, and no queue.",
-	"asynq 0.26: 64 workers with the bare loop's client, a Redis connection each, no log, nothing kept of tasks that are done, " +
-		"enqueued before its server starts; the clock runs from that start. For lateness it looks for tasks every 10 ms, unless it says defaults.",
+	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, without a queue.",
+	"asynq 0.26: 64 workers with the bare loop's client, a Redis connection for each, no log, no retention of completed tasks. Tasks are " +
+		"enqueued before its server starts; the time is measured from that start. For lateness it polls every 10 ms, except in the row with its defaults.",
 	"River 0.31, the version of its SQLite driver: 64 workers with the bare loop's client, fetch cooldown 2 ms and poll 20 ms, as in its own benchmark, no log. SQLite " +
 		"with WAL, synchronous NORMAL and one connection; PostgreSQL with synchronous_commit off and 512 MB of shared buffers. Jobs are inserted before its client starts. Its inserts do not wait for the disk, as Ringback's do on SQLite.",
-	"lmstfy: its layout, written by hand: a key a job with the body (and a time to live of a day, its standard), and a sorted set of packed " +
-		"namespace, queue, tries and id. Where memory is measured, URL and body together are the payload of its jobs and of asynq's tasks.",
+	"lmstfy: only its layout in Redis: a key per job with the body (and a time to live of a day, its default), and a sorted set of packed " +
+		"namespace, queue, tries and id. For memory, URL and body together are the payload of its jobs and of asynq's tasks.",
 	"Redis: a new server for each run, appendonly yes, appendfsync everysec.",
-	"Runs alternate, A B A B; figures are medians with their range, and ratios are of runs of the same round.",
+	"Runs alternate, A B A B. Figures are medians with their range; ratios compare runs of the same round.",
 }
 
-// markdown is the whole of what was found, for people.
+// markdown returns the document as Markdown.
 func (d *document) markdown() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "Machine: %s.\n\n", d.Machine)
@@ -56,7 +56,7 @@ func (d *document) markdown() string {
 	return t.String()
 }
 
-// list is a headline with points, or nothing.
+// list returns a headline with points; empty without points.
 func list(headline string, points []string) string {
 	if len(points) == 0 {
 		return ""
@@ -85,7 +85,7 @@ func (r row) markdown() string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", r.Text, r.Ours.text(r.Unit), theirs, ratio, bar, aim)
 }
 
-// text is a median with its range; a single run has none.
+// text returns a median with its range, which a single run does not have.
 func (s *summary) text(unit string) string {
 	if s == nil {
 		return "–"
@@ -100,7 +100,7 @@ func (s *summary) text(unit string) string {
 	return text
 }
 
-// texts are the bar and the aim, each with whether it is met.
+// texts returns the bar and the aim, each with a mark whether it is met.
 func (g *goal) texts(s *summary) (bar, aim string) {
 	if g == nil {
 		return "", ""
@@ -123,7 +123,7 @@ func (g *goal) text(limit float64, s *summary) string {
 	return fmt.Sprintf("%s %s %s", sign, text, mark)
 }
 
-// number is short: three digits, or all of a whole number, its thousands divided.
+// number formats a number with three digits, or a whole number with all digits and separated thousands.
 func number(v float64) string {
 	switch {
 	case v < 0:
@@ -146,7 +146,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// cell is a text on one line, that ends no cell of a table.
+// cell returns the first line of a text, without characters that would end a table's cell.
 func cell(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	return strings.ReplaceAll(text, "|", "/")
