@@ -109,12 +109,12 @@ func (s *Jobs) listLanes(ctx context.Context, f *store.Filter, from place) (stor
 		if lane != from.lane {
 			from = place{lane: lane}
 		}
-		apart, err := s.listUnordered(ctx, f.State, early, lane)
+		unordered, err := s.listUnordered(ctx, f.State, early, lane)
 		if err != nil {
 			return store.Page{}, err
 		}
 		for {
-			part, to, full, err := s.listLane(ctx, f, from, apart)
+			part, to, full, err := s.listLane(ctx, f, from, unordered)
 			if err != nil {
 				return store.Page{}, err
 			}
@@ -151,7 +151,7 @@ func (s *Jobs) listLanes(ctx context.Context, f *store.Filter, from place) (stor
 // lanesOf returns the lanes to list, beginning with the cursor's. more: there are others.
 func (s *Jobs) lanesOf(ctx context.Context, f *store.Filter, from place) (lanes []string, more bool, err error) {
 	if f.Lane != "" {
-		// Asked for, not remembered: the sets that are read next are found by the number alone.
+		// Read, not taken from the cache: the sets that are read next are found by the number alone.
 		q := job.Queue{Namespace: f.Namespace, Topic: f.Topic, Lane: f.Lane}
 		number, err := s.Client.HGet(ctx, s.Keys.Queues, q.String()).Result()
 		if connect.IsNil(err) {
@@ -174,7 +174,7 @@ func (s *Jobs) lanesOf(ctx context.Context, f *store.Filter, from place) (lanes 
 	return lanes, len(lanes) == listLanes, nil
 }
 
-// listUnordered reads the jobs of a lane that stand in no order of a place: the ready list, or those held. Both are bounded.
+// listUnordered reads the jobs of a lane that are not sorted by due time: the ready list, or the claimed jobs. Both are bounded.
 func (s *Jobs) listUnordered(ctx context.Context, state job.State, early bool, lane string) (jobs []listedJob, err error) {
 	_, number, _ := strings.Cut(lane, "\x00")
 	var members []string
@@ -192,9 +192,9 @@ func (s *Jobs) listUnordered(ctx context.Context, state job.State, early bool, l
 	return s.readLaneJobs(ctx, members, lane)
 }
 
-// listLane reads the jobs of one lane that come after a place, in order, with those that stand apart; full says that there
+// listLane reads the jobs of one lane that come after a place, in order, merged with the unordered ones. full is set if there
 // may be more, after the place to.
-func (s *Jobs) listLane(ctx context.Context, f *store.Filter, from place, apart []listedJob) (part []listedJob, to place, full bool, err error) {
+func (s *Jobs) listLane(ctx context.Context, f *store.Filter, from place, unordered []listedJob) (part []listedJob, to place, full bool, err error) {
 	_, number, _ := strings.Cut(from.lane, "\x00")
 	least, greatest := window(f)
 	to = from
@@ -204,10 +204,10 @@ func (s *Jobs) listLane(ctx context.Context, f *store.Filter, from place, apart 
 			return nil, from, false, err
 		}
 	}
-	for i := range apart {
+	for i := range unordered {
 		// Beyond the last of the due ones there may be due ones that were not read.
-		if (from.score == "" || compare(&apart[i], &listedJob{place: from}) > 0) && (!full || compare(&apart[i], &listedJob{place: to}) <= 0) {
-			part = append(part, apart[i])
+		if (from.score == "" || compare(&unordered[i], &listedJob{place: from}) > 0) && (!full || compare(&unordered[i], &listedJob{place: to}) <= 0) {
+			part = append(part, unordered[i])
 		}
 	}
 	slices.SortFunc(part, func(a, b listedJob) int { return compare(&a, &b) })

@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// changeTries bounds how often a change is made anew because the job changed between reading and writing.
+// changeTries bounds how often a change is retried because the job changed between reading and writing.
 const changeTries = 16
 
 var errAgain = errors.New("redis: the job changed meanwhile")
@@ -162,7 +162,7 @@ func (s *Jobs) changed(st *storedJob, reply any) (job.Job, error) {
 	}
 }
 
-// Cancel ends a job, or marks it while it is held.
+// Cancel ends a job, or marks it while it is claimed.
 func (s *Jobs) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
 	j, err := s.change(ctx, token, "x", ref, func(st *storedJob, replyKey string) (*script.Call, error) {
 		c := s.NewCall(scriptCancel, replyKey, []*layout.Queue{st.queue}, nil, 1)
@@ -175,7 +175,7 @@ func (s *Jobs) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.
 	return j, nil
 }
 
-// Replace changes a job that nobody holds.
+// Replace changes a scheduled or ready job.
 func (s *Jobs) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
 	due, moves := "", 0
 	if replacement.Due != nil {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// reviveAnswer bounds the records that a revival answers whole, in bytes: beyond it, jobs come without their body.
-	reviveAnswer = 8 << 20
-	// reviveMemory bounds those that are kept for a repeat of the call; the others are answered again as they are then.
-	reviveMemory = 256 << 10
+	// reviveReply bounds the records with bodies in a reply, in bytes. Jobs beyond it come without their body.
+	reviveReply = 8 << 20
+	// reviveStored bounds the records that are stored for a repeat of the call. A repeat reads the others again.
+	reviveStored = 256 << 10
 )
 
-// Revive sends ended jobs on another round in one script.
+// Revive makes ended jobs due again in one script.
 func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	shard.CheckBatchSize(len(items))
 	if len(items) == 0 {
@@ -31,9 +31,9 @@ func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revi
 		refs[i] = items[i].Ref
 	}
 	var results []store.ReviveResult
-	err := s.batch(ctx, refs, func(queues []*layout.Queue, position []int) error {
+	err := s.withQueues(ctx, refs, func(queues []*layout.Queue, position []int) error {
 		c := s.NewCall(scriptRevive, s.Keys.Reply(string(token), "v"), queues, nil, 2+6*len(items))
-		c.Add(reviveAnswer, reviveMemory)
+		c.Add(reviveReply, reviveStored)
 		for i := range items {
 			item := &items[i]
 			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), urlField(queues, position[i], item.URL), layout.FormatState(item.From),
@@ -116,7 +116,7 @@ func (s *Jobs) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]
 		return nil, ctx.Err()
 	}
 	errs := make([]error, len(refs))
-	err := s.batch(ctx, refs, func(queues []*layout.Queue, position []int) error {
+	err := s.withQueues(ctx, refs, func(queues []*layout.Queue, position []int) error {
 		c := s.NewCall(scriptPurge, s.Keys.Reply(string(token), "g"), queues, nil, 2*len(refs))
 		for i, ref := range refs {
 			c.Add(position[i], layout.JobKey(ref))
@@ -165,9 +165,9 @@ func purged(ref job.Ref, code byte) error {
 	}
 }
 
-// batch finds the queues of jobs and makes a call with them and each job's position among them, from 1 (0: there is no
-// such job); and does so again when the call answers errAgain, since a job is of another queue by now.
-func (s *Jobs) batch(ctx context.Context, refs []job.Ref, do func(queues []*layout.Queue, position []int) error) error {
+// withQueues calls do with the queues of jobs and each job's position among them, from 1 (0: there is no such job), and again
+// while it returns errAgain because a job is of another queue by now.
+func (s *Jobs) withQueues(ctx context.Context, refs []job.Ref, do func(queues []*layout.Queue, position []int) error) error {
 	return s.retryChanged(func() error {
 		queues, position, err := s.queuesOfJobs(ctx, refs)
 		if err != nil {
@@ -177,7 +177,7 @@ func (s *Jobs) batch(ctx context.Context, refs []job.Ref, do func(queues []*layo
 	})
 }
 
-// queuesOfJobs reads the jobs' records for it.
+// queuesOfJobs reads the queues of jobs from their records.
 func (s *Jobs) queuesOfJobs(ctx context.Context, refs []job.Ref) (queues []*layout.Queue, position []int, err error) {
 	at := map[*layout.Queue]int{}
 	position = make([]int, 0, len(refs))

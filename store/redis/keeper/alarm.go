@@ -25,7 +25,7 @@ func (s *Keeper) Alarm(ctx context.Context, token store.Token, alarm store.Alarm
 	}
 	reply, _, err := s.RunDurably(ctx, c)
 	if err != nil {
-		return false, fmt.Errorf("note an alarm: %w", err)
+		return false, fmt.Errorf("record an alarm: %w", err)
 	}
 	return script.Str(reply) == "1", nil
 }

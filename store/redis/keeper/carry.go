@@ -93,10 +93,10 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 	return carried, nil
 }
 
-// agenda reads what there is to look at, and Redis's clock.
+// agenda reads what the round has to process, and Redis's clock.
 func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.CarryOptions) ([]any, clockReading, error) {
-	look := s.NewCall(scriptAgenda, replyKey, nil, nil, 3)
-	look.Keys = append(look.Keys, s.Keys.Clock, s.Keys.StaleAgenda, s.Keys.StaleThrottles)
+	c := s.NewCall(scriptAgenda, replyKey, nil, nil, 3)
+	c.Keys = append(c.Keys, s.Keys.Clock, s.Keys.StaleAgenda, s.Keys.StaleThrottles)
 	expire, me := 1, ""
 	if round.KeepLeases {
 		expire = 0
@@ -105,8 +105,8 @@ func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.Carry
 	if s.clock.shouldStore(began) {
 		me = s.process.id
 	}
-	look.Add(round.Queues, expire, me)
-	agenda, err := s.RunList(ctx, look, 10)
+	c.Add(round.Queues, expire, me)
+	agenda, err := s.RunList(ctx, c, 10)
 	if err != nil {
 		return nil, clockReading{}, err
 	}

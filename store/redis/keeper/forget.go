@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// forgetLanes is how many lanes of a topic one look for unused ones takes.
+	// forgetLanes is how many lanes of a topic are checked at a time.
 	forgetLanes = 256
-	// forgetTurns is in how many turns of Sweep over all topics one looks for unused lanes. Where a Sweep sees all topics at
-	// once every one does.
+	// forgetTurns: one of so many turns of Sweep over all topics checks for unused lanes. If one Sweep covers all topics, each
+	// one does.
 	forgetTurns = 6
 )
 
@@ -33,11 +33,11 @@ type idleTopic struct {
 	last  *redis.SliceCmd     // wake-ups of each lane; negative: since when it has no job
 }
 
-// forgetUnused looks at some topics, and at forgetLanes lanes of each, for those that nothing refers to. The next look at a
-// Topic goes on behind them. It reads without scripts, and calls one for a topic of which something can be forgotten.
+// forgetUnused forgets topics, and lanes among the next forgetLanes of each, that nothing refers to. It reads without scripts,
+// and calls one for each topic with something to forget.
 //
-// Nothing is forgotten while a check of the shard is due or under way that its server's restart makes necessary: what it
-// puts back may be of a lane that seems to be unused.
+// Nothing is forgotten while a check of the shard after a restart of its server is due or in progress: it may restore jobs of
+// a lane that seems to be unused.
 func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 	if checked, err := s.repairs.IsChecked(ctx); !checked || err != nil {
 		return err
@@ -92,14 +92,14 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 	return nil
 }
 
-// idleFrom is the lane behind which the next look at a topic begins; empty: with the first.
+// idleFrom returns the lane after which the next check of a topic begins; empty: with the first.
 func (s *Keeper) idleFrom(topic string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.forgetAfter[topic]
 }
 
-// idleNext notes how far a look at a topic came. Only topics with many lanes have a note.
+// idleNext stores the last lane of a topic that was checked; empty: all were. Only topics with many lanes have an entry.
 func (s *Keeper) idleNext(topic, lane string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// ClaimExpired reads which jobs wait beyond their time to live, and holds them in one script.
+// ClaimExpired reads which jobs wait beyond their time to live, and claims them in one script.
 func (s *Queue) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	shard.CheckBatchSize(request.Max)
 	var held []store.ClaimedJob
@@ -26,9 +26,9 @@ func (s *Queue) ClaimExpired(ctx context.Context, token store.Token, request sto
 
 func (s *Queue) claimExpired(ctx context.Context, token store.Token, request *store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	replyKey := s.Keys.Reply(string(token), "d")
-	look := s.NewCall(scriptOverdue, replyKey, nil, nil, 2)
-	look.Add(string(token), max(0, request.Max))
-	answer, err := s.RunList(ctx, look, 3)
+	overdue := s.NewCall(scriptOverdue, replyKey, nil, nil, 2)
+	overdue.Add(string(token), max(0, request.Max))
+	answer, err := s.RunList(ctx, overdue, 3)
 	if err != nil {
 		return nil, err
 	}

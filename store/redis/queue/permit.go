@@ -11,21 +11,21 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// Permit grants starts in one script. An ask without a rate is granted as it is.
-func (s *Queue) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
-	shard.CheckBatchSize(len(asks))
-	if len(asks) == 0 {
+// Permit grants starts in one script. A request without a rate is granted as it is.
+func (s *Queue) Permit(ctx context.Context, token store.Token, requests []store.PermitRequest) ([]store.Permit, error) {
+	shard.CheckBatchSize(len(requests))
+	if len(requests) == 0 {
 		return nil, ctx.Err()
 	}
-	keys := make([]string, 2, 2+len(asks))
+	keys := make([]string, 2, 2+len(requests))
 	keys[0], keys[1] = s.Keys.Reply(string(token), "p"), s.Keys.Clock
-	args := make([]any, 0, 4*len(asks))
-	for _, ask := range asks {
-		if !ask.Rate.Limited() {
+	args := make([]any, 0, 4*len(requests))
+	for _, request := range requests {
+		if !request.Rate.Limited() {
 			continue
 		}
-		keys = append(keys, s.Keys.Rate(layout.TopicName(ask.Namespace, ask.Topic)))
-		args = append(args, ask.Rate.Starts, layout.Millis(ask.Rate.Per), layout.Millis(max(0, ask.Slack)), max(0, ask.Starts))
+		keys = append(keys, s.Keys.Rate(layout.TopicName(request.Namespace, request.Topic)))
+		args = append(args, request.Rate.Starts, layout.Millis(request.Rate.Per), layout.Millis(max(0, request.Slack)), max(0, request.Starts))
 	}
 	reply, err := s.Eval(ctx, scriptPermit, keys, args)
 	if err != nil {
@@ -36,10 +36,10 @@ func (s *Queue) Permit(ctx context.Context, token store.Token, asks []store.Perm
 		return nil, fmt.Errorf("permit: %w", scriptPermit.Malformed())
 	}
 	now, rest := layout.Time(script.Num(answer[0])), answer[1:]
-	permits := make([]store.Permit, len(asks))
-	for i, ask := range asks {
-		permits[i] = store.Permit{Starts: max(0, ask.Starts), At: now}
-		if ask.Rate.Limited() {
+	permits := make([]store.Permit, len(requests))
+	for i, request := range requests {
+		permits[i] = store.Permit{Starts: max(0, request.Starts), At: now}
+		if request.Rate.Limited() {
 			permits[i].Starts, permits[i].Next = int(script.Num(rest[0])), time.Duration(script.Num(rest[1]))*time.Millisecond
 			rest = rest[2:]
 		}

@@ -76,31 +76,29 @@ func (s *Repairer) repairAgenda(ctx context.Context, p *pass) (bool, error) {
 	return p.cursor == "0", nil
 }
 
-const (
-	// repairTries is how often the counting of a topic with more than that is begun anew because the topic was changed
-	// meanwhile; then its counters stay as they are until the next check.
-	repairTries = 5
-)
+// repairTries bounds how often a count in several steps is restarted because the topic changed meanwhile. After that its
+// counters stay as they are until the next check.
+const repairTries = 5
 
-// sums are what was counted of a topic so far.
+// sums are the result of a count so far.
 type sums struct {
 	due, ready, held int64  // of its queues
 	bytes            int64  // of a list of ended jobs
 	read             int64  // queues or jobs
-	began            string // what must not change meanwhile, as it was at the beginning
+	began            string // the counters at the beginning, which must not change meanwhile
 	after            string // the last queue that was counted
-	before           *sums  // what the counting before this one came to
+	before           *sums  // the result of the count before this one
 	tries            int
 }
 
-// again begins a counting anew, unless that was done often enough.
-func (u *sums) again() bool {
+// restart restarts a count. It returns false after repairTries.
+func (u *sums) restart() bool {
 	*u = sums{tries: u.tries + 1}
 	return u.tries < repairTries
 }
 
-// repairCounts counts the next queues of a topic. Up to queuesPerCount queues are counted in one script, exactly, whatever
-// goes on. More are counted twice, and what came out both times is written if no counter has changed since.
+// repairCounts counts the next queues of a topic. Up to queuesPerCount queues are counted in one script, exactly, even
+// while jobs move. More are counted twice, and the result is written if both counts agree and no counter has changed since.
 func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 	name, err := s.nextTopic(ctx, p)
 	if name == "" || err != nil {
@@ -134,7 +132,7 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 			return false, err
 		}
 	}
-	if set < 0 && u.again() {
+	if set < 0 && u.restart() {
 		return false, nil
 	}
 	p.note(store.RepairCounter, set)
@@ -178,7 +176,7 @@ func (s *Repairer) repairBytes(ctx context.Context, p *pass) (bool, error) {
 	}
 	read, set := script.Num(answer[0]), script.Num(answer[3])
 	u.read, u.bytes, u.began = u.read+read, script.Num(answer[1]), script.Str(answer[2])
-	if set < 0 && u.again() || set == 0 && read == int64(jobsPerCount) {
+	if set < 0 && u.restart() || set == 0 && read == int64(jobsPerCount) {
 		return false, nil
 	}
 	p.note(store.RepairCounter, set)

@@ -101,7 +101,7 @@ func (s *Repairer) repairQueues(ctx context.Context, p *pass) (bool, error) {
 }
 
 // dropForgotten leaves out of the queues that are still to be checked those that were forgotten since they were read. It
-// answers ErrStale when there is none.
+// returns ErrStale if all of them still exist.
 func (s *Repairer) dropForgotten(ctx context.Context, p *pass) error {
 	numbers := make([]string, len(p.queues))
 	for i, q := range p.queues {

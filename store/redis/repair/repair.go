@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -219,7 +218,7 @@ func (s *Repairer) advance(ctx context.Context, p *pass) (complete bool, err err
 	done, err := steps[p.step](s, ctx, p)
 	if len(p.found) > 0 {
 		p.total = merge(p.total, p.found)
-		s.Log.WarnContext(ctx, "consistency check repaired data", "shard", s.Index, "repairs", kinds(p.found),
+		s.Log.WarnContext(ctx, "consistency check repaired data", "shard", s.Index, "repairs", p.found,
 			"jobs", p.examples)
 	}
 	if err != nil || !done {
@@ -237,7 +236,7 @@ func (s *Repairer) advance(ctx context.Context, p *pass) (complete bool, err err
 	if len(p.total) > 0 {
 		level = slog.LevelWarn
 	}
-	s.Log.Log(ctx, level, "consistency check finished", "shard", s.Index, "repairs", kinds(p.total), "took", time.Since(p.began))
+	s.Log.Log(ctx, level, "consistency check finished", "shard", s.Index, "repairs", p.total, "took", time.Since(p.began))
 	s.pass = nil
 	return true, nil
 }
@@ -266,16 +265,6 @@ func merge(into, more map[store.RepairKind]int) map[store.RepairKind]int {
 		into[kind] += n
 	}
 	return into
-}
-
-// kinds writes counts of repairs for the log.
-func kinds(counts map[store.RepairKind]int) string {
-	var parts []string
-	for kind, n := range counts {
-		parts = append(parts, string(kind)+"="+strconv.Itoa(n))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, " ")
 }
 
 // A pace runs the steps of one process, of all its shards, one at a time with a pause after each.
@@ -324,10 +313,13 @@ func (s *Repairer) IsChecked(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	last, _, err := s.lastCheck(ctx)
+	if last != run || err != nil {
+		return false, err
+	}
 	if !s.mu.TryLock() { // a step is in progress
 		return false, nil
 	}
 	defer s.mu.Unlock()
-	last, _, err := s.lastCheck(ctx)
-	return err == nil && last == run && (s.pass == nil || s.pass.daily), err
+	return s.pass == nil || s.pass.daily, nil
 }
