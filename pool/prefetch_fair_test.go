@@ -51,9 +51,9 @@ func newSettleRecorder(s store.Store) *settleRecorder {
 	return &settleRecorder{Store: s, settled: map[string]time.Time{}}
 }
 
-// Bells of other topics must not put a settlement off again and again, nor settlements that gather the other topics' jobs.
+// Neither wake-ups of another topic nor a batch of its settlements may delay a topic's settlements beyond the limit.
 func TestBatching_HasATimeLimit(t *testing.T) {
-	for _, topic := range []string{"mail", "orders"} { // without stock, and with
+	for _, topic := range []string{"mail", "orders"} { // without prefetched jobs, and with
 		t.Run(topic, func(t *testing.T) { testPrefetchBeside(t, topic) })
 	}
 }
@@ -112,7 +112,7 @@ func TestPrefetch_LeavesWorkersForLanesWithARate(t *testing.T) {
 	})
 }
 
-// Stock of one shard must not take the place of what another shard has of the topic.
+// Prefetched jobs of one shard must not take the place of another shard's jobs of the topic.
 func TestPrefetch_LeavesWorkersForLanesOfOtherShards(t *testing.T) {
 	for name, rated := range map[string]bool{"rated": true, "slow": false} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// Trips that follow each other without a pause must not keep stock from being looked at.
+// Exchanges that follow each other without a pause must not delay the check of prefetched jobs.
 func TestPrefetch_ReleasesStaleJobsDespiteABusyTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, n, quick = 1000, 64, 200
@@ -29,7 +29,7 @@ func TestPrefetch_ReleasesStaleJobsDespiteABusyTopic(t *testing.T) {
 		carry(t, s)
 		run(t, s, delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 			if r.Queue.Topic == "steady" {
-				steady.Add(1) // 256 end during a trip: too many to gather
+				steady.Add(1) // 256 end during an exchange: too many to batch
 			} else if hanging.Add(1) > quick {
 				<-over
 			}
