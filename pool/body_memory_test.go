@@ -14,19 +14,13 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/storetest"
 )
 
-// copyingStore copies the bodies of claimed jobs, as a database does.
-type copyingStore struct{ store.Store }
+// copyingShard copies the bodies of claimed jobs, as a database does.
+type copyingShard struct{ store.Shard }
 
-func (c copyingStore) Shards() []store.Shard {
-	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return copyingShard{next, c} })
-}
-
-type copyingShard struct {
-	store.Shard
-	copyingStore
+func newCopyingStore() store.Store {
+	return wrap(model(), func(next store.Shard) store.Shard { return copyingShard{next} })
 }
 
 func (s copyingShard) Claim(ctx context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -49,7 +43,7 @@ func copied(claimed store.ClaimResult) store.ClaimResult {
 // An attempt that hangs does not keep the bodies in memory that came with its own.
 func TestAttempt_FreesItsBodyWhenItEnds(t *testing.T) {
 	const jobs = 8
-	s := copyingStore{model()}
+	s := newCopyingStore()
 	entries := make([]store.NewJob, jobs)
 	for i := range entries {
 		e := &entries[i]

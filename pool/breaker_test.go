@@ -13,7 +13,6 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/storetest"
 )
 
 // fakeHost is a receiver that is up or down, and records the times of requests.
@@ -246,7 +245,8 @@ func TestBreaker_CountsFromZeroWhenAnotherProcessClosedIt(t *testing.T) {
 		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassRefused}, takes: 5 * time.Millisecond}
 		carry(t, s)
 		fill(t, s, 5, "shop/a")
-		run(t, competingStore{s}, h, withPolicy(breakable))
+		competing := wrap(s, func(next store.Shard) store.Shard { return competingShard{next} })
+		run(t, competing, h, withPolicy(breakable))
 		time.Sleep(20 * time.Second)
 		require.True(t, laneStats(t, s).BreakerOpen)
 		closeFromAnotherProcess(t, s)
@@ -258,17 +258,8 @@ func TestBreaker_CountsFromZeroWhenAnotherProcessClosedIt(t *testing.T) {
 	})
 }
 
-// competingStore lets another process, which polls every 5 ms, claim due jobs.
-type competingStore struct{ store.Store }
-
-func (o competingStore) Shards() []store.Shard {
-	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return competingShard{next, o} })
-}
-
-type competingShard struct {
-	store.Shard
-	competingStore
-}
+// competingShard lets another process, which polls every 5 ms, claim due jobs.
+type competingShard struct{ store.Shard }
 
 func (s competingShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	time.Sleep(20 * time.Millisecond)

@@ -17,7 +17,6 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/storetest"
 )
 
 // insertLarge registers a due job with a body of so many bytes.
@@ -147,16 +146,11 @@ func TestBytes_LargerThanTheBudgetGoOneAtATime(t *testing.T) {
 	})
 }
 
-// singleQueueStore refuses claims from more than one queue.
-type singleQueueStore struct{ store.Store }
+// singleQueueShard refuses claims from more than one queue.
+type singleQueueShard struct{ store.Shard }
 
-func (o singleQueueStore) Shards() []store.Shard {
-	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return singleQueueShard{next, o} })
-}
-
-type singleQueueShard struct {
-	store.Shard
-	singleQueueStore
+func newSingleQueueStore(s store.Store) store.Store {
+	return wrap(s, func(next store.Shard) store.Shard { return singleQueueShard{next} })
 }
 
 func (o singleQueueShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
@@ -169,7 +163,7 @@ func (o singleQueueShard) Claim(ctx context.Context, token store.Token, request 
 func TestBytes_AreBoundedWhenRetriedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGauge(time.Hour)
-		s := singleQueueStore{model()}
+		s := newSingleQueueStore(model())
 		for i := range 40 {
 			insertLarge(t, s, fmt.Sprint(i), fmt.Sprintf("topic-%d", i), "a", 1<<20)
 		}
@@ -184,7 +178,7 @@ func TestBytes_AreBoundedWhenRetriedOneByOne(t *testing.T) {
 func TestBytes_AreFreedWhenSent(t *testing.T) {
 	for name, included := range map[string][]string{"let go": nil, "kept": {policy.IncludeBody}} {
 		t.Run(name, func(t *testing.T) {
-			s := copyingStore{model()}
+			s := newCopyingStore()
 			insertLarge(t, s, "one", "orders", "a", 1<<20)
 			var gone atomic.Bool
 			over := make(chan struct{})

@@ -50,7 +50,7 @@ func TestExpired_JobThatCannotBeSettledStopsNoOther(t *testing.T) {
 		}
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries)
 		require.NoError(t, err)
-		run(t, unsettleableStore{s, "2"}, newGauge(0), nil)
+		run(t, newUnsettleableStore(s, "2"), newGauge(0), nil)
 		time.Sleep(6 * time.Second)
 		for _, e := range entries {
 			require.Equal(t, e.ID != "2", get(t, s, e.ID).State == job.Dead, "job %s", e.ID)

@@ -21,19 +21,14 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// slowStore delays Claim and Settle.
-type slowStore struct {
-	store.Store
+// slowShard delays Claim and Settle.
+type slowShard struct {
+	store.Shard
 	claim, settle time.Duration
 }
 
-func (s slowStore) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return slowShard{next, s} })
-}
-
-type slowShard struct {
-	store.Shard
-	slowStore
+func newSlowStore(s store.Store, claim, settle time.Duration) store.Store {
+	return wrap(s, func(next store.Shard) store.Shard { return slowShard{next, claim, settle} })
 }
 
 func (s slowShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -57,7 +52,7 @@ func insertOn(t *testing.T, s store.Store, shard int, id, topic, lane string) {
 func TestListener_ResumesAfterAFullProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
-		run(t, slowStore{s, 5 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Workers = 4 })
+		run(t, newSlowStore(s, 5*time.Millisecond, 0), g, func(o *pool.Options) { o.Workers = 4 })
 		synctest.Wait()
 		fill(t, s, 1, "orders/a", "orders/b")
 		time.Sleep(2 * time.Millisecond)
@@ -102,7 +97,7 @@ func TestFairness_FullTopicServesEveryShard(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
 		}
 		fill(t, s, 100, queues...) // 2000 jobs x 100 ms / 8 = 25 s
-		run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, withPolicy(policy.Topic{Workers: 8}))
+		run(t, newSlowStore(s, time.Millisecond, time.Millisecond), g, withPolicy(policy.Topic{Workers: 8}))
 		time.Sleep(time.Second)
 		began := time.Now()
 		insertOn(t, s, 1, "other", "orders", "other")
@@ -122,7 +117,7 @@ func TestFairness_FullProcessServesEveryShard(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
 		}
 		fill(t, s, 100, queues...)
-		run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) { o.Workers = 8 })
+		run(t, newSlowStore(s, time.Millisecond, time.Millisecond), g, func(o *pool.Options) { o.Workers = 8 })
 		time.Sleep(time.Second)
 		began := time.Now()
 		insertOn(t, s, 1, "other", "bills", "other")
@@ -133,21 +128,13 @@ func TestFairness_FullProcessServesEveryShard(t *testing.T) {
 	})
 }
 
-type poisonedQueueStore struct {
-	store.Store
+// poisonedQueueShard rejects claims from the queues of a lane.
+type poisonedQueueShard struct {
+	store.Shard
 	lane string
 }
 
-func (p poisonedQueueStore) Shards() []store.Shard {
-	return storetest.WrapShards(p.Store, func(_ int, next store.Shard) store.Shard { return poisonedQueueShard{next, p} })
-}
-
-type poisonedQueueShard struct {
-	store.Shard
-	poisonedQueueStore
-}
-
-func (p poisonedQueueStore) has(r *store.ClaimRequest) bool {
+func (p poisonedQueueShard) has(r *store.ClaimRequest) bool {
 	if r != nil {
 		for _, w := range r.Queues {
 			if w.Queue.Lane == p.lane {
@@ -175,7 +162,7 @@ func (p poisonedQueueShard) Settle(ctx context.Context, tok store.Token, it []st
 func TestExchange_QueueThatCannotBeClaimedStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
-		run(t, poisonedQueueStore{s, "bad"}, g, nil)
+		run(t, wrap(s, func(next store.Shard) store.Shard { return poisonedQueueShard{next, "bad"} }), g, nil)
 		insertOn(t, s, 0, "p", "orders", "bad")
 		time.Sleep(time.Second)
 		insertOn(t, s, 0, "q", "orders", "good")
@@ -246,7 +233,7 @@ func TestListener_FullProcessServesALaterTopic(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
 		}
 		fill(t, s, 100, queues...)
-		run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) { o.Workers = 8 })
+		run(t, newSlowStore(s, time.Millisecond, time.Millisecond), g, func(o *pool.Options) { o.Workers = 8 })
 		time.Sleep(time.Second)
 		began := time.Now()
 		insertOn(t, s, 0, "other", "bills", "other")
@@ -301,19 +288,14 @@ func TestExchange_SettlementsRetriedOneByOneSurviveAnOutage(t *testing.T) {
 	})
 }
 
-// unsettleableStore rejects every call that settles one job.
-type unsettleableStore struct {
-	store.Store
+// unsettleableShard rejects every call that settles one job.
+type unsettleableShard struct {
+	store.Shard
 	id string
 }
 
-func (u unsettleableStore) Shards() []store.Shard {
-	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unsettleableShard{next, u} })
-}
-
-type unsettleableShard struct {
-	store.Shard
-	unsettleableStore
+func newUnsettleableStore(s store.Store, id string) store.Store {
+	return wrap(s, func(next store.Shard) store.Shard { return unsettleableShard{next, id} })
 }
 
 func (u unsettleableShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
@@ -329,7 +311,7 @@ func TestExchange_JobThatCannotBeSettledKeepsNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		fill(t, s, 100, "orders/a")
-		stop := run(t, unsettleableStore{s, "orders-a-1"}, g, func(o *pool.Options) { o.Workers = 4 })
+		stop := run(t, newUnsettleableStore(s, "orders-a-1"), g, func(o *pool.Options) { o.Workers = 4 })
 		time.Sleep(time.Minute)
 		require.Equal(t, 100, g.count("orders"))
 		require.NoError(t, stop())
@@ -348,7 +330,7 @@ func TestStop_LogsAbandonedClaimsOnce(t *testing.T) {
 			}
 			return storetest.None
 		})
-		s, log := singleQueueStore{away}, &testlog.Log{}
+		s, log := newSingleQueueStore(away), &testlog.Log{}
 		fill(t, s, 1, "orders/a", "orders/b", "bills/a")
 		p, stop := start(t, s, newGauge(0), func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 		time.Sleep(time.Second)

@@ -60,7 +60,7 @@ func startIsolation(t *testing.T, workers int, hangs func(job.Request) bool, ada
 	t.Helper()
 	terms := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.WithDefaults(policy.Builtin())
 	s := &isolationTest{
-		Store: slowStore{storetest.NewModel(storetest.ModelOptions{Defaults: terms}), time.Millisecond, time.Millisecond},
+		Store: newSlowStore(storetest.NewModel(storetest.ModelOptions{Defaults: terms}), time.Millisecond, time.Millisecond),
 		hangs: hangs, began: map[string]time.Time{},
 	}
 	carry(t, s)

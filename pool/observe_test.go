@@ -177,7 +177,7 @@ func TestObserver_MeasuresLatenessByTheStoresClock(t *testing.T) {
 				carry(t, s)
 				fill(t, s, 1, "orders/waited")
 				time.Sleep(3 * time.Second)
-				run(t, slowStore{s, 40 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Observer = observed })
+				run(t, newSlowStore(s, 40*time.Millisecond, 0), g, func(o *pool.Options) { o.Observer = observed })
 				time.Sleep(5 * time.Second)
 				fill(t, s, 1, "bills/fresh")
 				time.Sleep(5 * time.Second)

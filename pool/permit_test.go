@@ -131,19 +131,10 @@ func (l *logRecorder) count(message string) int {
 	return n
 }
 
-// unreadableTopicStore fails permit calls for one topic.
-type unreadableTopicStore struct {
-	store.Store
-	topic string
-}
-
-func (s unreadableTopicStore) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return unreadableTopicShard{next, s} })
-}
-
+// unreadableTopicShard fails permit calls for one topic.
 type unreadableTopicShard struct {
 	store.Shard
-	unreadableTopicStore
+	topic string
 }
 
 func (s unreadableTopicShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
@@ -158,7 +149,7 @@ func (s unreadableTopicShard) Permit(ctx context.Context, token store.Token, ask
 func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
-		s, g := unreadableTopicStore{Store: model(), topic: "topic-3"}, newGauge(0)
+		s, g := wrap(model(), func(next store.Shard) store.Shard { return unreadableTopicShard{next, "topic-3"} }), newGauge(0)
 		carry(t, s)
 		var queues []string
 		for i := range 10 {
@@ -235,7 +226,7 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 				carry(t, s)
 				began := time.Now()
 				for range 2 {
-					run(t, laggingStore{s, time.Millisecond}, d, withPolicy(terms))
+					run(t, newLaggingStore(s, time.Millisecond), d, withPolicy(terms))
 				}
 				time.Sleep(20 * time.Second)
 				require.Len(t, d.began("a", began), 1, "the good one")
@@ -298,7 +289,8 @@ func TestStop_DoesNotWaitForPermits(t *testing.T) {
 		s, d := model(), &startRecorder{}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
 		fill(t, s, 1, "calls/a")
-		stop := run(t, silentPermitStore{s}, d, withPolicy(terms))
+		silent := wrap(s, func(next store.Shard) store.Shard { return silentPermitShard{next} })
+		stop := run(t, silent, d, withPolicy(terms))
 		time.Sleep(time.Second)
 		began := time.Now()
 		require.NoError(t, stop())
@@ -306,17 +298,8 @@ func TestStop_DoesNotWaitForPermits(t *testing.T) {
 	})
 }
 
-// silentPermitStore is a store whose Permit never returns.
-type silentPermitStore struct{ store.Store }
-
-func (u silentPermitStore) Shards() []store.Shard {
-	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return silentPermitShard{next, u} })
-}
-
-type silentPermitShard struct {
-	store.Shard
-	silentPermitStore
-}
+// silentPermitShard is a shard whose Permit never returns.
+type silentPermitShard struct{ store.Shard }
 
 func (silentPermitShard) Permit(ctx context.Context, _ store.Token, _ []store.PermitRequest) ([]store.Permit, error) {
 	<-ctx.Done()

@@ -149,6 +149,20 @@ func model() store.Store {
 	return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 }
 
+// wrap returns a store with wrapped shards.
+func wrap(s store.Store, shard func(next store.Shard) store.Shard) store.Store {
+	return wrappedStore{s, shard}
+}
+
+type wrappedStore struct {
+	store.Store
+	shard func(next store.Shard) store.Shard
+}
+
+func (w wrappedStore) Shards() []store.Shard {
+	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return w.shard(next) })
+}
+
 // fill registers n due jobs in each of the queues named "topic/lane".
 func fill(t *testing.T, s store.Store, n int, queues ...string) {
 	t.Helper()

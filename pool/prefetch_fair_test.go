@@ -142,7 +142,7 @@ func TestPrefetch_LeavesWorkersForLanesOfOtherShards(t *testing.T) {
 						return 10 * time.Millisecond
 					}
 				}
-				run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, workers(20))
+				run(t, newSlowStore(s, time.Millisecond, time.Millisecond), g, workers(20))
 				time.Sleep(8 * time.Second)
 				require.GreaterOrEqual(t, g.count("orders/right"), 70)
 				require.GreaterOrEqual(t, g.count("orders/left"), 2000)
@@ -156,7 +156,7 @@ func TestPrefetch_SkipsSlowReceivers(t *testing.T) {
 	for _, took := range []time.Duration{300 * time.Millisecond, time.Second, 5 * time.Second} {
 		t.Run(took.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, g := newSettleRecorder(slowStore{newUnlimitedModel(), time.Millisecond, time.Millisecond}), newGauge(took)
+				s, g := newSettleRecorder(newSlowStore(newUnlimitedModel(), time.Millisecond, time.Millisecond)), newGauge(took)
 				fill(t, s, 2000, "orders/x")
 				carry(t, s)
 				run(t, s, g, workers(20))

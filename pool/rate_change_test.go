@@ -82,7 +82,7 @@ func TestRate_ChangeAppliesToClaimedJobs(t *testing.T) {
 		carry(t, s)
 		terms := &changingPolicy{}
 		terms.put(policy.Topic{})
-		lag := laggingStore{s, 20 * time.Millisecond}
+		lag := newLaggingStore(s, 20*time.Millisecond)
 		run(t, lag, d, func(o *pool.Options) { o.Policies = terms })
 		began := time.Now()
 		for i := range 100 {
@@ -150,7 +150,7 @@ func TestRate_ServesWithASlowStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				s, d := newRateTest(t, terms, func(s store.Store) store.Store { return slowStore{s, 2500 * time.Millisecond, 0} })
+				s, d := newRateTest(t, terms, func(s store.Store) store.Store { return newSlowStore(s, 2500*time.Millisecond, 0) })
 				fill(t, s, 10, "calls/a")
 				time.Sleep(5 * time.Minute)
 				require.Len(t, d.began("a", began), 10)

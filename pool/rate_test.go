@@ -93,22 +93,17 @@ func requireRate(t *testing.T, rate policy.Rate, times []time.Time, what string)
 	}
 }
 
-// laggingStore delays the replies of Claim and Permit by random times.
-type laggingStore struct {
-	store.Store
+// laggingShard delays the replies of Claim, Settle and Permit by random times.
+type laggingShard struct {
+	store.Shard
 	most time.Duration
 }
 
-func (l laggingStore) Shards() []store.Shard {
-	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return laggingShard{next, l} })
+func newLaggingStore(s store.Store, most time.Duration) store.Store {
+	return wrap(s, func(next store.Shard) store.Shard { return laggingShard{next, most} })
 }
 
-type laggingShard struct {
-	store.Shard
-	laggingStore
-}
-
-func (l laggingStore) lag() { time.Sleep(rand.N(l.most)) }
+func (s laggingShard) lag() { time.Sleep(rand.N(s.most)) }
 
 func (s laggingShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.lag()
@@ -150,7 +145,7 @@ func testRateOverProcesses(t *testing.T, terms policy.Topic, lag time.Duration) 
 	lanes := []string{"a", "b", "c"}
 	fill(t, s, 400, "calls/a", "calls/b", "calls/c")
 	for range 3 {
-		run(t, laggingStore{s, lag}, d, withPolicy(terms))
+		run(t, newLaggingStore(s, lag), d, withPolicy(terms))
 	}
 	const long = 30 * time.Second
 	time.Sleep(long)

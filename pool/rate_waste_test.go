@@ -28,7 +28,7 @@ func startProcesses(t *testing.T, n int, terms policy.Topic) (store.Store, *star
 	s, d := newCalls(t, terms)
 	carry(t, s)
 	for range n {
-		run(t, laggingStore{s, time.Millisecond}, d, withPolicy(terms))
+		run(t, newLaggingStore(s, time.Millisecond), d, withPolicy(terms))
 	}
 	return s, d
 }
