@@ -40,12 +40,12 @@ func (s *shardLoop) endExpired(claimCtx, flushCtx context.Context) {
 // endExpiredBatch ends a bounded number of jobs; false: no more, or an error of the store.
 func (s *shardLoop) endExpiredBatch(claimCtx, flushCtx context.Context) bool {
 	p := s.p
-	var held []store.ClaimedJob
+	var claimed []store.ClaimedJob
 	var began time.Time
 	token := p.owner.NewToken()
 	err := s.retryWhileUnavailable(claimCtx, "claim expired jobs", func(ctx context.Context) (err error) {
 		began = time.Now()
-		held, err = s.store.ClaimExpired(ctx, token, store.ClaimExpiredRequest{
+		claimed, err = s.store.ClaimExpired(ctx, token, store.ClaimExpiredRequest{
 			Max: expiredJobs, MaxBytes: expiredBytes, Lease: expiredLease,
 		})
 		return err
@@ -56,14 +56,14 @@ func (s *shardLoop) endExpiredBatch(claimCtx, flushCtx context.Context) bool {
 		}
 		return false
 	}
-	if len(held) == 0 {
+	if len(claimed) == 0 {
 		return false
 	}
 	p.opts.Policies.Refresh(claimCtx)
-	urls := s.laneURLs(flushCtx, held)
-	items := make([]settlement, len(held))
-	for i := range held {
-		items[i] = settlement{Settlement: s.expire(flushCtx, &held[i], urls[held[i].Queue], began)}
+	urls := s.laneURLs(flushCtx, claimed)
+	items := make([]settlement, len(claimed))
+	for i := range claimed {
+		items[i] = settlement{Settlement: s.expire(flushCtx, &claimed[i], urls[claimed[i].Queue], began)}
 	}
 	s.settle(flushCtx, store.NewToken(), items)
 	return true
@@ -89,12 +89,12 @@ func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL str
 }
 
 // laneURLs returns the URLs in the settings of those lanes whose jobs have none.
-func (s *shardLoop) laneURLs(ctx context.Context, held []store.ClaimedJob) map[job.Queue]string {
+func (s *shardLoop) laneURLs(ctx context.Context, claimed []store.ClaimedJob) map[job.Queue]string {
 	urls := make(map[job.Queue]string)
 	var queues []job.Queue
-	for i := range held {
-		q := held[i].Queue
-		if _, asked := urls[q]; !asked && held[i].URL == "" {
+	for i := range claimed {
+		q := claimed[i].Queue
+		if _, asked := urls[q]; !asked && claimed[i].URL == "" {
 			urls[q] = ""
 			queues = append(queues, q)
 		}
