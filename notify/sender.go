@@ -18,8 +18,8 @@ import (
 const (
 	// MaxRead is the number of bytes read of a response's body. A longer body is truncated, and the connection is closed.
 	MaxRead = 64 << 10
-	// DefaultTimeout limits an attempt whose request names no limit.
-	DefaultTimeout = 10 * time.Second
+	// defaultTimeout limits an attempt whose request names no limit.
+	defaultTimeout = 10 * time.Second
 )
 
 // Options of a Sender are those of its connections. Without a Guard it calls public addresses only.
@@ -64,7 +64,7 @@ func (s *Sender) Close() { s.pool.Close() }
 // Deliver makes one attempt. It returns within req.Timeout, and soon after ctx is cancelled; the result is then of
 // class shutdown.
 func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
-	a := &attempt{Progress: conn.Progress{Context: ctx, Start: time.Now(), Limit: DefaultTimeout, Queue: req.Queue}}
+	a := &attempt{Progress: conn.Progress{Context: ctx, Start: time.Now(), Limit: defaultTimeout, Queue: req.Queue}}
 	if req.Timeout > 0 {
 		a.Limit = req.Timeout
 	}

@@ -250,7 +250,7 @@ func TestTimeout_HasADefault(t *testing.T) {
 		req.Timeout = 0
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, policy.ClassTimeoutHeaders, result.Class)
-		require.Equal(t, DefaultTimeout, result.Duration)
+		require.Equal(t, defaultTimeout, result.Duration)
 	})
 }
 

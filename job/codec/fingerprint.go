@@ -7,8 +7,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// FingerprintSize is the length of a Fingerprint in bytes.
-const FingerprintSize = 16
+// fingerprintSize is the length of a fingerprint in bytes.
+const fingerprintSize = 16
 
 // Fingerprint returns a hash of a registration as it was sent, with relative times unresolved. Two requests with one id are
 // equal if their fingerprints are. Fingerprints are stored, so they never change.
@@ -21,5 +21,5 @@ func Fingerprint(n *job.New) []byte {
 	h := sha256.New()
 	h.Write(b)
 	h.Write(n.Body)
-	return h.Sum(nil)[:FingerprintSize]
+	return h.Sum(nil)[:fingerprintSize]
 }
