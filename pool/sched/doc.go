@@ -10,7 +10,8 @@
 //
 // Topics with runnable lanes take turns for the free workers of the process, lanes take turns for those of their topic, and
 // shards take turns for both. A lane starts with two slots. An answer doubles them up to the policy's lane_concurrency; a
-// timeout, a 429 and a 503 halve them down to one.
+// timeout, a 429 and a 503 halve them down to one. A lane that was just woken takes turns with all those that have a
+// backlog, as in fq_codel (RFC 8290): beside 1,000 lanes with many jobs, its first job is claimed at once.
 //
 // Receivers that hang keep their slots for as long as an attempt may take, which can be ten minutes. So no topic may have
 // all workers, and a lane's health is updated while its attempts hang:

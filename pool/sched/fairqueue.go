@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"iter"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -9,10 +10,10 @@ import (
 )
 
 // topicQueue holds one topic's runnable lanes of a shard by their health, since those in trouble share only a part of the
-// workers. Lanes of one health take turns.
+// workers.
 type topicQueue struct {
 	topic       *Topic
-	lanes       [healthStates]fifo[*Lane]
+	lanes       [healthStates]laneQueue
 	oddSlot     int  // 0 and 1 in turn: who gets an odd slot
 	needsStarts bool // its topic's rate allows no start now
 
@@ -30,6 +31,65 @@ func (q *topicQueue) len() int {
 		n += q.lanes[i].len()
 	}
 	return n
+}
+
+// laneQueue holds lanes of one health. Lanes queued by a wake-up take turns with lanes whose last claim left jobs: a job in
+// a lane without others does not wait for every lane with a backlog, and neither kind starves.
+type laneQueue struct {
+	woken, backlogged fifo[*Lane]
+	lastWoken         bool // the last pop took a woken lane
+}
+
+func (q *laneQueue) len() int { return q.woken.len() + q.backlogged.len() }
+
+func (q *laneQueue) push(l *Lane) {
+	if l.likely == 1 {
+		q.woken.push(l)
+	} else {
+		q.backlogged.push(l)
+	}
+}
+
+// next returns the fifo that pop takes from.
+func (q *laneQueue) next() *fifo[*Lane] {
+	if q.woken.len() > 0 && (!q.lastWoken || q.backlogged.len() == 0) {
+		return &q.woken
+	}
+	return &q.backlogged
+}
+
+// first returns the lane that pop takes next. The queue must not be empty.
+func (q *laneQueue) first() *Lane { return q.next().first() }
+
+// pop takes the first lane. The queue must not be empty.
+func (q *laneQueue) pop() *Lane {
+	from := q.next()
+	q.lastWoken = from == &q.woken
+	return from.pop()
+}
+
+// all goes over the lanes, the woken ones first.
+func (q *laneQueue) all() iter.Seq[*Lane] {
+	return func(yield func(*Lane) bool) {
+		for _, lanes := range []*fifo[*Lane]{&q.woken, &q.backlogged} {
+			for l := range lanes.all() {
+				if !yield(l) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// toFront makes l the lane that pop takes next, and reports whether it is queued.
+func (q *laneQueue) toFront(l *Lane) bool {
+	isIt := func(x *Lane) bool { return x == l }
+	woken := q.woken.toFront(isIt)
+	if !woken && !q.backlogged.toFront(isIt) {
+		return false
+	}
+	q.lastWoken = !woken
+	return true
 }
 
 // fairQueue holds the topics with runnable lanes of a shard, which take turns.
@@ -81,7 +141,7 @@ func (sh *Shard) pickQueues(now time.Time) (claims []store.QueueClaim, tightest 
 	c := pickState{now: now, scansLeft: maxScans}
 	if l := sh.largeLane; l != nil && batch > 0 {
 		sh.largeLane = nil
-		if q := f.byTopic[l.topic]; q != nil && l.queued && q.lanes[l.health].toFront(func(x *Lane) bool { return x == l }) {
+		if q := f.byTopic[l.topic]; q != nil && l.queued && q.lanes[l.health].toFront(l) {
 			c.only = l
 			sh.pickTopic(q, 1, free, &c)
 			c.only = nil
