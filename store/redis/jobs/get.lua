@@ -6,4 +6,4 @@
 local member, reply = ARGV[A + 1], call('GET', REPLY) or ''
 local rec = call('HGET', JOBS, member)
 return { int(now), rec or '', call('HGET', RUNS, member) or '', call('HGET', ATTEMPTS, member) or '', reply,
-  named(rec or string.match(reply, '^[^!\n][^\n]*\n(.*)$')) }
+  queue_name(rec or string.match(reply, '^[^!\n][^\n]*\n(.*)$')) }

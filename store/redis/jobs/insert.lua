@@ -18,7 +18,7 @@ end
 
 local function known(member, outcome)
   local rec = call('HGET', JOBS, member)
-  return { outcome, int(now), rec or '', call('HGET', RUNS, member) or '', call('HGET', IDS, member) or '', named(rec) }
+  return { outcome, int(now), rec or '', call('HGET', RUNS, member) or '', call('HGET', IDS, member) or '', queue_name(rec) }
 end
 
 if outcomes then
@@ -50,7 +50,7 @@ for i = 1, entries do
   end
   if before and present[i] and not before.state then
     local line = call('HGET', RUNS, member)
-    before.state = line and parse(line).state
+    before.state = line and parse_run(line).state
   end
   if before then
     codes[i] = (before.fingerprint == fingerprint and before.state ~= 'c') and 'e' or 'x'
@@ -58,37 +58,37 @@ for i = 1, entries do
   else
     local when, base = arg(i, 3), now
     if when ~= '0' and string.sub(when, 1, 1) ~= '@' then base = later end
-    local due = math.max(instant(when, base), now)
+    local due = math.max(parse_time(when, base), now)
     local created = ''
     if due > base then
       local delta, width = due - base, 1
       while delta >= 256 ^ width do width = width + 1 end
-      created = string.char(TAG_CREATED, width) .. bytes(delta, width)
+      created = string.char(TAG_CREATED, width) .. encode_number(delta, width)
     end
     records[#records + 1] = member
-    records[#records + 1] = arg(i, 6) .. bytes(due, 6) .. arg(i, 7) .. created .. expiry(arg(i, 4), base)
+    records[#records + 1] = arg(i, 6) .. encode_number(due, 6) .. arg(i, 7) .. created .. encode_expiry(arg(i, 4), base)
     if fingerprint ~= '' then
       ids[#ids + 1] = member
       ids[#ids + 1] = string.char(#fingerprint) .. fingerprint
       remembered[#remembered + 1] = member
     end
-    local ttl = ends(arg(i, 4) ~= '' and instant(arg(i, 4), base) or nil, due, tonumber(arg(i, 8)))
+    local ttl = ttl_end(arg(i, 4) ~= '' and parse_time(arg(i, 4), base) or nil, due, tonumber(arg(i, 8)))
     if ttl then
       ttls[#ttls + 1] = int(ttl)
       ttls[#ttls + 1] = member
     end
     inserted[member] = { fingerprint = fingerprint }
-    place(q, member, due)
-    bump(q.topic, 'reg', 1)
+    place_job(q, member, due)
+    add_counter(q.topic, 'reg', 1)
     q.touched = true
     codes[i], result[2 + i] = 'c', 'c'
   end
 end
 -- The records are the first write, so that the call is refused whole while memory is full.
-many('HSET', JOBS, records)
-many('HSET', IDS, ids)
-many('ZREM', FORGET, remembered)
-setTTL(ttls)
+call_in_chunks('HSET', JOBS, records)
+call_in_chunks('HSET', IDS, ids)
+call_in_chunks('ZREM', FORGET, remembered)
+set_ttls(ttls)
 for _, q in ipairs(queues) do
   if q.touched then update_agenda(q) end
 end

@@ -17,7 +17,7 @@ for i = 1, entries do
     return 'again'
   else
     local line = call('HGET', RUNS, member)
-    local r = line and parse(line) or fresh(rec)
+    local r = line and parse_run(line) or default_run(rec)
     answers[i] = r.state
     if r.state == 'x' then
       answers[i], gone[member] = '1', { t = q.topic, r = r }
@@ -28,9 +28,9 @@ for i = 1, entries do
 end
 allow()
 for member, item in pairs(gone) do
-  drop({ member }, { item.r })
+  delete_jobs({ member }, { item.r })
   call('ZREM', item.t.x, member)
-  bump(item.t, 'xb', -item.r.size)
+  add_counter(item.t, 'xb', -item.r.size)
 end
 close()
 answer = table.concat(answers)

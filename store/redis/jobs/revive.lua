@@ -1,7 +1,8 @@
 -- Revives ended jobs.
 -- KEYS    those of keys.lua
 -- ARGV    most bytes of records to return, most to keep in the reply, then for each item: position of its queue (0 there is no such
---         job), member, due as '@ms' or a wait in ms, the field of its URL ('' it stays), state it must be in (d, x, c, '' any of them), new expiry ('' it stays, or a wait)
+--         job), member, due as '@ms' or a wait in ms, the field of its URL ('' it stays), state it must be in (d, x, c, '' any of
+--         them), new expiry ('' it stays, or a wait)
 -- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
 --         is ok, bare when its record is left without its body by the bound, none, state, expired when its expiry would
 --         come before it is due, or form when the record cannot be read here
@@ -13,7 +14,7 @@ local again, result = call('GET', REPLY), { int(now) }
 local function answer(code, run, rec)
   room = room - #rec
   if room < 0 and code == 'ok' then code, rec = 'bare', without_body(rec) end
-  result[#result + 1] = { code, run, rec, named(rec) }
+  result[#result + 1] = { code, run, rec, queue_name(rec) }
 end
 
 -- A stored reply has codes, runs, and records as far as they fit, each after its length. Records that do not fit are read again.
@@ -66,19 +67,19 @@ local function decide(a)
   if #rec < 18 or string.byte(rec, 1) ~= FORM then return 'form', '', '' end
   if not q or queue_number(rec) ~= q.n then return nil end
   local line = call('HGET', RUNS, member)
-  local r = runs[member] or line and parse(line) or fresh(rec)
-  if r.state == '-' or (from ~= '' and from ~= r.state) then return 'state', pack(r), '' end
-  local due = math.max(instant(wait, later), now)
-  local expires, age = lifetime(rec)
-  if when ~= '' then expires = instant(when, later) end
+  local r = runs[member] or line and parse_run(line) or default_run(rec)
+  if r.state == '-' or (from ~= '' and from ~= r.state) then return 'state', format_run(r), '' end
+  local due = math.max(parse_time(wait, later), now)
+  local expires, age = read_lifetime(rec)
+  if when ~= '' then expires = parse_time(when, later) end
   if expires and expires < due then return 'expired', '', '' end
-  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, expiry(when, later))
+  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, encode_expiry(when, later))
   local _, _, version, generation = split_schedule(r.schedule)
   r.failed, r.lost, r.state, r.finished, r.reason, r.size = '0', '0', '-', '0', '-', #new
-  r.schedule = join_schedule(due, due, plus(version), plus(generation))
-  note(r, member, '{"n":' .. r.attempts .. ',"k":"revived","ms":' .. NOW .. '}\n')
+  r.schedule = join_schedule(due, due, increment(version), increment(generation))
+  add_attempt(r, member, '{"n":' .. r.attempts .. ',"k":"revived","ms":' .. NOW .. '}\n')
   runs[member] = r
-  local ttl = ends(expires, due, age)
+  local ttl = ttl_end(expires, due, age)
   if ttl then
     ttls[#ttls + 1] = int(ttl)
     ttls[#ttls + 1] = member
@@ -87,7 +88,7 @@ local function decide(a)
     records[#records + 1] = member
     records[#records + 1] = new
   end
-  line = pack(r)
+  line = format_run(r)
   lines[#lines + 1] = member
   lines[#lines + 1] = line
   revived[#revived + 1] = { q = q, member = member, due = due, r = r, ended = ended, state = state, size = size }
@@ -101,20 +102,20 @@ for i = 1, entries do
   for _, part in ipairs({ code, run, kept }) do reply[#reply + 1] = #part .. ':' .. part end
   answer(code, run, rec)
 end
-many('HSET', JOBS, records)
-many('HSET', RUNS, lines)
-setTTL(ttls)
+call_in_chunks('HSET', JOBS, records)
+call_in_chunks('HSET', RUNS, lines)
+set_ttls(ttls)
 for _, item in ipairs(revived) do
   local q, r, t = item.q, item.r, item.q.topic
   call('ZREM', item.ended, item.member)
-  bump(t, item.state, -1)
-  bump(t, item.state .. 'b', -item.size)
-  if flagged(r, 'p') then
+  add_counter(t, item.state, -1)
+  add_counter(t, item.state .. 'b', -item.size)
+  if has_flag(r, 'p') then
     local known = call('HGET', IDS, item.member)
     if known then call('HSET', IDS, item.member, string.sub(known, 1, 1 + string.byte(known, 1))) end
     call('ZREM', FORGET, item.member)
   end
-  place(q, item.member, item.due)
+  place_job(q, item.member, item.due)
   q.touched = true
 end
 for _, q in ipairs(queues) do

@@ -15,31 +15,31 @@ local function expire_leases(q)
   if #members == 0 then return end
   local runs, lines = call('HMGET', RUNS, unpack(members)), {}
   for i, member in ipairs(members) do
-    local r = runs[i] and parse(runs[i])
+    local r = runs[i] and parse_run(runs[i])
     if r and r.state == '-' then -- a crash of Redis may have left an ended one here
-      r.attempts, r.lost, r.lease = plus(r.attempts), plus(r.lost), '-'
-      if tonumber(r.lost) > FREE_LOSSES then r.failed = plus(r.failed) end
-      note(r, member, '{"n":' .. r.attempts .. ',"k":"lost","ms":' .. r.finished .. ',"d":' .. 
+      r.attempts, r.lost, r.lease = increment(r.attempts), increment(r.lost), '-'
+      if tonumber(r.lost) > FREE_LOSSES then r.failed = increment(r.failed) end
+      add_attempt(r, member, '{"n":' .. r.attempts .. ',"k":"lost","ms":' .. r.finished .. ',"d":' .. 
         int(math.max(0, now - r.finished) * 1000000) .. '}\n')
       r.finished = '0'
       local kept = true
-      if flagged(r, 'm') then
-        kept = finish(q, member, r, 'c', 'cancelled')
+      if has_flag(r, 'm') then
+        kept = end_job(q, member, r, 'c', 'cancelled')
       else
         r.schedule = reschedule(r.schedule, NOW)
-        defer(q, NOW, member)
+        add_due(q, NOW, member)
       end
       if kept then
         lines[#lines + 1] = member
-        lines[#lines + 1] = pack(r)
+        lines[#lines + 1] = format_run(r)
       end
     end
   end
-  many('HSET', RUNS, lines)
-  arrange(q)
+  call_in_chunks('HSET', RUNS, lines)
+  write_placed(q)
   call('ZREM', q.held, unpack(members))
-  q.holds = nil
-  bump(q.topic, 'held', -#members)
+  q.held_count = nil
+  add_counter(q.topic, 'held', -#members)
   expired, budget = expired + #members, budget - #members
 end
 
@@ -51,7 +51,7 @@ local function fill(q, ready)
   if #due == 0 then return 0 end
   call('RPUSH', q.ready, unpack(due))
   call('ZREM', q.due, unpack(due))
-  bump(q.topic, 'ready', #due)
+  add_counter(q.topic, 'ready', #due)
   moved, budget = moved + #due, budget - #due
   return #due
 end
@@ -71,8 +71,8 @@ else
       call('ZREM', DEFERRED, ARGV[i])
     end
   end
-  many('HDEL', OUTBOX, relayed)
-  many('ZREM', OUTBOX_QUEUE, relayed)
+  call_in_chunks('HDEL', OUTBOX, relayed)
+  call_in_chunks('ZREM', OUTBOX_QUEUE, relayed)
   for _, q in ipairs(queues) do
     -- Every queue is processed, also when the round has moved all it may: after a change of policy a queue may have no score on
     -- the agenda until then.
@@ -95,8 +95,8 @@ else
     if q.deferred then call('ZADD', DEFERRED, int(now), q.n) elseif deferring then call('ZREM', DEFERRED, q.n) end
     if throttled and not q.throttle then gone[#gone + 1] = q.n end
   end
-  many('ZREM', THROTTLE_QUEUE, gone)
-  for _, t in ipairs(topics) do retain(t) end
+  call_in_chunks('ZREM', THROTTLE_QUEUE, gone)
+  for _, t in ipairs(topics) do apply_retention(t) end
   if ARGV[A + 6] ~= '' then call('ZADD', RECHECK, int(now), ARGV[A + 6]) end
   if ARGV[A + 5] ~= '' and ARGV[A + 5] ~= ARGV[A + 6] then call('ZREM', RECHECK, ARGV[A + 5]) end
   close()

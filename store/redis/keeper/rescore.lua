@@ -10,7 +10,7 @@ for i = A + 2, #ARGV do
   call('ZREM', STALE, ARGV[i])
   call('ZREM', STALE_THROTTLES, ARGV[i])
 end
-local steps = newer(call('HGET', CLOCK, 'steps'), 0)
+local steps = steps_after(call('HGET', CLOCK, 'steps'), 0)
 local step = steps[#steps] or { by = 0, from = 0 }
 
 -- leases moves the deadlines of held jobs, which count from their claims.
@@ -22,19 +22,19 @@ local function leases(q)
     for j = from, math.min(from + 999, #held), 2 do members[#members + 1] = held[j] end
     local runs = call('HMGET', RUNS, unpack(members))
     for j, member in ipairs(members) do
-      local r = runs[j] and parse(runs[j])
+      local r = runs[j] and parse_run(runs[j])
       local claimed = r and tonumber(r.finished)
-      local at = claimed and rescored(claimed, step, now)
+      local at = claimed and rescore_time(claimed, step, now)
       if at ~= claimed then
         local n = #lines
         deadlines[n + 1], deadlines[n + 2] = int(tonumber(held[from + j * 2 - 1]) + at - claimed), member
         r.finished = int(at)
-        lines[n + 1], lines[n + 2] = member, pack(r)
+        lines[n + 1], lines[n + 2] = member, format_run(r)
       end
     end
   end
-  many('ZADD', q.held, deadlines)
-  many('HSET', RUNS, lines)
+  call_in_chunks('ZADD', q.held, deadlines)
+  call_in_chunks('HSET', RUNS, lines)
   room = room - #held / 2
 end
 
@@ -47,7 +47,7 @@ for _, q in ipairs(queues) do
       rescore_starts(g.starts, step, now)
       if g.cooldown > 0 then
         local began = tonumber(match(g.rest, '^ (%d+)') or now)
-        local at = rescored(began, step, now)
+        local at = rescore_time(began, step, now)
         g.cooldown = math.max(0, g.cooldown + at - began)
         set_cooldown_start(g, int(at))
       end

@@ -8,7 +8,7 @@ local KEPT = 8
 local epoch = call('HGET', CLOCK, 'epoch') or '0'
 if epoch ~= ARGV[A + 1] or call('EXISTS', STALE, STALE_THROTTLES) > 0 then return 0 end
 allow()
-epoch = plus(epoch)
+epoch = increment(epoch)
 local steps = (call('HGET', CLOCK, 'steps') or '') .. epoch .. ':' .. ARGV[A + 3] .. ':' .. ARGV[A + 4] .. ','
 while select(2, string.gsub(steps, ',', ',')) > KEPT do steps = string.gsub(steps, '^[^,]*,', '') end
 local ahead = math.max(tonumber(call('HGET', CLOCK, 'ahead') or 0), now - tonumber(ARGV[A + 3])) -- what it has shown

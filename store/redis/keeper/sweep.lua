@@ -12,7 +12,7 @@ local most = tonumber(ARGV[A + 1])
 local removed = 0
 for _, t in ipairs(topics) do
   for _, kind in ipairs({ 'd', 'x' }) do
-    if removed < most then removed = removed + trim(t, kind, most - removed) end
+    if removed < most then removed = removed + trim_ended(t, kind, most - removed) end
   end
 end
 local old = call('ZRANGEBYSCORE', FORGET, '-inf', int(now), 'LIMIT', 0, most)

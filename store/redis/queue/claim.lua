@@ -32,7 +32,7 @@ local function repeated(q, i)
     for j = from, math.min(from + 999, #held), 2 do members[#members + 1] = held[j] end
     local runs = call('HMGET', RUNS, unpack(members))
     for j, member in ipairs(members) do
-      if runs[j] and parse(runs[j]).lease == token .. '@' .. q.n then
+      if runs[j] and parse_run(runs[j]).lease == token .. '@' .. q.n then
         add(i, member, call('HGET', JOBS, member), runs[j], int(held[from + j * 2 - 1] - now))
       end
     end
@@ -64,17 +64,17 @@ end
 -- next_run returns the run of a job that was claimed or replaced before. It is nil if the job is held or has ended: a crash of
 -- Redis may have left it in ready or due.
 local function next_run(lease, marks, size, line)
-  local r = parse(line)
+  local r = parse_run(line)
   if r.lease ~= '-' or r.state ~= '-' then return nil end
   r.lease, r.size, r.finished = lease, size, NOW
   if find(r.flags, '[ro]') then r.flags = string.gsub(r.flags, '[ro]', '') end
   if marks ~= '' then r.flags = r.flags .. marks end
-  return pack(r)
+  return format_run(r)
 end
 
 -- is_expired reports whether a job's time to live is over. Such a job takes no start of a rate.
 local function is_expired(member)
-  local ttl = anyTTL() and call('ZSCORE', TTL, member)
+  local ttl = has_ttls() and call('ZSCORE', TTL, member)
   return ttl and tonumber(ttl) < now
 end
 
@@ -88,7 +88,7 @@ end
 
 -- leased_only_to_caller reports whether the caller has all leases of a queue. Of more than LOOK it reads none.
 local function leased_only_to_caller(q)
-  local held = holds(q)
+  local held = count_held(q)
   if held == 0 or q.owner == OWNER then return true end
   if q.owner or held > LOOK then return false end
   for from = 0, held - 1, 64 do
@@ -103,8 +103,8 @@ end
 -- note_owner notes the caller as owner if it will have more jobs of a queue than the limit. Otherwise it removes the note of
 -- another owner. It runs before the leases are written, so that the note is true also if a crash of Redis leaves a part of the
 -- script behind.
-local function note_owner(q, holds, limit)
-  if holds > limit then
+local function note_owner(q, held, limit)
+  if held > limit then
     if q.owner ~= OWNER then call('HSET', OWNERS, q.n, OWNER) end
   elseif q.owner and sub(token, 1, #q.owner) ~= q.owner then
     call('HDEL', OWNERS, q.n)
@@ -117,7 +117,7 @@ local function take(q, i, want, timeout)
   local members, ready = candidates(q, want)
   if #members == 0 then return end
   local count, leases, fresh, n, skipped, expired, first_deadline = 0, {}, {}, 0, 0, 0, NEVER
-  local lease, k, before = token .. '@' .. q.n, limits(q), holds(q)
+  local lease, k, before = token .. '@' .. q.n, limits(q), count_held(q)
   local probe = q.throttle and q.throttle.open and 'o' or ''
   local last, lasts, deadline
   local fits = true
@@ -167,17 +167,17 @@ local function take(q, i, want, timeout)
   if count == 0 then return end
   ready = math.min(ready, count)
   note_owner(q, before + n / 2, k.limit)
-  many('ZADD', q.held, leases)
-  many('HSET', RUNS, fresh)
-  q.holds = before + n / 2
+  call_in_chunks('ZADD', q.held, leases)
+  call_in_chunks('HSET', RUNS, fresh)
+  q.held_count = before + n / 2
   if before == 0 then q.first_deadline = first_deadline end
   if ready > 0 then call('LTRIM', q.ready, ready, -1) end
   if count > ready then call('ZREM', q.due, unpack(members, ready + 1, count)) end
-  bump(q.topic, 'ready', -ready)
-  bump(q.topic, 'held', count - skipped)
+  add_counter(q.topic, 'ready', -ready)
+  add_counter(q.topic, 'held', count - skipped)
   if k.starts and count > skipped + expired then
-    local g = throttle(q)
-    grant(g.starts, now, later + slack, count - skipped - expired, k.starts, k.per)
+    local g = ensure_throttle(q)
+    grant_starts(g.starts, now, later + slack, count - skipped - expired, k.starts, k.per)
     g.changed = true
   end
 end
@@ -192,7 +192,7 @@ for i, q in ipairs(queues) do
     local k, g = limits(q), q.throttle
     if g and k.starts then
       local before = #g.starts
-      g.starts = counted(g.starts, k.per, now)
+      g.starts = count_window(g.starts, k.per, now)
       g.changed = g.changed or #g.starts < before
     end
     local want, allowed = math.min(tonumber(ARGV[a + 1]), most - taken), capacity(q)

@@ -10,20 +10,20 @@ local jobs, reply, used, ttls, gone = {}, { int(now + lease) }, 0, {}, {}
 -- take moves a job to held.
 local function take(q, member, rec, r)
   capacity(q) -- closes a breaker that is past its retention: else the claimed job would open it again
-  if call('ZREM', q.due, member) == 0 then bump(q.topic, 'ready', -call('LREM', q.ready, 1, member)) end
+  if call('ZREM', q.due, member) == 0 then add_counter(q.topic, 'ready', -call('LREM', q.ready, 1, member)) end
   r.lease, r.size, r.finished = token .. '@' .. q.n, #rec, NOW
-  unflag(r, 'r')
-  unflag(r, 'o')
-  local line = pack(r)
+  clear_flag(r, 'r')
+  clear_flag(r, 'o')
+  local line = format_run(r)
   call('HDEL', OWNERS, q.n) -- the caller may be another process, see claim.lua
   call('ZADD', q.held, int(now + lease), member)
   call('HSET', RUNS, member, line)
-  bump(q.topic, 'held', 1)
-  q.holds, q.touched = nil, true
+  add_counter(q.topic, 'held', 1)
+  q.held_count, q.touched = nil, true
   for _, part in ipairs({ q.at, member, rec, line, int(lease) }) do jobs[#jobs + 1] = part end
   reply[#reply + 1] = member
   -- A job beyond its max_age is claimed here once, one beyond its expiry until it has ended.
-  local expires = lifetime(rec)
+  local expires = read_lifetime(rec)
   if not expires then
     gone[#gone + 1] = member
   elseif expires >= now then
@@ -35,7 +35,7 @@ end
 for i = A + 4, #ARGV, 2 do
   local q, member = queues[tonumber(ARGV[i])], ARGV[i + 1]
   local rec, line, ttl = call('HGET', JOBS, member), call('HGET', RUNS, member), call('ZSCORE', TTL, member)
-  local r = line and parse(line) or rec and fresh(rec)
+  local r = line and parse_run(line) or rec and default_run(rec)
   if not rec or r.state ~= '-' then
     gone[#gone + 1] = member
   elseif q and r.lease == '-' and ttl and tonumber(ttl) < now and queue_number(rec) == q.n then
@@ -45,8 +45,8 @@ for i = A + 4, #ARGV, 2 do
     take(q, member, rec, r)
   end
 end
-many('ZREM', TTL, gone)
-setTTL(ttls)
+call_in_chunks('ZREM', TTL, gone)
+set_ttls(ttls)
 for _, q in ipairs(queues) do
   if q.touched then update_agenda(q) end
 end

@@ -9,8 +9,8 @@ if again then
   local deadline = tonumber(match(again, '^%d+'))
   for member in string.gmatch(again, '\n([^\n]+)') do
     local rec, line = call('HGET', JOBS, member), call('HGET', RUNS, member)
-    if rec and line and sub(parse(line).lease, 1, #token + 1) == token .. '@' then
-      for _, part in ipairs({ member, rec, line, int(deadline - now), named(rec) }) do found[#found + 1] = part end
+    if rec and line and sub(parse_run(line).lease, 1, #token + 1) == token .. '@' then
+      for _, part in ipairs({ member, rec, line, int(deadline - now), queue_name(rec) }) do found[#found + 1] = part end
     end
   end
   return { NOW, 1, found }
@@ -22,11 +22,11 @@ while #found < 2 * most and from < 8192 and room > 0 do
   if #page == 0 then break end
   local runs = call('HMGET', RUNS, unpack(page))
   for i, member in ipairs(page) do
-    local r = runs[i] and parse(runs[i])
+    local r = runs[i] and parse_run(runs[i])
     if #found < 2 * most and room > 0 and not (r and r.lease ~= '-') then
       local rec = call('HGET', JOBS, member)
       room = room - (rec and #rec or 0)
-      if not rec or named(rec) ~= '' then -- else it cannot be claimed
+      if not rec or queue_name(rec) ~= '' then -- else it cannot be claimed
         found[#found + 1] = member
         found[#found + 1] = rec and queue_number(rec) or ''
       end

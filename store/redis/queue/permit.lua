@@ -18,9 +18,9 @@ local epoch = clocked[1] and '@' .. clocked[1] or ''
 local function stored(key)
   local text = call('GET', key)
   if not text then return {} end
-  local list = groups(text)
+  local list = parse_groups(text)
   if epoch ~= '' then
-    for _, step in ipairs(newer(clocked[2], tonumber(string.match(text, '@(%d+)$') or 0))) do
+    for _, step in ipairs(steps_after(clocked[2], tonumber(string.match(text, '@(%d+)$') or 0))) do
       rescore_starts(list, step, now)
     end
   end
@@ -34,9 +34,9 @@ for i = 3, #KEYS do
   local key = KEYS[i]
   local starts, per, slack = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local asked = tonumber(ARGV[at + 3])
-  local list, n = counted(windows[key] or stored(key), per, now)
+  local list, n = count_window(windows[key] or stored(key), per, now)
   local granted, wait = math.max(0, math.min(asked, starts - n)), 0
-  if granted > 0 then grant(list, now, later + slack, granted, starts, per) end
+  if granted > 0 then grant_starts(list, now, later + slack, granted, starts, per) end
   if granted < asked and list[1] then wait = list[1].last + per - now end
   result[#result + 1] = int(granted)
   result[#result + 1] = int(wait)
@@ -44,7 +44,7 @@ for i = 3, #KEYS do
   at = at + 4
 end
 for key, list in pairs(windows) do
-  if list[1] then call('SET', key, grouped(list) .. epoch, 'PX', int(ends[key] + SPARE)) else call('DEL', key) end
+  if list[1] then call('SET', key, format_groups(list) .. epoch, 'PX', int(ends[key] + SPARE)) else call('DEL', key) end
 end
 call('SET', KEYS[1], table.concat(result, ' '), 'EX', REPLY_TTL)
 return result

@@ -45,7 +45,7 @@ local function change_throttle(q, change)
   local cooldown, breaker = string.match(change, '^(%d+)(%a?)')
   cooldown = tonumber(cooldown)
   if cooldown == 0 and (breaker == '' or breaker == 'c' and not q.throttle) then return end
-  local g = throttle(q)
+  local g = ensure_throttle(q)
   g.changed, full[q] = true, true
   local before = g.cooldown
   if cooldown > 0 then g.cooldown = math.max(before, later + cooldown) end
@@ -59,10 +59,10 @@ end
 
 local function apply(item, member, line, r)
   local q, left = item.q, item.q.left
-  if line ~= '' then note(r, member, line) end
+  if line ~= '' then add_attempt(r, member, line) end
   if item.status then
-    r.attempts, r.lost = plus(r.attempts), '0'
-    if item.verdict ~= 'd' then r.failed = plus(r.failed) end
+    r.attempts, r.lost = increment(r.attempts), '0'
+    if item.verdict ~= 'd' then r.failed = increment(r.failed) end
     if r.rest ~= '' then
       r.rest = ' ' .. item.status .. (match(r.rest, '^ %d+(.*)$') or r.rest)
     elseif item.status ~= '0' then
@@ -71,26 +71,26 @@ local function apply(item, member, line, r)
   end
   if item.change ~= '' then change_throttle(q, item.change) end
   left[#left + 1] = member
-  local marked = flagged(r, 'm')
+  local marked = has_flag(r, 'm')
   r.lease, r.finished = '-', '0'
   if item.verdict == 'd' then
-    return finish(q, member, r, 'd', '-')
+    return end_job(q, member, r, 'd', '-')
   elseif marked then
-    return finish(q, member, r, 'c', 'cancelled')
+    return end_job(q, member, r, 'c', 'cancelled')
   elseif item.verdict == 'x' then
-    return finish(q, member, r, 'x', item.reason)
+    return end_job(q, member, r, 'x', item.reason)
   end
-  local due = int(instant(item.wait, later))
+  local due = int(parse_time(item.wait, later))
   r.schedule = reschedule(r.schedule, due)
-  defer(q, due, member)
+  add_due(q, due, member)
   return true
 end
 
 for i = 1, count do
   local item, member = items[i], members[i]
-  local q, r = item.q, not settled[member] and runs[i] and parse(runs[i], one)
+  local q, r = item.q, not settled[member] and runs[i] and parse_run(runs[i], one)
   if r and q and r.lease == item.lease then
-    local other = item.verdict ~= 'd' and flagged(r, 'm')
+    local other = item.verdict ~= 'd' and has_flag(r, 'm')
     settled[member] = true
     if not q.left then
       q.left = {}
@@ -98,7 +98,7 @@ for i = 1, count do
     end
     if apply(item, member, ARGV[froms[i]], r) then
       local n = #lines
-      lines[n + 1], lines[n + 2] = member, pack(r)
+      lines[n + 1], lines[n + 2] = member, format_run(r)
     end
     -- A job that was cancelled instead of what the verdict says creates no jobs.
     for b = froms[i] + 1, other and 0 or froms[i] + item.outbox, 2 do enqueue(ARGV[b], ARGV[b + 1]) end
@@ -107,15 +107,15 @@ for i = 1, count do
     answers[i] = '0'
   end
 end
-many('HSET', RUNS, lines)
-for _, t in ipairs(topics) do retain(t) end
+call_in_chunks('HSET', RUNS, lines)
+for _, t in ipairs(topics) do apply_retention(t) end
 for i, q in ipairs(queues) do
   if q.left then
     local claimed, same = find(claims_next, ',' .. i .. ',', 1, true), not (full[q] or q.dues or q.throttle)
-    arrange(q)
-    many('ZREM', q.held, q.left)
-    q.holds = nil
-    bump(q.topic, 'held', -#q.left)
+    write_placed(q)
+    call_in_chunks('ZREM', q.held, q.left)
+    q.held_count = nil
+    add_counter(q.topic, 'held', -#q.left)
     if full[q] and not claimed then q.notify = true end
     -- The claim that follows updates the agenda of its queues. If it does not come, the score of a queue whose throttle did not
     -- change is still early enough.

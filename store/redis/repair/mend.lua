@@ -59,7 +59,7 @@ end
 local function wait(q, member, moment)
   local due, ready = call('ZSCORE', q.due, member), #call('LPOS', q.ready, member, 'COUNT', 0)
   if not due and ready == 0 then
-    defer(q, moment, member)
+    add_due(q, moment, member)
     return true, true
   end
   local changed = due and ready > 0
@@ -90,11 +90,11 @@ local function mend(q, member)
     return
   end
   local line = call('HGET', RUNS, member)
-  local r = line and parse(line) or fresh(rec)
+  local r = line and parse_run(line) or default_run(rec)
   if not r.lease then return end -- it cannot be read, and is left alone
   if r.state == '-' and r.lease ~= '-' and match(r.lease, '@(%d+)$') ~= q.n then
     r.lease, r.finished, r.schedule = '-', '0', reschedule(r.schedule, NOW) -- no settlement can name it
-    call('HSET', RUNS, member, pack(r))
+    call('HSET', RUNS, member, format_run(r))
   end
   local left, changed, unplaced = 0, false, false
   if r.state ~= '-' then
@@ -106,16 +106,16 @@ local function mend(q, member)
     end
   elseif r.lease == '-' then
     left = leave(q, member, 'due') + unlist(q.topic, member)
-    local expires, age = lifetime(rec)
-    local ttl = ends(expires, tonumber(match(r.schedule, '^%d+ (%d+)')), age)
-    if ttl and not call('ZSCORE', TTL, member) then setTTL({ int(ttl), member }) end
+    local expires, age = read_lifetime(rec)
+    local ttl = ttl_end(expires, tonumber(match(r.schedule, '^%d+ (%d+)')), age)
+    if ttl and not call('ZSCORE', TTL, member) then set_ttls({ int(ttl), member }) end
     changed, unplaced = wait(q, member, tonumber(match(r.schedule, '^%d+')))
     unplaced = unplaced and left == 0
   else
     left = leave(q, member, 'held') + unlist(q.topic, member)
     if not call('ZSCORE', q.held, member) then
       call('HDEL', OWNERS, q.n) -- the lease may be another's
-      call('ZADD', q.held, int(now + be(rec, 7, 9) + LOST), member)
+      call('ZADD', q.held, int(now + decode_number(rec, 7, 9) + LOST), member)
       changed, unplaced = true, left == 0
     end
   end
@@ -133,8 +133,8 @@ local function relook(q)
     repaired('agenda')
   end
   if not (q.throttle and q.throttle.open) then call('ZREM', q.topic.open, q.n) end
-  arrange(q)
-  q.holds, q.notify = nil, q.notify or q.touched or not before
+  write_placed(q)
+  q.held_count, q.notify = nil, q.notify or q.touched or not before
   local deferred = call('ZSCORE', DEFERRED, q.n)
   update_agenda(q, deferred and now + 100 or nil)
   local after = call('ZSCORE', AGENDA, q.n)

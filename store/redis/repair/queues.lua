@@ -51,7 +51,7 @@ function walks.due(q, from)
     for i = first, last do
       local line = runs[i - first + 1]
       local lease, state = lease_and_state(line)
-      local moved = line and lease and tonumber(scores[i]) ~= tonumber((split_schedule(parse(line).schedule)))
+      local moved = line and lease and tonumber(scores[i]) ~= tonumber((split_schedule(parse_run(line).schedule)))
       if lease and (lease ~= '-' or state ~= '-' or moved) or is_foreign(q, members[i]) then mend(q, members[i]) end
     end
   end

@@ -1,5 +1,5 @@
--- keep_newest removes the oldest lines of a job's attempts beyond 20 of the last line's sort: counted attempts (k is attempt or lost)
--- are one, all other entries the other.
+-- keep_newest removes the oldest lines of a job's history beyond 20 of the last line's sort. Counted attempts (k is attempt or lost)
+-- are one sort, all other entries the other.
 local function keep_newest(text)
   local lines, counts, sort = {}, { [true] = 0, [false] = 0 }, false
   for line in string.gmatch(text, '[^\n]*\n') do
@@ -21,26 +21,26 @@ local function keep_newest(text)
   return table.concat(kept)
 end
 
--- note adds a line to a job's attempts. record writes what was noted. unnote drops the last note if it is of a job that is deleted
--- at once.
-local noted = {}
-local function note(r, member, line)
+-- add_attempt adds a line to a job's history, which write_attempts writes. drop_attempt drops the last line if it is of a job that is
+-- deleted at once.
+local added = {}
+local function add_attempt(r, member, line)
   local text = line
-  if flagged(r, 't') then
+  if has_flag(r, 't') then
     text = (call('HGET', ATTEMPTS, member) or '') .. line
     local _, count = string.gsub(text, '\n', '\n')
     if count > 20 then text = keep_newest(text) end
   else
     r.flags = r.flags .. 't'
   end
-  local n = #noted
-  noted[n + 1], noted[n + 2], r.text = member, text, text
+  local n = #added
+  added[n + 1], added[n + 2], r.text = member, text, text
 end
-local function unnote(member)
-  local n = #noted
-  if noted[n - 1] == member then noted[n - 1], noted[n] = nil, nil end
+local function drop_attempt(member)
+  local n = #added
+  if added[n - 1] == member then added[n - 1], added[n] = nil, nil end
 end
-local function record()
-  many('HSET', ATTEMPTS, noted)
-  noted = {}
+local function write_attempts()
+  call_in_chunks('HSET', ATTEMPTS, added)
+  added = {}
 end

@@ -1,7 +1,7 @@
--- Steps of the clock, as the field steps of clock holds them: 'epoch:by:from,…', the oldest first. By is how far the clock
--- was set, in ms. Moments before from are the old clock's; so are those in the future, if they name something that has
--- happened.
-local function newer(text, epoch)
+-- steps_after parses the steps of the clock after an epoch, the oldest first. The field steps of clock holds them as
+-- 'epoch:by:from,…': by is how far the clock was set, in ms. Times before from were read from the old clock, and so were future
+-- times of past events.
+local function steps_after(text, epoch)
   local list = {}
   for n, by, from in string.gmatch(text or '', '(%d+):(%-?%d+):(%d+)') do
     if tonumber(n) > epoch then list[#list + 1] = { epoch = n, by = tonumber(by), from = tonumber(from) } end
@@ -9,8 +9,8 @@ local function newer(text, epoch)
   return list
 end
 
--- rescored converts the time of a past event to the clock after a step.
-local function rescored(at, step, now)
+-- rescore_time converts the time of a past event to the clock after a step.
+local function rescore_time(at, step, now)
   if at >= step.from and at <= now then return at end
   return math.min(at + step.by, now)
 end
@@ -18,7 +18,7 @@ end
 -- rescore_starts moves the starts that a rate counts.
 local function rescore_starts(list, step, now)
   for _, g in ipairs(list) do
-    local at = rescored(g.at, step, now)
+    local at = rescore_time(g.at, step, now)
     g.at, g.last = at, g.last + at - g.at
   end
   table.sort(list, function(a, b) return a.last < b.last end)

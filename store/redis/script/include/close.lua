@@ -1,8 +1,8 @@
--- close ends a call that changed something: attempts, counters, and the push that tells the carrier of an earlier
--- moment. Counters are written as sums, not as differences: where a crash of Redis leaves a part of a script behind, the
--- next one to change a counter makes it right.
+-- close ends a call that changed something: it writes attempts and counters, and wakes the carrier if the head of the agenda is
+-- earlier now. Counters are written as sums, not as differences: where a crash of Redis leaves a part of a script behind, the next
+-- script that changes a counter corrects it.
 local function close()
-  record()
+  write_attempts()
   for _, t in ipairs(topics) do
     local sums, n = {}, 0
     for field, plus in pairs(t.plus) do

@@ -1,8 +1,9 @@
--- grant adds starts. Up to COUNTED_STARTS a window count one by one. Of more, those within a 64th of the window, and those for which
--- there are too many groups, share a group and count until its last start leaves: longer than need be, never shorter. Slacks differ, so
--- starts may leave before others that were granted earlier: they join the group that leaves next after them.
+-- grant_starts adds starts to a window. Up to COUNTED_STARTS a window are counted one by one. Of more, those within a 64th of the
+-- window, and those for which there are too many groups, share a group and count until its last start leaves: longer than necessary,
+-- never shorter. Slacks differ, so starts may leave before others that were granted earlier: they join the group that leaves next
+-- after them.
 local GROUPS = 80
-local function grant(list, at, last, n, starts, per)
+local function grant_starts(list, at, last, n, starts, per)
   local i = #list + 1
   while i > 1 and list[i - 1].last > last do i = i - 1 end
   local before, after, full, g = list[i - 1], list[i], #list >= GROUPS, nil

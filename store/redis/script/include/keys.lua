@@ -5,9 +5,9 @@
 --       20 owners
 --       21 the reply of this call, for its repeats (reply:<token>:<kind>)
 --       then for each queue: due, ready, held; then for each topic: stats, done, dead, cancelled, open
--- ARGV  1 number of queues  2 number of topics  3 limits of a topic that has none of its own
+-- ARGV  1 number of queues  2 number of topics  3 limits of topics without a policy
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
---       then, from ARGV[A + 1] on, what the script's own table says; its own keys begin at KEYS[K + 1]
+--       then the arguments in the script's table, from ARGV[A + 1] on; its keys begin at KEYS[K + 1]
 -- The error STALE reports that a number is not that of the queue by that name.
 local JOBS, RUNS, ATTEMPTS, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, LAST_WAKEUPS, WAKEUPS, CARRIER_WAKEUP, LIMITS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
@@ -34,13 +34,13 @@ if nq > 0 then
   for i = 1, nq do
     if names[i] ~= ARGV[3 + i * 3] then return redis.error_reply('STALE queue number') end
   end
-  -- Most shards have neither.
+  -- Most shards have no throttles and no lane settings.
   if call('EXISTS', THROTTLES, LANES) > 0 then
     local throttles, lanes = call('HMGET', THROTTLES, unpack(numbers)), call('HMGET', LANES, unpack(names))
     for i = 1, nq do
       local cooldown, open, over, starts, rest = match(throttles[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
       if cooldown then
-        queues[i].throttle = { cooldown = tonumber(cooldown), open = open == '1', over = tonumber(over), starts = groups(starts),
+        queues[i].throttle = { cooldown = tonumber(cooldown), open = open == '1', over = tonumber(over), starts = parse_groups(starts),
           rest = rest, stored = true, was = open == '1' }
       end
       queues[i].lane = lanes[i]
@@ -48,15 +48,15 @@ if nq > 0 then
   end
 end
 
--- When memory is full, Redis refuses commands that may take more of it, but only until a script has written for the first
--- time. So a script that must go on then, because it frees memory in the end, begins with allow(); one that must be refused
--- whole begins with a write that Redis refuses. The reply is written anew in the end.
+-- allow lets a script run while memory is full. Redis then refuses commands that may take more memory, but only until a script has
+-- written for the first time. So a script that frees memory in the end begins with allow(); one that must be refused whole begins
+-- with a write that Redis refuses. The reply is written anew in the end.
 local function allow() call('DEL', REPLY) end
 
--- bump adds n to a counter of a topic; close writes it.
-local function bump(t, field, n) t.plus[field] = (t.plus[field] or 0) + n end
+-- add_counter adds n to a counter of a topic; close writes it.
+local function add_counter(t, field, n) t.plus[field] = (t.plus[field] or 0) + n end
 
--- named is the name of a record's queue, '' when there is none.
-local function named(rec)
+-- queue_name returns the name of a record's queue, '' if there is none.
+local function queue_name(rec)
   return rec and #rec >= 18 and call('HGET', NAMES, queue_number(rec)) or ''
 end

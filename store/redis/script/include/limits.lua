@@ -1,4 +1,4 @@
--- topic_limits returns a topic's limits without retention, which keeps returns. starts is nil without a rate.
+-- topic_limits returns a topic's limits without those of retention. starts is nil without a rate.
 local function topic_limits(t)
   if not t.limits then
     t.line = call('HGET', LIMITS, t.name) or ARGV[3]
@@ -9,7 +9,7 @@ local function topic_limits(t)
   end
   return t.limits
 end
-local function keeps(t)
+local function retention_limits(t)
   if not t.keeps then
     topic_limits(t)
     local dage, dmax, dbytes, xage, xmax, xbytes, window = match(t.line,

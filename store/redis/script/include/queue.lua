@@ -1,23 +1,23 @@
--- setTTL writes when the times to live of jobs end, as pairs of end and member.
-local function setTTL(pairs) many('ZADD', TTL, pairs) end
+-- set_ttls writes when the times to live of jobs end, given as pairs of end and member.
+local function set_ttls(pairs) call_in_chunks('ZADD', TTL, pairs) end
 
--- anyTTL reports whether any job's time to live ends.
-local knownTTL
-local function anyTTL()
-  if knownTTL == nil then knownTTL = call('EXISTS', TTL) == 1 end
-  return knownTTL
+-- has_ttls reports whether any job's time to live ends.
+local known_ttls
+local function has_ttls()
+  if known_ttls == nil then known_ttls = call('EXISTS', TTL) == 1 end
+  return known_ttls
 end
 
--- defer puts a job into due. arrange writes it.
-local function defer(q, due, member)
+-- add_due puts a job into due. write_placed writes it.
+local function add_due(q, due, member)
   local dues = q.dues or {}
   local n = #dues
   dues[n + 1], dues[n + 2], q.dues = int(due), member, dues
 end
 
--- place puts a job without a lease into ready if it is due and no other of its queue is due before it, else into due. arrange
--- writes it.
-local function place(q, member, due)
+-- place_job puts a job without a lease into ready if it is due and no other of its queue is due before it, else into due.
+-- write_placed writes it.
+local function place_job(q, member, due)
   if due <= now then
     if q.behind == nil then
       local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')
@@ -33,7 +33,7 @@ local function place(q, member, due)
     end
     q.behind = true
   end
-  defer(q, due, member)
+  add_due(q, due, member)
 end
 
 -- read_agenda_head reads the first moment on the agenda, so that update_agenda knows whether it writes an earlier one.
@@ -43,25 +43,25 @@ local function read_agenda_head()
   head = first[2] and tonumber(first[2]) or NEVER
 end
 
--- arrange writes what place and defer decided.
-local function arrange(q)
-  if q.dues then many('ZADD', q.due, q.dues) end
+-- write_placed writes the jobs of place_job and add_due.
+local function write_placed(q)
+  if q.dues then call_in_chunks('ZADD', q.due, q.dues) end
   if q.readies then
-    many('RPUSH', q.ready, q.readies)
-    bump(q.topic, 'ready', #q.readies)
+    call_in_chunks('RPUSH', q.ready, q.readies)
+    add_counter(q.topic, 'ready', #q.readies)
   end
   q.dues, q.readies = nil, nil
 end
 
 -- update_agenda writes a queue's score on the agenda and its throttle, and a wake-up if q.notify is set and there are claimable
--- jobs. Leases are not processed before least; q.deferred is set if one expires earlier. q.first_deadline is the earliest
--- deadline, where it is known. With q.idle, a queue that had no job before keeps the time since when. It returns whether the
--- queue has claimable jobs, and whether it is blocked.
+-- jobs. Lease expiry is not scheduled before least; q.deferred is set if a lease expires earlier. q.first_deadline is the earliest
+-- deadline, if it is known. With q.idle, a queue that had no job before keeps the time since when it has none. It returns whether
+-- the queue has claimable jobs, and whether it is blocked.
 local function update_agenda(q, least)
-  arrange(q)
-  local held, ready = holds(q), call('LLEN', q.ready)
+  write_placed(q)
+  local held, ready = count_held(q), call('LLEN', q.ready)
   local n, till = capacity(q)
-  if q.throttle then save(q, held) end
+  if q.throttle then save_throttle(q, held) end
   local blocked = n <= 0
   local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
   local moment, repeats = nil, false -- repeats: the moment is when the wake-up is repeated

@@ -1,21 +1,21 @@
 -- A job's record, which Go writes and reads (record.go). Its head: 1 form, 2 flags, 3-6 queue number, 7-9 timeout in ms,
 -- 10-12 length of the body, 13-18 first due time in ms; then the body, then tagged fields.
 --
--- be reads a big endian number of 3, 4 or 6 bytes.
-local function be(s, from, to)
+-- decode_number reads a big endian number of 3, 4 or 6 bytes.
+local function decode_number(s, from, to)
   local a, b, c, d, e, f = byte(s, from, to)
   local n = (a * 256 + b) * 256 + c
   if d then n = n * 256 + d end
   if f then n = (n * 256 + e) * 256 + f end
   return n
 end
--- queue_number is the number of a record's queue, as text; body_size the length of its body.
-local function queue_number(rec) return int(be(rec, 3, 6)) end
-local function body_size(rec) return be(rec, 10, 12) end
+-- queue_number returns the number of a record's queue, as text; body_size the length of its body.
+local function queue_number(rec) return int(decode_number(rec, 3, 6)) end
+local function body_size(rec) return decode_number(rec, 10, 12) end
 local function without_body(rec) return sub(rec, 1, 18) .. sub(rec, 19 + body_size(rec)) end
 
--- bytes writes a number in so many bytes.
-local function bytes(n, width)
+-- encode_number is the inverse of decode_number, for any width.
+local function encode_number(n, width)
   local s = ''
   for _ = 1, width do
     s = string.char(n % 256) .. s
@@ -24,26 +24,26 @@ local function bytes(n, width)
   return s
 end
 
--- instant parses an argument for a time in ms: '@<ms>' is a time, a number is a wait from base.
-local function instant(text, base)
+-- parse_time parses an argument for a time in ms: '@<ms>' is a time, a number is a wait from base.
+local function parse_time(text, base)
   if sub(text, 1, 1) == '@' then return tonumber(sub(text, 2)) end
   local wait = tonumber(text)
   return wait > 0 and base + wait or now
 end
--- expiry encodes the field for an expiry; '' for none.
-local function expiry(text, base)
+-- encode_expiry encodes the field for an expiry; '' for none.
+local function encode_expiry(text, base)
   if text == '' then return '' end
-  return string.char(TAG_EXPIRY, 6) .. bytes(instant(text, base), 6)
+  return string.char(TAG_EXPIRY, 6) .. encode_number(parse_time(text, base), 6)
 end
 
--- ends returns when a job's time to live ends: at its expiry or after its topic's max_age, whichever is earlier. It is the score
--- in ttl. nil: never. expires is nil and age 0 if there is none.
-local function ends(expires, since, age)
+-- ttl_end returns when a job's time to live ends: at its expiry or after its topic's max_age, whichever is earlier; nil for never.
+-- It is the score in ttl. expires is nil and age 0 if there is none.
+local function ttl_end(expires, since, age)
   if age > 0 and (not expires or since + age < expires) then return since + age end
   return expires
 end
--- lifetime returns a record's expiry (nil: none), and its topic's max_age at registration in ms (0: none).
-local function lifetime(rec)
+-- read_lifetime returns a record's expiry (nil: none), and its topic's max_age at registration in ms (0: none).
+local function read_lifetime(rec)
   local i, expires, age = 19 + body_size(rec), nil, 0
   while i <= #rec do
     local tag, size, shift, from = byte(rec, i), 0, 1, i + 1
@@ -53,7 +53,7 @@ local function lifetime(rec)
       size, shift, from = size + b % 128 * shift, shift * 128, from + 1
     until b < 128
     if size == 6 and from + 5 <= #rec then
-      if tag == TAG_EXPIRY then expires = be(rec, from, from + 5) elseif tag == TAG_MAX_AGE then age = be(rec, from, from + 5) end
+      if tag == TAG_EXPIRY then expires = decode_number(rec, from, from + 5) elseif tag == TAG_MAX_AGE then age = decode_number(rec, from, from + 5) end
     end
     i = from + size
   end

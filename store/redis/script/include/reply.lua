@@ -1,6 +1,6 @@
--- replayed returns the stored reply of a repeated call on one job, nil if the call is not a repeat. The job may have changed or
--- been deleted since.
-local function replayed(member)
+-- stored_reply returns the reply of the first call if this call on one job is a repeat, else nil. The job may have changed or been
+-- deleted since.
+local function stored_reply(member)
   local again = call('GET', REPLY)
   if not again then return nil end
   local code, run = match(again, '^!(%S+) ?(.*)$')

@@ -1,34 +1,34 @@
--- drop deletes ended jobs. Sweep forgets their ids when their window has passed.
-local function drop(members, runs)
-  many('HDEL', JOBS, members)
-  many('HDEL', ATTEMPTS, members)
+-- delete_jobs deletes ended jobs. Sweep forgets their ids when their window has passed.
+local function delete_jobs(members, runs)
+  call_in_chunks('HDEL', JOBS, members)
+  call_in_chunks('HDEL', ATTEMPTS, members)
   for i, member in ipairs(members) do
-    if runs[i] and flagged(runs[i], 'p') then
+    if runs[i] and has_flag(runs[i], 'p') then
       local known = call('HGET', IDS, member)
       local forget = known and match(sub(known, 2 + byte(known, 1)), '^%S %d+ %S+ (%d+)')
       if forget then call('ZADD', FORGET, forget, member) end
     end
   end
-  many('HDEL', RUNS, members)
+  call_in_chunks('HDEL', RUNS, members)
 end
 
--- endedTTL are the jobs that ended in this call, whose time to live no longer counts.
-local endedTTL = {}
+-- ended_ttls are the jobs that ended in this call, whose time to live no longer counts.
+local ended_ttls = {}
 
--- finish ends a job: state d, x or c. The caller has taken it out of due, ready or held, writes r when it is kept, and
--- calls retain in the end. It returns whether the job is kept.
-local function finish(q, member, r, state, reason)
-  local t, k = q.topic, keeps(q.topic)
+-- end_job ends a job: state d, x or c. The caller has taken it out of due, ready or held, writes r when it is kept, and
+-- calls apply_retention in the end. It returns whether the job is kept.
+local function end_job(q, member, r, state, reason)
+  local t, k = q.topic, retention_limits(q.topic)
   local ended = t.ended[state]
   if not ended then
     ended = { n = 0, bytes = 0, set = {} }
     t.ended[state] = ended
   end
   ended.n = ended.n + 1
-  if anyTTL() then endedTTL[#endedTTL + 1] = member end
+  if has_ttls() then ended_ttls[#ended_ttls + 1] = member end
   r.lease, r.state, r.finished, r.reason = '-', state, NOW, reason
-  unflag(r, 'm')
-  if flagged(r, 'p') then
+  clear_flag(r, 'm')
+  if has_flag(r, 'p') then
     local known = call('HGET', IDS, member)
     if known then
       local forget = int(later + k.window)
@@ -38,11 +38,11 @@ local function finish(q, member, r, state, reason)
     end
   end
   if k[state].age <= 0 or k[state].max <= 0 or k[state].bytes <= 0 then
-    unnote(member)
-    drop({ member }, { r })
+    drop_attempt(member)
+    delete_jobs({ member }, { r })
     return false
   end
-  r.size = r.size + #(r.text or (flagged(r, 't') and call('HGET', ATTEMPTS, member)) or '')
+  r.size = r.size + #(r.text or (has_flag(r, 't') and call('HGET', ATTEMPTS, member)) or '')
   ended.bytes = ended.bytes + r.size
   local set = ended.set
   local n = #set
@@ -53,8 +53,8 @@ end
 -- The sets of ended jobs that share one bound: cancelled jobs are kept like delivered ones.
 local KEEPS = { d = { 'd', 'c' }, x = { 'x' } }
 
--- oldest reads the oldest of the sets that share a bound, at most n, in order of their end.
-local function oldest(t, kind, n)
+-- read_oldest reads the oldest of the sets that share a bound, at most n, in order of their end.
+local function read_oldest(t, kind, n)
   local all = {}
   for _, state in ipairs(KEEPS[kind]) do
     local part = call('ZRANGE', t[state], 0, n - 1, 'WITHSCORES')
@@ -66,15 +66,15 @@ local function oldest(t, kind, n)
   return all
 end
 
--- trim removes ended jobs of a topic, oldest first, that its policy does not keep, at most budget.
-local function trim(t, kind, budget)
-  local k, removed, count, held = keeps(t)[kind], 0, 0, 0
+-- trim_ended removes ended jobs of a topic, oldest first, that its policy does not keep, at most budget.
+local function trim_ended(t, kind, budget)
+  local k, removed, count, held = retention_limits(t)[kind], 0, 0, 0
   for _, state in ipairs(KEEPS[kind]) do
     count = count + call('ZCARD', t[state])
     held = held + tonumber(call('HGET', t.stats, state .. 'b') or 0) + (t.plus[state .. 'b'] or 0)
   end
   while budget > removed and count > 0 do
-    local all, members, runs = oldest(t, kind, count > k.max + 1 and math.min(budget - removed, 100) or 4), {}, {}
+    local all, members, runs = read_oldest(t, kind, count > k.max + 1 and math.min(budget - removed, 100) or 4), {}, {}
     local most, gone, full = math.min(budget - removed, #all), {}, true
     if most > 100 then most = 100 end
     for i = 1, most do members[i] = all[i].member end
@@ -87,17 +87,17 @@ local function trim(t, kind, budget)
         full = false
         break
       end
-      members[i], runs[i] = old.member, lines[i] and parse(lines[i])
+      members[i], runs[i] = old.member, lines[i] and parse_run(lines[i])
       gone[old.state] = gone[old.state] or {}
       table.insert(gone[old.state], old.member)
       count = count - 1
       if runs[i] then
         held = held - runs[i].size
-        bump(t, old.state .. 'b', -runs[i].size)
+        add_counter(t, old.state .. 'b', -runs[i].size)
       end
     end
     if #members > 0 then
-      drop(members, runs)
+      delete_jobs(members, runs)
       for state, list in pairs(gone) do call('ZREM', t[state], unpack(list)) end
     end
     removed = removed + #members
@@ -106,18 +106,18 @@ local function trim(t, kind, budget)
   return removed
 end
 
--- retain lists the jobs that ended in this call, and deletes those beyond the retention, maybe some of them.
-local function retain(t)
-  record()
-  many('ZREM', TTL, endedTTL)
-  endedTTL = {}
+-- apply_retention lists the jobs that ended in this call, and deletes some of those beyond the retention.
+local function apply_retention(t)
+  write_attempts()
+  call_in_chunks('ZREM', TTL, ended_ttls)
+  ended_ttls = {}
   local counts = {}
   for state, ended in pairs(t.ended) do
     counts[state] = ended.n
-    bump(t, state, ended.n)
-    bump(t, state .. 'b', ended.bytes)
-    many('ZADD', t[state], ended.set)
+    add_counter(t, state, ended.n)
+    add_counter(t, state .. 'b', ended.bytes)
+    call_in_chunks('ZADD', t[state], ended.set)
   end
-  if counts.d or counts.c then trim(t, 'd', 2 * ((counts.d or 0) + (counts.c or 0)) + 16) end
-  if counts.x then trim(t, 'x', 2 * counts.x + 16) end
+  if counts.d or counts.c then trim_ended(t, 'd', 2 * ((counts.d or 0) + (counts.c or 0)) + 16) end
+  if counts.x then trim_ended(t, 'x', 2 * counts.x + 16) end
 end

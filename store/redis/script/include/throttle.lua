@@ -1,13 +1,13 @@
--- holds returns how many jobs of a queue are held. It is read once: scripts that change the number set or clear q.holds.
-local function holds(q)
-  q.holds = q.holds or call('ZCARD', q.held)
-  return q.holds
+-- count_held returns how many jobs of a queue are held. It is read once: scripts that change the number set or clear q.held_count.
+local function count_held(q)
+  q.held_count = q.held_count or call('ZCARD', q.held)
+  return q.held_count
 end
 
 -- A throttle limits a whole queue. It is stored as 'cooldown open over starts since': nothing is claimed until cooldown; open is 1 while
 -- its breaker is; starts are those that its rate counts; over is when the throttle can be removed; since is when the
 -- cooldown was set. More fields may follow.
-local function throttle(q)
+local function ensure_throttle(q)
   if not q.throttle then q.throttle = { cooldown = 0, open = false, over = 0, starts = {}, rest = '' } end
   return q.throttle
 end
@@ -19,7 +19,7 @@ local function set_cooldown_start(g, at) g.rest = ' ' .. at .. (match(g.rest, '^
 -- the limit. If it is 0, it also returns when that ends by time alone. It closes a breaker that was not probed for BREAKER_TTL
 -- after its cooldown.
 local function capacity(q, ahead)
-  local k, g, held, till = limits(q), q.throttle, holds(q), 0
+  local k, g, held, till = limits(q), q.throttle, count_held(q), 0
   local n = k.limit + (ahead or 0) - held
   if g and g.open and held == 0 and now > g.cooldown + BREAKER_TTL then g.open, g.changed = false, true end
   if k.paused or n <= 0 then return 0, NEVER end
@@ -29,8 +29,8 @@ local function capacity(q, ahead)
     n = 1
   end
   if k.starts then
-    local list, count = counted(g.starts, k.per, now)
-    if count >= k.starts then till = fits(list, count, k.starts, k.per) end
+    local list, count = count_window(g.starts, k.per, now)
+    if count >= k.starts then till = next_start(list, count, k.starts, k.per) end
     n = math.min(n, k.starts - count)
   end
   till = math.max(till, g.cooldown)
@@ -38,14 +38,14 @@ local function capacity(q, ahead)
   return n
 end
 
--- save writes a queue's throttle, or removes it when it is over. The carrier processes it again then; with a probe in flight,
+-- save_throttle writes a queue's throttle, or removes it when it is over. The carrier processes it again then; with a probe in flight,
 -- when the probe has ended.
-local function save(q, held)
+local function save_throttle(q, held)
   local g, k = q.throttle, limits(q)
   local open_until, over, list = 0, g.cooldown, g.starts
   if g.open then open_until = held > 0 and NEVER or g.cooldown + BREAKER_TTL end
   if k.starts then
-    list = counted(list, k.per, now)
+    list = count_window(list, k.per, now)
     if list[1] then over = math.max(over, list[#list].last + k.per) end
   elseif list[1] then
     over = math.max(over, g.over)
@@ -59,7 +59,7 @@ local function save(q, held)
     end
     q.throttle = nil
   elseif g.changed or over ~= g.over then
-    call('HSET', THROTTLES, q.n, table.concat({ int(g.cooldown), g.open and 1 or 0, int(over), grouped(g.starts) .. g.rest },
+    call('HSET', THROTTLES, q.n, table.concat({ int(g.cooldown), g.open and 1 or 0, int(over), format_groups(g.starts) .. g.rest },
       ' '))
     call('ZADD', THROTTLE_QUEUE, int(over), q.n)
     if g.open then
