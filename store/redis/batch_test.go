@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// bury ends new jobs of the test queue dead.
-func bury(t *testing.T, s *Store, entries ...store.NewJob) {
+// insertDead inserts jobs of the test queue and settles them dead.
+func insertDead(t *testing.T, s *Store, entries ...store.NewJob) {
 	t.Helper()
 	insert(t, s, entries...)
 	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
@@ -31,7 +31,7 @@ func bury(t *testing.T, s *Store, entries ...store.NewJob) {
 	}
 }
 
-func large(id string, size int) store.NewJob {
+func largeJob(id string, size int) store.NewJob {
 	e := entry(id)
 	e.BodyKind, e.Body = job.BodyText, []byte(strings.Repeat("x", size))
 	return e
@@ -43,11 +43,11 @@ func TestRevive_ResultIsBoundedAndRepeatable(t *testing.T) {
 		var items []store.Revival
 		for i := range 10 {
 			id := fmt.Sprint("job", i)
-			entries = append(entries, large(id, 1<<20))
+			entries = append(entries, largeJob(id, 1<<20))
 			items = append(items, store.Revival{Ref: ref(id), Delay: time.Hour, URL: "https://new.example/" + strings.Repeat("u", 200)})
 		}
 		entries[0].ExpiresIn = 2 * time.Hour
-		bury(t, s, entries...)
+		insertDead(t, s, entries...)
 		token := store.NewToken()
 		var first []store.ReviveResult
 		for turn := range 2 {
@@ -78,7 +78,7 @@ func TestRevive_ResultIsBoundedAndRepeatable(t *testing.T) {
 
 func TestRevive_RepeatReturnsTheFirstResult(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		bury(t, s, entry("a"), entry("b"))
+		insertDead(t, s, entry("a"), entry("b"))
 		items := []store.Revival{{Ref: ref("a"), Delay: time.Hour}, {Ref: ref("b"), Delay: time.Hour}, {Ref: ref("a")}, {Ref: ref("no")}}
 		token := store.NewToken()
 		first, err := s.Shards()[0].Revive(t.Context(), token, items)
@@ -99,14 +99,14 @@ func TestRevive_RepeatReturnsTheFirstResult(t *testing.T) {
 	})
 }
 
-// The expiry and the URL are fields among others, which stay as they were.
+// A new URL or expiry replaces one field of the record. The other fields stay.
 func TestRevive_KeepsUnchangedFields(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		e := entry("a")
 		e.ExpiresIn, e.Fingerprint = time.Millisecond, []byte("print")
 		e.Header = map[string][]string{"X-A": {strings.Repeat("a", 300)}}
-		e.OnDead = &policy.Callback{URL: "https://told.example/"}
-		bury(t, s, e)
+		e.OnDead = &policy.Callback{URL: "https://callback.example/"}
+		insertDead(t, s, e)
 		sh := s.shards[0]
 		before, err := s.Client.HGet(t.Context(), sh.Keys.Jobs, "a").Result()
 		require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestRevive_KeepsUnchangedFields(t *testing.T) {
 
 func TestBatch_UnreadableJobStopsNoOther(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		bury(t, s, entry("good"), entry("newer"))
+		insertDead(t, s, entry("good"), entry("newer"))
 		key := s.shards[0].Keys.Jobs
 		record, err := s.Client.HGet(t.Context(), key, "newer").Result()
 		require.NoError(t, err)
@@ -147,14 +147,14 @@ func TestBatch_UnreadableJobStopsNoOther(t *testing.T) {
 		require.Equal(t, job.Ready, results[1].Job.State)
 		errs, err := s.Shards()[0].Purge(t.Context(), store.NewToken(), []job.Ref{ref("newer")})
 		require.NoError(t, err)
-		require.NoError(t, errs[0], "nobody needs to read what goes")
+		require.NoError(t, errs[0], "an unreadable job can be purged")
 	})
 }
 
-// A batch is made anew when one of its jobs is of another queue by the time its script runs.
+// A batch is repeated if one of its jobs is in another queue when its script runs.
 func TestBatch_IsRepeatedWhenAJobMoved(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		bury(t, s, entry("a"))
+		insertDead(t, s, entry("a"))
 		other := entry("b")
 		other.Lane = "other"
 		insert(t, s, other)
@@ -176,18 +176,18 @@ func TestBatch_IsRepeatedWhenAJobMoved(t *testing.T) {
 	})
 }
 
-// While memory is full, what takes more is refused whole, and what lets deliveries go on is not.
+// While memory is full, calls that take more memory are refused whole. Calls that deliveries need are not.
 func TestFull_LanesContinue(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
-	bury(t, s, entry("dead"), entry("purged"))
+	insertDead(t, s, entry("dead"), entry("purged"))
 	insert(t, s, entry("a"), entry("b"))
 	put := putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 100, Per: time.Hour}})
-	memory(t, c, "1")
+	setMaxMemory(t, c, "1")
 
 	_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Shards()[0].Alarm(t.Context(), store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("told")}})
+	_, err = s.Shards()[0].Alarm(t.Context(), store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("callback")}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = s.Shards()[0].Revive(t.Context(), store.NewToken(), []store.Revival{{Ref: ref("dead"), URL: "https://new.example/"}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
@@ -206,7 +206,7 @@ func TestFull_LanesContinue(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, errs[0])
 
-	memory(t, c, "0")
+	setMaxMemory(t, c, "0")
 	left := claimAll(t, s, 1)
 	require.Empty(t, left.Jobs)
 	require.True(t, left.Queues[0].Blocked)

@@ -20,8 +20,8 @@ import (
 
 const batch = 64
 
-// benchmarks are what the engine does on the hot path: go test -run '^$' -bench . ./store/redis. One operation is one
-// job; jobs/s is what counts.
+// The benchmarks measure the hot path: go test -run '^$' -bench . ./store/redis. One operation is one job. The result to compare is
+// jobs/s.
 func BenchmarkInsert(b *testing.B) {
 	for _, lanes := range []int{1, 64} {
 		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) {
@@ -36,7 +36,7 @@ func BenchmarkInsert(b *testing.B) {
 	}
 }
 
-// BenchmarkParseJob is what Go does for one claimed job besides the client.
+// BenchmarkParseJob measures what Go does for one claimed job, without the client.
 func BenchmarkParseJob(b *testing.B) {
 	e := entry("job-1")
 	head, rest, err := (&layout.Record{Spec: e.Spec}).Encode("1")
@@ -99,8 +99,8 @@ func claimAndSettle(b *testing.B, lanes, callers int) {
 	perSecond(b)
 }
 
-// BenchmarkClaimManyLanes claims one job of each of 500 of 1,000 lanes, with the settlement of those before: as they are, and
-// when one lane has had more jobs than its limit.
+// BenchmarkClaimManyLanes claims one job of each of 500 of 1,000 lanes, and settles the jobs of the claim before. beyond-limit: one
+// lane had more claimed jobs than its limit.
 func BenchmarkClaimManyLanes(b *testing.B) {
 	const lanes, perClaim = 1000, 500
 	for _, beyond := range []bool{false, true} {
@@ -142,7 +142,7 @@ func BenchmarkClaimManyLanes(b *testing.B) {
 	}
 }
 
-// cpuTime is how long the server has used a processor.
+// cpuTime returns the processor time of the server.
 func cpuTime(b *testing.B, s *Store) (used time.Duration) {
 	b.Helper()
 	cpu, err := s.Client.InfoMap(b.Context(), "cpu").Result()
@@ -155,7 +155,7 @@ func cpuTime(b *testing.B, s *Store) (used time.Duration) {
 	return used
 }
 
-// bulk is a batch of jobs spread over lanes, under ids as the server makes them.
+// bulk returns a batch of jobs spread over lanes, with ids like those that the API generates.
 func bulk(id *int, lanes int, delay time.Duration) []store.NewJob {
 	entries := make([]store.NewJob, batch)
 	for i := range entries {
@@ -174,7 +174,7 @@ func perSecond(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// A job that waits: a URL of 36 bytes, a body of 64, an id made by the server, due later.
+// The job is due later. It has a URL of 36 bytes, a body of 64 and a generated id.
 func TestMemory_OfAPendingJobIsSmall(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, Options{URL: server.URL()})

@@ -46,7 +46,7 @@ func (c *fakeClock) elapsed() time.Duration {
 	return c.passed
 }
 
-// pass lets time pass.
+// pass advances the server's clock and the monotonic clock.
 func (c *fakeClock) pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *fakeClock) pass(d time.Duration) {
 	c.server.FastForward(d)
 }
 
-// step sets the server's clock.
+// step sets the server's clock, and leaves the monotonic clock.
 func (c *fakeClock) step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +64,8 @@ func (c *fakeClock) step(d time.Duration) {
 	c.server.SetTime(c.wall)
 }
 
-// stepsBack has a store believe that a real server's clock was set back.
-func stepsBack(t *testing.T, o Options) {
+// requireStepBackDetected advances the monotonic clock alone, so that a real server's clock seems to be set back.
+func requireStepBackDetected(t *testing.T, o Options) {
 	t.Helper()
 	clock := fakeClock{}
 	start := time.Now()
@@ -81,7 +81,7 @@ func stepsBack(t *testing.T, o Options) {
 	require.InDelta(t, -time.Hour, step, float64(time.Minute))
 }
 
-// carryAll makes rounds until there is nothing to do at once.
+// carryAll calls Carry until nothing is due at once.
 func carryAll(t *testing.T, s *Store) (rounds int, step time.Duration) {
 	t.Helper()
 	for {
@@ -95,8 +95,8 @@ func carryAll(t *testing.T, s *Store) (rounds int, step time.Duration) {
 	}
 }
 
-// heldIn gives a lane of its own a job under a lease of 15 seconds.
-func heldIn(t *testing.T, s *Store, lane string) store.ClaimedJob {
+// claimInLane inserts a job into a lane and claims it, with a lease of 15 seconds.
+func claimInLane(t *testing.T, s *Store, lane string) store.ClaimedJob {
 	t.Helper()
 	e := entry("job-" + lane)
 	e.Lane = lane
@@ -115,7 +115,7 @@ func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
 	carryAll(t, first)
 	insert(t, first, entry("a"), entry("b"))
 	carryAll(t, first) // writes a wake-up
-	heldIn(t, first, "held")
+	claimInLane(t, first, "held")
 	clock.pass(time.Second)
 	carryAll(t, first)
 	clock.pass(time.Second / 2) // the first carrier is dead
@@ -141,14 +141,14 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 	s := open(t, clock.options())
 	const lanes = 300
 	for i := range lanes {
-		heldIn(t, s, fmt.Sprint("lane-", i))
+		claimInLane(t, s, fmt.Sprint("lane-", i))
 	}
 	carryAll(t, s)
 	clock.step(-time.Hour)
 	rounds, _ := carryAll(t, s)
 	require.Equal(t, 1+(lanes+carriedQueues-1)/carriedQueues, rounds)
 
-	// Another process goes on where one ended, and nothing is moved twice.
+	// Another process continues where the first one stopped. Nothing is moved twice.
 	clock.step(time.Hour)
 	for range 2 {
 		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
@@ -163,13 +163,13 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 		require.Zero(t, carried.ExpiredLeases)
 	}
 	clock.pass(20 * time.Millisecond)
-	lapsed := 0
+	expired := 0
 	for range lanes/carriedQueues + 1 {
 		carried, err := other.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		lapsed += carried.ExpiredLeases
+		expired += carried.ExpiredLeases
 	}
-	require.Equal(t, lanes, lapsed)
+	require.Equal(t, lanes, expired)
 	keys := []string{s.shards[0].Keys.StaleAgenda, s.shards[0].Keys.StaleThrottles}
 	require.Zero(t, s.Client.Exists(t.Context(), keys...).Val(), "nothing is left aside")
 }
@@ -255,7 +255,7 @@ func TestRepair_WaitsUntilAllIsRescored(t *testing.T) {
 func TestTotals_CountLanesThatAreStillToBeRescored(t *testing.T) {
 	clock := newClock(t)
 	s := open(t, clock.options())
-	hold(t, s, "held", store.LaneChange{Cooldown: time.Hour}) // so what is due stays in due
+	deliverWith(t, s, "held", store.LaneChange{Cooldown: time.Hour}) // so what is due stays in due
 	a, b := entry("a"), entry("b")
 	a.Delay, b.Delay = time.Second, time.Hour
 	insert(t, s, a)

@@ -30,38 +30,37 @@ func TestConformance_OnMiniredis(t *testing.T) {
 	})
 }
 
-func TestConformance_OnOneShard(t *testing.T) { conformance(t, 1) }
+func TestConformance_OnOneShard(t *testing.T) { runSuiteOnServer(t, 1) }
 
-func TestConformance_OnSixteenShards(t *testing.T) { conformance(t, 16) }
+func TestConformance_OnSixteenShards(t *testing.T) { runSuiteOnServer(t, 16) }
 
 func TestConformance_OnACluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
-	url := restrictNodes(t, servers)
-	conforms(t, Options{URL: url, Logger: quiet}, func(t *testing.T) {
+	url := createUserOnNodes(t, servers)
+	runSuite(t, Options{URL: url, Logger: quiet}, func(t *testing.T) {
 		for _, node := range servers.Nodes() {
 			require.NoError(t, client(t, node.Addr()).FlushAll(t.Context()).Err())
 		}
 	})
 }
 
-// conformance holds the engine against the contract on one real server, on which it has no right that the documentation
-// does not name.
-func conformance(t *testing.T, shards int) {
+// runSuiteOnServer runs the suite on one real server, with the rights that the documentation names and no others.
+func runSuiteOnServer(t *testing.T, shards int) {
 	t.Parallel()
 	server := redistest.Start(t)
-	restrict(t, server.Addr())
+	createUser(t, server.Addr())
 	url := strings.Replace(server.URL(), "://", "://ringback:secret@", 1)
 	o := Options{URL: url, Shards: shards, Logger: quiet}
-	conforms(t, o, func(t *testing.T) {
+	runSuite(t, o, func(t *testing.T) {
 		require.NoError(t, client(t, server.Addr()).FlushAll(t.Context()).Err())
 	})
-	stepsBack(t, o)
-	usesAll(t, server.Addr())
+	requireStepBackDetected(t, o)
+	requireAllRightsUsed(t, server.Addr())
 }
 
-// conforms holds the engine against the contract, every script's keys checked on the way.
-func conforms(t *testing.T, o Options, empty func(t *testing.T)) {
+// runSuite runs the suite of storetest, and checks the keys of every script. empty removes all data.
+func runSuite(t *testing.T, o Options, empty func(t *testing.T)) {
 	storetest.Run(t, func(t *testing.T) storetest.Engine {
 		empty(t)
 		s := open(t, o)

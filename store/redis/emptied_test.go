@@ -52,7 +52,7 @@ func TestSettle_IsLostAfterTheDatabaseWasEmptied(t *testing.T) {
 	})
 }
 
-// Another process empties the database and numbers the queues in another order: what this one remembers is wrong.
+// Another process empties the database and numbers the queues in another order. Then this process has wrong numbers in its cache.
 func TestRead_DetectsReassignedNumbers(t *testing.T) {
 	url := redistest.Start(t).URL()
 	s, other := open(t, Options{URL: url}), open(t, Options{URL: url})
@@ -115,7 +115,7 @@ func TestRead_DetectsReassignedNumbers(t *testing.T) {
 	require.EqualValues(t, 2, stats[0].Ready)
 }
 
-// A round's budget that is spent must not keep the rest of a resumed topic from being looked at.
+// A round whose budget is spent must still process the other queues of a resumed topic.
 func TestResume_NotifiesEveryLaneOfManyJobs(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	put := func(paused bool) {
@@ -152,7 +152,7 @@ func TestResume_NotifiesEveryLaneOfManyJobs(t *testing.T) {
 	}
 	agenda, err := s.Client.ZCount(t.Context(), s.shards[0].Keys.Agenda, fmt.Sprint(layout.Never), "+inf").Result()
 	require.NoError(t, err)
-	require.Zero(t, agenda, "lanes that nobody will look at")
+	require.Zero(t, agenda, "no lane without a next moment")
 	for {
 		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 		require.NoError(t, err)

@@ -13,12 +13,12 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
-// failoverTime is how long it may take until another server has taken over, on a busy machine, and is ready: a replica that
-// had not got the data seems to be emptied.
+// failoverTime bounds how long a failover may take on a busy machine, until the store is ready. A replica without the newest data
+// seems to be emptied, so the store is not ready for a minute.
 const failoverTime = 2 * time.Minute
 
-// comesBack waits until a call succeeds that fails because the store is away, and for nothing else.
-func comesBack(t *testing.T, call func() error) {
+// requireRecovery repeats a call until it succeeds. It fails the test for errors other than store.ErrUnavailable.
+func requireRecovery(t *testing.T, call func() error) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		err := call()
@@ -32,11 +32,11 @@ func comesBack(t *testing.T, call func() error) {
 // requireWakeup inserts a job and requires a wake-up for its queue.
 func requireWakeup(t *testing.T, s *Store, shard int, id string) {
 	t.Helper()
-	comesBack(t, func() error {
+	requireRecovery(t, func() error {
 		_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry(id)})
 		return err
 	})
-	comesBack(t, func() error {
+	requireRecovery(t, func() error {
 		notified, err := s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		if err == nil && len(notified) == 0 {
 			// Carry repeats the wake-up within a second, as it does in a process.
@@ -61,7 +61,7 @@ func TestFailover_OfSentinelsPrimary(t *testing.T) {
 	old := servers.Master()
 	old.Kill()
 	servers.AwaitMaster(old)
-	comesBack(t, func() error { return s.Ping(t.Context()) })
+	requireRecovery(t, func() error { return s.Ping(t.Context()) })
 	_, err = s.Shards()[0].Get(t.Context(), ref("a"))
 	require.NoError(t, err, "what a replica had is not lost")
 	requireWakeup(t, s, 0, "b")
@@ -70,12 +70,12 @@ func TestFailover_OfSentinelsPrimary(t *testing.T) {
 	require.Greater(t, after.Revision, before.Revision)
 }
 
-// behind cuts the one replica off, so that it does not get what comes next. promote loses the primary and waits until the
+// isolateReplica disconnects the only replica, so that it does not get later writes. promote kills the primary and waits until the
 // replica has taken over.
-func behind(t *testing.T, servers *redistest.Sentinel) (promote func()) {
+func isolateReplica(t *testing.T, servers *redistest.Sentinel) (promote func()) {
 	t.Helper()
 	old, replica := servers.Master(), servers.Replicas()[0]
-	replica.Pause() // so that it does not come again
+	replica.Pause() // so that it does not connect again
 	require.NoError(t, client(t, old.Addr()).ClientKillByFilter(t.Context(), "type", "replica").Err())
 	return func() {
 		old.Kill()
@@ -94,10 +94,10 @@ func TestFailover_DurabilityReportsUnreplicatedWrites(t *testing.T) {
 		return taken[0].Job.Durability.Replicas
 	}
 	require.Equal(t, 1, insertOne("saved"))
-	promote := behind(t, servers)
+	promote := isolateReplica(t, servers)
 	require.Zero(t, insertOne("at risk"))
 	promote()
-	comesBack(t, func() error { return s.Ping(t.Context()) })
+	requireRecovery(t, func() error { return s.Ping(t.Context()) })
 	_, err := s.Shards()[0].Get(t.Context(), ref("saved"))
 	require.NoError(t, err)
 	_, err = s.Shards()[0].Get(t.Context(), ref("at risk"))
@@ -120,10 +120,10 @@ func TestFailover_RolledBackPoliciesAreDetected(t *testing.T) {
 		n, err := client(t, replica.Addr()).HLen(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Result()
 		return err == nil && n > 0
 	}, failoverTime, 10*time.Millisecond)
-	promote := behind(t, servers)
+	promote := isolateReplica(t, servers)
 	lost := put(2)
 	promote()
-	comesBack(t, func() error { return s.Ping(t.Context()) })
+	requireRecovery(t, func() error { return s.Ping(t.Context()) })
 	require.Greater(t, put(3).Revision, lost.Revision, "who has seen the lost one must read again")
 }
 
@@ -139,7 +139,7 @@ func TestFailover_OfAClusterServer(t *testing.T) {
 	require.NoError(t, err)
 	servers.Master(servers.Slot(s.shards[shard].Keys.CarrierWakeup)).Kill()
 	servers.AwaitOK()
-	comesBack(t, func() error { return s.Ping(t.Context()) })
+	requireRecovery(t, func() error { return s.Ping(t.Context()) })
 	_, err = s.Shards()[shard].Get(t.Context(), ref("a"))
 	require.NoError(t, err)
 	requireWakeup(t, s, shard, "b")
@@ -148,7 +148,7 @@ func TestFailover_OfAClusterServer(t *testing.T) {
 func TestCluster_SlotMovesWithItsJobs(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
-	s := open(t, Options{URL: restrictNodes(t, servers)})
+	s := open(t, Options{URL: createUserOnNodes(t, servers)})
 	const shard = 3
 	_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestCluster_SlotMovesWithItsJobs(t *testing.T) {
 		}
 	}
 	move.Finish()
-	comesBack(t, func() error { return s.Ping(t.Context()) })
+	requireRecovery(t, func() error { return s.Ping(t.Context()) })
 	requireWakeup(t, s, shard, "c")
 	held, err := s.Shards()[shard].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: lane, Max: 10, Timeout: time.Second}}, Max: 10, MaxBytes: 1 << 20,

@@ -45,7 +45,7 @@ func TestFault_LostServerIsUnavailableUntilItReturns(t *testing.T) {
 	server.Restart()
 	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
 	settle(t, s, settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200))
-	comesBack(t, func() error { // its client looks for a server that was away once a second
+	requireRecovery(t, func() error { // its client looks for a server that was away once a second
 		_, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 		return err
 	})
@@ -75,7 +75,7 @@ func TestFault_ScriptsSurviveAFlush(t *testing.T) {
 	})
 }
 
-// losing loses the replies of what it is told to, once each, as a broken connection does: the call has taken effect.
+// losing loses the reply of the next call if lose is set, as a broken connection does. The call has taken effect.
 type losing struct {
 	redis.Hook
 	lose bool
@@ -163,7 +163,7 @@ func TestFault_EmptiedDatabaseStartsAgain(t *testing.T) {
 	})
 }
 
-// The first reply of the pipeline says that a list is empty, which must not hide that a later one failed.
+// The first reply of the pipeline is that a list is empty. It must not hide that a later command failed.
 func TestTopicStats_FailsIfAReadyListCannotBeRead(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		other := entry("b")

@@ -15,8 +15,8 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
-// delivers gives a lane a job and ends it.
-func delivers(t *testing.T, s *Store, id, lane string) {
+// deliverJob inserts a job into a lane and settles it delivered.
+func deliverJob(t *testing.T, s *Store, id, lane string) {
 	t.Helper()
 	e := entry(id)
 	e.Lane = lane
@@ -29,8 +29,8 @@ func delivers(t *testing.T, s *Store, id, lane string) {
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 }
 
-// known are the names of the lanes that have a number.
-func known(t *testing.T, s *Store) (lanes []string) {
+// numberedLanes returns the names of the lanes that have a number.
+func numberedLanes(t *testing.T, s *Store) (lanes []string) {
 	t.Helper()
 	queues, err := s.Client.HKeys(t.Context(), s.shards[0].Keys.Queues).Result()
 	require.NoError(t, err)
@@ -42,8 +42,8 @@ func known(t *testing.T, s *Store) (lanes []string) {
 	return lanes
 }
 
-// checked opens a store of which lanes may be forgotten.
-func checked(t *testing.T, clock *fakeClock) *Store {
+// openChecked opens a store whose data are checked, so that lanes may be forgotten.
+func openChecked(t *testing.T, clock *fakeClock) *Store {
 	t.Helper()
 	s := open(t, clock.options())
 	repairAll(t, s, 0)
@@ -61,23 +61,23 @@ func sweepAll(t *testing.T, s *Store) {
 
 func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 	clock := newClock(t)
-	s := checked(t, clock)
+	s := openChecked(t, clock)
 	keep := policy.Builtin().KeepDelivered.For // 24 h
-	delivers(t, s, "a", "first")
+	deliverJob(t, s, "a", "first")
 	clock.pass(time.Hour)
-	delivers(t, s, "b", "second")
+	deliverJob(t, s, "b", "second")
 	waits := entry("c")
 	waits.Lane, waits.Delay = "waits", 1000*time.Hour
 	insert(t, s, waits)
 	sweepAll(t, s)
-	require.ElementsMatch(t, []string{"first", "second", "waits"}, known(t, s))
+	require.ElementsMatch(t, []string{"first", "second", "waits"}, numberedLanes(t, s))
 
 	clock.pass(*keep - time.Hour + time.Second) // now job a goes
 	sweepAll(t, s)
 	_, err := s.Shards()[0].Get(t.Context(), ref("a"))
 	require.ErrorIs(t, err, store.ErrNotFound)
 	sweepAll(t, s)
-	require.ElementsMatch(t, []string{"second", "waits"}, known(t, s), "the oldest that is kept ended an hour later")
+	require.ElementsMatch(t, []string{"second", "waits"}, numberedLanes(t, s), "the oldest that is kept ended an hour later")
 	found, err := s.Shards()[0].Get(t.Context(), ref("b"))
 	require.NoError(t, err)
 	require.Equal(t, "second", found.Lane)
@@ -85,7 +85,7 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 	clock.pass(time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
-	require.Equal(t, []string{"waits"}, known(t, s))
+	require.Equal(t, []string{"waits"}, numberedLanes(t, s))
 	for _, key := range []string{s.shards[0].Keys.Names, s.shards[0].Keys.LastWakeups, s.shards[0].Keys.Agenda} {
 		size := s.Client.HLen(t.Context(), key).Val()
 		if key == s.shards[0].Keys.Agenda {
@@ -102,15 +102,15 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 // A lane that became idle while the clock was set back seems to have been idle for longer than its jobs are kept.
 func TestForget_KeepsLanesOfJobsThatEndedAheadOfTheClock(t *testing.T) {
 	clock := newClock(t)
-	s := checked(t, clock)
+	s := openChecked(t, clock)
 	keep := *policy.Builtin().KeepDelivered.For
-	delivers(t, s, "ahead", "lane") // ends now
+	deliverJob(t, s, "ahead", "lane") // ends now
 	carryAll(t, s)
 	clock.step(-6 * time.Hour)
 	carryAll(t, s)
 	sweepAll(t, s)
-	delivers(t, s, "behind", "lane") // idle since six hours ago
-	clock.pass(keep + time.Minute)   // "behind" goes, "ahead" stays for six hours more
+	deliverJob(t, s, "behind", "lane") // idle since six hours ago
+	clock.pass(keep + time.Minute)     // "behind" goes, "ahead" stays for six hours more
 	sweepAll(t, s)
 	sweepAll(t, s)
 	_, err := s.Shards()[0].Get(t.Context(), ref("behind"))
@@ -118,29 +118,29 @@ func TestForget_KeepsLanesOfJobsThatEndedAheadOfTheClock(t *testing.T) {
 	found, err := s.Shards()[0].Get(t.Context(), ref("ahead"))
 	require.NoError(t, err)
 	require.Equal(t, "lane", found.Lane)
-	require.Equal(t, []string{"lane"}, known(t, s))
+	require.Equal(t, []string{"lane"}, numberedLanes(t, s))
 	clock.pass(6 * time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
-	require.Empty(t, known(t, s))
+	require.Empty(t, numberedLanes(t, s))
 }
 
 func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 	clock := newClock(t)
-	s, other := checked(t, clock), open(t, clock.options())
-	delivers(t, s, "a", "lane")
-	delivers(t, other, "b", "lane")
+	s, other := openChecked(t, clock), open(t, clock.options())
+	deliverJob(t, s, "a", "lane")
+	deliverJob(t, other, "b", "lane")
 	before, err := s.Client.HGet(t.Context(), s.shards[0].Keys.Queues, (&job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}).String()).Result()
 	require.NoError(t, err)
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
-	require.Empty(t, known(t, s))
+	require.Empty(t, numberedLanes(t, s))
 	require.Zero(t, s.Client.ZCard(t.Context(), s.shards[0].Keys.Topics).Val(), "the topic is forgotten, too")
 
-	delivers(t, other, "d", "new") // which must not get the number that s remembers
-	delivers(t, s, "c", "lane")
-	delivers(t, other, "e", "lane")
+	deliverJob(t, other, "d", "new") // which must not get the number that s remembers
+	deliverJob(t, s, "c", "lane")
+	deliverJob(t, other, "e", "lane")
 	numbers, err := s.Client.HGetAll(t.Context(), s.shards[0].Keys.Queues).Result()
 	require.NoError(t, err)
 	require.Len(t, numbers, 2)
@@ -156,7 +156,7 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 
 func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 	clock := newClock(t)
-	s := checked(t, clock)
+	s := openChecked(t, clock)
 	const lanes = 522 // more than two looks take
 	entries := make([]store.NewJob, lanes)
 	for i := range entries {
@@ -174,13 +174,13 @@ func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 	for range 10 {
 		sweepAll(t, s)
 	}
-	require.Equal(t, []string{entries[0].Lane}, known(t, s))
+	require.Equal(t, []string{entries[0].Lane}, numberedLanes(t, s))
 }
 
 // After a restart of Redis a job may be in no queue until the check has found it.
 func TestForget_WaitsForTheCheckAfterARestart(t *testing.T) {
 	clock := newClock(t)
-	s := checked(t, clock)
+	s := openChecked(t, clock)
 	sh := s.shards[0]
 	waits := entry("a")
 	waits.Delay = time.Hour
@@ -192,34 +192,34 @@ func TestForget_WaitsForTheCheckAfterARestart(t *testing.T) {
 	recheck(t, s, 0)
 	sweepAll(t, s)
 	sweepAll(t, s)
-	require.Equal(t, []string{lane.Lane}, known(t, s))
+	require.Equal(t, []string{lane.Lane}, numberedLanes(t, s))
 	require.Equal(t, 1, repairAll(t, s, 0)[store.RepairUnplaced])
-	agrees(t, s)
+	requireConsistent(t, s)
 }
 
-// A lane on the agenda is looked at once more: when its last job ended may not be noted yet.
+// A lane on the agenda is still to be processed: the time when its last job ended may not be written yet.
 func TestForget_KeepsLanesOnTheAgenda(t *testing.T) {
 	clock := newClock(t)
-	s := checked(t, clock)
+	s := openChecked(t, clock)
 	sh := s.shards[0]
-	delivers(t, s, "a", "lane")
+	deliverJob(t, s, "a", "lane")
 	number := s.Client.HGet(t.Context(), sh.Keys.Queues, job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}.String()).Val()
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	for _, key := range []string{sh.Keys.Agenda, sh.Keys.StaleAgenda, sh.Keys.StaleThrottles} {
 		require.NoError(t, s.Client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: number}).Err())
 		sweepAll(t, s)
 		sweepAll(t, s)
-		require.Equal(t, []string{"lane"}, known(t, s), key)
+		require.Equal(t, []string{"lane"}, numberedLanes(t, s), key)
 		require.NoError(t, s.Client.Del(t.Context(), key).Err())
 	}
 	sweepAll(t, s)
-	require.Empty(t, known(t, s))
+	require.Empty(t, numberedLanes(t, s))
 }
 
-// A check goes on without the lanes that are forgotten while it is under way.
+// A check skips lanes that are forgotten while it is in progress.
 func TestForget_StopsNoCheck(t *testing.T) {
 	clock := newClock(t)
-	s := checked(t, clock)
+	s := openChecked(t, clock)
 	const lanes = 300 // more than one step takes
 	entries := make([]store.NewJob, lanes)
 	for i := range entries {
@@ -246,18 +246,18 @@ func TestForget_StopsNoCheck(t *testing.T) {
 			for range 4 {
 				sweepAll(t, s)
 			}
-			require.Len(t, known(t, s), lanes/2)
+			require.Len(t, numberedLanes(t, s), lanes/2)
 		}
 	}
-	agrees(t, s)
+	requireConsistent(t, s)
 }
 
-// Neither a daily check nor a policy that is put makes lanes seem used.
+// A daily check or a new policy does not make lanes seem used.
 func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	clock := newClock(t)
-	s := checked(t, clock)
+	s := openChecked(t, clock)
 	sh := s.shards[0]
-	delivers(t, s, "a", "lane")
+	deliverJob(t, s, "a", "lane")
 	idle := s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val()
 	clock.pass(time.Hour)
 	recheckDaily(t, s, 0)
@@ -299,12 +299,12 @@ func TestTotals_CachesNoQueues(t *testing.T) {
 	require.Equal(t, commands(s)+1, commands(other), "the name of the queue is read again")
 }
 
-// Redis may come back with a part of what the script wrote that forgets a lane or a topic.
+// After a crash Redis may have only a part of the writes of forget.lua.
 func TestForget_CountsATopicOnceThoughItsScriptWasTorn(t *testing.T) {
 	clock := newClock(t)
-	s := checked(t, clock)
+	s := openChecked(t, clock)
 	sh := s.shards[0]
-	delivers(t, s, "a", "lane")
+	deliverJob(t, s, "a", "lane")
 	of, all := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.TopicByName(layout.TopicName(lane.Namespace, layout.ForgottenTopic))
 	counters := s.Client.HGetAll(t.Context(), of.Stats).Val()
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
@@ -331,14 +331,14 @@ func TestForget_CountsATopicOnceThoughItsScriptWasTorn(t *testing.T) {
 
 func TestForget_LeavesNoStoreThatSeemsToBeEmptied(t *testing.T) {
 	clock := newClock(t)
-	s := checked(t, clock)
+	s := openChecked(t, clock)
 	sh := s.shards[0]
-	delivers(t, s, "a", "lane")
+	deliverJob(t, s, "a", "lane")
 	require.NoError(t, pingNow(t, s))
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
-	require.Empty(t, known(t, s))
+	require.Empty(t, numberedLanes(t, s))
 	require.NoError(t, s.Client.Del(t.Context(), sh.Keys.Checked).Err(), "as of a process that may not check")
 	require.NoError(t, pingNow(t, s))
 	require.NoError(t, s.health.CheckReady())

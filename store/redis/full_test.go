@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
-// memory sets what a server may take: 1 is less than it has, 0 is as much as it wants.
-func memory(t *testing.T, c *redis.Client, bytes string) {
+// setMaxMemory sets a server's maxmemory: 1 is less than it uses, 0 is no limit.
+func setMaxMemory(t *testing.T, c *redis.Client, bytes string) {
 	t.Helper()
 	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", bytes).Err())
 }
@@ -23,14 +23,14 @@ func memory(t *testing.T, c *redis.Client, bytes string) {
 func TestFull_RefusesJobsAndDelivers(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
-	lapsing, waiting, gone := entry("lapsing"), entry("waiting"), entry("gone")
+	expiring, waiting, gone := entry("expiring"), entry("waiting"), entry("gone")
 	waiting.Delay, gone.Delay, gone.Topic = time.Hour, time.Hour, "u"
-	insert(t, s, entry("a"), entry("b"), lapsing, waiting, gone)
+	insert(t, s, entry("a"), entry("b"), expiring, waiting, gone)
 	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("gone"))
 	require.NoError(t, err)
 	_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: "u", Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}}})
 	require.NoError(t, err)
-	memory(t, c, "1")
+	setMaxMemory(t, c, "1")
 
 	_, err = s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("c")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
@@ -61,17 +61,17 @@ func TestFull_RefusesJobsAndDelivers(t *testing.T) {
 	_, err = s.Shards()[0].Lead(t.Context())
 	require.ErrorIs(t, err, store.ErrNotLeader)
 	require.NoError(t, lead.Extend(t.Context()))
-	lapsed := 0
+	expired := 0
 	require.Eventually(t, func() bool {
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		lapsed += carried.ExpiredLeases
-		return lapsed == 1
+		expired += carried.ExpiredLeases
+		return expired == 1
 	}, 5*time.Second, 5*time.Millisecond)
 	cancelled, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("waiting"))
 	require.NoError(t, err)
 	require.Equal(t, job.Cancelled, cancelled.State)
-	_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("nobody"))
+	_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("unknown"))
 	require.ErrorIs(t, err, store.ErrNotFound)
 	swept, err := s.Shards()[0].Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestFull_RefusesJobsAndDelivers(t *testing.T) {
 	_, err = other.Shards()[0].Get(t.Context(), ref("b"))
 	require.NoError(t, err)
 
-	memory(t, c, "0")
+	setMaxMemory(t, c, "0")
 	_, err = s.Shards()[0].Get(t.Context(), ref("c"))
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
@@ -96,13 +96,13 @@ func TestFull_CopiesAMissingPolicy(t *testing.T) {
 	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	require.NoError(t, c.Del(t.Context(), s.shards[0].Keys.Limits).Err())
-	memory(t, c, "1")
+	setMaxMemory(t, c, "1")
 	_, err = s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, claimAll(t, s, 1).Jobs)
 }
 
-// What takes memory is refused whole: no write of it may come before the one that Redis refuses.
+// Calls that take memory are refused whole: none of their writes may come before the one that Redis refuses.
 func TestFull_RefusesLargeBodies(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
@@ -118,7 +118,7 @@ func TestFull_RefusesLargeBodies(t *testing.T) {
 		before[id], err = s.Shards()[0].Get(t.Context(), ref(id))
 		require.NoError(t, err)
 	}
-	memory(t, c, "1")
+	setMaxMemory(t, c, "1")
 	keys, err := c.DBSize(t.Context()).Result()
 	require.NoError(t, err)
 
@@ -143,15 +143,15 @@ func TestFull_RefusesLargeBodies(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, was, now)
 	}
-	memory(t, c, "0")
+	setMaxMemory(t, c, "0")
 	require.Len(t, claimAll(t, s, 10).Jobs, 1)
 }
 
-// What a crash has torn is put right while memory is full, too: else what it holds could not be delivered.
+// A check repairs torn data while memory is full, too. Otherwise the jobs in them could not be delivered.
 func TestRepair_GoesOnWhileMemoryIsFull(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
-	work(t, s, 40)
+	fillStore(t, s, 40)
 	ctx, sh := t.Context(), s.shards[0]
 	repairAll(t, s, 0)
 	stats := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
@@ -159,8 +159,8 @@ func TestRepair_GoesOnWhileMemoryIsFull(t *testing.T) {
 	require.NoError(t, c.Del(ctx, sh.Keys.Due("2"), sh.Keys.OutboxQueue).Err())
 	require.NoError(t, c.HSet(ctx, stats, "reg", 1, "xb", 7).Err())
 	require.NoError(t, c.HSet(ctx, sh.Keys.Attempts, "of-none", "x").Err())
-	memory(t, c, "1")
-	found := repaired(t, s)
+	setMaxMemory(t, c, "1")
+	found := requireRepair(t, s)
 	for _, kind := range []store.RepairKind{
 		store.RepairQueue, store.RepairUnplaced, store.RepairOutbox, store.RepairCounter, store.RepairLeftover,
 	} {

@@ -89,7 +89,7 @@ func TestHealth_AServerThatMayEvictTakesNoJobs(t *testing.T) {
 	insert(t, s, entry("a"))
 }
 
-// A server of a cluster may be emptied by itself, or come back without its data: <prefix>:meta is on another.
+// One server of a cluster may be emptied, or restart without its data, while <prefix>:meta is on another server.
 func TestHealth_AnEmptiedServerOfAClusterIsNoticed(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)

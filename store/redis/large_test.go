@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
-// A page of large jobs takes several scripts, none of which takes in more than a few of them.
+// A page of large jobs is read by several scripts. Each reads a few of the jobs.
 func TestList_ReadsAPageOfLargeJobsInParts(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		const jobs = 14

@@ -39,8 +39,8 @@ func (h *silent) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// quietly makes a store whose server has gone silent.
-func quietly(t *testing.T) (*Store, *silent, store.ClaimedJob) {
+// openSilent opens a store and claims a job. Then its server stops answering.
+func openSilent(t *testing.T) (*Store, *silent, store.ClaimedJob) {
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr()})
 	insert(t, s, entry("a"))
 	held := claimAll(t, s, 1).Jobs[0]
@@ -50,7 +50,7 @@ func quietly(t *testing.T) (*Store, *silent, store.ClaimedJob) {
 }
 
 func TestDeadline_OfTheEngineIsUnavailable(t *testing.T) {
-	s, h, held := quietly(t)
+	s, h, held := openSilent(t)
 	synctest.Test(t, func(t *testing.T) {
 		item := settlement(held, policy.Verdict{Kind: policy.Delivered}, 200)
 		_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{item}, nil)
@@ -69,7 +69,7 @@ func TestDeadline_OfTheEngineIsUnavailable(t *testing.T) {
 }
 
 func TestDeadline_OfTheCallerIsReturned(t *testing.T) {
-	s, _, _ := quietly(t)
+	s, _, _ := openSilent(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -56,7 +56,7 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 	put("other", true)
 	require.NoError(t, l.Extend(t.Context()))
 	require.Empty(t, claimAll(t, s, 1).Jobs)
-	// On a cluster the policies and a shard are on different servers, of which one may fall back.
+	// On a cluster the policies and a shard are on different servers. A failover may roll one of them back.
 	require.NoError(t, s.Client.Del(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Err())
 	require.NoError(t, s.Client.HSet(t.Context(), layout.DocumentsKey("rb", store.KindTopic), before).Err())
 	require.NoError(t, l.Extend(t.Context()))

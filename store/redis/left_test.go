@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// One settlement ends jobs in all ways: only of those that are kept or go on is anything left.
+// One settlement has all verdicts. Afterwards only jobs that are kept or unfinished have entries.
 func TestKeys_OfUnkeptJobsAreRemoved(t *testing.T) {
 	url := redistest.Start(t).URL()
 	for most, want := range [][]string{{"again", "dead"}, {"again", "dead", "done-3"}} {
@@ -46,7 +46,7 @@ func TestKeys_OfUnkeptJobsAreRemoved(t *testing.T) {
 	}
 }
 
-// One item takes its attempt from a job of which nothing is kept: the record of its neighbour stays.
+// An item whose job is deleted at once leaves no attempt. The attempt of the item before stays.
 func TestKeys_OfOtherJobsStayWhenOneIsRemoved(t *testing.T) {
 	none := policy.Limits{KeepDelivered: policy.Retention{Max: new(int64(0))}}
 	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: none})
@@ -62,7 +62,7 @@ func TestKeys_OfOtherJobsStayWhenOneIsRemoved(t *testing.T) {
 	require.Len(t, dead.History, 1)
 }
 
-// A claim that finds jobs held by another does not forget which lease runs out first.
+// A claim of a queue with held jobs keeps the earliest deadline on the agenda.
 func TestClaim_KeepsTheFirstLeaseExpiryOfItsQueue(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: 5}})
 	short, long := entry("a"), entry("b")
@@ -92,7 +92,8 @@ func (cutting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// A settlement leaves the look at its queues to the claim of the same trip. Should that not come, somebody looks in time.
+// A settlement leaves the agenda of its queues to the claim of the same round trip. Without that claim the queues must be processed in
+// time all the same.
 func TestSettle_SchedulesItsQueueWithoutALaterClaim(t *testing.T) {
 	delivered := policy.Verdict{Kind: policy.Delivered}
 	for name, test := range map[string]struct {

@@ -18,7 +18,7 @@ func putLimit(t *testing.T, s *Store, limit int) error {
 	return err
 }
 
-// claimAhead claims as many jobs as an owner may have, and ahead more.
+// claimAhead claims jobs for an owner, up to ahead beyond the limit.
 func claimAhead(t *testing.T, s *Store, owner store.LeaseOwner, ahead int) []store.ClaimedJob {
 	t.Helper()
 	request := wants(10)
@@ -57,7 +57,7 @@ func TestOwners_NamesAnOwnerOfMoreThanTheLimit(t *testing.T) {
 	})
 }
 
-// Until a check, a lease of another process may be missing among the held jobs.
+// Until the check, a lease of another process may be missing in held.
 func TestRepair_RemovesTheOwnerOfAQueueWhoseLeaseItRestores(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		require.NoError(t, putLimit(t, s, 1))
@@ -70,7 +70,7 @@ func TestRepair_RemovesTheOwnerOfAQueueWhoseLeaseItRestores(t *testing.T) {
 		one := store.NewLeaseOwner()
 		jobs := claimAhead(t, s, one, 1)
 		require.Len(t, jobs, 2)
-		repaired(t, s)
+		requireRepair(t, s)
 		require.Empty(t, owners(t, s))
 		settle(t, s, settlement(jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 		require.Empty(t, claimAhead(t, s, one, 9))
@@ -96,6 +96,6 @@ func TestForget_RemovesTheOwnerOfALane(t *testing.T) {
 	clock.pass(25 * time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
-	require.Empty(t, known(t, s))
+	require.Empty(t, numberedLanes(t, s))
 	require.Empty(t, owners(t, s))
 }

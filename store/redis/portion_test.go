@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Records are read in portions: whatever their sizes, jobs come in order, each once, as many as there is room for.
+// Records are read in portions. Jobs of any sizes are claimed in order, each once, as many as there is room for.
 func TestClaim_TakesJobsInOrderWithinItsBytes(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: store.MaxBatch}})
 	sizes := []int{10, 20, 100 << 10, 0, 200 << 10, 64, 30 << 10}

@@ -19,7 +19,7 @@ import (
 	"github.com/ringback/ringback/store/redis/script"
 )
 
-// rates are tried by three processes that start as much as they get, as fast as they can.
+// rates are tested with three processes that claim as many jobs as they can.
 var rates = []struct {
 	rate  policy.Rate
 	slack time.Duration
@@ -31,7 +31,7 @@ var rates = []struct {
 
 const rateSpan = 2500 * time.Millisecond
 
-// starts notes when attempts began: any time within the slack after their claim or grant, by the server's clock.
+// starts records when attempts began, by the server's clock: at a random time within the slack after their claim or grant.
 type starts struct {
 	mu sync.Mutex
 	at []time.Time
@@ -45,8 +45,8 @@ func (s *starts) add(granted time.Time, n int, slack time.Duration) {
 	}
 }
 
-// within fails the test when a window holds more starts than the rate allows. It answers how many there were.
-func (s *starts) within(t *testing.T, rate policy.Rate) int {
+// requireRate fails the test if a window has more starts than the rate allows. It returns how many there were in all.
+func (s *starts) requireRate(t *testing.T, rate policy.Rate) int {
 	t.Helper()
 	slices.SortFunc(s.at, time.Time.Compare)
 	for i := rate.Starts; i < len(s.at); i++ {
@@ -55,8 +55,8 @@ func (s *starts) within(t *testing.T, rate policy.Rate) int {
 	return len(s.at)
 }
 
-// together runs do in stores of one server at once, twice in each, until the span has passed.
-func together(t *testing.T, stores []*Store, do func(s *Store) error) {
+// runTogether calls do concurrently, twice per store, until rateSpan has passed.
+func runTogether(t *testing.T, stores []*Store, do func(s *Store) error) {
 	end := time.Now().Add(rateSpan)
 	errs := make(chan error, 2*len(stores))
 	for i := range 2 * len(stores) {
@@ -73,8 +73,8 @@ func together(t *testing.T, stores []*Store, do func(s *Store) error) {
 	}
 }
 
-// three are stores of one server, as three processes have them.
-func three(t *testing.T) []*Store {
+// openThree opens three stores of one server, like three processes.
+func openThree(t *testing.T) []*Store {
 	o := Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: 1000}}
 	return []*Store{open(t, o), open(t, o), open(t, o)}
 }
@@ -84,7 +84,7 @@ func TestRate_LaneHoldsInEveryWindowOverProcesses(t *testing.T) {
 		t.Run(fmt.Sprintf("%d in %s", c.rate.Starts, c.rate.Per), func(t *testing.T) {
 			t.Parallel()
 			var begun starts
-			stores := three(t)
+			stores := openThree(t)
 			putLane(t, stores[0], policy.Lane{LaneRate: c.rate})
 			for range 6 {
 				entries := make([]store.NewJob, 400)
@@ -93,7 +93,7 @@ func TestRate_LaneHoldsInEveryWindowOverProcesses(t *testing.T) {
 				}
 				insert(t, stores[0], entries...)
 			}
-			together(t, stores, func(s *Store) error {
+			runTogether(t, stores, func(s *Store) error {
 				request := wants(1 + rand.N(7))
 				request.Slack = c.slack
 				claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
@@ -111,7 +111,7 @@ func TestRate_LaneHoldsInEveryWindowOverProcesses(t *testing.T) {
 				_, _, err = s.Shards()[0].Settle(t.Context(), store.NewToken(), items, nil)
 				return err
 			})
-			n := begun.within(t, c.rate)
+			n := begun.requireRate(t, c.rate)
 			t.Logf("%d starts in %s", n, rateSpan)
 			require.Greater(t, n, c.rate.Starts, "it goes on when a window ends")
 		})
@@ -123,7 +123,7 @@ func TestRate_TopicHoldsInEveryWindowOverProcesses(t *testing.T) {
 		t.Run(fmt.Sprintf("%d in %s", c.rate.Starts, c.rate.Per), func(t *testing.T) {
 			t.Parallel()
 			var begun starts
-			together(t, three(t), func(s *Store) error {
+			runTogether(t, openThree(t), func(s *Store) error {
 				ask := store.PermitRequest{Namespace: lane.Namespace, Topic: lane.Topic, Rate: c.rate, Starts: 4, Slack: c.slack}
 				permits, err := s.Shards()[0].Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask})
 				if err != nil {
@@ -132,15 +132,15 @@ func TestRate_TopicHoldsInEveryWindowOverProcesses(t *testing.T) {
 				begun.add(permits[0].At, permits[0].Starts, c.slack)
 				return nil
 			})
-			n := begun.within(t, c.rate)
+			n := begun.requireRate(t, c.rate)
 			t.Logf("%d starts in %s", n, rateSpan)
 			require.Greater(t, n, c.rate.Starts, "it goes on when a window ends")
 		})
 	}
 }
 
-// small fails the test when a line of starts holds more than 80 groups, or other than n starts.
-func small(t *testing.T, text string, n int) {
+// requireFewGroups fails the test if stored starts are more than 80 groups, or not n starts.
+func requireFewGroups(t *testing.T, text string, n int) {
 	t.Helper()
 	groups := strings.Split(text, ",")
 	require.LessOrEqual(t, len(groups), 80)
@@ -168,7 +168,7 @@ func TestRate_StateOfALargeRateIsSmall(t *testing.T) {
 			key := sh.Keys.Rate(layout.TopicName(lane.Namespace, name))
 			text, err := s.Client.Get(t.Context(), key).Result()
 			require.NoError(t, err)
-			small(t, text, 1000)
+			requireFewGroups(t, text, 1000)
 			left, err := s.Client.PTTL(t.Context(), key).Result()
 			require.NoError(t, err)
 			require.Positive(t, left, "it goes by itself")
@@ -189,13 +189,13 @@ func TestRate_StateOfALargeRateIsSmall(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, claimed.Jobs, 1)
 		}
-		gate, err := s.Client.HGet(t.Context(), sh.Keys.Throttles, "1").Result()
+		line, err := s.Client.HGet(t.Context(), sh.Keys.Throttles, "1").Result()
 		require.NoError(t, err)
-		small(t, strings.Fields(gate)[3], jobs)
+		requireFewGroups(t, strings.Fields(line)[3], jobs)
 	})
 }
 
-// alternate is a slack that differs from one call to the next.
+// alternate returns a slack that differs from call to call.
 func alternate(i int) time.Duration {
 	return []time.Duration{90 * time.Second, 31 * time.Second, 30 * time.Second, 60 * time.Second}[i%4]
 }

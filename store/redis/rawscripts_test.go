@@ -6,7 +6,7 @@ import (
 	"github.com/ringback/ringback/store/redis/script"
 )
 
-// Scripts that tests run with keys and arguments that the engine would not send.
+// Scripts that tests call with keys and arguments that the engine would not send.
 //
 //go:embed queue/*.lua jobs/*.lua settings/*.lua
 var luaFiles embed.FS

@@ -49,7 +49,7 @@ func repairStep(tb testing.TB, s *Store, shard int) (result store.RepairResult, 
 // repairPause is the pause between two looks at whether a check is due.
 const repairPause = 5 * time.Second
 
-// repairAll checks a shard from end to end, and gives what was repaired.
+// repairAll checks a whole shard, and returns the repairs.
 func repairAll(tb testing.TB, s *Store, shard int) map[store.RepairKind]int {
 	tb.Helper()
 	s.health.Check(tb.Context())
@@ -75,17 +75,18 @@ func addRepairs(to, more map[store.RepairKind]int) {
 	}
 }
 
-// repaired checks a shard, requires that everything agrees afterwards and that another check finds nothing.
-func repaired(tb testing.TB, s *Store) map[store.RepairKind]int {
+// requireRepair checks the first shard, and returns the repairs. It requires consistent data afterwards, and that another check finds
+// nothing.
+func requireRepair(tb testing.TB, s *Store) map[store.RepairKind]int {
 	tb.Helper()
 	found := repairAll(tb, s, 0)
-	agrees(tb, s)
+	requireConsistent(tb, s)
 	require.Empty(tb, repairAll(tb, s, 0), "a second check")
 	return found
 }
 
-// agrees requires of the first shard's raw data what DESIGN.md says of them.
-func agrees(tb testing.TB, s *Store) {
+// requireConsistent checks that the first shard's data are as DESIGN.md describes them.
+func requireConsistent(tb testing.TB, s *Store) {
 	tb.Helper()
 	ctx, sh := tb.Context(), s.shards[0]
 	require.NoError(tb, storetest.Check(ctx, s))
@@ -148,8 +149,8 @@ func agrees(tb testing.TB, s *Store) {
 	require.ElementsMatch(tb, entries, order, "the outbox")
 }
 
-// work puts jobs of every state into two lanes of a topic, and some into another topic.
-func work(tb testing.TB, s *Store, jobs int) {
+// fillStore inserts jobs into two lanes of a topic and into another topic, and brings them into every state.
+func fillStore(tb testing.TB, s *Store, jobs int) {
 	tb.Helper()
 	ctx := tb.Context()
 	for from := 0; from < jobs; from += 100 {
@@ -185,7 +186,7 @@ func work(tb testing.TB, s *Store, jobs int) {
 				settle(tb, s, settlement(h, policy.Verdict{Kind: policy.Again, Wait: time.Minute}, 500))
 			case 3:
 				item := settlement(h, policy.Verdict{Kind: policy.Delivered}, 200)
-				item.Outbox = []store.NewJob{entry("born-" + h.ID)}
+				item.Outbox = []store.NewJob{entry("outbox-" + h.ID)}
 				settle(tb, s, item)
 			}
 		}
@@ -194,8 +195,8 @@ func work(tb testing.TB, s *Store, jobs int) {
 	require.NoError(tb, err)
 }
 
-// some gives one member of each place that jobs of the test queue are in.
-func some(tb testing.TB, s *Store) map[string]string {
+// sampleJobs returns one job of the test queue for each place that has any.
+func sampleJobs(tb testing.TB, s *Store) map[string]string {
 	tb.Helper()
 	ctx, sh := tb.Context(), s.shards[0]
 	t := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
@@ -215,9 +216,9 @@ func some(tb testing.TB, s *Store) map[string]string {
 
 func TestRepair_FindsNothingInSoundData(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		require.Empty(t, repaired(t, s), "nothing there")
-		work(t, s, 300)
-		require.Empty(t, repaired(t, s))
+		require.Empty(t, requireRepair(t, s), "nothing there")
+		fillStore(t, s, 300)
+		require.Empty(t, requireRepair(t, s))
 		result, err := s.Shards()[0].Repair(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, store.RepairResult{Wait: repairPause}, result, "it is checked")
@@ -293,10 +294,10 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 			require.NoError(t, c.FlushDB(ctx).Err())
 			sh.ForgetQueues()
 			insert(t, s, entry("first")) // its queue is number 1
-			work(t, s, 60)
-			agrees(t, s)
-			damage.do(some(t, s))
-			found := repaired(t, s)
+			fillStore(t, s, 60)
+			requireConsistent(t, s)
+			damage.do(sampleJobs(t, s))
+			found := requireRepair(t, s)
 			if damage.kind != "" {
 				require.NotZero(t, found[damage.kind], "%v", found)
 			}
@@ -327,7 +328,7 @@ func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-// What could not be checked because a call failed is checked by the next one. The first call of each script fails.
+// If a call fails, the next one checks the same data. Here the first call of each script fails.
 func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh := t.Context(), s.shards[0]
@@ -341,7 +342,7 @@ func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 	for page := range slices.Chunk(entries, store.MaxBatch) {
 		insert(t, s, page...)
 	}
-	work(t, s, 60)
+	fillStore(t, s, 60)
 	require.NoError(t, s.Client.Del(ctx, sh.Keys.Queues, sh.Keys.Due("1"), sh.Keys.OutboxQueue).Err())
 	require.NoError(t, s.Client.HSet(ctx, sh.Keys.Attempts, "none", "{}\n").Err())
 	recheck(t, s, 0)
@@ -364,14 +365,14 @@ func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 	for _, kind := range []store.RepairKind{store.RepairUnplaced, store.RepairOutbox, store.RepairLeftover} {
 		require.NotZero(t, found[kind], "%s of %v", kind, found)
 	}
-	agrees(t, s)
+	requireConsistent(t, s)
 }
 
 func TestRepair_IsNotMadeAgainByAProcessThatCarriesNext(t *testing.T) {
 	server := redistest.Start(t)
 	s, other := open(t, Options{URL: server.URL()}), open(t, Options{URL: server.URL()})
 	repairAll(t, s, 0)
-	recheck(t, s, 0) // as after a restart that both have seen
+	recheck(t, s, 0) // as after a restart that both have noticed
 	repairAll(t, other, 0)
 	result, err := s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
@@ -382,10 +383,10 @@ func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh := t.Context(), s.shards[0]
 	insert(t, s, entry("first"))
-	work(t, s, 60)
+	fillStore(t, s, 60)
 	of := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
-	// More queues, and more ended jobs, than one call counts: queues without jobs, and copies of a job.
-	delivered := some(t, s)["d"]
+	// Queues without jobs, and copies of a job: more queues and ended jobs than one call counts.
+	delivered := sampleJobs(t, s)["d"]
 	record, run := s.Client.HGet(ctx, sh.Keys.Jobs, delivered).Val(), s.Client.HGet(ctx, sh.Keys.Runs, delivered).Val()
 	pipe := s.Client.Pipeline()
 	for i := range 8200 {
@@ -437,7 +438,7 @@ func TestRepair_MakesOneStepAtATimeAndNoneOfTheDailyCheckBetweenThoseAfterAResta
 	require.Equal(t, 2, scripts)
 }
 
-// A crash of Redis can leave the id of a job in a queue that has ended, or is held, until the shard is checked.
+// After a crash of Redis a queue may have the id of a job that has ended or is held, until the shard is checked.
 func TestClaim_SkipsJobsThatHaveEndedOrAreHeld(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("ended"), entry("held"))
@@ -451,7 +452,7 @@ func TestClaim_SkipsJobsThatHaveEndedOrAreHeld(t *testing.T) {
 		require.Len(t, jobs, 1)
 		require.Equal(t, "next", jobs[0].ID)
 		settle(t, s, settlement(claimed.Jobs[1], policy.Verdict{Kind: policy.Delivered}, 200), settlement(jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
-		repaired(t, s)
+		requireRepair(t, s)
 		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 		require.NoError(t, err)
 		require.EqualValues(t, 3, stats[0].Delivered)
@@ -472,11 +473,11 @@ func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, job.Delivered, got.State)
 		require.Len(t, got.History, 1)
-		repaired(t, s)
+		requireRepair(t, s)
 	})
 }
 
-// Counters that a script left half changed, as a crash of Redis may leave them, are right with its next change.
+// A crash of Redis may leave some counters of a script unwritten. The next change of a counter corrects it.
 func TestCounters_AreWrittenAsSums(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, Options{URL: server.URL()})
@@ -488,26 +489,26 @@ func TestCounters_AreWrittenAsSums(t *testing.T) {
 	require.Equal(t, map[string]string{"reg": "2", "ready": "2"}, s.Client.HGetAll(t.Context(), stats).Val())
 }
 
-// What is torn out of the data at random: whatever it is, what is left agrees afterwards, and no job with a record is stuck.
+// Whatever is damaged at random, the data are consistent after a check, and no job with a record is stuck.
 func TestRepair_HealsRandomDamage(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh := t.Context(), s.shards[0]
 	for seed := range uint64(20) {
 		require.NoError(t, s.Client.FlushDB(ctx).Err())
 		sh.ForgetQueues()
-		work(t, s, 200)
+		fillStore(t, s, 200)
 		random := rand.New(rand.NewPCG(seed, seed))
 		for range 40 {
-			tear(t, s, random)
+			damageRandomKey(t, s, random)
 		}
-		found := repaired(t, s)
+		found := requireRepair(t, s)
 		require.NotEmpty(t, found)
 		t.Logf("seed %d: %v", seed, found)
 	}
 }
 
-// tear removes or moves something of a random key of the first shard, but no queue's name and number at once.
-func tear(t *testing.T, s *Store, random *rand.Rand) {
+// damageRandomKey removes or moves an entry of a random key of the first shard, but never both the name and the number of a queue.
+func damageRandomKey(t *testing.T, s *Store, random *rand.Rand) {
 	ctx, sh, c := t.Context(), s.shards[0], s.Client
 	all, err := c.Keys(ctx, "*").Result()
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store/redis/script"
 )
 
-// A change is answered again as it was at first, whatever has become of the job.
+// A repeated change returns the first result, whatever happened to the job since.
 func TestRepeat_ReturnsTheResultAfterTheJobIsGone(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("edited"), entry("revived"), entry("marked"))

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store/redis/connect"
 )
 
-// rights are the rules for a Redis user that the documentation gives, without its name and password.
+// rights returns the ACL rules of docs/redis.md, without the user's name and password.
 func rights(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/redis.md")
@@ -26,7 +26,7 @@ func rights(t *testing.T) []string {
 	return nil
 }
 
-// rightsAfter are the rules that the documentation gives after some words, as code.
+// rightsAfter returns the ACL rules that follow some words of docs/redis.md as code.
 func rightsAfter(t *testing.T, words string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/redis.md")
@@ -37,11 +37,11 @@ func rightsAfter(t *testing.T, words string) []string {
 	return strings.Fields(rules)
 }
 
-// restrictNodes makes the user on every node of a cluster, and gives the URL with it.
-func restrictNodes(t *testing.T, servers *redistest.Cluster) string {
+// createUserOnNodes creates the user on every node of a cluster, and returns the URL with it.
+func createUserOnNodes(t *testing.T, servers *redistest.Cluster) string {
 	t.Helper()
 	for _, node := range servers.Nodes() {
-		restrict(t, node.Addr(), rightsAfter(t, "On a cluster also")...)
+		createUser(t, node.Addr(), rightsAfter(t, "On a cluster also")...)
 	}
 	return strings.Replace(servers.URL(), "://", "://ringback:secret@", 1)
 }
@@ -64,12 +64,12 @@ func TestRights_OfSentinelsAreThoseDocumented(t *testing.T) {
 	old := servers.Master()
 	old.Kill()
 	servers.AwaitMaster(old)
-	comesBack(t, func() error { return s.Ping(t.Context()) })
+	requireRecovery(t, func() error { return s.Ping(t.Context()) })
 	requireWakeup(t, s, 0, "b")
 }
 
-// restrict makes a user on a server who may do what the documentation says, and no more.
-func restrict(t *testing.T, addr string, more ...string) {
+// createUser creates a user on a server with the rights of docs/redis.md and more.
+func createUser(t *testing.T, addr string, more ...string) {
 	t.Helper()
 	args := []any{"acl", "setuser", "ringback", "reset", "on", ">secret"}
 	for _, rule := range append(rights(t), more...) {
@@ -78,14 +78,14 @@ func restrict(t *testing.T, addr string, more ...string) {
 	require.NoError(t, client(t, addr).Do(t.Context(), args...).Err())
 }
 
-// usesAll fails for a right that nobody made use of.
-func usesAll(t *testing.T, addr string) {
+// requireAllRightsUsed fails the test if no command of a right was called.
+func requireAllRightsUsed(t *testing.T, addr string) {
 	t.Helper()
 	stats, err := client(t, addr).Info(t.Context(), "commandstats").Result()
 	require.NoError(t, err)
 	for _, rule := range rights(t) {
 		if name, ok := strings.CutPrefix(rule, "+"); ok {
-			require.Contains(t, stats, "cmdstat_"+name+":", "a right that nobody needs")
+			require.Contains(t, stats, "cmdstat_"+name+":", "an unnecessary right")
 		}
 	}
 }

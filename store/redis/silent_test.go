@@ -19,7 +19,7 @@ func TestDial_DetectsAllSilentConnectionsAtOnce(t *testing.T) {
 	proxy := redistest.StartProxy(t, server.Addr())
 	s := open(t, Options{URL: "redis://" + proxy.Addr() + "?read_timeout=500ms"})
 	const many = 32
-	// As many connections as calls at once.
+	// Concurrent calls, so that there are as many connections.
 	held := make(chan struct{})
 	var busy sync.WaitGroup
 	for range many {
@@ -34,7 +34,7 @@ func TestDial_DetectsAllSilentConnectionsAtOnce(t *testing.T) {
 	began := time.Now()
 	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err, "the call was made again on a new connection")
-	// One after the other, the silent connections would take half a second each.
+	// Each silent connection that is tried takes half a second.
 	require.Less(t, time.Since(began), 10*time.Second)
 	for range many {
 		busy.Go(func() {
@@ -99,7 +99,7 @@ func TestWait_EndsOnASilentConnection(t *testing.T) {
 	case err := <-ended:
 		require.ErrorIs(t, err, store.ErrUnavailable)
 	case <-time.After(30 * time.Second):
-		require.Fail(t, "nobody noticed")
+		require.Fail(t, "the silent connection was not closed")
 	}
 	insert(t, s, entry("a"))
 	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})

@@ -11,14 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A keyWatch sees every command that a store sends and notes those whose keys do not share one hash tag, as they must
-// on a cluster.
+// A keyWatch records the scripts of a store whose keys do not share one hash tag, as they must on a cluster.
 type keyWatch struct {
 	mu     sync.Mutex
 	faults []string
 }
 
-// watchKeys fails the test when one of the store's commands breaks the rule.
+// watchKeys fails the test if a script of the store has keys of two slots.
 func watchKeys(tb testing.TB, s *Store) *keyWatch {
 	w := &keyWatch{}
 	s.Client.AddHook(w)
@@ -65,7 +64,7 @@ func (w *keyWatch) check(cmd redis.Cmder) {
 	tag := hashTag(args[3])
 	for _, key := range args[4 : 3+n] {
 		if hashTag(key) != tag {
-			w.fault("keys %v and %v of one script lie in two slots", args[3], key)
+			w.fault("keys %v and %v of one script are in two slots", args[3], key)
 		}
 	}
 }
@@ -78,7 +77,7 @@ func (w *keyWatch) fault(format string, args ...any) {
 	}
 }
 
-// hashTag is what Redis hashes of a key: what stands in its first braces, else all of it.
+// hashTag returns the part of a key that Redis hashes: the text in its first braces, else the whole key.
 func hashTag(key any) string {
 	s := fmt.Sprint(key)
 	if _, rest, ok := strings.Cut(s, "{"); ok {

@@ -39,7 +39,7 @@ func each(t *testing.T, test func(t *testing.T, s *Store)) {
 
 var lane = job.Queue{Namespace: job.DefaultNamespace, Topic: "t", Lane: "l"}
 
-// entry is a job of the test queue, due now.
+// entry returns a job of the test queue, due now.
 func entry(id string) store.NewJob {
 	return store.NewJob{New: job.New{Spec: job.Spec{
 		ID: id, Queue: lane, URL: "https://example.com/hooks/0123456789", Method: "POST", ContentType: "application/json",
@@ -70,7 +70,7 @@ func claimAll(tb testing.TB, s *Store, n int) store.ClaimResult {
 	return claimed
 }
 
-// settlement ends a held job's attempt.
+// settlement returns the settlement of a claimed job.
 func settlement(h store.ClaimedJob, v policy.Verdict, status int) store.Settlement {
 	return store.Settlement{
 		Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: v,
@@ -90,7 +90,7 @@ func settle(tb testing.TB, s *Store, items ...store.Settlement) {
 	}
 }
 
-// reviveOne sends one job on another round.
+// reviveOne revives one job.
 func reviveOne(t *testing.T, s *Store, token store.Token, id string, delay time.Duration) (job.Job, error) {
 	t.Helper()
 	results, err := s.Shards()[0].Revive(t.Context(), token, []store.Revival{{Ref: ref(id), Delay: delay}})

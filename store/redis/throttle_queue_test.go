@@ -12,8 +12,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// queued is how many gates the carrier is to look at.
-func queued(t *testing.T, s *Store) int64 {
+// queuedThrottles returns how many throttles the carrier is to check.
+func queuedThrottles(t *testing.T, s *Store) int64 {
 	t.Helper()
 	n, err := s.Client.ZCard(t.Context(), s.shards[0].Keys.ThrottleQueue).Result()
 	require.NoError(t, err)
@@ -23,11 +23,11 @@ func queued(t *testing.T, s *Store) int64 {
 func TestCarry_ForgetsRemovedThrottles(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
-		hold(t, s, "held", store.LaneChange{Cooldown: time.Hour})
+		deliverWith(t, s, "held", store.LaneChange{Cooldown: time.Hour})
 		number, err := s.Client.HGet(t.Context(), sh.Keys.Queues, lane.String()).Result()
 		require.NoError(t, err)
 		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.ThrottleQueue, redis.Z{Score: 1, Member: number}).Err())
-		for i := range 3 * carriedQueues { // of no queue at all, and looked at first
+		for i := range 3 * carriedQueues { // of queues that do not exist, and checked first
 			require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.ThrottleQueue, redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
 		}
 		carry := func(rounds int) (next time.Duration) {
@@ -38,13 +38,13 @@ func TestCarry_ForgetsRemovedThrottles(t *testing.T) {
 			}
 			return next
 		}
-		require.Zero(t, carry(3), "there is more to look at")
-		require.EqualValues(t, 1, queued(t, s))
+		require.Zero(t, carry(3), "more throttles are to be checked")
+		require.EqualValues(t, 1, queuedThrottles(t, s))
 		require.Negative(t, carry(1))
-		require.EqualValues(t, 1, queued(t, s), "a gate that holds")
+		require.EqualValues(t, 1, queuedThrottles(t, s), "a throttle that is not over")
 		require.NoError(t, s.Client.HDel(t.Context(), sh.Keys.Throttles, number).Err())
 		require.Negative(t, carry(1))
-		require.Zero(t, queued(t, s), "a queue whose gate is gone")
+		require.Zero(t, queuedThrottles(t, s), "a queue without a throttle")
 	})
 }
 
@@ -64,24 +64,24 @@ func TestCarry_LeavesFurtherThrottlesToTheNextRound(t *testing.T) {
 		item.LaneChange = store.LaneChange{Cooldown: time.Minute}
 		settle(t, s, item)
 	}
-	require.EqualValues(t, lanes, queued(t, s))
+	require.EqualValues(t, lanes, queuedThrottles(t, s))
 	carry := func(token store.Token) time.Duration {
 		carried, err := s.Shards()[0].Carry(t.Context(), token, store.CarryOptions{Queues: 3})
 		require.NoError(t, err)
 		return carried.Next
 	}
-	require.Negative(t, carry(store.NewToken()), "no gate is over")
+	require.Negative(t, carry(store.NewToken()), "no throttle is over")
 	clock.pass(time.Minute)
 	token := store.NewToken()
 	require.Zero(t, carry(token))
-	require.EqualValues(t, lanes-3, queued(t, s))
-	require.Zero(t, carry(token), "a repeated round has looked at nothing")
-	require.EqualValues(t, lanes-3, queued(t, s))
+	require.EqualValues(t, lanes-3, queuedThrottles(t, s))
+	require.Zero(t, carry(token), "a repeated round checks nothing")
+	require.EqualValues(t, lanes-3, queuedThrottles(t, s))
 	require.Negative(t, carry(store.NewToken()))
-	require.Zero(t, queued(t, s))
+	require.Zero(t, queuedThrottles(t, s))
 }
 
-// Nobody can look at a queue without a name: what is left of one does not keep the carrier busy.
+// A queue without a name cannot be processed. Its entries must not keep the carrier busy.
 func TestCarry_RemovesQueuesWithoutANameFromTheAgenda(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]

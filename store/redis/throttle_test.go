@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/store/redis/script"
 )
 
-// gated tells whether a shard keeps anything of gates.
-func gated(t *testing.T, s *Store) bool {
+// hasThrottles reports whether a shard stores any throttle.
+func hasThrottles(t *testing.T, s *Store) bool {
 	t.Helper()
 	sh := s.shards[0]
 	n, err := s.Client.Exists(t.Context(), sh.Keys.Throttles, sh.Keys.ThrottleQueue, sh.Keys.Topic(lane.Namespace, lane.Topic).Open).Result()
@@ -33,8 +33,8 @@ func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
 	return put
 }
 
-// hold holds the test queue back after an attempt of a new job, which ends delivered.
-func hold(t *testing.T, s *Store, id string, change store.LaneChange) {
+// deliverWith inserts a job of the test queue and settles it delivered, with a change of the lane.
+func deliverWith(t *testing.T, s *Store, id string, change store.LaneChange) {
 	t.Helper()
 	insert(t, s, entry(id))
 	claimed := claimAll(t, s, 1).Jobs
@@ -52,35 +52,35 @@ func TestThrottle_LeavesNoKeysOfFreeLanes(t *testing.T) {
 		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
-	hold(t, s, "free", store.LaneChange{})
-	require.False(t, gated(t, s), "a lane without any of it")
-	hold(t, s, "closed", store.LaneChange{Breaker: store.CloseBreaker})
-	require.False(t, gated(t, s))
+	deliverWith(t, s, "free", store.LaneChange{})
+	require.False(t, hasThrottles(t, s), "a lane without a throttle")
+	deliverWith(t, s, "closed", store.LaneChange{Breaker: store.CloseBreaker})
+	require.False(t, hasThrottles(t, s))
 
-	hold(t, s, "held", store.LaneChange{Cooldown: time.Minute})
-	require.True(t, gated(t, s))
+	deliverWith(t, s, "held", store.LaneChange{Cooldown: time.Minute})
+	require.True(t, hasThrottles(t, s))
 	pass(time.Minute - time.Millisecond)
 	carry()
-	require.True(t, gated(t, s))
+	require.True(t, hasThrottles(t, s))
 	pass(time.Millisecond)
 	carry()
-	require.False(t, gated(t, s), "a hold that is over")
+	require.False(t, hasThrottles(t, s), "a cooldown that is over")
 
 	putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: time.Minute}})
-	hold(t, s, "rated", store.LaneChange{})
-	require.True(t, gated(t, s))
+	deliverWith(t, s, "rated", store.LaneChange{})
+	require.True(t, hasThrottles(t, s))
 	pass(time.Minute)
 	carry()
-	require.False(t, gated(t, s), "starts that have left")
+	require.False(t, hasThrottles(t, s), "starts that have left the window")
 	putLane(t, s, policy.Lane{})
 
-	hold(t, s, "broken", store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker})
+	deliverWith(t, s, "broken", store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker})
 	pass(time.Minute + store.BreakerRetention)
 	carry()
-	require.True(t, gated(t, s))
+	require.True(t, hasThrottles(t, s))
 	pass(2 * time.Millisecond)
 	carry()
-	require.False(t, gated(t, s), "a breaker that is forgotten")
+	require.False(t, hasThrottles(t, s), "a breaker that is forgotten")
 	carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.Negative(t, carried.Next)
@@ -90,7 +90,7 @@ func TestThrottle_BreakerOutlivesItsRetentionDuringAProbe(t *testing.T) {
 	clock := newClock(t)
 	s := open(t, clock.options())
 	insert(t, s, entry("second"))
-	hold(t, s, "first", store.LaneChange{Breaker: store.OpenBreaker})
+	deliverWith(t, s, "first", store.LaneChange{Breaker: store.OpenBreaker})
 	request := wants(5)
 	request.Queues[0].Timeout = 2 * store.BreakerRetention
 	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
@@ -104,10 +104,10 @@ func TestThrottle_BreakerOutlivesItsRetentionDuringAProbe(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats[0].OpenBreakers)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Released}, 0))
-	require.False(t, gated(t, s), "it is forgotten with its probe")
+	require.False(t, hasThrottles(t, s), "it is forgotten with its probe")
 }
 
-// A Run without a status is that of a job that got no answer. Fields that a newer version adds are kept.
+// A run without a status is that of a job that got no answer. Fields that a newer version adds are kept.
 func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 	const runFields = 13 // before the status
 	each(t, func(t *testing.T, s *Store) {
@@ -125,7 +125,7 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, found.Status)
 
-		// and what a newer one adds is kept
+		// A field that a newer version adds.
 		h = claimAll(t, s, 1).Jobs[0]
 		line, err = s.Client.HGet(t.Context(), sh.Keys.Runs, "a").Result()
 		require.NoError(t, err)
@@ -135,13 +135,13 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(line, " 502 more"), line)
 
-		hold(t, s, "of the gate", store.LaneChange{Breaker: store.OpenBreaker})
+		deliverWith(t, s, "opens the breaker", store.LaneChange{Breaker: store.OpenBreaker})
 		number, err := s.Client.HGet(t.Context(), sh.Keys.Queues, lane.String()).Result()
 		require.NoError(t, err)
 		line, err = s.Client.HGet(t.Context(), sh.Keys.Throttles, number).Result()
 		require.NoError(t, err)
 		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Throttles, number, line+" more").Err())
-		hold(t, s, "of the gate, too", store.LaneChange{Cooldown: time.Millisecond})
+		deliverWith(t, s, "sets a cooldown", store.LaneChange{Cooldown: time.Millisecond})
 		line, err = s.Client.HGet(t.Context(), sh.Keys.Throttles, number).Result()
 		require.NoError(t, err)
 		require.Regexp(t, ` - \d+ more$`, line)
@@ -197,15 +197,15 @@ func TestSettings_CanBePutWhereNoneAre(t *testing.T) {
 	})
 }
 
-// One queue's calls cost the same however many others have settings and gates.
+// The cost of a call does not depend on how many other lanes have settings and throttles.
 func TestThrottle_CallsDoNotGrowWithOtherLanes(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 1000, Per: time.Hour}})
 	commands := func(id string) int64 {
 		before := calls(t, c)
-		hold(t, s, id, store.LaneChange{Breaker: store.OpenBreaker})
-		hold(t, s, id+" probe", store.LaneChange{Breaker: store.CloseBreaker})
+		deliverWith(t, s, id, store.LaneChange{Breaker: store.OpenBreaker})
+		deliverWith(t, s, id+" probe", store.LaneChange{Breaker: store.CloseBreaker})
 		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		return calls(t, c) - before
@@ -234,7 +234,7 @@ func TestThrottle_CallsDoNotGrowWithOtherLanes(t *testing.T) {
 	require.EqualValues(t, 300, stats[0].OpenBreakers)
 }
 
-// calls counts the commands that a server has run, those of scripts too.
+// calls returns how many commands a server has run, including those of scripts.
 func calls(t *testing.T, c *redis.Client) (n int64) {
 	t.Helper()
 	stats, err := c.InfoMap(t.Context(), "commandstats").Result()

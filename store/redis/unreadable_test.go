@@ -102,7 +102,7 @@ func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	insert(t, s, entry("a"))
 	item := settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)
-	item.Outbox = []store.NewJob{entry("born")}
+	item.Outbox = []store.NewJob{entry("outbox")}
 	settle(t, s, item)
 	keys := &s.shards[0].Keys
 	require.NoError(t, s.Client.HSet(t.Context(), keys.Outbox, "broken", "{").Err())
@@ -111,7 +111,7 @@ func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Len(t, carried.Outbox, 1)
-		require.Equal(t, "born", carried.Outbox[0].ID)
+		require.Equal(t, "outbox", carried.Outbox[0].ID)
 		require.NotZero(t, carried.Next)
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "job=broken"))
@@ -190,7 +190,7 @@ func TestLaneSettings_UnreadableOnesConcernTheirLaneAlone(t *testing.T) {
 	require.False(t, lanes[1].Settings.Paused, "settings that were put again are readable")
 }
 
-// Jobs that nobody can claim, since their record is torn or their queue's name is lost, keep no other from being ended.
+// Jobs that cannot be claimed, because their record is torn or the name of their queue is lost, do not block other expired jobs.
 func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]

@@ -22,8 +22,8 @@ func urlsStay(t *testing.T, s *Store) {
 	in := insert(t, s, e)
 	require.Equal(t, own, in[0].Job.URL)
 
-	// is reads the job in every way.
-	is := func(url string) {
+	// requireURL reads the job in every way.
+	requireURL := func(url string) {
 		t.Helper()
 		got, err := s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
@@ -31,10 +31,10 @@ func urlsStay(t *testing.T, s *Store) {
 		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: e.Namespace, Topic: e.Topic, State: got.State, Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, url, page.Jobs[0].URL)
-		require.Equal(t, url, insert(t, s, e)[0].Job.URL, "what is known is answered")
+		require.Equal(t, url, insert(t, s, e)[0].Job.URL, "a known id returns the stored job")
 	}
-	// hides says whether the record leaves out the host.
-	hides := func(hidden bool) {
+	// requireHidden requires that the record leaves out the host, or that it does not.
+	requireHidden := func(hidden bool) {
 		t.Helper()
 		rec, err := s.Client.HGet(t.Context(), s.shards[0].Keys.Jobs, "a").Result()
 		require.NoError(t, err)
@@ -46,14 +46,14 @@ func urlsStay(t *testing.T, s *Store) {
 		require.NoError(t, err)
 		found.URL = url
 		token := store.NewToken()
-		for range 2 { // a repeat answers from the call's memory
+		for range 2 { // a repeat returns the stored reply
 			edited, err := s.Shards()[0].Replace(t.Context(), token, ref("a"), store.Replacement{
 				Kind: job.KindEdited, IfVersion: found.Version, Spec: &found.Spec,
 			})
 			require.NoError(t, err)
 			require.Equal(t, url, edited.URL)
 		}
-		is(url)
+		requireURL(url)
 	}
 	revive := func(url, want string) {
 		t.Helper()
@@ -66,33 +66,33 @@ func urlsStay(t *testing.T, s *Store) {
 			require.NoError(t, revived[0].Err)
 			require.Equal(t, want, revived[0].Job.URL)
 		}
-		is(want)
+		requireURL(want)
 	}
-	is(own)
-	hides(true)
+	requireURL(own)
+	requireHidden(true)
 	edit(stranger)
-	hides(false)
+	requireHidden(false)
 	edit(other)
-	hides(true)
+	requireHidden(true)
 	revive("", other)
-	hides(true)
+	requireHidden(true)
 	revive(stranger, stranger)
-	hides(false)
+	requireHidden(false)
 	revive(own, own)
-	hides(true)
+	requireHidden(true)
 	revive("", own)
 	edit(other)
-	hides(true)
+	requireHidden(true)
 
 	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Equal(t, other, claimed.Jobs[0].URL)
-	is(other)
+	requireURL(other)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Again}, 500))
-	is(other)
+	requireURL(other)
 	claimed, err = s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Equal(t, other, claimed.Jobs[0].URL)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted}, 500))
-	is(other)
+	requireURL(other)
 }

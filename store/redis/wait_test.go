@@ -21,8 +21,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// follower starts a replica of a server.
-func follower(t *testing.T, of *redistest.Server) *redistest.Server {
+// startReplica starts a replica of a server, and waits until it is connected.
+func startReplica(t *testing.T, of *redistest.Server) *redistest.Server {
 	t.Helper()
 	_, port, err := net.SplitHostPort(of.Addr())
 	require.NoError(t, err)
@@ -35,8 +35,8 @@ func follower(t *testing.T, of *redistest.Server) *redistest.Server {
 	return replica
 }
 
-// replicated is how much of its log a server was told that its replica has, in bytes.
-func replicated(t *testing.T, primary *redistest.Server) int64 {
+// acknowledgedOffset returns the replication offset that a server's replica has acknowledged, in bytes.
+func acknowledgedOffset(t *testing.T, primary *redistest.Server) int64 {
 	t.Helper()
 	info, err := client(t, primary.Addr()).InfoMap(t.Context(), "replication").Result()
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func replicated(t *testing.T, primary *redistest.Server) int64 {
 func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
-	replica := follower(t, primary)
+	replica := startReplica(t, primary)
 	s := open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	reached := func(want int, got *job.Durability) {
 		t.Helper()
@@ -86,10 +86,10 @@ func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
 		require.NoError(t, err)
 		reached(1, put.Durability)
 	}
-	offset := replicated(t, primary)
+	offset := acknowledgedOffset(t, primary)
 	_, err = s.Shards()[0].Alarm(t.Context(), store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true})
 	require.NoError(t, err)
-	require.Greater(t, replicated(t, primary), offset, "an alarm is waited for")
+	require.Greater(t, acknowledgedOffset(t, primary), offset, "an alarm waits as well")
 	j, err = s.Shards()[0].Get(t.Context(), ref("a"))
 	require.NoError(t, err)
 	require.Nil(t, j.Durability)
@@ -98,7 +98,7 @@ func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
 	replica.Pause()
 	s = open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 20 * time.Millisecond}})
 	taken, err = s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("b")})
-	require.NoError(t, err, "what was not reached is no error")
+	require.NoError(t, err, "a durability that is not reached is no error")
 	reached(0, taken[0].Job.Durability)
 	taken, err = s.Shards()[0].Insert(t.Context(), token, []store.NewJob{later})
 	require.NoError(t, err)
@@ -109,16 +109,16 @@ func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
 func TestDurability_IsNotReportedWithoutAWait(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
-	follower(t, primary)
+	startReplica(t, primary)
 	s := open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	token := store.NewToken()
 	taken, err := s.Shards()[0].Insert(t.Context(), token, []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
-	memory(t, client(t, primary.Addr()), "1")
+	setMaxMemory(t, client(t, primary.Addr()), "1")
 	taken, err = s.Shards()[0].Insert(t.Context(), token, []store.NewJob{entry("a")})
 	require.NoError(t, err)
-	require.Equal(t, &job.Durability{}, taken[0].Job.Durability, "nothing was written that could be waited for")
+	require.Equal(t, &job.Durability{}, taken[0].Job.Durability, "no marker was written to wait for")
 }
 
 func TestDurability_NewPrimaryWithoutWaitAcceptsJobs(t *testing.T) {
@@ -164,7 +164,7 @@ func TestDurability_FsyncNeedsServerSupport(t *testing.T) {
 }
 
 func TestDurability_WaitsForFsync(t *testing.T) {
-	// No server of 7.2 is at hand everywhere: this one answers as it is documented.
+	// Redis 7.2 may not be installed. This server replies as documented.
 	fake := miniredis.RunT(t)
 	var asked []string
 	require.NoError(t, fake.Server().Register("WAITAOF", func(c *server.Peer, _ string, args []string) {

@@ -31,5 +31,5 @@ func TestClockStep_IsNoneWhatCallsAndSlewingTake(t *testing.T) {
 	var w stepDetector
 	require.Zero(t, w.detect(clockReading{now: 5_000}, 5_400, false), "servers differ a little")
 	require.Equal(t, clockStep{by: -2_000}, w.detect(clockReading{now: 5_000}, 7_000, false))
-	require.Zero(t, w.detect(clockReading{now: 5_000}, 1_000, false), "nobody has carried for a while")
+	require.Zero(t, w.detect(clockReading{now: 5_000}, 1_000, false), "no carrier has stored a reading for a while")
 }
