@@ -44,7 +44,7 @@ func (c *Client) checkKind(ctx context.Context, server *redis.Client) error {
 	case isNotPermitted(err) || c.address.form == cluster:
 		return nil
 	case err != nil:
-		return fmt.Errorf("ask redis how it is set up: %w", MapError(ctx, err))
+		return fmt.Errorf("read the mode of redis: %w", MapError(ctx, err))
 	case strings.Contains(info, "redis_mode:sentinel"):
 		return errors.New("redis: the server is a sentinel: use redis+sentinel://…?master_name=NAME")
 	case strings.Contains(info, "redis_mode:cluster"):
@@ -62,7 +62,7 @@ func evictionPolicy(ctx context.Context, server *redis.Client) (string, error) {
 	return policy, err
 }
 
-// isPersistent reports whether a server writes anything to disk, as far as it discloses.
+// isPersistent reports whether a server writes anything to disk; true if it does not disclose that.
 func isPersistent(ctx context.Context, server *redis.Client) (bool, error) {
 	appends, err := setting(ctx, server, "appendonly")
 	if err != nil {

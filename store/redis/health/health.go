@@ -41,7 +41,7 @@ type Monitor struct {
 	next    time.Time         // the next check
 	id      string            // of the data, in <prefix>:meta; empty: not known
 	runs    map[string]string // servers' run ids by address
-	filled  map[int]bool      // shards that had data
+	filled  []bool            // by shard: it had data
 	evicts  string            // the maxmemory-policy of a server that may evict keys; empty: none
 	emptied time.Time         // when data were last found missing
 	foreign string            // the layout of the data if another process created them anew with a different one
@@ -50,7 +50,7 @@ type Monitor struct {
 
 // New returns the monitor of an open store. now is the clock of its pauses.
 func New(client *connect.Client, log *slog.Logger, prefix string, shards []*shard.Shard, now func() time.Time) *Monitor {
-	return &Monitor{client: client, log: log, prefix: prefix, shards: shards, now: now, filled: make(map[int]bool)}
+	return &Monitor{client: client, log: log, prefix: prefix, shards: shards, now: now, filled: make([]bool, len(shards))}
 }
 
 // Check checks servers and data if the last check was 5 s ago. Failures are logged, and the check is repeated the next time.
@@ -79,7 +79,7 @@ func (h *Monitor) checkServers(ctx context.Context) error {
 	defer h.mu.Unlock()
 	h.runs = found.RunIDs // also when some servers failed
 	if err != nil {
-		return fmt.Errorf("ask redis who it is: %w", err)
+		return fmt.Errorf("read run ids: %w", err)
 	}
 	if evicts != "" && h.evicts == "" {
 		h.log.ErrorContext(ctx, "redis may evict jobs, refusing registrations until maxmemory-policy is noeviction",
@@ -100,7 +100,7 @@ func (h *Monitor) RunID(ctx context.Context, sh *shard.Shard) string {
 	return h.runs[address]
 }
 
-// checkData checks that the data are still there, and the ones that were opened.
+// checkData checks that the data still exist, and are those that were opened.
 func (h *Monitor) checkData(ctx context.Context) error {
 	values, err := h.client.HMGet(ctx, layout.MetaKey(h.prefix), "version", "shards", "id").Result()
 	if err != nil {
@@ -160,24 +160,25 @@ func (h *Monitor) writeMeta(ctx context.Context) ([]string, error) {
 	return script.Strs(read.Val()), nil
 }
 
-// emptiedShards returns the shards that had data and have none. On a cluster each server may be emptied on its own.
+// emptiedShards returns the shards that have lost all their data. On a cluster a single server may be emptied.
 func (h *Monitor) emptiedShards(ctx context.Context) ([]int, error) {
 	pipe := h.client.Pipeline()
-	there := make([]*redis.IntCmd, len(h.shards))
+	keys := make([]*redis.IntCmd, len(h.shards))
 	for i, sh := range h.shards {
-		there[i] = pipe.Exists(ctx, sh.Keys.Names, sh.Keys.LastNumber, sh.Keys.Checked)
+		keys[i] = pipe.Exists(ctx, sh.Keys.Names, sh.Keys.LastNumber, sh.Keys.Checked)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("look for the shards: %w", connect.MapError(ctx, err))
+		return nil, fmt.Errorf("check whether the shards have data: %w", connect.MapError(ctx, err))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var gone []int
 	for i := range h.shards {
-		if there[i].Val() == 0 && h.filled[i] {
+		filled := keys[i].Val() > 0
+		if h.filled[i] && !filled {
 			gone = append(gone, i)
 		}
-		h.filled[i] = there[i].Val() > 0
+		h.filled[i] = filled
 	}
 	return gone, nil
 }
@@ -197,7 +198,7 @@ func (h *Monitor) CheckInsert() error {
 	return nil
 }
 
-// CheckReady returns an error if the process must not get work: like CheckInsert, and for a minute after data were lost.
+// CheckReady returns an error if the process must not get work: those of CheckInsert, and one for a minute after data were lost.
 func (h *Monitor) CheckReady() error {
 	if err := h.CheckInsert(); err != nil {
 		return err

@@ -27,5 +27,4 @@ for i = 1, #found, 2 do members[#members + 1] = found[i] end
 local records, runs, names = read_without_body(KEYS[1], KEYS[2], KEYS[4], members)
 local more = #records < #members or #members == most
 for i = #found, 2 * #records + 1, -1 do found[i] = nil end
-return { NOW, found, records, runs,
-  names, more and 1 or 0 }
+return { NOW, found, records, runs, names, more and 1 or 0 }

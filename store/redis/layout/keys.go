@@ -20,7 +20,7 @@ type Keys struct {
 	TTL, Deferred, Recheck               string // ends of times to live; deferred lease expiries; topics whose queues are to be rechecked
 	Outbox, OutboxQueue                  string // new jobs, and their order
 	Checked, Carrier                     string // the server that the shard was checked for, and when; the carrier's lock
-	Clock, StaleAgenda, StaleThrottles   string // see package keeper
+	Clock, StaleAgenda, StaleThrottles   string // steps of the clock, and scores from before the last one
 }
 
 // NewKeys returns the keys of the shard with a hash tag, given without braces.

@@ -35,8 +35,8 @@ const (
 
 // A Shard is one shard's keys and queues, and runs scripts on it.
 //
-// A queue's number is given once, so that it can be cached. Numbers change when somebody empties the database, and when a
-// queue was forgotten and used again. Then scripts reply STALE, and RetryStale drops the cache.
+// A queue's number is given once, so that it can be cached. Numbers change when the database is emptied, and when a queue is
+// used again after it was forgotten. Then scripts reply STALE, and RetryStale drops the cache.
 type Shard struct {
 	*script.Runner
 	Keys  layout.Keys
