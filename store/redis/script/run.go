@@ -36,7 +36,7 @@ func (r *Runner) Eval(ctx context.Context, s *Script, keys []string, args []any)
 
 // Run runs a call like Eval.
 func (r *Runner) Run(ctx context.Context, c *Call) (any, error) {
-	return r.finish(ctx, c, r.Client.EvalSha(ctx, c.Script.sha, c.Keys, c.Args...))
+	return r.finish(ctx, c, c.Script.lua.EvalSha(ctx, r.Client, c.Keys, c.Args...))
 }
 
 // EvalList is Eval for a script whose reply is a list of n.
@@ -61,7 +61,7 @@ func (r *Runner) RunList(ctx context.Context, c *Call, n int) ([]any, error) {
 func (r *Runner) finish(ctx context.Context, c *Call, cmd *redis.Cmd) (any, error) {
 	reply, err := cmd.Result()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = r.Client.Eval(ctx, c.Script.text, c.Keys, c.Args...).Result()
+		reply, err = c.Script.lua.Eval(ctx, r.Client, c.Keys, c.Args...).Result()
 	}
 	return reply, mapError(ctx, err)
 }
@@ -73,11 +73,11 @@ func (r *Runner) RunDurably(ctx context.Context, c *Call) (any, *job.Durability,
 		return reply, nil, err
 	}
 	reply, reached, err := r.Client.WriteDurably(ctx, c.Keys[0], func(p redis.Pipeliner) *redis.Cmd {
-		return p.EvalSha(ctx, c.Script.sha, c.Keys, c.Args...)
+		return c.Script.lua.EvalSha(ctx, p, c.Keys, c.Args...)
 	})
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		reply, reached, err = r.Client.WriteDurably(ctx, c.Keys[0], func(p redis.Pipeliner) *redis.Cmd {
-			return p.Eval(ctx, c.Script.text, c.Keys, c.Args...)
+			return c.Script.lua.Eval(ctx, p, c.Keys, c.Args...)
 		})
 	}
 	return reply, reached, mapError(ctx, err)
@@ -87,8 +87,8 @@ func (r *Runner) RunDurably(ctx context.Context, c *Call) (any, *job.Durability,
 // EARLY to it, since the first has not run. Then the second is sent again.
 func (r *Runner) RunBoth(ctx context.Context, first, second *Call) (a, b any, err error) {
 	pipe := r.Client.Pipeline()
-	one := pipe.EvalSha(ctx, first.Script.sha, first.Keys, first.Args...)
-	two := pipe.EvalSha(ctx, second.Script.sha, second.Keys, second.Args...)
+	one := first.Script.lua.EvalSha(ctx, pipe, first.Keys, first.Args...)
+	two := second.Script.lua.EvalSha(ctx, pipe, second.Keys, second.Args...)
 	_, _ = pipe.Exec(ctx) // the error is that of a command, and read from it
 	if a, err = r.finish(ctx, first, one); err != nil {
 		return nil, nil, err

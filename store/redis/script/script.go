@@ -1,11 +1,11 @@
 package script
 
 import (
-	"crypto/sha1" //nolint:gosec // Redis names scripts by it
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -14,7 +14,8 @@ import (
 
 // A Script is a Lua script.
 type Script struct {
-	name, text, sha string
+	name string
+	lua  *redis.Script
 }
 
 // Files that scripts include: those that read jobs, move them between the sets of their queue, and end them.
@@ -41,9 +42,11 @@ func New(files embed.FS, name string, include ...string) *Script {
 		b.WriteString(readIncluded(files, file))
 	}
 	b.WriteString(read(files, name))
-	sum := sha1.Sum([]byte(b.String())) //nolint:gosec // as above
-	return &Script{name: name, text: b.String(), sha: hex.EncodeToString(sum[:])}
+	return &Script{name: name, lua: redis.NewScript(b.String())}
 }
+
+// Malformed returns the error for a reply that the script cannot have sent.
+func (s *Script) Malformed() error { return fmt.Errorf("redis: script %s: malformed reply", s.name) }
 
 func read(files embed.FS, name string) string {
 	text, err := files.ReadFile(name + ".lua")
@@ -52,9 +55,6 @@ func read(files embed.FS, name string) string {
 	}
 	return string(text)
 }
-
-// Malformed returns the error for a reply that the script cannot have sent.
-func (s *Script) Malformed() error { return fmt.Errorf("redis: script %s: malformed reply", s.name) }
 
 // readIncluded reads a file of the folder include, or of the package that includes it.
 func readIncluded(files embed.FS, name string) string {
