@@ -19,7 +19,7 @@ type Options struct {
 	// on a cluster 16.
 	Shards int
 	// Wait is the durability that writes of the API wait for: registrations, replacements, cancellations, revivals, settings and
-	// alarms. Zero: none.
+	// alarms. Zero: they do not wait.
 	Wait connect.Wait
 	// Limits are those of topics without a policy; unset fields take those of policy.Builtin().
 	Limits policy.Limits

@@ -18,7 +18,7 @@ import (
 // router dropped its state, so the other connections are usually dead as well. Each would cost another timeout.
 type dialer struct {
 	net.Dialer
-	tls *tls.Config // nil: none
+	tls *tls.Config // nil: no TLS
 	// silentAfter is how long a reply may take before its connection counts as dead: 90 % of the read timeout.
 	silentAfter time.Duration
 	// ended cancels dials in progress.

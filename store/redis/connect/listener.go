@@ -25,7 +25,7 @@ type Listener struct {
 	closed bool
 }
 
-// Pop takes up to most elements of a list, and waits for the first: for timeout, by default 5 s. It returns none after the
+// Pop takes up to most elements of a list, and waits for the first: for timeout, by default 5 s. It returns no elements after the
 // timeout, and the context's cause when ctx ends.
 func (l *Listener) Pop(ctx context.Context, c *Client, key string, most int, timeout time.Duration) (popped []string, err error) {
 	if timeout <= 0 {
@@ -57,7 +57,7 @@ func (l *Listener) Close() {
 	}
 }
 
-// open returns the connection, opening it if there is none. It does so without l.mu, for which Close waits: the servers of a
+// open returns the connection, and opens it if necessary. It does that without l.mu, for which Close waits: the servers of a
 // cluster may have to be asked which one serves the key.
 func (l *Listener) open(ctx context.Context, c *Client, key string) (*blockingClient, error) {
 	l.mu.Lock()

@@ -82,7 +82,7 @@ func FormatReason(r policy.Reason) string {
 	return "-"
 }
 
-// parseReason parses a reason; "-" is none.
+// parseReason parses a reason; "-" is the empty one.
 func parseReason(s string) policy.Reason {
 	if s == "-" {
 		return ""

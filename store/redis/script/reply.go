@@ -6,7 +6,7 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
-// List reads an array of a reply; nil if it is none.
+// List reads an array of a reply; nil for another type.
 func List(v any) []any {
 	l, _ := v.([]any)
 	return l
@@ -34,7 +34,7 @@ func Strs(v any) []string {
 	return out
 }
 
-// Num reads an integer of a reply, sent as a number or as digits; 0 if it is none.
+// Num reads an integer of a reply, sent as a number or as digits; 0 for other values.
 func Num(v any) int64 {
 	switch v := v.(type) {
 	case int64:

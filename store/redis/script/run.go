@@ -102,7 +102,7 @@ func (r *Runner) RunBoth(ctx context.Context, first, second *Call) (a, b any, er
 	return a, b, err
 }
 
-// mapError maps a script's error to ErrStale or one of package store. A nil reply is none.
+// mapError maps a script's error to ErrStale or one of package store. A nil reply is no error.
 func mapError(ctx context.Context, err error) error {
 	switch {
 	case err == nil || connect.IsNil(err):

@@ -255,7 +255,7 @@ func (s *Shard) QueueOf(record, name string) (*layout.Queue, error) {
 }
 
 // EachJob reads jobs without their bodies. It calls do with each one's index among the job keys, the store's clock in ms, its
-// record (empty if there is none), its run, and its queue's name.
+// record (empty if it does not exist), its run, and its queue's name.
 func (s *Shard) EachJob(ctx context.Context, jobKeys []any, do func(i int, now int64, record, run, queue string) error) error {
 	for done := 0; done < len(jobKeys); {
 		chunk := jobKeys[done:min(done+readChunk, len(jobKeys))]
