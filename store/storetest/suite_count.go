@@ -58,7 +58,7 @@ var countCases = []testCase{
 			s.queue = s.queueOf(s.queue.Namespace, s.queue.Topic, 0)
 			name := func(id string) string { return fmt.Sprintf("%s-%d", id, i) }
 			ids := []string{name("before"), name("comes-due"), name("later"), name("after"), name("goes")}
-			s.insertNew(s.entry(ids[0]), s.entry(ids[1], delayed(s.shortTime())), s.entry(ids[2], delayed(long)))
+			s.insertNew(s.entry(ids[0]), s.entry(ids[1], delayed(long)), s.entry(ids[2], delayed(long)))
 			s.checkCounts(ids[:3])
 			for _, h := range s.claim(claimOf(s.queue)).Jobs { // a throttle is set by a job that is the only one to claim
 				s.settleOne(h, retry(0))
@@ -66,6 +66,8 @@ var countCases = []testCase{
 			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[0]))
 			require.NoError(s, err)
 			throttle.apply(s)
+			_, err = s.replace(ids[1], store.Replacement{Due: &job.TimeOrDelay{In: s.shortTime()}})
+			require.NoError(s, err)
 			if s.stats().Running > 0 {
 				ids = append(ids, "full")
 			}
