@@ -14,36 +14,29 @@ import (
 
 // change makes one call that changes one job, and returns the job after it.
 func (s *Store) change(
-	ctx context.Context, verb string, c memory.Call, ref job.Ref, do func(*work.Unit, *memory.Queue, *table.Row) error,
+	ctx context.Context, verb string, token store.Token, ref job.Ref, do func(*work.Unit, *memory.Queue, *table.Row) error,
 ) (job.Job, error) {
-	var answer job.Job
-	err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(u *work.Unit) (err error) {
-		answer, err = work.Once(u, c, func(j job.Job) int { return 1024 + len(j.Body) }, func() (job.Job, error) {
-			r, err := u.Find(ref, true)
-			if err != nil {
-				return job.Job{}, err
-			}
-			q, err := u.LoadQueue(r.Queue)
-			if err != nil {
-				return job.Job{}, err
-			}
-			u.MayBeNewHead = true
-			if err := do(u, q, r); err != nil {
-				return job.Job{}, err
-			}
-			return r.View(u.Now), nil
-		})
-		return err
-	}})
-	if err != nil {
-		return job.Job{}, err
-	}
-	return answer, nil
+	weigh := func(j job.Job) int { return 1024 + len(j.Body) }
+	return work.Submit(ctx, s.db, token, op{Verb: verb, Durable: true, Weight: 1}, weigh, func(u *work.Unit) (job.Job, error) {
+		r, err := u.Find(ref, true)
+		if err != nil {
+			return job.Job{}, err
+		}
+		q, err := u.LoadQueue(r.Queue)
+		if err != nil {
+			return job.Job{}, err
+		}
+		u.MayBeNewHead = true
+		if err := do(u, q, r); err != nil {
+			return job.Job{}, err
+		}
+		return r.View(u.Now), nil
+	})
 }
 
 // Cancel implements store.Shard.
 func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
-	return s.change(ctx, "cancel a job", memory.Call{Method: "cancel", Token: token}, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
+	return s.change(ctx, "cancel a job", token, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
 		switch {
 		case r.State == job.Delivered, r.State == job.Dead:
 			return &store.StateError{State: r.State}
@@ -80,7 +73,7 @@ func markCancelled(u *work.Unit, ref job.Ref, n int64, to table.Progress) error 
 
 // Replace implements store.Shard.
 func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
-	return s.change(ctx, "replace a job", memory.Call{Method: "replace", Token: token}, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
+	return s.change(ctx, "replace a job", token, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
 		if replacement.IfVersion != 0 && replacement.IfVersion != r.Version {
 			return store.ErrVersion
 		}

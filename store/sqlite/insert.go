@@ -31,24 +31,20 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 	for i := range entries {
 		rows[i].fill(&entries[i])
 	}
-	var all []insertOutcome
-	var now int64
-	err := s.db.Submit(ctx, &op{Verb: "insert jobs", Durable: true, Weight: len(entries), Run: func(u *work.Unit) (err error) {
-		now = u.Now.Millis
-		all, err = work.Once(u, memory.Call{Method: "insert", Token: token}, weighOutcomes, func() ([]insertOutcome, error) {
-			all := make([]insertOutcome, len(entries))
-			for i := range entries {
-				if all[i], err = insertJob(u, &entries[i], &rows[i]); err != nil {
-					return nil, err
-				}
+	c := op{Verb: "insert jobs", Durable: true, Weight: len(entries)}
+	all, err := work.Submit(ctx, s.db, token, c, weighOutcomes, func(u *work.Unit) (all []insertOutcome, err error) {
+		all = make([]insertOutcome, len(entries))
+		for i := range entries {
+			if all[i], err = insertJob(u, &entries[i], &rows[i]); err != nil {
+				return nil, err
 			}
-			return all, nil
-		})
-		return err
-	}})
+		}
+		return all, nil
+	})
 	if err != nil {
 		return nil, err
 	}
+	now := s.clock().Millis
 	results := make([]store.InsertResult, len(entries))
 	for i, p := range all {
 		results[i] = store.InsertResult{Outcome: p.outcome, Job: p.job(entries[i].Spec, now)}

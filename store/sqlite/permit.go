@@ -17,30 +17,19 @@ import (
 // them back.
 func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	checkBatch("permits", len(asks))
-	var permits []store.Permit
-	err := s.db.Submit(ctx, &op{
-		Verb: "permit starts", Weight: len(asks),
-		// Its grant would not be used.
-		Gone: func() error { return db.ContextError(ctx) },
-		Run: func(u *work.Unit) (err error) {
-			weigh := func(all []store.Permit) int { return 48 * len(all) }
-			permits, err = work.Once(u, memory.Call{Method: "permit", Token: token}, weigh, func() ([]store.Permit, error) {
-				permits := make([]store.Permit, len(asks))
-				for i, ask := range asks {
-					var err error
-					if permits[i], err = grantPermit(u, ask); err != nil {
-						return nil, err
-					}
-				}
-				return permits, nil
-			})
-			return err
-		},
+	// A grant would not be used by a caller who has left.
+	c := op{Verb: "permit starts", Weight: len(asks), Gone: func() error { return db.ContextError(ctx) }}
+	weigh := func(all []store.Permit) int { return 48 * len(all) }
+	permits, err := work.Submit(ctx, s.db, token, c, weigh, func(u *work.Unit) (permits []store.Permit, err error) {
+		permits = make([]store.Permit, len(asks))
+		for i, ask := range asks {
+			if permits[i], err = grantPermit(u, ask); err != nil {
+				return nil, err
+			}
+		}
+		return permits, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(permits), nil
+	return slices.Clone(permits), err
 }
 
 // grantPermit serves one request: it grants what fits.

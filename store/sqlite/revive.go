@@ -21,30 +21,24 @@ const reviveBodies = 8 << 20
 // Revive implements store.Shard: one transaction, in which each item is refused for itself.
 func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	checkBatch("revivals", len(items))
-	var results []store.ReviveResult
-	err := s.db.Submit(ctx, &op{Verb: "revive jobs", Durable: true, Weight: len(items), Run: func(u *work.Unit) (err error) {
-		results, err = work.Once(u, memory.Call{Method: "revive", Token: token}, weighRevived, func() ([]store.ReviveResult, error) {
-			results := make([]store.ReviveResult, len(items))
-			room := int64(reviveBodies)
-			for i, item := range items {
-				r, err := reviveJob(u, item, &room)
-				if db.IsError(err) && !table.IsUnreadable(err) {
-					return nil, err
-				}
-				if err != nil {
-					results[i].Err = db.Unavailable(err)
-					continue
-				}
-				results[i].Job = r.View(u.Now)
+	c := op{Verb: "revive jobs", Durable: true, Weight: len(items)}
+	results, err := work.Submit(ctx, s.db, token, c, weighRevived, func(u *work.Unit) ([]store.ReviveResult, error) {
+		results := make([]store.ReviveResult, len(items))
+		room := int64(reviveBodies)
+		for i, item := range items {
+			r, err := reviveJob(u, item, &room)
+			if db.IsError(err) && !table.IsUnreadable(err) {
+				return nil, err
 			}
-			return results, nil
-		})
-		return err
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(results), nil
+			if err != nil {
+				results[i].Err = db.Unavailable(err)
+				continue
+			}
+			results[i].Job = r.View(u.Now)
+		}
+		return results, nil
+	})
+	return slices.Clone(results), err
 }
 
 func weighRevived(all []store.ReviveResult) int {
@@ -113,23 +107,17 @@ func releaseRetained(u *work.Unit, q *memory.Queue, r *table.Row) {
 // Purge implements store.Shard: one transaction, in which each job is refused for itself.
 func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	checkBatch("jobs to purge", len(refs))
-	var errs []error
-	err := s.db.Submit(ctx, &op{Verb: "purge jobs", Durable: true, Weight: len(refs), Run: func(u *work.Unit) (err error) {
-		errs, err = work.Once(u, memory.Call{Method: "purge", Token: token}, weighErrors, func() ([]error, error) {
-			errs := make([]error, len(refs))
-			for i, ref := range refs {
-				if errs[i] = purgeJob(u, ref); db.IsError(errs[i]) {
-					return nil, errs[i]
-				}
+	c := op{Verb: "purge jobs", Durable: true, Weight: len(refs)}
+	errs, err := work.Submit(ctx, s.db, token, c, weighErrors, func(u *work.Unit) ([]error, error) {
+		errs := make([]error, len(refs))
+		for i, ref := range refs {
+			if errs[i] = purgeJob(u, ref); db.IsError(errs[i]) {
+				return nil, errs[i]
 			}
-			return errs, nil
-		})
-		return err
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(errs), nil
+		}
+		return errs, nil
+	})
+	return slices.Clone(errs), err
 }
 
 func weighErrors(errs []error) int { return 16 * len(errs) }

@@ -21,24 +21,17 @@ func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Do
 	if err != nil {
 		return store.Document{}, fmt.Errorf("encode limits: %w", err)
 	}
-	var put store.Document
-	err = s.db.Submit(ctx, &op{Verb: "put settings", Durable: true, Weight: 1, Run: func(u *work.Unit) (err error) {
-		put, err = work.Once(u, memory.Call{Method: "document", Token: token}, func(d store.Document) int { return len(d.Value) }, func() (store.Document, error) {
-			stored, _, err := work.ReadDocument(context.Background(), u.Conn, doc.Key)
-			if err != nil {
-				return store.Document{}, err
-			}
-			if err := store.CheckRevision(doc.Revision, stored.Revision); err != nil {
-				return store.Document{}, err
-			}
-			return putDocument(u, doc, limits, string(encoded))
-		})
-		return err
-	}})
-	if err != nil {
-		return store.Document{}, err
-	}
-	return put, nil
+	weigh := func(d store.Document) int { return len(d.Value) }
+	return work.Submit(ctx, s.db, token, op{Verb: "put settings", Durable: true, Weight: 1}, weigh, func(u *work.Unit) (store.Document, error) {
+		stored, _, err := work.ReadDocument(context.Background(), u.Conn, doc.Key)
+		if err != nil {
+			return store.Document{}, err
+		}
+		if err := store.CheckRevision(doc.Revision, stored.Revision); err != nil {
+			return store.Document{}, err
+		}
+		return putDocument(u, doc, limits, string(encoded))
+	})
 }
 
 // putDocument stores a document, or removes it, and applies its limits.

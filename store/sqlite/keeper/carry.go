@@ -30,38 +30,31 @@ func (k *Keeper) Carry(ctx context.Context, token store.Token, options store.Car
 	options.Jobs = cmp.Or(options.Jobs, carryJobs)
 	options.Ready = cmp.Or(options.Ready, carryReady)
 	options.SkipOutbox, options.OutboxBytes = max(options.SkipOutbox, 0), cmp.Or(max(options.OutboxBytes, 0), store.OutboxBytes)
-	var result store.CarryResult
-	var damagedLease *memory.Lease
-	carryOnce := func() error {
-		return k.db.Submit(ctx, &db.Call[*work.Unit]{Verb: "carry jobs", Weight: options.Jobs, Run: func(u *work.Unit) (err error) {
-			r := &round{Unit: u, options: options, unreadable: &k.unreadable}
-			result, err = work.Once(u, memory.Call{Method: "carry", Token: token}, weighCarry, func() (store.CarryResult, error) {
-				err := r.carry()
-				return r.result, err
-			})
+	var damagedLease *memory.Lease // the writer's until it has answered
+	carryOnce := func() (store.CarryResult, error) {
+		c := op{Verb: "carry jobs", Weight: options.Jobs}
+		return work.Submit(ctx, k.db, token, c, weighCarry, func(u *work.Unit) (store.CarryResult, error) {
+			r := &round{Unit: u, options: options, visited: make(map[*memory.Queue]bool), unreadable: &k.unreadable}
+			r.result.Now = clock.Time(u.Now.Millis)
+			err := r.carry()
 			damagedLease = r.damagedLease
-			return err
-		}})
+			return r.result, err
+		})
 	}
-	err := carryOnce()
-	// Each job whose lease cannot be ended is skipped for good.
-	for range options.Jobs {
-		if !db.IsDamage(err) || damagedLease == nil { // without an answer it is the writer's
+	result, err := carryOnce()
+	for range options.Jobs { // each job whose lease cannot be ended is skipped for good
+		if !db.IsDamage(err) || damagedLease == nil {
 			break
 		}
 		const verb = "end a lease"
-		if err = k.db.Submit(ctx, &db.Call[*work.Unit]{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
+		if err = k.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
 			u.AbandonLease(damagedLease, verb)
 			return nil
 		}}); err == nil {
-			damagedLease = nil
-			err = carryOnce()
+			result, err = carryOnce()
 		}
 	}
-	if err != nil {
-		return store.CarryResult{}, err
-	}
-	return result, nil
+	return result, err
 }
 
 func weighCarry(c store.CarryResult) int {
@@ -85,8 +78,6 @@ type round struct {
 }
 
 func (r *round) carry() error {
-	r.result.Now = clock.Time(r.Now.Millis)
-	r.visited = make(map[*memory.Queue]bool)
 	steps := &r.Mem.Steps
 	if step := steps.Pending; step != 0 {
 		work.Save(r.Unit, &steps.Pending)

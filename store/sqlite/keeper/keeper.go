@@ -21,6 +21,9 @@ type Keeper struct {
 	unreadable limitedlog.Log // outbox entries
 }
 
+// An op is a call to the writer.
+type op = db.Call[*work.Unit]
+
 // New returns the keeper of a database.
 func New(w *db.Writer[*work.Unit], now clock.Reader, log *slog.Logger) *Keeper {
 	return &Keeper{db: w, clock: now, unreadable: limitedlog.Log{Logger: log, Interval: time.Minute}}
@@ -35,27 +38,20 @@ func (k *Keeper) Repair(ctx context.Context) (store.RepairResult, error) {
 // Alarm implements store.Keeper.
 func (k *Keeper) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	outbox := work.EncodeOutbox(alarm.Outbox)
-	var changed bool
-	err := k.db.Submit(ctx, &db.Call[*work.Unit]{Verb: "note an alarm", Durable: true, Weight: 1 + len(outbox), Run: func(u *work.Unit) (err error) {
-		changed, err = work.Once(u, memory.Call{Method: "alarm", Token: token}, lightWeight[bool], func() (bool, error) {
-			name := memory.TopicName{Namespace: alarm.Namespace, Name: alarm.Topic}
-			if t := u.Mem.Topics[name]; alarm.Raised == (t != nil && t.Alarm) {
-				return false, nil
-			}
-			t, err := u.Topic(name)
-			if err != nil {
-				return false, err
-			}
-			u.TouchTopic(t)
-			t.Alarm = alarm.Raised
-			return true, u.Enqueue(alarm.Outbox, outbox)
-		})
-		return err
-	}})
-	if err != nil {
-		return false, err // what the writer found may still change
-	}
-	return changed, nil
+	c := op{Verb: "note an alarm", Durable: true, Weight: 1 + len(outbox)}
+	return work.Submit(ctx, k.db, token, c, lightWeight, func(u *work.Unit) (bool, error) {
+		name := memory.TopicName{Namespace: alarm.Namespace, Name: alarm.Topic}
+		if t := u.Mem.Topics[name]; alarm.Raised == (t != nil && t.Alarm) {
+			return false, nil
+		}
+		t, err := u.Topic(name)
+		if err != nil {
+			return false, err
+		}
+		u.TouchTopic(t)
+		t.Alarm = alarm.Raised
+		return true, u.Enqueue(alarm.Outbox, outbox)
+	})
 }
 
 // lightWeight is the weight of a kept answer of a few words.

@@ -26,17 +26,13 @@ const idleLook = time.Minute
 // Sweep implements store.Keeper. Topics within their bounds of retention cost nothing but a look at memory.
 func (k *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	limit = min(limit, sweepMost)
-	var result store.SweepResult
-	err := k.db.Submit(ctx, &db.Call[*work.Unit]{Verb: "sweep", Weight: limit, Run: func(u *work.Unit) (err error) {
+	result, err := work.Submit(ctx, k.db, token, op{Verb: "sweep", Weight: limit}, lightWeight, func(u *work.Unit) (store.SweepResult, error) {
 		s := &sweep{Unit: u, limit: limit}
-		result, err = work.Once(u, memory.Call{Method: "sweep", Token: token}, lightWeight[store.SweepResult], func() (store.SweepResult, error) {
-			err := s.sweep()
-			return s.result, err
-		})
-		return err
-	}})
+		err := s.sweep()
+		return s.result, err
+	})
 	if err != nil {
-		return store.SweepResult{}, err
+		return result, err
 	}
 	// Whatever made the pages free: settlements remove jobs too.
 	if k.db.Vacuum(ctx) {
