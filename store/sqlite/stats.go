@@ -73,10 +73,14 @@ func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats,
 		total.Namespace, total.Topic = namespace, ""
 		return nil
 	})
-	return total, err
+	if err != nil {
+		return store.TopicStats{}, err
+	}
+	return total, nil
 }
 
-// appendStats makes transactions that read counts, until one had room to count all that is due.
+// count makes transactions that read counts, until one has room to count all jobs that are due. What read has written is the
+// caller's only if count returns no error.
 func (s *Store) count(ctx context.Context, read func(u *work.Unit, room *int) error) error {
 	for {
 		room := countJobs
@@ -123,7 +127,7 @@ func appendStats(u *work.Unit, t *memory.Topic, all *[]store.TopicStats, room *i
 	return nil
 }
 
-// topicStats makes a topic's row. The oldest due moment is that of the queues given.
+// topicStats returns the counts of a topic. The oldest due time is that of some queues.
 func topicStats(u *work.Unit, t *memory.Topic, queues iter.Seq[*memory.Queue], room *int) (store.TopicStats, error) {
 	for q := range t.Queues {
 		if err := countDue(u, q, room); err != nil {
