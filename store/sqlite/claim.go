@@ -181,6 +181,16 @@ func (c *claim) find(u *work.Unit, want store.QueueClaim, status *store.QueueSta
 	return err
 }
 
+// fits counts a job whose body fits in the answer, as the first one always does.
+func (c *claim) fits(r *table.Row) bool {
+	size := c.size + int(max(0, r.BodySize))
+	if c.read > 0 && size > c.request.MaxBytes {
+		return false
+	}
+	c.read, c.size = c.read+1, size
+	return true
+}
+
 // full reports whether the bodies of the claimed jobs leave no room for another.
 func (c *claim) full() bool { return c.read > 0 && c.size >= c.request.MaxBytes }
 
@@ -220,11 +230,9 @@ func (c *claim) readBatch(u *work.Unit) error {
 		r := cells.Row()
 		cells.Body(r)
 		r.TTLEnd = cells.Int()
-		size := c.size + int(max(0, r.BodySize))
-		if p.full = c.read > 0 && size > c.request.MaxBytes; p.full {
+		if p.full = !c.fits(r); p.full {
 			return nil
 		}
-		c.read, c.size = c.read+1, size
 		p.rows = append(p.rows, r)
 		if c.full() {
 			return db.ErrStop

@@ -19,7 +19,9 @@ func (s *Store) ClaimExpired(
 	checkBatch("jobs to claim", request.Max)
 	c := &claim{
 		token: token, request: store.ClaimRequest{Max: request.Max, MaxBytes: request.MaxBytes, Margin: request.Lease},
-		kind: "expired", fill: (*claim).takeExpired,
+		kind: "expired", fill: func(c *claim, u *work.Unit) error {
+			return u.UnlessDamaged(&u.Mem.NoTTL, "claim expired jobs", func() error { return c.takeExpired(u) })
+		},
 	}
 	err := s.db.Submit(ctx, &op{
 		Verb: "claim expired jobs", Weight: request.Max, Run: c.run,
@@ -33,10 +35,6 @@ func (s *Store) ClaimExpired(
 
 // takeExpired claims jobs that wait beyond their time to live.
 func (c *claim) takeExpired(u *work.Unit) error {
-	return u.UnlessDamaged(&u.Mem.NoTTL, "claim expired jobs", func() error { return c.takeOverdue(u) })
-}
-
-func (c *claim) takeOverdue(u *work.Unit) error {
 	if expired, err := anyExpired(u); err != nil || !expired {
 		return err
 	}
@@ -48,11 +46,9 @@ func (c *claim) takeOverdue(u *work.Unit) error {
 		if u.Mem.IsSkipped(r.N) {
 			return nil
 		}
-		body := int(max(0, r.BodySize))
-		if len(c.rows) == c.request.Max || len(c.rows) > 0 && c.size+body > c.request.MaxBytes {
+		if c.read == c.request.Max || !c.fits(r) {
 			return db.ErrStop
 		}
-		c.size += body
 		c.rows = append(c.rows, r)
 		return nil
 	}, u.Now.Millis)
