@@ -272,12 +272,6 @@ var readCases = []testCase{
 		}
 		s.claimAll("a")
 	}},
-	{"a shard out of range panics", func(s *suite) {
-		for _, shard := range []int{-1, len(s.Store.Shards())} {
-			require.Panics(s, func() { _, _ = s.Store.Shards()[shard].Get(s.Context(), s.ref("a")) })
-			require.Panics(s, func() { _, _ = s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{}) })
-		}
-	}},
 	{"jobs and policies survive a restart", func(s *suite) {
 		if s.Reopen == nil {
 			return // the engine cannot be reopened
