@@ -9,7 +9,6 @@
 package carrier
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -22,19 +21,9 @@ import (
 	"github.com/ringback/ringback/store/router"
 )
 
-// Options configures a Carrier.
-type Options struct {
-	Store *router.Router
-	// Margin is the time for which no lease is expired after contact with the store was interrupted, so that settlements delayed by
-	// the fault arrive first. Zero: 5 s.
-	Margin time.Duration
-	Logger *slog.Logger // nil: slog.Default
-}
-
 // Carrier carries all shards of a store. It does nothing until Run.
 type Carrier struct {
 	store  *router.Router
-	margin time.Duration
 	log    *slog.Logger
 	shards []*shard
 }
@@ -48,16 +37,10 @@ type shard struct {
 	leading atomic.Bool
 }
 
-// New returns a Carrier. It panics without a store.
-func New(opts Options) *Carrier {
-	if opts.Store == nil {
-		panic("carrier: a store is needed")
-	}
-	c := &Carrier{
-		store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second),
-		log: cmp.Or(opts.Logger, slog.Default()),
-	}
-	for n, keeper := range opts.Store.Shards() {
+// New returns a Carrier of a store's shards.
+func New(s *router.Router, log *slog.Logger) *Carrier {
+	c := &Carrier{store: s, log: log}
+	for n, keeper := range s.Shards() {
 		c.shards = append(c.shards, &shard{Carrier: c, n: n, keeper: keeper, wake: make(chan struct{}, 1)})
 	}
 	return c
@@ -100,7 +83,7 @@ const (
 // run acquires the lock and carries while it has it, until ctx ends.
 func (s *shard) run(ctx context.Context) {
 	var again store.Backoff
-	expiry := leaseExpiry{margin: s.margin}
+	var expiry leaseExpiry
 	for ctx.Err() == nil {
 		leadership, err := s.keeper.Lead(ctx)
 		switch {

@@ -27,7 +27,7 @@ var queue = job.Queue{Namespace: "default", Topic: "orders", Lane: "a"}
 // run starts a carrier over s and returns how to stop it.
 func run(t *testing.T, s store.Store) (stop func()) {
 	t.Helper()
-	c := carrier.New(carrier.Options{Store: router.New(s), Logger: slog.New(slog.DiscardHandler)})
+	c := carrier.New(router.New(s), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() { c.Run(ctx) })

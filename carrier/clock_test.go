@@ -43,9 +43,7 @@ func (s steppedClockShard) Carry(ctx context.Context, token store.Token, round s
 func TestCarrier_WarnsOnceOfAClockStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		c := carrier.New(carrier.Options{
-			Store: router.New(&steppedClockStore{Store: model(1)}), Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		})
+		c := carrier.New(router.New(&steppedClockStore{Store: model(1)}), slog.New(slog.NewTextHandler(&log, nil)))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		c.Run(ctx)

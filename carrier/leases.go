@@ -7,9 +7,8 @@ import (
 )
 
 // leaseExpiry decides when overdue leases may be expired. A healthy worker must not lose its lease. So after a fault that may
-// have kept it from settling, or a forward jump of the store's clock, no lease is expired for one margin.
+// have kept it from settling, or a forward jump of the store's clock, no lease is expired for store.LeaseMargin.
 type leaseExpiry struct {
-	margin      time.Duration
 	interrupted bool      // the last call failed
 	heldUntil   time.Time // no lease is expired before; by the process's monotonic clock
 	storeTime   time.Time // the store's clock at the last successful call
@@ -44,7 +43,7 @@ func (l *leaseExpiry) observe(clock time.Time) {
 	plausible := l.plausibleNow()
 	jumped := !plausible.IsZero() && clock.After(plausible)
 	if l.interrupted || jumped {
-		l.interrupted, l.heldUntil = false, time.Now().Add(l.margin)
+		l.interrupted, l.heldUntil = false, time.Now().Add(store.LeaseMargin)
 	}
 	l.storeTime, l.seenAt = clock, time.Now()
 }

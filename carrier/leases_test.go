@@ -12,7 +12,7 @@ import (
 
 func TestClock_JumpAheadExpiresNoLeaseForAMargin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := leaseExpiry{margin: 5 * time.Second}
+		var l leaseExpiry
 		require.True(t, l.plausibleNow().IsZero(), "nothing is known at first")
 		clock := time.Now().Add(-time.Hour) // the store's own
 		l.observe(clock)
@@ -38,7 +38,7 @@ func TestClock_JumpAheadExpiresNoLeaseForAMargin(t *testing.T) {
 
 func TestClock_JumpBackIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := leaseExpiry{margin: 5 * time.Second}
+		var l leaseExpiry
 		clock := time.Now()
 		l.observe(clock)
 		l.observe(clock.Add(-time.Hour))
@@ -49,7 +49,7 @@ func TestClock_JumpBackIsFollowed(t *testing.T) {
 
 func TestLeases_WaitAMarginAfterAStalledProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := leaseExpiry{margin: 5 * time.Second}
+		var l leaseExpiry
 		l.observe(time.Now())
 		time.Sleep(time.Second)
 		require.False(t, l.isHeld())

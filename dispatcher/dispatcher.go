@@ -38,9 +38,6 @@ type Options struct {
 	CheckURL func(rawURL string) error
 	// Workers is the number of attempts in flight in this process, all topics together, from 1; zero: 2048.
 	Workers int
-	// Margin is the time by which a lease outlasts its attempt's timeout, and for which the carrier expires no lease after an
-	// outage of the store; zero: 5 s.
-	Margin time.Duration
 	// Grace bounds the time that Run takes to end; zero: 30 s.
 	Grace time.Duration
 	// Seal encrypts stored secrets; nil: they are stored as plain text.
@@ -79,8 +76,8 @@ func New(opts Options) (*Dispatcher, error) {
 	if opts.Deliverer == nil && !opts.RegisterOnly {
 		return nil, errors.New("a dispatcher needs a deliverer, unless it only registers")
 	}
-	if opts.Workers < 0 || opts.Grace < 0 || opts.Margin < 0 {
-		return nil, errors.New("a dispatcher's workers, grace and margin are not negative")
+	if opts.Workers < 0 || opts.Grace < 0 {
+		return nil, errors.New("a dispatcher's workers and grace are not negative")
 	}
 	opts.Defaults = opts.Defaults.WithDefaults(policy.Builtin())
 	if opts.Seal == nil {
@@ -98,12 +95,10 @@ func New(opts Options) (*Dispatcher, error) {
 	if opts.RegisterOnly {
 		return d, nil
 	}
-	d.carrier = carrier.New(carrier.Options{
-		Store: d.store, Margin: opts.Margin, Logger: d.log,
-	})
+	d.carrier = carrier.New(d.store, d.log)
 	d.pool = pool.New(pool.Options{
 		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
-		Margin: opts.Margin, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
+		Grace: opts.Grace, Random: opts.Random, Logger: d.log,
 		Callbacks: d.notifyEnd, Observer: opts.Observer,
 	})
 	return d, nil

@@ -105,7 +105,7 @@ func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight
 		PolicyStale:        a.policyStale,
 		NoURL:              r.URL == "",
 		// The timeout grew since the claim, or the claim took long.
-		LeaseTooShort:     now.Add(r.Timeout + p.opts.Margin/2).After(a.leaseEnds),
+		LeaseTooShort:     now.Add(r.Timeout + store.LeaseMargin/2).After(a.leaseEnds),
 		StrayHeader:       stray,
 		SecretsUnreadable: unsigned != nil || unopened != nil,
 		RateChanged:       topic.Rate.Limited() && topic.Rate != a.schedJob.GrantRate,

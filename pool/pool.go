@@ -55,8 +55,6 @@ type Options struct {
 	// MaxBytes bounds the bodies of the attempts in flight that are not sent yet, in bytes; zero: 64 MiB. A single job beyond
 	// it always fits.
 	MaxBytes int
-	// Margin is the time by which a lease outlasts its attempt's timeout; zero: 5 s.
-	Margin time.Duration
 	// Grace bounds the time that Run takes to end; zero: 30 s. The last 5 s (at most half) are reserved for releasing and
 	// settling jobs.
 	Grace time.Duration
@@ -110,7 +108,6 @@ func New(opts Options) *Pool {
 	}
 	opts.Workers = cmp.Or(opts.Workers, DefaultWorkers)
 	opts.MaxBytes = cmp.Or(opts.MaxBytes, 64<<20)
-	opts.Margin = cmp.Or(opts.Margin, 5*time.Second)
 	opts.Grace = cmp.Or(opts.Grace, 30*time.Second)
 	if opts.Random == nil {
 		opts.Random = rand.Float64

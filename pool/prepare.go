@@ -25,7 +25,7 @@ func (s *shardLoop) prepareExchange() (items []settlement, request store.ClaimRe
 	}
 	s.scheduler.Settle(lanes, now)
 	request, more = s.scheduler.Pick(now)
-	request.Margin = p.opts.Margin + s.scheduler.ExtraLease()
+	request.Margin = store.LeaseMargin + s.scheduler.ExtraLease()
 	return items, request, more && len(items) == 0
 }
 

@@ -36,6 +36,9 @@ const (
 	MaxBatch = 512
 	// TokenTTL is how long an engine remembers the result of a call by its token.
 	TokenTTL = time.Minute
+	// LeaseMargin is the time by which a lease outlasts its attempt's timeout, so that the settlement arrives in time. For as
+	// long, carriers expire no lease after an outage of the store.
+	LeaseMargin = 5 * time.Second
 	// LeadershipTTL is the lifetime of a carrier lock that is not extended.
 	LeadershipTTL = 3 * time.Second
 	// RenotifyAfter is how long after a wake-up a queue with claimable jobs gets the next one.
