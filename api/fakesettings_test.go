@@ -115,7 +115,7 @@ func (f *fake) RemoveSecret(ctx context.Context, o job.Queue, id string) error {
 func (f *fake) changeSecrets(ctx context.Context, o job.Queue, change func([]policy.Secret) ([]policy.Secret, error)) error {
 	var err error
 	if o.Lane != "" {
-		_, err = f.ChangeLane(ctx, job.Queue(o), func(l *policy.Lane) (err error) {
+		_, err = f.ChangeLane(ctx, o, func(l *policy.Lane) (err error) {
 			l.Secrets, err = change(l.Secrets)
 			return err
 		})
@@ -130,7 +130,7 @@ func (f *fake) changeSecrets(ctx context.Context, o job.Queue, change func([]pol
 
 func (f *fake) Secrets(ctx context.Context, o job.Queue) ([]policy.Secret, error) {
 	if o.Lane != "" {
-		l, err := f.Lane(ctx, job.Queue(o))
+		l, err := f.Lane(ctx, o)
 		return l.Settings.Secrets, err
 	}
 	t, err := f.Topic(ctx, o.Namespace, o.Topic)

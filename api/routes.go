@@ -91,7 +91,7 @@ func (a *api) methods(r route) http.Handler {
 		serve, ok := r.methods[method]
 		if !ok {
 			w.Header().Set("Allow", allow)
-			return response.NewProblem(http.StatusMethodNotAllowed, "this path takes "+allow)
+			return response.NewProblem(http.StatusMethodNotAllowed, "the methods of this path are "+allow)
 		}
 		if method != http.MethodGet {
 			if err := request.CheckConditions(req, r.versioned); err != nil {

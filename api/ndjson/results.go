@@ -19,7 +19,7 @@ const (
 )
 
 // errStalled means that the client does not read its results.
-var errStalled = errors.New("the client takes no results")
+var errStalled = errors.New("the client does not read its results")
 
 // A ResultBuffer keeps results until the client reads them, so that a client may send all lines before it reads. One
 // goroutine writes; Stop waits for its end.

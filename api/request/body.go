@@ -102,8 +102,8 @@ func readBody(w http.ResponseWriter, r *http.Request, reserved *limits.MeteredBo
 
 // ReadOptionalJSON is ReadJSON for requests whose body is optional. It returns nil when there is none.
 func ReadOptionalJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	unsaid := r.ContentLength < 0 && r.Header.Get("Content-Type") == ""
-	if r.ContentLength == 0 || unsaid && RequireNoBody(r) == nil {
+	undeclared := r.ContentLength < 0 && r.Header.Get("Content-Type") == ""
+	if r.ContentLength == 0 || undeclared && RequireNoBody(r) == nil {
 		return nil, nil
 	}
 	return ReadJSON(w, r, limit)
@@ -122,7 +122,7 @@ func CheckContentType(r *http.Request) error {
 		return nil
 	case err == nil && kind == ContentTypeNDJSON:
 		return response.NewProblem(http.StatusUnsupportedMediaType,
-			"NDJSON is taken at POST /v1/batch alone: send JSON, and the header Content-Type: application/json")
+			"only POST /v1/batch accepts NDJSON: send JSON, and the header Content-Type: application/json")
 	default:
 		return response.NewProblem(http.StatusUnsupportedMediaType, "send JSON, and the header Content-Type: application/json")
 	}

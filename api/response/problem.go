@@ -135,4 +135,4 @@ func (p *Problem) appendTo(o *Buffer) {
 }
 
 // ErrTimeout is the cause of the context of a request that takes too long.
-var ErrTimeout = errors.New("the request took longer than the API gives it")
+var ErrTimeout = errors.New("request timeout")
