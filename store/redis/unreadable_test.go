@@ -91,10 +91,16 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 	settle(t, s, items...)
 	require.Equal(t, []string{"1", "2"}, list(job.Dead))
 
-	errs, err := s.Shards()[0].Purge(ctx, store.NewToken(), []job.Ref{ref("1"), ref("torn"), ref("torn-head"), ref("2")})
+	revived, err := s.Shards()[0].Revive(ctx, store.NewToken(), []store.Revival{{Ref: ref("1")}, {Ref: ref("torn-head")}, {Ref: ref("lost-queue")}})
 	require.NoError(t, err)
+	require.NoError(t, revived[0].Err)
+	require.ErrorIs(t, revived[1].Err, layout.ErrRecord)
+	require.ErrorIs(t, revived[2].Err, layout.ErrRecord)
+	errs, err := s.Shards()[0].Purge(ctx, store.NewToken(), []job.Ref{ref("2"), ref("torn"), ref("torn-head"), ref("lost-queue")})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(errs[0], errs[1]))
 	require.ErrorIs(t, errs[2], layout.ErrRecord)
-	require.NoError(t, errors.Join(errs[0], errs[1], errs[3]))
+	require.ErrorIs(t, errs[3], layout.ErrRecord)
 }
 
 func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {

@@ -11,7 +11,7 @@ for i = 1, entries do
   local rec = not gone[member] and call('HGET', JOBS, member)
   if not rec then
     answers[i] = '0'
-  elseif #rec < 18 then
+  elseif #rec < 18 or not q and queue_name(rec) == '' then
     answers[i] = 'f'
   elseif not q or queue_number(rec) ~= q.n then
     return 'again'

@@ -186,8 +186,8 @@ func (s *Jobs) queuesOfJobs(ctx context.Context, refs []job.Ref) (queues []*layo
 		members[i] = layout.JobKey(ref)
 	}
 	err = s.EachJob(ctx, members, func(_ int, _ int64, rec, _, name string) error {
-		if _, ok := layout.QueueNumber(rec); !ok {
-			position = append(position, 0) // there is none, or none that can be read
+		if name == "" {
+			position = append(position, 0) // there is no job, its record cannot be read, or the name of its queue is lost
 			return nil
 		}
 		q, err := s.QueueOf(rec, name)

@@ -64,7 +64,7 @@ local function decide(a)
   local when = ARGV[a + 5]
   local rec = call('HGET', JOBS, member)
   if not rec then return 'none', '', '' end
-  if #rec < 18 or string.byte(rec, 1) ~= FORM then return 'form', '', '' end
+  if #rec < 18 or string.byte(rec, 1) ~= FORM or not q and queue_name(rec) == '' then return 'form', '', '' end
   if not q or queue_number(rec) ~= q.n then return nil end
   local line = call('HGET', RUNS, member)
   local r = runs[member] or line and parse_run(line) or default_run(rec)
