@@ -8,11 +8,10 @@ import (
 
 // Scripts that tests call with keys and arguments that the engine would not send.
 //
-//go:embed queue/*.lua jobs/*.lua settings/*.lua
+//go:embed jobs/*.lua settings/*.lua
 var luaFiles embed.FS
 
 var (
-	scriptSettle  = script.New(luaFiles, "queue/settle", script.EndingJobs, "outbox")
 	scriptRevive  = script.New(luaFiles, "jobs/revive", script.MovingJobs)
 	scriptReplace = script.New(luaFiles, "jobs/replace", script.MovingJobs, "reply")
 	scriptCancel  = script.New(luaFiles, "jobs/cancel", script.EndingJobs, "reply")
