@@ -218,3 +218,8 @@ func FuzzValidate(f *testing.F) {
 		}
 	})
 }
+
+func TestValidate_CopiesNoFields(t *testing.T) {
+	n := New{Spec: Spec{ID: "close-4711", Queue: Queue{Topic: "order.close"}, URL: "https://shop.example/hooks/close"}}
+	require.Less(t, testing.AllocsPerRun(100, func() { _ = Validate(n, now) }), 10.0)
+}
