@@ -13,15 +13,6 @@ import (
 func TestListener_ClosesWhileAClusterIsAskedForTheServer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	require.NoError(t, err)
-	defer func() { require.NoError(t, silent.Close()) }()
-	asked := make(chan struct{})
-	go func() {
-		if conn, err := silent.Accept(); err == nil {
-			close(asked)
-			<-t.Context().Done()
-			_ = conn.Close() // the client may have closed it
-		}
-	}()
 	address, err := ParseAddress("redis+cluster://" + silent.Addr().String() + "?read_timeout=1m")
 	require.NoError(t, err)
 	c := New(address, Wait{}, slog.New(slog.DiscardHandler))
@@ -34,7 +25,8 @@ func TestListener_ClosesWhileAClusterIsAskedForTheServer(t *testing.T) {
 		_, err := l.Pop(ctx, c, "key", 1, time.Minute)
 		popped <- err
 	}()
-	<-asked
+	asked, err := silent.Accept()
+	require.NoError(t, err)
 	closed := make(chan struct{})
 	go func() {
 		l.Close()
@@ -46,5 +38,7 @@ func TestListener_ClosesWhileAClusterIsAskedForTheServer(t *testing.T) {
 		require.Fail(t, "Close waits for the server")
 	}
 	cancel()
+	require.NoError(t, silent.Close()) // go-redis reads until the connection is closed, and dials again
+	require.NoError(t, asked.Close())
 	require.Error(t, <-popped)
 }
