@@ -3,7 +3,7 @@
 // # Durability
 //
 // Registrations, edits, cancellations, revivals, purges, policies, lanes' settings and alarms are answered after fsync.
-// Claims, settlements, grants and carries are committed without one: a power cut takes the last of them back, so that an
+// Claims, settlements, permits and carrier rounds are committed without fsync: a power cut takes the last of them back, so that an
 // attempt is repeated, never lost, and a rate may be exceeded by them. A process that dies loses nothing that was answered.
 //
 // # How it works
