@@ -28,7 +28,8 @@ SIDE  := -parallel=4
 # with other goroutines, and would be up to six times slower. The SQLite driver and miniredis's server are instrumented.
 CALM  := modernc.org/sqlite/lib modernc.org/libc/... github.com/yuin/gopher-lua/...
 # make lint vets.
-TESTS := $(GO) test -race $(patsubst %,'-gcflags=%=-race=false',$(CALM)) -vet=off -shuffle=on -timeout=8m $(SIDE)
+# Three packages at a time, since many tests wait.
+TESTS := $(GO) test -race -p=3 $(patsubst %,'-gcflags=%=-race=false',$(CALM)) -vet=off -shuffle=on -timeout=8m $(SIDE)
 
 # The tools have a separate go.mod, so that the product's does not list their dependencies.
 TOOLS     := bin/golangci-lint bin/gofumpt
@@ -103,9 +104,10 @@ format: bin/gofumpt
 	@bad=$$(bin/gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$bad" ]; then printf 'gofumpt would change these; run bin/gofumpt -w on them:\n%s\n' "$$bad"; exit 1; fi
 
+# With a heap of up to 4 GiB it takes a third less processor time than with Go's default.
 .PHONY: lint
 lint: bin/golangci-lint
-	@bin/golangci-lint run ./...
+	@GOGC=400 GOMEMLIMIT=4GiB bin/golangci-lint run ./...
 
 .PHONY: fix
 fix:
