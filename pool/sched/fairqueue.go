@@ -33,8 +33,8 @@ func (q *topicQueue) len() int {
 	return n
 }
 
-// laneQueue holds lanes of one health. Lanes queued by a wake-up take turns with lanes whose last claim left jobs: a job in
-// a lane without others does not wait for every lane with a backlog, and neither kind starves.
+// laneQueue holds lanes of one health. Woken lanes take turns with backlogged ones: a job in a lane without others does not
+// wait for every lane with a backlog, and neither kind starves.
 type laneQueue struct {
 	woken, backlogged fifo[*Lane]
 	lastWoken         bool // the last pop took a woken lane
@@ -43,10 +43,10 @@ type laneQueue struct {
 func (q *laneQueue) len() int { return q.woken.len() + q.backlogged.len() }
 
 func (q *laneQueue) push(l *Lane) {
-	if l.likely == 1 {
-		q.woken.push(l)
-	} else {
+	if l.backlogged {
 		q.backlogged.push(l)
+	} else {
+		q.woken.push(l)
 	}
 }
 
@@ -68,12 +68,12 @@ func (q *laneQueue) pop() *Lane {
 	return from.pop()
 }
 
-// all goes over the lanes, the woken ones first.
+// all goes over the lanes in turn.
 func (q *laneQueue) all() iter.Seq[*Lane] {
 	return func(yield func(*Lane) bool) {
-		for _, lanes := range []*fifo[*Lane]{&q.woken, &q.backlogged} {
-			for l := range lanes.all() {
-				if !yield(l) {
+		for i := range max(q.woken.len(), q.backlogged.len()) {
+			for _, lanes := range []*fifo[*Lane]{&q.woken, &q.backlogged} {
+				if i < lanes.len() && !yield(lanes.at(i)) {
 					return
 				}
 			}
@@ -240,6 +240,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 		}
 		return took
 	}
+	var later []*Lane // seen once in a pick
 	for waiting := lanes.len(); waiting > 0 && c.scansLeft > 0 && len(c.claims) < store.MaxBatch; waiting-- {
 		if l := lanes.first(); l.runnable && l.settings.Limits(terms).Rate.Limited() && q.topic.inFlight >= terms.Workers {
 			q.blocksPrefetch = true
@@ -271,7 +272,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 		if l.nextBody > s.claimBytes() {
 			if ok, _ := s.bodyFits(l, l.nextBody); !ok || len(c.claims) > 0 {
 				s.awaitingBytes = true
-				q.push(l) // it waits for room, or to be claimed alone
+				later = append(later, l) // it waits for room, or to be claimed alone
 				if ok {
 					l.shard.largeLane = l
 				}
@@ -298,6 +299,9 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 			Queue: l.queue, Max: n, Timeout: terms.Timeout, LaneRevision: l.revision(), Ahead: ahead,
 		})
 	}
+	for _, l := range later {
+		q.push(l)
+	}
 	return took
 }
 
@@ -317,7 +321,7 @@ func (f *fairQueue) hasWaiting() bool {
 	return false
 }
 
-// firstWaiting returns up to n queues that another process could serve, in their order.
+// firstWaiting returns up to n queues that another process could serve, about as they take turns.
 func (f *fairQueue) firstWaiting(n int) (queues []job.Queue) {
 	for q := range f.topics.all() {
 		if q.needsStarts {

@@ -11,16 +11,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// serve makes a claim that brings one job of each queue. Lanes with a backlog have more. It ends the jobs and returns the
-// lanes.
-func (f *fixture) serve(backlog map[string]bool) (lanes []string) {
+// serve makes a claim that brings one job of each queue. Lanes with a backlog have more, as their status says. It ends the
+// jobs and returns the lanes.
+func (f *fixture) serve(backlog map[string]store.QueueStatus) (lanes []string) {
 	request, _ := f.sh.Pick(f.now)
 	c := Claim{Request: request, FirstCall: f.now}
 	var served []*Lane
 	for _, q := range request.Queues {
 		l := f.s.Lane(q.Queue)
 		lanes, served = append(lanes, q.Queue.Lane), append(served, l)
-		c.Statuses = append(c.Statuses, store.QueueStatus{Queue: q.Queue, More: backlog[q.Queue.Lane]})
+		c.Statuses = append(c.Statuses, backlog[q.Queue.Lane])
 		c.Jobs = append(c.Jobs, &Job{Lane: l, Body: 1})
 	}
 	start, _ := f.sh.Claimed(c, f.now)
@@ -37,11 +37,11 @@ func (f *fixture) serve(backlog map[string]bool) (lanes []string) {
 }
 
 // backlogged returns a fixture whose lanes, so many, have been served and have more jobs.
-func backlogged(t *testing.T, lanes int) (f *fixture, backlog map[string]bool) {
-	f, backlog = newFixture(t, Options{Workers: 8, MaxBytes: 1_000_000}, policy.Topic{}), make(map[string]bool)
+func backlogged(t *testing.T, lanes int, status store.QueueStatus) (f *fixture, backlog map[string]store.QueueStatus) {
+	f, backlog = newFixture(t, Options{Workers: 8, MaxBytes: 1_000_000}, policy.Topic{}), make(map[string]store.QueueStatus)
 	for n := range lanes {
 		name := "b" + strconv.Itoa(n)
-		backlog[name] = true
+		backlog[name] = status
 		f.sh.MarkRunnable([]job.Queue{queue("a", name)})
 	}
 	for served := make(map[string]bool); len(served) < lanes; {
@@ -53,15 +53,19 @@ func backlogged(t *testing.T, lanes int) (f *fixture, backlog map[string]bool) {
 }
 
 func TestPick_WokenLaneComesBeforeBacklog(t *testing.T) {
-	f, backlog := backlogged(t, 1000)
-	for range 3 { // first it is unknown, then its receiver has answered
-		f.sh.MarkRunnable([]job.Queue{queue("a", "woken")})
-		require.Contains(t, append(f.serve(backlog), f.serve(backlog)...), "woken")
+	for name, status := range map[string]store.QueueStatus{"more jobs": {More: true}, "all slots in use": {Blocked: true}} {
+		t.Run(name, func(t *testing.T) {
+			f, backlog := backlogged(t, 1000, status)
+			for range 3 { // first it is unknown, then its receiver has answered
+				f.sh.MarkRunnable([]job.Queue{queue("a", "woken")})
+				require.Contains(t, append(f.serve(backlog), f.serve(backlog)...), "woken")
+			}
+		})
 	}
 }
 
 func TestPick_WokenLanesLeaveHalfToBacklog(t *testing.T) {
-	f, backlog := backlogged(t, 100)
+	f, backlog := backlogged(t, 100, store.QueueStatus{More: true})
 	woken := make([]job.Queue, 100)
 	for n := range woken {
 		woken[n] = queue("a", "w"+strconv.Itoa(n))
@@ -70,8 +74,20 @@ func TestPick_WokenLanesLeaveHalfToBacklog(t *testing.T) {
 	for range 200 {
 		f.sh.MarkRunnable(woken)
 		for _, name := range f.serve(backlog) {
-			turns[backlog[name]]++
+			turns[backlog[name].More]++
 		}
 	}
 	require.InDelta(t, turns[true], turns[false], float64(turns[true])/4, "%v", turns)
+}
+
+func TestPick_LaneThatWaitsForRoomTakesOneTurn(t *testing.T) {
+	f, backlog := backlogged(t, 4, store.QueueStatus{More: true})
+	f.sh.MarkRunnable([]job.Queue{queue("a", "large")})
+	f.serve(backlog) // its receiver answers, as the others' do
+	f.sh.MarkRunnable([]job.Queue{queue("a", "large")})
+	large := f.s.Lane(queue("a", "large"))
+	large.nextBody = 2_000_000 // to be claimed alone
+	f.sh.runnable.byTopic[large.topic].lanes[healthOK].lastWoken = true
+	require.ElementsMatch(t, []string{"b0", "b1", "b2", "b3"}, f.serve(backlog))
+	require.Equal(t, []string{"large"}, f.serve(backlog))
 }

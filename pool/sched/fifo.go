@@ -18,6 +18,9 @@ func (f *fifo[T]) push(x T) { f.items = append(f.items, x) }
 // first is the one that pop takes next.
 func (f *fifo[T]) first() T { return f.items[f.head] }
 
+// at returns element i, counted from the first.
+func (f *fifo[T]) at(i int) T { return f.items[f.head+i] }
+
 // pop takes the first; the fifo must not be empty.
 func (f *fifo[T]) pop() T {
 	var none T

@@ -136,6 +136,12 @@ func (sh *Shard) updateLane(l *Lane, status store.QueueStatus) {
 	default:
 		l.runnable = false
 	}
+	switch {
+	case status.More || status.Blocked && l.claimed > 0: // a lane that fills its slots may have more jobs
+		l.backlogged = true
+	case !status.Blocked:
+		l.backlogged = false
+	}
 	l.leftOut++
 	if l.claimed > 0 || !status.More || status.Blocked {
 		l.leftOut = 0

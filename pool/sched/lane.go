@@ -67,6 +67,7 @@ type Lane struct {
 	queued              bool
 	claiming            bool // named in the claim under way
 	markedWhileClaiming bool // the claim's answer may be out of date
+	backlogged          bool // its last claim left jobs or filled its slots; else a wake-up has made it runnable
 	likely              int  // jobs that it probably has: one after a wake-up, twice those of a claim that left some
 	claimed             int  // jobs that the claim brought whose answer is being read
 	leftOut             int  // claims in a row that brought none of its jobs though it had some

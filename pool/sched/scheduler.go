@@ -157,7 +157,7 @@ func (sh *Shard) MarkRunnable(queues []job.Queue) (added bool) {
 // HasWaiting reports whether lanes are queued that another process could serve. A topic without starts has none.
 func (sh *Shard) HasWaiting() bool { return sh.runnable.hasWaiting() }
 
-// Waiting returns up to n queues that another process could serve, the next to be served first.
+// Waiting returns up to n queues that another process could serve, about as they take turns.
 func (sh *Shard) Waiting(n int) []job.Queue { return sh.runnable.firstWaiting(n) }
 
 // RunnableQueues returns all queues of the shard that may have claimable jobs.
