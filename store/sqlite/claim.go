@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
-	"slices"
 	"strconv"
 	"time"
 
@@ -45,6 +44,7 @@ type claim struct {
 	leases   []*memory.Lease // the same
 	read     int             // jobs that fit so far
 	size     int             // of their bodies
+	missed   int             // bytes of bodies that were read but do not fit
 	batch    []*queueClaim   // the queues of the next statement
 	found    []foundJob      // their jobs
 	now      clock.Instant
@@ -110,8 +110,12 @@ func (c *claim) run(u *work.Unit) error {
 	return nil
 }
 
-// claimBatch is how many jobs a claim finds, of however many queues, before it reads their rows with one statement.
-const claimBatch = 128
+const (
+	// claimBatch is the number of jobs from which on a claim reads the rows of those it has found. The last queue's may exceed it.
+	claimBatch = 128
+	// maxMissed bounds the bodies that a claim reads though they do not fit, at most one of each queue, in bytes.
+	maxMissed = 4 << 20
+)
 
 // A queueClaim is the part of a claim that concerns one queue.
 type queueClaim struct {
@@ -121,20 +125,19 @@ type queueClaim struct {
 	keys   []table.Key  // of the first waiting jobs, in order: those that may be claimed, and the one after them
 	unread int          // of those that may be claimed, how many have no row yet
 	rows   []*table.Row // of the first of them, as far as their bodies fit
-	full   bool         // the next body does not fit
 }
 
 // serveAll serves the queues of the request in order.
 func (c *claim) serveAll(u *work.Unit) error {
 	c.reply.queues = make([]store.QueueStatus, len(c.request.Queues))
 	for i, want := range c.request.Queues {
-		named := slices.ContainsFunc(c.batch, func(p *queueClaim) bool { return p.want.Queue == want.Queue })
-		if named || len(c.found) >= claimBatch {
+		q := u.Mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
+		if q != nil && q.InClaim || len(c.found) >= claimBatch {
 			if err := c.takeAll(u); err != nil {
 				return err
 			}
 		}
-		if err := c.find(u, want, &c.reply.queues[i]); err != nil {
+		if err := c.find(u, q, want, &c.reply.queues[i]); err != nil {
 			return err
 		}
 	}
@@ -142,9 +145,8 @@ func (c *claim) serveAll(u *work.Unit) error {
 }
 
 // find adds the first jobs of one queue to the batch, up to the bounds of its QueueClaim and of the request.
-func (c *claim) find(u *work.Unit, want store.QueueClaim, status *store.QueueStatus) error {
+func (c *claim) find(u *work.Unit, q *memory.Queue, want store.QueueClaim, status *store.QueueStatus) error {
 	status.Queue = want.Queue
-	q := u.Mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
 	if q == nil {
 		return completeUnloaded(u, want, status)
 	}
@@ -158,7 +160,7 @@ func (c *claim) find(u *work.Unit, want store.QueueClaim, status *store.QueueSta
 	}
 	u.PruneThrottle(q)
 	p := &queueClaim{want: want, status: status, queue: q}
-	c.batch = append(c.batch, p)
+	c.batch, q.InClaim = append(c.batch, p), true
 	ahead := int64(0)
 	if !q.Limits().Rate.Limited() && q.Owners.Only(c.token.Owner()) {
 		ahead = int64(want.Ahead)
@@ -185,17 +187,23 @@ func (c *claim) find(u *work.Unit, want store.QueueClaim, status *store.QueueSta
 func (c *claim) fits(r *table.Row) bool {
 	size := c.size + int(max(0, r.BodySize))
 	if c.read > 0 && size > c.request.MaxBytes {
+		c.missed += size - c.size
 		return false
 	}
 	c.read, c.size = c.read+1, size
 	return true
 }
 
-// full reports whether the bodies of the claimed jobs leave no room for another.
-func (c *claim) full() bool { return c.read > 0 && c.size >= c.request.MaxBytes }
+// full reports whether no other row is read: the bodies of the claimed jobs leave no room, or too many do not fit.
+func (c *claim) full() bool {
+	return c.read > 0 && c.size >= c.request.MaxBytes || c.missed >= maxMissed
+}
 
 // takeAll claims the jobs of the batch, and completes the statuses of its queues.
 func (c *claim) takeAll(u *work.Unit) error {
+	for _, p := range c.batch {
+		p.queue.InClaim = false
+	}
 	if err := c.readBatch(u); err != nil {
 		return err
 	}
@@ -214,24 +222,36 @@ func (c *claim) takeAll(u *work.Unit) error {
 	return nil
 }
 
-// readBatch reads the rows of the jobs that were found, as far as their bodies fit. If some lie on a damaged page they are
-// skipped when the transaction is run again.
+// readBatch reads the rows of the jobs that were found, as far as their bodies fit. A body that does not fit ends the statement,
+// since each row is read with its body, and the next one begins with the next queue.
 func (c *claim) readBatch(u *work.Unit) error {
-	if len(c.found) == 0 {
-		return nil
-	}
-	err := u.Query(table.ClaimableJobs, func(v []driver.Value) error {
-		cells := table.Cells(v)
-		p := c.found[cells.Int()].queueClaim
-		p.unread--
-		if p.full {
-			return nil
+	for len(c.found) > 0 && !c.full() {
+		next, err := c.readRows(u)
+		if err != nil {
+			return err
 		}
+		c.found = c.found[next:]
+	}
+	return nil
+}
+
+// readRows reads rows up to the first whose body does not fit, and returns the index of the next queue's first job. If some lie
+// on a damaged page they are skipped when the transaction is run again.
+func (c *claim) readRows(u *work.Unit) (next int, err error) {
+	next = len(c.found)
+	err = u.Query(table.ClaimableJobs, func(v []driver.Value) error {
+		cells := table.Cells(v)
+		i := int(cells.Int())
+		p := c.found[i].queueClaim
+		p.unread--
 		r := cells.Row()
 		cells.Body(r)
 		r.TTLEnd = cells.Int()
-		if p.full = !c.fits(r); p.full {
-			return nil
+		if !c.fits(r) {
+			for next = i + 1; next < len(c.found) && c.found[next].queueClaim == p; next++ {
+				p.unread--
+			}
+			return db.ErrStop
 		}
 		p.rows = append(p.rows, r)
 		if c.full() {
@@ -240,7 +260,7 @@ func (c *claim) readBatch(u *work.Unit) error {
 		return nil
 	}, jsonNumbers(c.found))
 	if !db.IsDamage(err) {
-		return err
+		return next, err
 	}
 	for i, f := range c.found {
 		alone := u.Query(table.ClaimableJobs, func([]driver.Value) error { return nil }, jsonNumbers(c.found[i:i+1]))
@@ -248,7 +268,7 @@ func (c *claim) readBatch(u *work.Unit) error {
 			u.SkipJob(f.queue, f.n, "claim a job", alone)
 		}
 	}
-	return err
+	return next, err
 }
 
 // take claims the jobs of one queue whose rows were read.

@@ -49,6 +49,55 @@ func TestClaim_ReadsNoMoreRowsThanItTakes(t *testing.T) {
 	require.LessOrEqual(t, read, 2, "the one that is due, and the end of the rows")
 }
 
+func TestClaim_ReadsAtMostOneBodyOfAQueueThatDoesNotFit(t *testing.T) {
+	s := openStore(t, options(t))
+	const lanes, size = 8, 256 << 10
+	request := store.ClaimRequest{Max: store.MaxBatch, MaxBytes: 3*size + size/2, Margin: time.Second}
+	for lane := range lanes {
+		entries := newLargeJobs(fmt.Sprint("lane-", lane), 10, size)
+		for i := range entries {
+			entries[i].Lane, entries[i].Delay = fmt.Sprint("lane-", lane), 0
+		}
+		insert(t, s, entries...)
+		request.Queues = append(request.Queues, store.QueueClaim{Queue: entries[0].Queue, Max: store.MaxBatch, Timeout: time.Second})
+	}
+	small := newJobInLane("small", "small", 0)
+	insert(t, s, small)
+	request.Queues = append(request.Queues, store.QueueClaim{Queue: small.Queue, Max: 1, Timeout: time.Second})
+	read := 0
+	hookSQL(s, table.ClaimableJobs.Text(), &hook{do: func(int, []driver.NamedValue) error { return nil }, read: func() { read++ }})
+	claimed, err := s.Claim(t.Context(), store.NewToken(), request)
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 4)
+	require.Equal(t, "small", claimed.Jobs[3].ID, "it fits, unlike the next of each other lane")
+	require.LessOrEqual(t, read, 3+lanes+2, "the jobs, a body of each lane, and the end of the rows")
+	for _, q := range claimed.Queues[:lanes] {
+		require.True(t, q.More)
+	}
+
+	inWriter(t, s, func() {
+		for _, q := range s.mem.Queues {
+			require.False(t, q.InClaim)
+		}
+	})
+	const larger = 2 << 20
+	for lane := range lanes {
+		entries := newLargeJobs(fmt.Sprint("larger-", lane), 1, larger)
+		entries[0].Lane, entries[0].Delay = fmt.Sprint("larger-", lane), 0
+		insert(t, s, entries...)
+		request.Queues[lane].Queue = entries[0].Queue
+	}
+	insert(t, s, newJobInLane("small", "first", 0), newJobInLane("small", "last", 0))
+	request.Queues = append(request.Queues[lanes:], request.Queues...)
+	read = 0
+	claimed, err = s.Claim(t.Context(), store.NewToken(), request)
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 1, "what does not fit is too much to read on")
+	require.LessOrEqual(t, read, 1+1+2, "the job, the end of its rows, and two bodies that do not fit")
+	require.True(t, claimed.Queues[lanes+1].More)
+	require.False(t, claimed.Queues[lanes].Blocked)
+}
+
 func TestClaim_SkipsAnUnreadableJob(t *testing.T) {
 	o := options(t)
 	s := openStore(t, o)

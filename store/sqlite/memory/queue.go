@@ -26,6 +26,7 @@ type Queue struct {
 	Saved        QueueNumbers // as at the beginning of the transaction SavedIn
 	SavedIn      uint64
 	IdleIn       uint64 // SavedIn + 1 when it was last seen idle; 0: it was not
+	InClaim      bool   // a claim has found jobs of it that it has not taken yet; after a failed claim it may still be set
 	Damaged      bool   // its jobs cannot be found: it is blocked until the store is opened again
 	DueSlot      Slot
 	RenotifySlot Slot
