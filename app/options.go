@@ -31,7 +31,7 @@ type Options struct {
 	// RedisPrefix is the prefix of every Redis key, so that installations can share a Redis; 1 to 64 of A-Z a-z 0-9 . _ -.
 	// Default: rb.
 	RedisPrefix string
-	// RedisWait is the durability that an API write waits for, beyond execution by the master. Default: none.
+	// RedisWait is the durability that an API write waits for, beyond execution by the primary. Default: none.
 	RedisWait RedisWait
 	// Roles are the roles of this process, in any order. Default: RoleAPI and RoleWorker. A SQLite store needs both.
 	Roles Roles

@@ -113,7 +113,7 @@ type Job struct {
 type Durability struct {
 	// Replicas is the number of replicas that had it, in memory or (if fsync was requested) on disk.
 	Replicas int
-	// Synced reports whether it was on the master's disk; false if fsync was not requested.
+	// Synced reports whether it was on the primary's disk; false if fsync was not requested.
 	Synced bool
 }
 

@@ -20,7 +20,7 @@ type serverFlags struct {
 	Store         string        `default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…"`
 	Shards        int           `default:"0" placeholder:"N" help:"Number of shards of a Redis store, 1 to 256. It is fixed when the store is first used. 0: the number that the store has; a new store gets 1, on a cluster 16."`
 	RedisPrefix   string        `placeholder:"TEXT" help:"Prefix of every Redis key, so that installations can share a Redis: 1 to 64 of A-Z a-z 0-9 . _ and -. Default: rb."`
-	RedisWait     app.RedisWait `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, in addition to the Redis master: up to 64 replicas, fsync to disk (Redis 7.2), for at most D (1ms to 5s, 100ms if left out). Responses report what was reached. Default: the master only."`
+	RedisWait     app.RedisWait `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, in addition to the Redis primary: up to 64 replicas, fsync to disk (Redis 7.2), for at most D (1ms to 5s, 100ms if left out). Responses report what was reached. Default: the primary only."`
 	AllowTargets  []string      `placeholder:"TARGETS" help:"Networks, addresses and host names that jobs may call although they are not public: 10.1.0.0/16, shop.internal, *.lan.example."`
 	DenyTargets   []string      `placeholder:"TARGETS" help:"Networks, addresses and host names that jobs may never call. Takes precedence over every other flag."`
 	Proxy         string        `placeholder:"URL" help:"Forward proxy for deliveries: a URL with http:// or https://, or none. Default: from HTTPS_PROXY, HTTP_PROXY and NO_PROXY."`
