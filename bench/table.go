@@ -9,12 +9,17 @@ import (
 var settings = []string{
 	"All: a body of 256 B, 64 requests in flight unless a figure names another number, each contestant and the receiver in separate " +
 		"processes. The receiver is a plain net/http server that reads each request to its end and answers 200 with two bytes.",
-	"Ringback: the released build with its defaults, so every attempt is signed, recorded with its answer and kept (Redis: 24 h and " +
-		"100,000 jobs of a topic; SQLite: 7 d and a million). The topic has 64 `workers`, which bound the attempts in flight, and a `lane_concurrency` of 512, which is no limit. Jobs due at once are " +
-		"registered in a paused topic; the time is measured from the request that resumes it to the last arrival. Each run has an empty store, unless a figure is about waiting jobs. " +
-		"Over plain HTTP Ringback sends with its own HTTP/1.1 client (`notify/h1`), over https with `net/http`'s. The bare loop and the peers always use `net/http`'s.",
-	"Requests go over plain HTTP unless a figure names https. Over https the receiver offers HTTP/1.1 and HTTP/2; connections are kept, so handshakes are not part of a figure.",
-	"Default policy: a topic without a policy, 256 `workers` and a `lane_concurrency` of 32.",
+	"Requests go over plain HTTP unless a figure names https. Over https the receiver offers HTTP/1.1 and HTTP/2; connections are kept, " +
+		"so handshakes are not part of a figure.",
+	"Ringback: the released build with its defaults, so every attempt is signed and recorded with its answer.",
+	"Ringback's topic: 64 `workers`, which bound the attempts in flight, and a `lane_concurrency` of 512, which is no limit. Rows with the " +
+		"default policy have a topic without a policy: 256 `workers` and a `lane_concurrency` of 32.",
+	"Ringback's clock: jobs due at once are registered in a paused topic. The time is measured from the request that resumes it to the " +
+		"last arrival.",
+	"Ringback's store: empty before each run, unless a figure is about waiting jobs. Delivered jobs are kept (Redis: 24 h and 100,000 jobs " +
+		"of a topic; SQLite: 7 d and a million).",
+	"Ringback's connections: its own HTTP/1.1 client (`notify/h1`) over plain HTTP, `net/http`'s over https. The bare loop and the peers " +
+		"always use `net/http`'s.",
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, without a queue.",
 	"asynq 0.26: 64 workers with the bare loop's client, a Redis connection for each, no log, no retention of completed tasks. Tasks are " +
 		"enqueued before its server starts; the time is measured from that start. For lateness it polls every 10 ms, except in the row with its defaults.",
