@@ -168,7 +168,7 @@ func TestTopicStats_ShowsBreakers(t *testing.T) {
 		f.lanes = []store.LaneStats{c.lane}
 		f.lanes[0].Lane = "b"
 		got := decodeResponse(t, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a/stats", ""))
-		require.EqualValues(t, 1, got["lanes_open"])
+		require.EqualValues(t, 1, got["breakers_open"])
 		lanes, _ := got["lanes"].([]any)
 		lane, _ := lanes[0].(map[string]any)
 		require.Equal(t, c.breaker, lane["breaker"])

@@ -31,7 +31,7 @@ func TestDescriptors_TooFewCostNoJobItsAttempt(t *testing.T) {
 	released := metric(t, p, `ringback_attempts_total{outcome="local_resources",topic="orders",verdict="released"}`)
 	require.NotEmpty(t, released, "the process ran out of descriptors")
 	t.Logf("%s attempts were put off", released)
-	require.Equal(t, "0", metric(t, p, `ringback_lanes_open{topic="orders"}`))
+	require.Equal(t, "0", metric(t, p, `ringback_breakers_open{topic="orders"}`))
 	for _, result := range answer.Results[:40] {
 		require.Len(t, r.of(result.ID), 1)
 	}

@@ -23,7 +23,7 @@
 //	ringback_jobs                      gauge      topic,state           jobs      store
 //	ringback_jobs_finished             gauge      topic,state           jobs      store
 //	ringback_oldest_due_seconds        gauge      topic                 seconds   store
-//	ringback_lanes_open                gauge      topic                 lanes     store
+//	ringback_breakers_open             gauge      topic                 breakers  store
 //	ringback_store_up                  gauge      -                     0,1       process
 //	ringback_store_seconds             histogram  method,outcome        seconds   process
 //	ringback_wakeup_failures_total     counter    outcome               calls     process
@@ -52,7 +52,7 @@
 //     revival removes a job from the finished ones, so these are gauges.
 //   - oldest due: how long the oldest unclaimed due job has been due, by this process's clock. It also grows while a topic
 //     is paused or a lane is throttled.
-//   - lanes open: lanes whose breaker is open or waits for its probe.
+//   - breakers open: breakers that are open or wait for their probe. A lane has one.
 //   - store up: whether the counts of this scrape could be read. If not, the other metrics marked "store" are missing.
 //   - log lines dropped: the log never delays deliveries; 1 MiB of lines is buffered while stderr blocks.
 //   - store: calls of the store by method in snake case, except waits for wake-ups. Outcome refused is caused by the caller
@@ -71,7 +71,7 @@
 // # Alerts
 //
 // Deliveries stop: oldest due grows. They are late: lateness. Receivers fail: the share of verdicts other than delivered,
-// lanes open. Manual work: jobs ended with state dead. Repeated work: settlements with lease_lost, carrier moves with
+// breakers open. Manual work: jobs ended with state dead. Repeated work: settlements with lease_lost, carrier moves with
 // lapsed. The store is unavailable: store up is 0, store with outcome unavailable or error. No carrier: no calls of carry
 // with outcome ok over all processes. docs/metrics.md has the expressions.
 //

@@ -44,8 +44,8 @@ var (
 		"Attempts that this process may have in flight.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("ringback_in_flight",
 		"Attempts of this process that are claimed, requested, or not settled yet.", nil, nil)
-	openDesc = prometheus.NewDesc("ringback_lanes_open",
-		"Lanes whose breaker is open, or waits for its probe.", []string{"topic"}, nil)
+	openDesc = prometheus.NewDesc("ringback_breakers_open",
+		"Breakers that are open, or wait for their probe: one per lane.", []string{"topic"}, nil)
 )
 
 const (

@@ -80,7 +80,7 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 		}
 		require.InDelta(t, 90, got.value(t, "ringback_oldest_due_seconds", "topic", "orders"), 0)
 		require.InDelta(t, 0, got.value(t, "ringback_oldest_due_seconds", "topic", "later"), 0, "nothing of it is due")
-		require.InDelta(t, 7, got.value(t, "ringback_lanes_open", "topic", "orders"), 0)
+		require.InDelta(t, 7, got.value(t, "ringback_breakers_open", "topic", "orders"), 0)
 		require.InDelta(t, 2048, got.value(t, "ringback_workers"), 0)
 		require.InDelta(t, 17, got.value(t, "ringback_in_flight"), 0)
 		require.InDelta(t, 1, got.value(t, "ringback_store_up"), 0)
@@ -106,7 +106,7 @@ func TestGauges_SumTopicsBeyondTheLimit(t *testing.T) {
 		require.InDelta(t, 2*all, got.sum("ringback_jobs"), 0, "none is lost")
 		require.InDelta(t, 2*(all-most+1), got.value(t, "ringback_jobs", "topic", "_other", "state", "scheduled"), 0)
 		require.InDelta(t, all-1, got.value(t, "ringback_oldest_due_seconds", "topic", "_other"), 0)
-		require.InDelta(t, all-most+1, got.value(t, "ringback_lanes_open", "topic", "_other"), 0)
+		require.InDelta(t, all-most+1, got.value(t, "ringback_breakers_open", "topic", "_other"), 0)
 		require.InDelta(t, most-2, got.value(t, "ringback_oldest_due_seconds", "topic", fmt.Sprintf("topic-%05d", most-2)), 0)
 		require.Empty(t, got.all("ringback_jobs", "topic", fmt.Sprintf("topic-%05d", most-1)))
 	})

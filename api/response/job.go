@@ -155,7 +155,7 @@ func (o *Buffer) TopicStats(t *store.TopicStats) {
 	o.Number("dead", t.Dead)
 	o.Number("cancelled", t.Cancelled)
 	o.Time("oldest_due", t.OldestDue)
-	o.Number("lanes_open", t.OpenBreakers)
+	o.Number("breakers_open", t.OpenBreakers)
 }
 
 // LaneStats writes the counts of a lane and the state of its breaker.
