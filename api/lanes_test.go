@@ -154,7 +154,7 @@ func TestTopicStats_ShowsBreakers(t *testing.T) {
 	for _, c := range []struct {
 		lane    store.LaneStats
 		breaker string
-		held    bool
+		until   bool
 	}{
 		{store.LaneStats{}, "closed", false},
 		{store.LaneStats{CooldownUntil: now.Add(time.Hour)}, "closed", true},
@@ -172,7 +172,7 @@ func TestTopicStats_ShowsBreakers(t *testing.T) {
 		lanes, _ := got["lanes"].([]any)
 		lane, _ := lanes[0].(map[string]any)
 		require.Equal(t, c.breaker, lane["breaker"])
-		require.Equal(t, c.held, lane["held_until"] != nil)
+		require.Equal(t, c.until, lane["cooldown_until"] != nil)
 	}
 }
 

@@ -174,6 +174,6 @@ func (o *Buffer) LaneStats(l *store.LaneStats, now time.Time) {
 	}
 	o.Text("breaker", breaker)
 	if coolingDown {
-		o.Time("held_until", l.CooldownUntil)
+		o.Time("cooldown_until", l.CooldownUntil)
 	}
 }

@@ -62,7 +62,7 @@ func TestLaneStats_ShowTheStateOfTheBreaker(t *testing.T) {
 		open    bool
 		until   time.Time
 		breaker string
-		held    any
+		want    any
 	}{
 		"closed":                  {false, time.Time{}, "closed", nil},
 		"closed, in a cooldown":   {false, at.Add(time.Second), "closed", "2026-03-01T12:00:01.000Z"},
@@ -75,7 +75,7 @@ func TestLaneStats_ShowTheStateOfTheBreaker(t *testing.T) {
 				o.LaneStats(&store.LaneStats{Lane: "a", Ready: 2, BreakerOpen: c.open, CooldownUntil: c.until}, at)
 			})
 			require.Equal(t, c.breaker, got["breaker"])
-			require.Equal(t, c.held, got["held_until"])
+			require.Equal(t, c.want, got["cooldown_until"])
 			require.EqualValues(t, 2, got["ready"])
 		})
 	}
