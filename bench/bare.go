@@ -107,7 +107,7 @@ type jobAnswer struct {
 	NextAttemptAt time.Time       `json:"next_attempt_at"`
 	CreatedAt     time.Time       `json:"created_at"`
 	Version       int             `json:"version"`
-	Round         int             `json:"round"`
+	Generation    int             `json:"generation"`
 	Body          json.RawMessage `json:"body"`
 }
 

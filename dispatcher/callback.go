@@ -40,7 +40,7 @@ type callbackJob struct {
 	Labels     map[string]string   `json:"labels,omitempty"`
 	State      job.State           `json:"state"`
 	Reason     policy.Reason       `json:"reason,omitempty"`
-	Round      int                 `json:"round"`
+	Generation int                 `json:"generation"`
 	CreatedAt  timestamp           `json:"created_at"`
 	Headers    map[string][]string `json:"headers,omitempty"`
 	Body       json.RawMessage     `json:"body,omitempty"`
@@ -123,7 +123,7 @@ func newCallback(to *policy.Callback, namespace, topic string, what any) job.New
 // newCallbackJob returns the fields of a job in a callback: the default ones, and those in include.
 func newCallbackJob(j *job.Job, target string, include []string) callbackJob {
 	t := callbackJob{
-		ID: j.ID, Topic: j.Topic, Lane: j.Lane, URL: target, Method: j.Method, Labels: j.Labels, Round: j.Generation,
+		ID: j.ID, Topic: j.Topic, Lane: j.Lane, URL: target, Method: j.Method, Labels: j.Labels, Generation: j.Generation,
 		CreatedAt: timestamp(j.CreatedAt),
 	}
 	if !slices.Contains(include, policy.IncludeQuery) {

@@ -274,14 +274,14 @@ func TestCallback_IsSentOncePerGeneration(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(410)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: callbackTo("https://callback.example/")}}})
-		for round := range 3 {
+		for generation := range 3 {
 			time.Sleep(time.Minute)
 			sent := rec.callbacks()
-			require.Len(t, sent, round+1)
-			require.Equal(t, fmt.Sprintf("rb:a:%d", round), generationOf(sent[round].Ref.ID))
-			body := decoded(t, sent[round])
-			require.EqualValues(t, round+1, body["attempts"])
-			require.EqualValues(t, round, body["job"].(map[string]any)["round"])
+			require.Len(t, sent, generation+1)
+			require.Equal(t, fmt.Sprintf("rb:a:%d", generation), generationOf(sent[generation].Ref.ID))
+			body := decoded(t, sent[generation])
+			require.EqualValues(t, generation+1, body["attempts"])
+			require.EqualValues(t, generation, body["job"].(map[string]any)["generation"])
 			_, err := r.Revive(t.Context(), store.Revival{Ref: made.Ref()})
 			require.NoError(t, err)
 		}

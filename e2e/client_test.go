@@ -29,7 +29,7 @@ type view struct {
 	Reason          string    `json:"reason"`
 	URL             string    `json:"url"`
 	Version         int64     `json:"version"`
-	Round           int       `json:"round"`
+	Generation      int       `json:"generation"`
 	AttemptsMade    int       `json:"attempts_made"`
 	CancelRequested bool      `json:"cancel_requested"`
 	NextAttemptAt   time.Time `json:"next_attempt_at"`

@@ -184,7 +184,7 @@ func revives(t *testing.T, w world) {
 	require.Equal(t, 2, await(t, w.process, job.ID, "dead").AttemptsMade)
 	call[view](t, w.process, http.MethodPost, "/v1/jobs/"+job.ID+"/revive", nil, http.StatusOK)
 	done := await(t, w.process, job.ID, "delivered")
-	require.Equal(t, 1, done.Round)
+	require.Equal(t, 1, done.Generation)
 	require.Equal(t, 4, done.AttemptsMade, "attempt numbers go on")
 	require.Equal(t, "4", w.receiver.of(job.ID)[3].attempt)
 }

@@ -106,7 +106,7 @@ func changesHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	require.Equal(t, "cancelled", get(t, at, cancelled.ID).State)
 
 	revived := call[view](t, by, http.MethodPost, "/v1/jobs/"+cancelled.ID+"/revive", nil, http.StatusOK)
-	require.Equal(t, 1, revived.Round)
+	require.Equal(t, 1, revived.Generation)
 	await(t, at, cancelled.ID, "delivered")
 	type page struct{ Items []view }
 	path := "/v1/jobs?state=delivered&topic=" + topic

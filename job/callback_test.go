@@ -100,13 +100,13 @@ func TestValidateLane_NamesInvalidFields(t *testing.T) {
 	require.Equal(t, []string{"/lane_concurrency"}, fieldsOf(ValidateLane(policy.Lane{LaneConcurrency: -1})))
 }
 
-// round returns a generation of a job.
-func round(id string, n int) Job {
+// generation returns a job after n revivals.
+func generation(id string, n int) Job {
 	return Job{Spec: Spec{ID: id}, Progress: Progress{Generation: n, CreatedAt: now}}
 }
 
 func TestValidate_ReservesIDsAndTopics(t *testing.T) {
-	require.Equal(t, []string{"/id", "/topic"}, fieldsOf(Validate(New{Spec: Spec{ID: CallbackID(round("a", 0)), Queue: Queue{Topic: CallbackTopic}}}, now)))
+	require.Equal(t, []string{"/id", "/topic"}, fieldsOf(Validate(New{Spec: Spec{ID: CallbackID(generation("a", 0)), Queue: Queue{Topic: CallbackTopic}}}, now)))
 	faults := Validate(New{Spec: Spec{Labels: map[string]string{LabelTopic: "x"}}}, now)
 	require.Equal(t, []string{"/labels/" + LabelTopic}, fieldsOf(faults))
 }
@@ -115,15 +115,15 @@ func TestCallbackID_IsValidForTheLongestID(t *testing.T) {
 	longest := strings.Repeat("a", 64)
 	seen := make(map[string]bool)
 	for _, n := range []int{0, 1, 9, 10, 1 << 31} {
-		id := CallbackID(round(longest, n))
+		id := CallbackID(generation(longest, n))
 		require.True(t, IsID(id), id)
 		require.False(t, seen[id])
 		seen[id] = true
 	}
-	require.NotEqual(t, CallbackID(round("a", 11)), CallbackID(round("a1", 1)))
-	later := round("a", 1)
+	require.NotEqual(t, CallbackID(generation("a", 11)), CallbackID(generation("a1", 1)))
+	later := generation("a", 1)
 	later.CreatedAt = later.CreatedAt.Add(time.Millisecond)
-	require.NotEqual(t, CallbackID(round("a", 1)), CallbackID(later), "the same id may come again")
+	require.NotEqual(t, CallbackID(generation("a", 1)), CallbackID(later), "the same id may come again")
 	for id, good := range map[string]bool{
 		"rb:" + strings.Repeat("a", 93): true, "rb:" + strings.Repeat("a", 94): false, strings.Repeat("a", 65): false, "rb:a.b": false,
 		"rb:" + strings.Repeat("a", 80) + "/": false, "rb:": true, "rc:" + strings.Repeat("a", 62): false,

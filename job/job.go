@@ -82,7 +82,7 @@ type Progress struct {
 	Reason     policy.Reason // of a dead or cancelled job
 	// Version starts at 1 and grows with every accepted edit, run, revival and cancellation (also a requested one).
 	Version int64
-	// Generation counts revivals, from 0. The API and the scripts of Redis call it round.
+	// Generation counts revivals, from 0.
 	Generation int
 	// Attempts counts all ended attempts, including lost but not released ones.
 	Attempts int

@@ -57,7 +57,7 @@ func (o *Buffer) Job(j *job.Job) {
 	o.Time("finished_at", j.FinishedAt)
 	o.TextIfSet("callback_id", j.CallbackID)
 	o.Number("version", j.Version)
-	o.Number("round", int64(j.Generation))
+	o.Number("generation", int64(j.Generation))
 	if j.CancelRequested {
 		o.Bool("cancel_requested", true)
 	}

@@ -41,7 +41,7 @@ func TestJob_OmitsUnsetFields(t *testing.T) {
 	j.ID, j.Topic, j.Lane, j.State, j.Version, j.CreatedAt = "a", "orders", "a.example:80", job.Running, 1, at
 	requireExact(t,
 		`{"id":"a","topic":"orders","lane":"a.example:80","state":"running","attempts_made":0,`+
-			`"created_at":"2026-03-01T12:00:00.000Z","version":1,"round":0}`,
+			`"created_at":"2026-03-01T12:00:00.000Z","version":1,"generation":0}`,
 		written(t, func(o *Buffer) { o.Job(&j) }))
 }
 
