@@ -52,7 +52,7 @@ func TestRedis_OutageLongerThanLeasesRepeatsNothing(t *testing.T) {
 	for _, id := range ids {
 		done := get(t, first, id)
 		require.Equal(t, "delivered", done.State)
-		require.Equal(t, []string{"attempt"}, done.kinds(), "nothing lapsed: the settlement came first")
+		require.Equal(t, []string{"attempt"}, done.kinds(), "no lease expired: the settlement came first")
 		require.Len(t, r.of(id), 1, "job %s", id)
 	}
 }

@@ -59,8 +59,8 @@
 //     (no such job, another version or state, another leader, a cancelled context), unavailable by an unreachable or
 //     silent store, error is a fault. A carrier's rounds are the method carry.
 //   - wake-up failures: failed waits for wake-ups, by outcome unavailable and error.
-//   - carrier moves: jobs that were moved to ready (moved), returned by an expired lease (lapsed), or taken from the outbox
-//     (outbox; counted again when an insertion is repeated).
+//   - carrier moves: jobs that were moved to ready (moved), returned by an expired lease (lease_expired), or taken from the
+//     outbox (outbox; counted again when an insertion is repeated).
 //   - clock steps: steps of the store's clock of half a second or more, once for each shard that this process carries.
 //   - swept: ended jobs removed by retention (jobs), and ids whose id window ended (ids).
 //   - workers, in flight: the limit of attempts of this process, and those claimed, requested, or not yet settled.
@@ -70,10 +70,10 @@
 //
 // # Alerts
 //
-// Deliveries stop: oldest due grows. They are late: lateness. Receivers fail: the share of verdicts other than delivered,
-// breakers open. Manual work: jobs ended with state dead. Repeated work: settlements with lease_lost, carrier moves with
-// lapsed. The store is unavailable: store up is 0, store with outcome unavailable or error. No carrier: no calls of carry
-// with outcome ok over all processes. docs/metrics.md has the expressions.
+// Deliveries stop: oldest due grows. They are late: lateness. Receivers fail: the share of verdicts other than
+// delivered, breakers open. Manual work: jobs ended with state dead. Repeated work: settlements with lease_lost,
+// carrier moves with lease_expired. The store is unavailable: store up is 0, store with outcome unavailable or error.
+// No carrier: no calls of carry with outcome ok over all processes. docs/metrics.md has the expressions.
 //
 // # Cardinality
 //

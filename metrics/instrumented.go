@@ -62,7 +62,7 @@ func (s instrumentedShard) Carry(ctx context.Context, token store.Token, round s
 	carried, err := timed(ctx, s.m, "carry", func() (store.CarryResult, error) { return s.next.Carry(ctx, token, round) })
 	if err == nil {
 		s.m.series.moved.Add(float64(carried.Moved))
-		s.m.series.lapsed.Add(float64(carried.ExpiredLeases))
+		s.m.series.leaseExpired.Add(float64(carried.ExpiredLeases))
 		s.m.series.outbox.Add(float64(len(carried.Outbox)))
 		switch {
 		case carried.ClockStep > 0:

@@ -25,14 +25,14 @@ var callBuckets = []float64{
 
 // storeSeries are the series of the store.
 type storeSeries struct {
-	settlements [settlementOutcomes]prometheus.Counter
-	moved       prometheus.Counter
-	lapsed      prometheus.Counter
-	outbox      prometheus.Counter
-	clockAhead  prometheus.Counter
-	clockBack   prometheus.Counter
-	sweptJobs   prometheus.Counter
-	sweptIDs    prometheus.Counter
+	settlements  [settlementOutcomes]prometheus.Counter
+	moved        prometheus.Counter
+	leaseExpired prometheus.Counter
+	outbox       prometheus.Counter
+	clockAhead   prometheus.Counter
+	clockBack    prometheus.Counter
+	sweptJobs    prometheus.Counter
+	sweptIDs     prometheus.Counter
 }
 
 // registerStoreMetrics registers the metrics of the store.
@@ -44,7 +44,7 @@ func (m *Metrics) registerStoreMetrics() {
 		"Settlements of this process by outcome. Attempts with a lost lease are repeated.",
 		"outcome")
 	moves := m.counter("ringback_carrier_moves_total",
-		"Jobs that this process's carrier moved to ready, returned from expired leases (lapsed), or took from the outbox.", "what")
+		"Jobs that this process's carrier moved to ready, returned from expired leases (lease_expired), or took from the outbox.", "what")
 	swept := m.counter("ringback_swept_total",
 		"Ended jobs that this process removed by retention, and ids whose id window ended.", "what")
 	clockSteps := m.counter("ringback_clock_steps_total",
@@ -60,7 +60,7 @@ func (m *Metrics) registerStoreMetrics() {
 		m.repairs.WithLabelValues(string(kind))
 	}
 	m.series.moved = moves.WithLabelValues("moved")
-	m.series.lapsed = moves.WithLabelValues("lapsed")
+	m.series.leaseExpired = moves.WithLabelValues("lease_expired")
 	m.series.outbox = moves.WithLabelValues("outbox")
 	m.series.clockAhead = clockSteps.WithLabelValues("ahead")
 	m.series.clockBack = clockSteps.WithLabelValues("back")

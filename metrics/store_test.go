@@ -335,7 +335,7 @@ func TestStore_CountsCarrierMovesAndSweeps(t *testing.T) {
 	}
 	got := scrape(t, m)
 	require.InDelta(t, 10, got.value(t, "ringback_carrier_moves_total", "what", "moved"), 0)
-	require.InDelta(t, 4, got.value(t, "ringback_carrier_moves_total", "what", "lapsed"), 0)
+	require.InDelta(t, 4, got.value(t, "ringback_carrier_moves_total", "what", "lease_expired"), 0)
 	require.InDelta(t, 6, got.value(t, "ringback_carrier_moves_total", "what", "outbox"), 0)
 	require.InDelta(t, 2, got.value(t, "ringback_clock_steps_total", "direction", "back"), 0)
 	require.InDelta(t, 0, got.value(t, "ringback_clock_steps_total", "direction", "ahead"), 0)
