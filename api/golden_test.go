@@ -96,7 +96,7 @@ func fullService() *fake {
 		Breaker:     policy.Breaker{Failures: new(3), Open: time.Minute},
 		OnDelivered: spec.OnDelivered, OnDead: spec.OnDead,
 		OnBacklog: &policy.Backlog{
-			Callback:  policy.Callback{URL: "https://shop.example/alarm", Headers: map[string][]string{"X-Api-Key": {"hunter2"}}},
+			Callback:  policy.Callback{URL: "https://shop.example/backlog", Headers: map[string][]string{"X-Api-Key": {"hunter2"}}},
 			OlderThan: 5 * time.Minute, MoreThan: 10_000,
 		},
 		Secrets:    []policy.Secret{{ID: sharedSecret.ID(), CreatedAt: epoch, Value: policy.Sealed(sharedSecret.Text())}},

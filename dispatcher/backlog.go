@@ -215,6 +215,6 @@ func (d *Dispatcher) newBacklogJob(t store.Topic, alarm *policy.Backlog, now boo
 		b.OldestDueAt = new(timestamp(s.OldestDue))
 	}
 	n := newCallback(&alarm.Callback, t.Namespace, t.Name, b)
-	n.ID, n.Kind, n.Origin = "rb:"+job.NewID(time.Now(), d.store.ShardOf(n.Queue)), job.KindAlarm, t.Name
+	n.ID, n.Kind, n.Origin = "rb:"+job.NewID(time.Now(), d.store.ShardOf(n.Queue)), job.KindBacklog, t.Name
 	return d.outboxEntry(n)
 }

@@ -71,7 +71,7 @@ func TestBacklog_TooManyJobsSendOneCallbackAndOneWhenOver(t *testing.T) {
 		golden(t, "topic_backlog.json", c)
 		require.Equal(t, "https://callback.example/backlog", c.URL)
 		require.Equal(t, "POST", c.Method)
-		require.Equal(t, job.KindAlarm, r.get(t, c.Ref).Kind)
+		require.Equal(t, job.KindBacklog, r.get(t, c.Ref).Kind)
 
 		r.registerOrders(t, 1000, time.Hour)
 		time.Sleep(10 * time.Minute)

@@ -26,7 +26,7 @@ const CallbackTopic = "_callbacks"
 // The kinds of jobs that Ringback creates.
 const (
 	KindCallback = "callback" // callback at the end of the job with the id Origin
-	KindAlarm    = "alarm"    // callback about a topic's backlog
+	KindBacklog  = "backlog"  // callback about a topic's backlog
 )
 
 // LabelTopic is the label of a callback with the name of its subject's topic, whose secrets sign it.

@@ -253,7 +253,7 @@ func TestSigning_CallbacksUseTheirTopicsSecrets(t *testing.T) {
 		insert(
 			t, s,
 			job.Spec{ID: "callback", Queue: queueOf("_callbacks", "a"), URL: "https://x.example/", Kind: job.KindCallback, Labels: label},
-			job.Spec{ID: "backlog", Queue: queueOf("_callbacks", "b"), URL: "https://x.example/", Kind: job.KindAlarm},
+			job.Spec{ID: "backlog", Queue: queueOf("_callbacks", "b"), URL: "https://x.example/", Kind: job.KindBacklog},
 			job.Spec{ID: "plain", Queue: queueOf("bills", "a"), URL: "https://x.example/", Labels: label},
 		)
 		run(t, s, g, func(o *pool.Options) { o.Policies = policies })
