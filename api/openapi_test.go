@@ -306,8 +306,8 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 		walk(value)
 	}
 	for _, schema := range []string{
-		"Job", "Attempt", "JobPage", "BatchResults", "BatchResult", "Durability", "Topic", "Kept", "TopicPage", "TopicStats", "Stats", "Problem",
-		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "Secrets", "Keys", "Revived", "Purged", "Failed",
+		"Job", "Attempt", "JobPage", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "Stats", "Problem",
+		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "Secrets", "Keys", "ReviveResult", "PurgeResult", "FailedJob",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {
 			require.True(t, shown[name], "no answer shows %s of %s", name, schema)
