@@ -79,6 +79,19 @@ func TestDocs_FlagsPageListsTheFlagsOfServe(t *testing.T) {
 	require.ElementsMatch(t, submatches(`(?m)^ +(?:-h, )?(--[a-z][a-z-]*)`, strings.Replace(help, "-h, --help", "", 1)), rows)
 }
 
+func TestDocs_FlagsPageNamesTheVariablesOfOtherCommands(t *testing.T) {
+	page := read(t, "../docs/flags.md")
+	for _, command := range []string{"health", "backup", "restore", "listen"} {
+		code, help, _ := ringback(t, nil, command, "--help")
+		require.Zero(t, code)
+		variables := submatches(`\$(RINGBACK_[A-Z_]+)`, help)
+		require.NotEmpty(t, variables)
+		for _, name := range variables {
+			require.Contains(t, page, "`"+name+"`", "ringback %s", command)
+		}
+	}
+}
+
 func TestDocs_FieldPagesListTheFieldsOfTheContract(t *testing.T) {
 	var contract struct {
 		Components struct {
