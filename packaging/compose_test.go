@@ -94,7 +94,7 @@ func TestCompose_Starts(t *testing.T) {
 	listening, stopped := make(chan string, 1), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		defer func() { _ = serve.Wait() }() // onlyInstruction exit code is read from the process's state
+		defer func() { _ = serve.Wait() }() // the exit code is read from the process's state
 		for lines := bufio.NewScanner(log); lines.Scan(); {
 			var line struct{ Msg, Addr string }
 			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {

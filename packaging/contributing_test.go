@@ -24,7 +24,7 @@ func TestContributing_NamesTargetsAndFilesThatExist(t *testing.T) {
 	paths := regexp.MustCompile("\\]\\(([^)#:]+)\\)|`((?:[a-z]+/)+[a-z_.]+)`|PKG=\\./(\\S+)").FindAllStringSubmatch(text, -1)
 	require.Greater(t, len(paths), 5)
 	for _, m := range paths {
-		if m[2] == "testing/synctest" { // onlyInstruction standard library's
+		if m[2] == "testing/synctest" { // a package of the standard library
 			continue
 		}
 		_, err := os.Stat(filepath.Join("..", m[1]+m[2]+m[3]))
