@@ -24,7 +24,7 @@ var buffers = sync.Pool{New: func() any { return new([8 << 10]byte) }}
 // read converts a response to a result with the first keep bytes of its body; zero: job.MaxAttemptBody. The whole body, or
 // its first MaxRead bytes, must arrive within the attempt's limit: a truncated response is an error, even with status 200.
 //
-// RFC 9110 §15 defines statuses from 100 to 599; those up to 999 count as server errors.
+// RFC 9110 §15 defines statuses from 100 to 599; those up to 999 are failures, which policy retries.
 func (a *attempt) read(resp *http.Response, keep int) policy.Result {
 	if resp.StatusCode < 100 || resp.StatusCode > 999 {
 		return policy.Result{Class: policy.ClassHTTP, Error: oneLine(fmt.Sprintf("malformed status %q: HTTP has 100 to 599",
