@@ -26,10 +26,10 @@ const (
 
 // backlog is the payload of a callback about a topic's backlog.
 type backlog struct {
-	Type      string    `json:"type"` // topic.backlog, topic.backlog_over
-	Timestamp timestamp `json:"timestamp"`
-	Topic     string    `json:"topic"`
-	Pending   int64     `json:"pending"` // unfinished jobs
+	Type       string    `json:"type"` // topic.backlog, topic.backlog_over
+	Timestamp  timestamp `json:"timestamp"`
+	Topic      string    `json:"topic"`
+	Unfinished int64     `json:"unfinished"` // number of unfinished jobs
 	// OldestDueAt is the due time of the oldest waiting job; null: none waits.
 	OldestDueAt *timestamp `json:"oldest_due_at"`
 	OlderThan   string     `json:"older_than,omitempty"`
@@ -203,7 +203,7 @@ func (m *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmSt
 func (d *Dispatcher) newBacklogJob(t store.Topic, alarm *policy.Backlog, now bool, s store.TopicStats) store.NewJob {
 	b := backlog{
 		Type: "topic.backlog_over", Timestamp: timestamp(time.Now()), Topic: t.Name,
-		Pending: s.Scheduled + s.Ready + s.Running, MoreThan: alarm.MoreThan,
+		Unfinished: s.Scheduled + s.Ready + s.Running, MoreThan: alarm.MoreThan,
 	}
 	if now {
 		b.Type = "topic.backlog"

@@ -83,7 +83,7 @@ func TestBacklog_TooManyJobsSendOneCallbackAndOneWhenOver(t *testing.T) {
 		require.Equal(t, []any{raised, over}, callbackTypes(t, rec))
 		body := decoded(t, rec.callbacks()[1])
 		require.Nil(t, body["oldest_due_at"])
-		require.EqualValues(t, 0, body["pending"])
+		require.EqualValues(t, 0, body["unfinished"])
 
 		putBacklog(t, r, moreThan(4), true)
 		r.registerOrders(t, 5, 0)
