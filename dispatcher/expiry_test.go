@@ -207,6 +207,21 @@ func TestExpiry_RevivalNeedsANewOne(t *testing.T) {
 	})
 }
 
+func TestExpiry_DryRunOfARevivalCountsItsDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Store: model(), Deliverer: &receiver{answer: statusByTopic(410)}})
+		r.register(t, job.New{ExpiresIn: time.Hour})
+		time.Sleep(time.Minute)
+		which := store.Selection{Filter: store.Filter{Namespace: "default", Topic: "default"}, DryRun: true}
+		for delay, failed := range map[time.Duration]int{50 * time.Minute: 0, 2 * time.Hour: 1} {
+			worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{Rate: policy.Rate{Starts: 1, Per: time.Second}, Delay: delay})
+			require.NoError(t, err)
+			require.EqualValues(t, 1, worked.Matched)
+			require.Len(t, worked.Failed, failed)
+		}
+	})
+}
+
 // All batches of a revival count an expiry from the due times, however long the batches before them took.
 func TestRevive_ExpiryCountsFromTheDueTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

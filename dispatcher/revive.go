@@ -22,9 +22,9 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 		t.refuse = func(j *job.Job) error { return d.checkSecretsStayOnOrigin(j, how.URL, notForRevival) }
 	}
 	if which.DryRun && how.ExpiresIn == 0 {
-		checkOrigin, now := t.refuse, time.Now()
+		checkOrigin, due := t.refuse, time.Now().Add(how.Delay) // of the first: the pace is not computed
 		t.refuse = func(j *job.Job) error {
-			if !j.ExpiresAt.IsZero() && j.ExpiresAt.Before(now) {
+			if !j.ExpiresAt.IsZero() && j.ExpiresAt.Before(due) {
 				return store.ErrExpired
 			}
 			if checkOrigin == nil {
