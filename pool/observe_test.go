@@ -371,7 +371,7 @@ func TestLog_BoundsTheLinesOfAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := model(), &testlog.Log{}
 		fill(t, s, 30, "orders/a", "orders/b", "orders/c", "orders/d", "orders/e")
-		run(t, s, newGauge(0), func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+		stop := run(t, s, newGauge(0), func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 		time.Sleep(999 * time.Millisecond)
 		require.Equal(t, 100, strings.Count(log.String(), "msg=attempt"))
 		require.NotContains(t, log.String(), "suppressed")
@@ -380,5 +380,9 @@ func TestLog_BoundsTheLinesOfAttempts(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, 101, strings.Count(log.String(), "msg=attempt"))
 		require.Contains(t, log.String(), "suppressed=50")
+		fill(t, s, 30, "orders/f", "orders/g", "orders/h", "orders/i")
+		time.Sleep(999 * time.Millisecond)
+		require.NoError(t, stop())
+		require.Contains(t, log.String(), `msg="attempts left out of the log before the end" suppressed=20`)
 	})
 }

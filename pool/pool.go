@@ -183,6 +183,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	cancelWork(errStopping)
 	close(p.quit)
 	p.waitForWorkers(flushCtx)
+	if suppressed := p.attemptLog.Suppressed(); suppressed > 0 {
+		p.log.Info("attempts left out of the log before the end", "suppressed", suppressed)
+	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()

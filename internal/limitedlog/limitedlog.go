@@ -57,3 +57,10 @@ func (t *Log) Allow() (suppressed int, ok bool) {
 	suppressed, t.suppressed = t.suppressed, 0
 	return suppressed, true
 }
+
+// Suppressed returns how many lines were suppressed since the last one.
+func (t *Log) Suppressed() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.suppressed
+}
