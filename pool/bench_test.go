@@ -107,8 +107,8 @@ func BenchmarkLaneConcurrency(b *testing.B) {
 			s := &endlessStore{
 				queues: []job.Queue{{Namespace: "default", Topic: "t", Lane: "a"}}, call: time.Millisecond, concurrency: c.concurrency,
 			}
-			terms := policy.Topic{LaneConcurrency: c.concurrency, Workers: c.workers}
-			measureAttempts(b, s, 2048, terms.WithDefaults(policy.Builtin()), 300*time.Microsecond)
+			topicPolicy := policy.Topic{LaneConcurrency: c.concurrency, Workers: c.workers}
+			measureAttempts(b, s, 2048, topicPolicy.WithDefaults(policy.Builtin()), 300*time.Microsecond)
 		})
 	}
 }
@@ -134,11 +134,11 @@ func BenchmarkAttempts(b *testing.B) {
 }
 
 // measureAttempts makes b.N attempts, which take each.
-func measureAttempts(b *testing.B, s *endlessStore, workers int, terms policy.Topic, each time.Duration) {
+func measureAttempts(b *testing.B, s *endlessStore, workers int, topicPolicy policy.Topic, each time.Duration) {
 	b.Helper()
 	d := &countdown{left: b.N, done: make(chan struct{}), each: each}
 	p := pool.New(pool.Options{
-		Store: s, Deliverer: d, Policies: fixedPolicy(terms), Workers: workers, Logger: slog.New(slog.DiscardHandler),
+		Store: s, Deliverer: d, Policies: fixedPolicy(topicPolicy), Workers: workers, Logger: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

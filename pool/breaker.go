@@ -17,10 +17,10 @@ type breaker struct {
 // errReceiverFailed is a failure counted by a breaker.
 var errReceiverFailed = errors.New("receiver failed")
 
-func newBreaker(terms policy.Breaker) sched.Breaker {
-	failures := uint32(*terms.Failures)
+func newBreaker(breakerPolicy policy.Breaker) sched.Breaker {
+	failures := uint32(*breakerPolicy.Failures)
 	return breaker{gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		Timeout:     terms.Open,
+		Timeout:     breakerPolicy.Open,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 	})}
 }

@@ -162,11 +162,11 @@ func TestBreaker_IgnoresAnswers(t *testing.T) {
 func TestBreaker_NeverOpensWithZeroFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassRefused}}
-		terms := breakable
-		terms.Breaker.Failures = new(0)
+		topicPolicy := breakable
+		topicPolicy.Breaker.Failures = new(0)
 		carry(t, s)
 		fill(t, s, 20, "shop/a")
-		run(t, s, h, withPolicy(terms))
+		run(t, s, h, withPolicy(topicPolicy))
 		time.Sleep(20 * time.Second)
 		require.Greater(t, h.count(), 200)
 		require.False(t, laneStats(t, s).BreakerOpen)
@@ -178,15 +178,15 @@ func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 2_000
 		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassTimeoutDial}, takes: time.Second}
-		terms := policy.Topic{MaxAge: 2 * time.Hour}
-		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "shop", Policy: terms})
+		topicPolicy := policy.Topic{MaxAge: 2 * time.Hour}
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "shop", Policy: topicPolicy})
 		require.NoError(t, err)
 		carry(t, s)
 		fill(t, s, jobs, "shop/a")
 		var mu sync.Mutex
 		reasons := make(map[string]policy.Reason)
 		run(t, s, h, func(o *pool.Options) {
-			o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin()))
+			o.Policies = fixedPolicy(topicPolicy.WithDefaults(policy.Builtin()))
 			o.Callbacks = func(end pool.EndedJob) []store.NewJob {
 				mu.Lock()
 				defer mu.Unlock()
@@ -293,16 +293,16 @@ func closeFromAnotherProcess(t *testing.T, s store.Store) {
 func TestBreaker_ClosesWhenSwitchedOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassRefused}}
-		terms := &changingPolicy{}
-		terms.put(breakable)
+		topicPolicy := &changingPolicy{}
+		topicPolicy.put(breakable)
 		carry(t, s)
 		fill(t, s, 20, "shop/a")
-		run(t, s, h, func(o *pool.Options) { o.Policies = terms })
+		run(t, s, h, func(o *pool.Options) { o.Policies = topicPolicy })
 		time.Sleep(20 * time.Second)
 		require.True(t, laneStats(t, s).BreakerOpen)
 		off := breakable
 		off.Breaker.Failures = new(0)
-		terms.put(off)
+		topicPolicy.put(off)
 		time.Sleep(time.Minute)
 		require.False(t, laneStats(t, s).BreakerOpen)
 	})
@@ -311,11 +311,11 @@ func TestBreaker_ClosesWhenSwitchedOff(t *testing.T) {
 func TestBreaker_IgnoresSuccessesByPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := model(), &fakeHost{away: policy.Result{Status: 503}}
-		terms := breakable
-		terms.Success.Status = []string{"503"}
+		topicPolicy := breakable
+		topicPolicy.Success.Status = []string{"503"}
 		carry(t, s)
 		fill(t, s, 50, "shop/a")
-		run(t, s, h, withPolicy(terms))
+		run(t, s, h, withPolicy(topicPolicy))
 		time.Sleep(5 * time.Second)
 		require.Equal(t, 50, h.count())
 		require.False(t, laneStatsOrNone(t, s).BreakerOpen)

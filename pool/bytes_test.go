@@ -183,7 +183,7 @@ func TestBytes_AreFreedWhenSent(t *testing.T) {
 			var gone atomic.Bool
 			over := make(chan struct{})
 			hangs := make(chan struct{})
-			terms := policy.Topic{OnDelivered: &policy.Callback{URL: "https://y.example/", Include: included}}
+			topicPolicy := policy.Topic{OnDelivered: &policy.Callback{URL: "https://y.example/", Include: included}}
 			run(t, s, delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 				runtime.AddCleanup(&r.Body[0], func(int) { gone.Store(true) }, 0)
 				if r.Sent != nil {
@@ -192,7 +192,7 @@ func TestBytes_AreFreedWhenSent(t *testing.T) {
 				close(hangs)
 				<-over
 				return policy.Result{Status: 200}
-			}), withPolicy(terms))
+			}), withPolicy(topicPolicy))
 			defer close(over)
 			<-hangs
 			if included == nil {

@@ -58,14 +58,14 @@ func (s *isolationTest) Deliver(ctx context.Context, r job.Request) policy.Resul
 // startIsolation runs a process with a number of workers per topic and the built-in policy, but a timeout of ten minutes.
 func startIsolation(t *testing.T, workers int, hangs func(job.Request) bool, adapt ...func(*pool.Options)) *isolationTest {
 	t.Helper()
-	terms := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.WithDefaults(policy.Builtin())
+	topicPolicy := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.WithDefaults(policy.Builtin())
 	s := &isolationTest{
-		Store: newSlowStore(storetest.NewModel(storetest.ModelOptions{Defaults: terms}), time.Millisecond, time.Millisecond),
+		Store: newSlowStore(storetest.NewModel(storetest.ModelOptions{Defaults: topicPolicy}), time.Millisecond, time.Millisecond),
 		hangs: hangs, began: map[string]time.Time{},
 	}
 	carry(t, s)
 	run(t, s, s, func(o *pool.Options) {
-		o.Policies = fixedPolicy(terms)
+		o.Policies = fixedPolicy(topicPolicy)
 		for _, f := range adapt {
 			f(o)
 		}

@@ -298,13 +298,13 @@ func TestState_CountsAttemptsInFlight(t *testing.T) {
 // A claim whose answer was lost is made again under its token: what it brings was counted at the first time, so it may not
 // begin later than that allows.
 func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
-	for name, terms := range map[string]policy.Topic{
+	for name, topicPolicy := range map[string]policy.Topic{
 		"lane":  {LaneRate: policy.Rate{Starts: 20, Per: time.Second}},
 		"topic": {Rate: policy.Rate{Starts: 20, Per: time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d := newCalls(t, terms)
+				s, d := newCalls(t, topicPolicy)
 				d.took = func() time.Duration { return 10 * time.Millisecond }
 				carry(t, s)
 				fill(t, s, 500, "calls/a")
@@ -319,14 +319,14 @@ func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 					return storetest.None
 				})
 				for range 2 {
-					run(t, flaky, d, withPolicy(terms))
+					run(t, flaky, d, withPolicy(topicPolicy))
 				}
 				time.Sleep(2 * time.Minute)
 				d.mu.Lock()
 				defer d.mu.Unlock()
-				rate := terms.Rate
-				if terms.LaneRate.Limited() {
-					rate = terms.LaneRate
+				rate := topicPolicy.Rate
+				if topicPolicy.LaneRate.Limited() {
+					rate = topicPolicy.LaneRate
 				}
 				requireRate(t, rate, d.by["a"], "the lane")
 				require.Len(t, d.by["a"], 500, "each is delivered in the end")

@@ -64,14 +64,14 @@ func (d *permitRecorder) setUnavailable(away bool) {
 // startRatedTopics runs a process on topics with a rate of one start per hour and a number of due jobs each.
 func startRatedTopics(t *testing.T, topics, jobs int) (*permitRecorder, *gaugeDeliverer) {
 	t.Helper()
-	terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
+	topicPolicy := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
 	s, g := &permitRecorder{Store: model()}, newGauge(0)
 	var queues []string
 	for i := range topics {
 		queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 	}
 	fill(t, s, jobs, queues...)
-	run(t, s, g, withPolicy(terms))
+	run(t, s, g, withPolicy(topicPolicy))
 	return s, g
 }
 
@@ -148,7 +148,7 @@ func (s unreadableTopicShard) Permit(ctx context.Context, token store.Token, ask
 
 func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
+		topicPolicy := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
 		s, g := wrap(model(), func(next store.Shard) store.Shard { return unreadableTopicShard{next, "topic-3"} }), newGauge(0)
 		carry(t, s)
 		var queues []string
@@ -156,7 +156,7 @@ func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 		}
 		fill(t, s, 30, queues...)
-		run(t, s, g, withPolicy(terms))
+		run(t, s, g, withPolicy(topicPolicy))
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 9*30, g.count(""))
 		require.Zero(t, g.count("topic-3"))
@@ -165,7 +165,7 @@ func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 
 func TestPermit_FailuresAreLoggedWithBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := policy.Topic{Rate: policy.Rate{Starts: 100, Per: time.Second}}
+		topicPolicy := policy.Topic{Rate: policy.Rate{Starts: 100, Per: time.Second}}
 		s, g, log := &permitRecorder{Store: model(), away: true}, newGauge(0), &logRecorder{Handler: slog.DiscardHandler}
 		carry(t, s)
 		var queues []string
@@ -174,7 +174,7 @@ func TestPermit_FailuresAreLoggedWithBackoff(t *testing.T) {
 		}
 		fill(t, s, 1, queues...)
 		run(t, s, g, func(o *pool.Options) {
-			o.Policies, o.Logger = fixedPolicy(terms.WithDefaults(policy.Builtin())), slog.New(log)
+			o.Policies, o.Logger = fixedPolicy(topicPolicy.WithDefaults(policy.Builtin())), slog.New(log)
 		})
 		const message = "rate permit request failed, retrying"
 		time.Sleep(time.Second / 2)
@@ -215,22 +215,22 @@ func insertExpired(t *testing.T, s store.Store, n int) {
 }
 
 func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
-	for name, terms := range map[string]policy.Topic{
+	for name, topicPolicy := range map[string]policy.Topic{
 		"lane": {LaneRate: policy.Rate{Starts: 1, Per: time.Minute}},
 		"both": {LaneRate: policy.Rate{Starts: 1, Per: time.Minute}, Rate: policy.Rate{Starts: 2, Per: time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d := newCalls(t, terms)
+				s, d := newCalls(t, topicPolicy)
 				insertExpired(t, s, 1000)
 				carry(t, s)
 				began := time.Now()
 				for range 2 {
-					run(t, newLaggingStore(s, time.Millisecond), d, withPolicy(terms))
+					run(t, newLaggingStore(s, time.Millisecond), d, withPolicy(topicPolicy))
 				}
 				time.Sleep(20 * time.Second)
-				if terms.Rate.Limited() {
-					time.Sleep(terms.Rate.Per) // permits of claims that ended expired jobs only are not given back
+				if topicPolicy.Rate.Limited() {
+					time.Sleep(topicPolicy.Rate.Per) // permits of claims that ended expired jobs only are not given back
 				}
 				require.Len(t, d.began("a", began), 1, "the good one")
 				stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"calls"}})
@@ -241,7 +241,7 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 				insertOn(t, s, 0, "last", "calls", "a")
 				time.Sleep(5 * time.Minute)
 				require.Len(t, d.began("a", began), 3)
-				requireRate(t, terms.LaneRate, d.by["a"], "the lane")
+				requireRate(t, topicPolicy.LaneRate, d.by["a"], "the lane")
 			})
 		})
 	}
@@ -249,12 +249,12 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 
 func TestRate_ReleasedJobIsDeliveredInTheNextWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}
-		s, d := newCalls(t, terms)
+		topicPolicy := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}
+		s, d := newCalls(t, topicPolicy)
 		carry(t, s)
 		fill(t, s, 1, "calls/a")
 		slow := &lateOnceStore{Store: s, by: 2 * time.Second}
-		adapt := withPolicy(terms)
+		adapt := withPolicy(topicPolicy)
 		stop := run(t, slow, d, adapt)
 		time.Sleep(time.Second) // the claim is under way
 		require.NoError(t, stop())
@@ -270,19 +270,19 @@ func TestRate_ReleasedJobIsDeliveredInTheNextWindow(t *testing.T) {
 
 func TestRate_HoldsBesideExpiredJobsWhenRepliesAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := policy.Topic{LaneRate: policy.Rate{Starts: 3, Per: time.Minute}, Retries: new(0)}
-		inner, d := newCalls(t, terms)
+		topicPolicy := policy.Topic{LaneRate: policy.Rate{Starts: 3, Per: time.Minute}, Retries: new(0)}
+		inner, d := newCalls(t, topicPolicy)
 		insertExpired(t, inner, 50)
 		fill(t, inner, 30, "calls/a")
 		carry(t, inner)
 		for seed := range uint64(2) {
 			s := storetest.Faulty(inner, storetest.Share(seed, 0.2))
-			run(t, s, d, withPolicy(terms))
+			run(t, s, d, withPolicy(topicPolicy))
 		}
 		time.Sleep(15 * time.Minute)
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		requireRate(t, terms.LaneRate, d.by["a"], "the lane")
+		requireRate(t, topicPolicy.LaneRate, d.by["a"], "the lane")
 		require.GreaterOrEqual(t, len(d.by["a"]), 20)
 	})
 }
@@ -290,10 +290,10 @@ func TestRate_HoldsBesideExpiredJobsWhenRepliesAreLost(t *testing.T) {
 func TestStop_DoesNotWaitForPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &startRecorder{}
-		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
+		topicPolicy := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
 		fill(t, s, 1, "calls/a")
 		silent := wrap(s, func(next store.Shard) store.Shard { return silentPermitShard{next} })
-		stop := run(t, silent, d, withPolicy(terms))
+		stop := run(t, silent, d, withPolicy(topicPolicy))
 		time.Sleep(time.Second)
 		began := time.Now()
 		require.NoError(t, stop())

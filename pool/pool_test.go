@@ -39,8 +39,8 @@ func (fixedPolicy) OpenHeader(job.Queue, string, string) (job.HeaderSecret, erro
 }
 
 // withPolicy returns the option of a policy for every topic, completed by the built-in one.
-func withPolicy(terms policy.Topic) func(*pool.Options) {
-	return func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) }
+func withPolicy(topicPolicy policy.Topic) func(*pool.Options) {
+	return func(o *pool.Options) { o.Policies = fixedPolicy(topicPolicy.WithDefaults(policy.Builtin())) }
 }
 
 // gaugeDeliverer is a slow deliverer that counts attempts in flight.

@@ -16,19 +16,19 @@ import (
 
 // atConcurrency returns a model with slow calls, and a pool option: a lane may have as many attempts as its topic workers.
 func atConcurrency(n int) (*settleCounter, func(*pool.Options)) {
-	terms := policy.Topic{Workers: n, LaneConcurrency: n}.WithDefaults(policy.Builtin())
-	s := storetest.NewModel(storetest.ModelOptions{Defaults: terms})
-	return &settleCounter{Store: s, took: 20 * time.Millisecond}, func(o *pool.Options) { o.Policies = fixedPolicy(terms) }
+	topicPolicy := policy.Topic{Workers: n, LaneConcurrency: n}.WithDefaults(policy.Builtin())
+	s := storetest.NewModel(storetest.ModelOptions{Defaults: topicPolicy})
+	return &settleCounter{Store: s, took: 20 * time.Millisecond}, func(o *pool.Options) { o.Policies = fixedPolicy(topicPolicy) }
 }
 
 // The store is away half of the time.
 func TestPrefetch_KeepsALaneAtItsConcurrencyBusyDuringCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, n = 2000, 10
-		s, terms := atConcurrency(n)
+		s, option := atConcurrency(n)
 		g := newGauge(10 * time.Millisecond)
 		fill(t, s, jobs, "orders/x")
-		stop := run(t, s, g, terms)
+		stop := run(t, s, g, option)
 		time.Sleep(jobs / n * 10 * time.Millisecond * 5 / 4) // a quarter more than slots that never wait
 		require.Equal(t, jobs, g.count(""))
 		require.Equal(t, n, g.peak(""), "no more than the lane's concurrency")
@@ -40,13 +40,13 @@ func TestPrefetch_KeepsALaneAtItsConcurrencyBusyDuringCalls(t *testing.T) {
 func TestPrefetch_KeepsToTheConcurrencyOfALaneOverPools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches, jobs, n = 40, 150, 10
-		s, terms := atConcurrency(n)
+		s, option := atConcurrency(n)
 		g := newGauge(10 * time.Millisecond)
 		carry(t, s)
 		var stops []func() error
 		for batch := range batches {
 			if batch%10 == 0 {
-				stops = append(stops, run(t, s, g, terms))
+				stops = append(stops, run(t, s, g, option))
 			}
 			if batch == 25 {
 				require.NoError(t, stops[0]())
@@ -63,11 +63,11 @@ func TestPrefetch_KeepsToTheConcurrencyOfALaneOverPools(t *testing.T) {
 func TestPrefetch_KeepsToALoweredConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10
-		s, terms := atConcurrency(n)
+		s, option := atConcurrency(n)
 		g := newGauge(10 * time.Millisecond)
 		carry(t, s)
 		fill(t, s, 3000, "orders/x")
-		run(t, s, g, terms)
+		run(t, s, g, option)
 		time.Sleep(time.Second)
 		require.Equal(t, n, g.peak(""))
 		lane := store.Lane{
@@ -86,10 +86,10 @@ func TestPrefetch_KeepsToALoweredConcurrency(t *testing.T) {
 func TestPrefetch_OfALaneAtItsConcurrencyLeavesRoomForOtherLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10
-		s, terms := atConcurrency(n)
+		s, option := atConcurrency(n)
 		g := newGauge(10 * time.Millisecond)
 		fill(t, s, 5000, "orders/x")
-		run(t, s, g, terms)
+		run(t, s, g, option)
 		time.Sleep(500 * time.Millisecond)
 		fill(t, s, 200, "orders/y", "mail/z")
 		before := g.count("orders/x")

@@ -34,15 +34,15 @@ func (s *changingPolicy) put(t policy.Topic) {
 }
 
 // newRateTest runs one process with a rate on its topic.
-func newRateTest(t *testing.T, terms policy.Topic, wrap func(store.Store) store.Store) (store.Store, *startRecorder) {
+func newRateTest(t *testing.T, topicPolicy policy.Topic, wrap func(store.Store) store.Store) (store.Store, *startRecorder) {
 	t.Helper()
-	s, d := newCalls(t, terms)
+	s, d := newCalls(t, topicPolicy)
 	carry(t, s)
 	on := s
 	if wrap != nil {
 		on = wrap(s)
 	}
-	run(t, on, d, withPolicy(terms))
+	run(t, on, d, withPolicy(topicPolicy))
 	return s, d
 }
 
@@ -80,21 +80,21 @@ func TestRate_ChangeAppliesToClaimedJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &startRecorder{}
 		carry(t, s)
-		terms := &changingPolicy{}
-		terms.put(policy.Topic{})
+		topicPolicy := &changingPolicy{}
+		topicPolicy.put(policy.Topic{})
 		lag := newLaggingStore(s, 20*time.Millisecond)
-		run(t, lag, d, func(o *pool.Options) { o.Policies = terms })
+		run(t, lag, d, func(o *pool.Options) { o.Policies = topicPolicy })
 		began := time.Now()
 		for i := range 100 {
 			insertOn(t, s, 0, fmt.Sprint(i), "calls", fmt.Sprint("lane-", i))
 			if i == 50 {
-				terms.put(policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}})
+				topicPolicy.put(policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}})
 			}
 		}
 		time.Sleep(10 * time.Second)
 		before := len(d.began("", began))
 		require.LessOrEqual(t, before, 53)
-		terms.put(policy.Topic{})
+		topicPolicy.put(policy.Topic{})
 		time.Sleep(20 * time.Second)
 		require.Len(t, d.began("", began), 100, "and goes on when it is taken away")
 	})
@@ -116,14 +116,14 @@ func TestRate_LateStartOfATopicIsMadeInTheNextWindow(t *testing.T) {
 
 func TestRate_JobsWithoutARequestTakeNoStartOfTheTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := policy.Topic{Rate: policy.Rate{Starts: 2, Per: time.Minute}, MaxAge: time.Hour}
-		s, d := newCalls(t, terms)
+		topicPolicy := policy.Topic{Rate: policy.Rate{Starts: 2, Per: time.Minute}, MaxAge: time.Hour}
+		s, d := newCalls(t, topicPolicy)
 		fill(t, s, 50, "calls/a")
 		time.Sleep(2 * time.Hour)
 		carry(t, s)
 		began := time.Now()
 		insertOn(t, s, 0, "fresh", "calls", "a")
-		run(t, s, d, withPolicy(terms))
+		run(t, s, d, withPolicy(topicPolicy))
 		time.Sleep(time.Minute)
 		require.Len(t, d.began("a", began), 1)
 	})
@@ -144,13 +144,13 @@ func TestRate_OfOneTopicDelaysNoOther(t *testing.T) {
 }
 
 func TestRate_ServesWithASlowStore(t *testing.T) {
-	for name, terms := range map[string]policy.Topic{
+	for name, topicPolicy := range map[string]policy.Topic{
 		"topic": {Rate: policy.Rate{Starts: 100, Per: time.Second}}, "lane": {LaneRate: policy.Rate{Starts: 100, Per: time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				s, d := newRateTest(t, terms, func(s store.Store) store.Store { return newSlowStore(s, 2500*time.Millisecond, 0) })
+				s, d := newRateTest(t, topicPolicy, func(s store.Store) store.Store { return newSlowStore(s, 2500*time.Millisecond, 0) })
 				fill(t, s, 10, "calls/a")
 				time.Sleep(5 * time.Minute)
 				require.Len(t, d.began("a", began), 10)

@@ -56,10 +56,10 @@ type startRecorder struct {
 }
 
 // newCalls returns a store whose topic calls has a policy, and a deliverer.
-func newCalls(t *testing.T, terms policy.Topic) (store.Store, *startRecorder) {
+func newCalls(t *testing.T, topicPolicy policy.Topic) (store.Store, *startRecorder) {
 	t.Helper()
 	s := model()
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: topicPolicy})
 	require.NoError(t, err)
 	return s, &startRecorder{}
 }
@@ -127,40 +127,40 @@ func (s laggingShard) Permit(ctx context.Context, tok store.Token, asks []store.
 func TestRate_HoldsOverThreeProcessesInEveryWindow(t *testing.T) {
 	for _, rate := range []policy.Rate{{Starts: 1, Per: time.Second}, {Starts: 20, Per: time.Second}, {Starts: 7, Per: 3 * time.Second}} {
 		for _, lag := range []time.Duration{time.Microsecond, 30 * time.Millisecond} {
-			for name, terms := range map[string]policy.Topic{
+			for name, topicPolicy := range map[string]policy.Topic{
 				"topic": {Rate: rate}, "lane": {LaneRate: rate}, "both": {Rate: rate, LaneRate: policy.Rate{Starts: 2, Per: time.Second}},
 			} {
 				t.Run(fmt.Sprintf("%d in %s of a %s with calls of up to %s", rate.Starts, rate.Per, name, lag), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { testRateOverProcesses(t, terms, lag) })
+					synctest.Test(t, func(t *testing.T) { testRateOverProcesses(t, topicPolicy, lag) })
 				})
 			}
 		}
 	}
 }
 
-func testRateOverProcesses(t *testing.T, terms policy.Topic, lag time.Duration) {
-	s, d := newCalls(t, terms)
+func testRateOverProcesses(t *testing.T, topicPolicy policy.Topic, lag time.Duration) {
+	s, d := newCalls(t, topicPolicy)
 	d.took = func() time.Duration { return rand.N(50 * time.Millisecond) }
 	carry(t, s)
 	lanes := []string{"a", "b", "c"}
 	fill(t, s, 400, "calls/a", "calls/b", "calls/c")
 	for range 3 {
-		run(t, newLaggingStore(s, lag), d, withPolicy(terms))
+		run(t, newLaggingStore(s, lag), d, withPolicy(topicPolicy))
 	}
 	const long = 30 * time.Second
 	time.Sleep(long)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all, most := len(d.by[""]), 1200
-	if terms.Rate.Limited() {
-		requireRate(t, terms.Rate, d.by[""], "the topic")
-		most = min(most, terms.Rate.Starts*int(long/terms.Rate.Per))
+	if topicPolicy.Rate.Limited() {
+		requireRate(t, topicPolicy.Rate, d.by[""], "the topic")
+		most = min(most, topicPolicy.Rate.Starts*int(long/topicPolicy.Rate.Per))
 	}
-	if terms.LaneRate.Limited() {
+	if topicPolicy.LaneRate.Limited() {
 		for _, lane := range lanes {
-			requireRate(t, terms.LaneRate, d.by[lane], "lane "+lane)
+			requireRate(t, topicPolicy.LaneRate, d.by[lane], "lane "+lane)
 		}
-		most = min(most, len(lanes)*terms.LaneRate.Starts*int(long/terms.LaneRate.Per))
+		most = min(most, len(lanes)*topicPolicy.LaneRate.Starts*int(long/topicPolicy.LaneRate.Per))
 	}
 	t.Logf("%d starts of at most %d", all, most)
 	require.GreaterOrEqual(t, all, most*4/10, "the rate is made use of")
@@ -169,9 +169,9 @@ func testRateOverProcesses(t *testing.T, terms policy.Topic, lag time.Duration) 
 // A start that comes later than the store counted on is not made: its job goes back, and none of it counts.
 func TestRate_LateStartsAreNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Second}}
+		topicPolicy := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Second}}
 		late := &lateOnceStore{by: 300 * time.Millisecond}
-		s, d := newRateTest(t, terms, func(s store.Store) store.Store {
+		s, d := newRateTest(t, topicPolicy, func(s store.Store) store.Store {
 			late.Store = s
 			return late
 		})
@@ -180,7 +180,7 @@ func TestRate_LateStartsAreNotMade(t *testing.T) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		require.Len(t, d.by["a"], 3, "each is delivered in the end")
-		requireRate(t, terms.LaneRate, d.by["a"], "the lane")
+		requireRate(t, topicPolicy.LaneRate, d.by["a"], "the lane")
 		for i := range 3 {
 			j, err := s.Shards()[0].Get(t.Context(), job.Ref{Namespace: "default", ID: fmt.Sprintf("calls-a-%d", i)})
 			require.NoError(t, err)

@@ -23,24 +23,24 @@ func (s *startRecorder) all() []time.Time {
 }
 
 // startProcesses runs processes on a store of a topic with a policy.
-func startProcesses(t *testing.T, n int, terms policy.Topic) (store.Store, *startRecorder) {
+func startProcesses(t *testing.T, n int, topicPolicy policy.Topic) (store.Store, *startRecorder) {
 	t.Helper()
-	s, d := newCalls(t, terms)
+	s, d := newCalls(t, topicPolicy)
 	carry(t, s)
 	for range n {
-		run(t, newLaggingStore(s, time.Millisecond), d, withPolicy(terms))
+		run(t, newLaggingStore(s, time.Millisecond), d, withPolicy(topicPolicy))
 	}
 	return s, d
 }
 
 func TestRate_SmallRateStarvesNoLaneAndNoProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: 10 * time.Second}}
-		s, d := startProcesses(t, 3, terms)
+		topicPolicy := policy.Topic{Rate: policy.Rate{Starts: 1, Per: 10 * time.Second}}
+		s, d := startProcesses(t, 3, topicPolicy)
 		lanes := []string{"calls/a", "calls/b", "calls/c", "calls/d"}
 		fill(t, s, 5, lanes...)
 		time.Sleep(21 * 10500 * time.Millisecond)
-		requireRate(t, terms.Rate, d.all(), "the topic")
+		requireRate(t, topicPolicy.Rate, d.all(), "the topic")
 		require.Len(t, d.all(), 20, "no window passes without a start")
 	})
 }
@@ -77,10 +77,10 @@ func TestRate_BurstsTakeFewMoreStartsThanTheyHaveJobs(t *testing.T) {
 // In a lane with more jobs than its rate allows most expire. Those must not take the starts of the others.
 func TestRate_ExpiringJobsLeaveStartsForOthers(t *testing.T) {
 	rate := policy.Rate{Starts: 1, Per: 10 * time.Second}
-	for name, terms := range map[string]policy.Topic{"lane": {LaneRate: rate}, "topic": {Rate: rate}, "both": {LaneRate: rate, Rate: rate}} {
+	for name, topicPolicy := range map[string]policy.Topic{"lane": {LaneRate: rate}, "topic": {Rate: rate}, "both": {LaneRate: rate, Rate: rate}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d := startProcesses(t, 2, terms)
+				s, d := startProcesses(t, 2, topicPolicy)
 				for i := range 300 {
 					var e store.NewJob
 					e.ID, e.Queue, e.URL, e.Method, e.ExpiresIn = fmt.Sprint(i), queueOf("calls", "a"), "https://x.example/", "POST", 5*time.Second

@@ -25,14 +25,14 @@ type Breaker interface {
 }
 
 // updateBreaker takes in a result of the lane's receiver and returns what it changes for all processes.
-func (l *Lane) updateBreaker(result policy.Result, probe bool, terms policy.Breaker) store.LaneChange {
+func (l *Lane) updateBreaker(result policy.Result, probe bool, breakerPolicy policy.Breaker) store.LaneChange {
 	switch {
-	case probe && *terms.Failures == 0: // it was switched off while it was open
+	case probe && *breakerPolicy.Failures == 0: // it was switched off while it was open
 		return store.LaneChange{Breaker: store.CloseBreaker}
 	case result.Unavailable():
-		if l.countFailure(probe, terms) {
+		if l.countFailure(probe, breakerPolicy) {
 			l.slots = 1
-			return store.LaneChange{Cooldown: terms.Open, Breaker: store.OpenBreaker}
+			return store.LaneChange{Cooldown: breakerPolicy.Open, Breaker: store.OpenBreaker}
 		}
 	case result.Class == policy.ClassNone:
 		l.breaker = nil
@@ -45,15 +45,15 @@ func (l *Lane) updateBreaker(result policy.Result, probe bool, terms policy.Brea
 }
 
 // countFailure counts a failure and reports whether the lane's breaker is to be opened.
-func (l *Lane) countFailure(probe bool, terms policy.Breaker) bool {
+func (l *Lane) countFailure(probe bool, breakerPolicy policy.Breaker) bool {
 	switch {
 	case probe:
 		l.breaker = nil // the store keeps count
 		return true
-	case *terms.Failures == 0:
+	case *breakerPolicy.Failures == 0:
 		return false
-	case l.breaker == nil || *l.breakerTerms.Failures != *terms.Failures || l.breakerTerms.Open != terms.Open:
-		l.breaker, l.breakerTerms = l.shard.s.opts.NewBreaker(terms), terms
+	case l.breaker == nil || *l.breakerPolicy.Failures != *breakerPolicy.Failures || l.breakerPolicy.Open != breakerPolicy.Open:
+		l.breaker, l.breakerPolicy = l.shard.s.opts.NewBreaker(breakerPolicy), breakerPolicy
 	}
 	return l.breaker.Fail()
 }

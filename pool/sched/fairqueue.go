@@ -174,20 +174,20 @@ func (sh *Shard) pickQueues(now time.Time) (claims []store.QueueClaim, tightest 
 // taken.
 func (sh *Shard) pickTopic(q *topicQueue, share, free int, c *pickState) (took int) {
 	s, t := sh.s, q.topic
-	terms := s.opts.Policy(t.name)
-	room := terms.Workers - t.inFlight + t.prefetched
-	c.ahead = max(0, q.prefetchLimit(s, terms, room)-t.prefetched)
+	topicPolicy := s.opts.Policy(t.name)
+	room := topicPolicy.Workers - t.inFlight + t.prefetched
+	c.ahead = max(0, q.prefetchLimit(s, topicPolicy, room)-t.prefetched)
 	share = min(share, room+c.ahead, allowance(t.inFlight, free, s.limit.current, totalWeight))
 	q.needsStarts, q.blocksPrefetch = false, false
-	if !terms.Rate.Limited() {
-		return q.pickLanes(s, share, free, terms, c)
+	if !topicPolicy.Rate.Limited() {
+		return q.pickLanes(s, share, free, topicPolicy, c)
 	}
-	starts := t.startsLeft(terms.Rate, c.now)
+	starts := t.startsLeft(topicPolicy.Rate, c.now)
 	if q.needsStarts = starts == 0; q.needsStarts {
-		s.needPermit(t, share, free, terms, c)
+		s.needPermit(t, share, free, topicPolicy, c)
 		return 0
 	}
-	took = q.pickLanes(s, min(share, starts), free, terms, c)
+	took = q.pickLanes(s, min(share, starts), free, topicPolicy, c)
 	t.rate.grant.left -= took
 	return took
 }
@@ -195,8 +195,8 @@ func (sh *Shard) pickTopic(q *topicQueue, share, free int, c *pickState) (took i
 // pickLanes picks lanes of a topic for share of the process's attempts, while free are left. First come lanes that time
 // out, then slow ones, both of which get at most half of the share while others wait. Then come lanes without an answer
 // and those that answer quickly, by how many of each are queued. It returns how many attempts were taken.
-func (q *topicQueue) pickLanes(s *Scheduler, share, free int, terms policy.Topic, c *pickState) int {
-	pick := func(of health, room int) int { return q.pickHealth(s, of, room, terms, c) }
+func (q *topicQueue) pickLanes(s *Scheduler, share, free int, topicPolicy policy.Topic, c *pickState) int {
+	pick := func(of health, room int) int { return q.pickHealth(s, of, room, topicPolicy, c) }
 	n, all, workers := &q.topic.byHealth, &s.byHealth, s.limit.current
 	unproven := allowance(n[healthUnknown]+n[healthTimingOut], free-unprovenReserve(workers), workers, unprovenWeight)
 	bad, fresh, others := share, q.lanes[healthUnknown].len(), q.lanes[healthUnknown].len()+q.lanes[healthOK].len()
@@ -204,13 +204,13 @@ func (q *topicQueue) pickLanes(s *Scheduler, share, free int, terms policy.Topic
 		q.oddSlot = 1 - q.oddSlot
 		bad = (share + q.oddSlot) / 2
 	}
-	took := pick(healthTimingOut, min(bad, unproven, timingOutShare(terms.Workers)-n[healthTimingOut], timingOutShare(workers)-all[healthTimingOut]))
+	took := pick(healthTimingOut, min(bad, unproven, timingOutShare(topicPolicy.Workers)-n[healthTimingOut], timingOutShare(workers)-all[healthTimingOut]))
 	unproven -= took
 	took += pick(healthSlow, min(
-		bad-took, slowShare(terms.Workers)-n[healthTimingOut]-n[healthSlow], slowShare(workers)-all[healthTimingOut]-all[healthSlow],
+		bad-took, slowShare(topicPolicy.Workers)-n[healthTimingOut]-n[healthSlow], slowShare(workers)-all[healthTimingOut]-all[healthSlow],
 	))
 	left := share - took
-	unproven = min(unproven, unknownShare(terms.Workers)-n[healthTimingOut]-n[healthSlow]-n[healthUnknown])
+	unproven = min(unproven, unknownShare(topicPolicy.Workers)-n[healthTimingOut]-n[healthSlow]-n[healthUnknown])
 	if others > 0 {
 		fresh = (left*fresh + others - 1) / others
 	}
@@ -222,7 +222,7 @@ func (q *topicQueue) pickLanes(s *Scheduler, share, free int, terms policy.Topic
 }
 
 // pickHealth picks lanes of one health as far as there is room. Those with more jobs are queued again after the claim.
-func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.Topic, c *pickState) (took int) {
+func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, topicPolicy policy.Topic, c *pickState) (took int) {
 	lanes, turn := &q.lanes[of], min(max(1, room/16), maxLaneBatch)
 	if lanes.len() == 0 || c.only != nil && c.only.health != of {
 		return 0
@@ -242,7 +242,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 	}
 	var later []*Lane // seen once in a pick
 	for waiting := lanes.len(); waiting > 0 && c.scansLeft > 0 && len(c.claims) < store.MaxBatch; waiting-- {
-		if l := lanes.first(); l.runnable && l.settings.Limits(terms).Rate.Limited() && q.topic.inFlight >= terms.Workers {
+		if l := lanes.first(); l.runnable && l.settings.Limits(topicPolicy).Rate.Limited() && q.topic.inFlight >= topicPolicy.Workers {
 			q.blocksPrefetch = true
 			break // until the prefetched jobs are gone: starts count from their claim
 		}
@@ -259,7 +259,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 			q.push(l) // it changed while it was queued
 			continue
 		}
-		limits := l.settings.Limits(terms)
+		limits := l.settings.Limits(topicPolicy)
 		l.slots = min(l.slots, limits.Concurrency)
 		free := l.slots - l.inFlight
 		if l.slots == limits.Concurrency && of == healthOK && !limits.Rate.Limited() {
@@ -281,7 +281,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 			n = 1
 		}
 		if limits.Rate.Limited() {
-			n = min(n, terms.Workers-q.topic.inFlight)
+			n = min(n, topicPolicy.Workers-q.topic.inFlight)
 			if !c.tightest.Limited() || limits.Rate.Per < c.tightest.Per {
 				c.tightest = limits.Rate
 			}
@@ -292,11 +292,11 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 		l.addInFlight(n)
 		took += n
 		l.grant = nil
-		if terms.Rate.Limited() {
+		if topicPolicy.Rate.Limited() {
 			l.grant = q.topic.rate.grant
 		}
 		c.claims = append(c.claims, store.QueueClaim{
-			Queue: l.queue, Max: n, Timeout: terms.Timeout, LaneRevision: l.revision(), Ahead: ahead,
+			Queue: l.queue, Max: n, Timeout: topicPolicy.Timeout, LaneRevision: l.revision(), Ahead: ahead,
 		})
 	}
 	for _, l := range later {

@@ -105,8 +105,8 @@ func (s *Scheduler) assign(jobs []*Job, now time.Time) (start []*Job) {
 			continue
 		}
 		served = t
-		for terms := s.opts.Policy(t.name); t.busy < terms.Workers; t.busy++ {
-			next := s.startNext(t, terms, now)
+		for topicPolicy := s.opts.Policy(t.name); t.busy < topicPolicy.Workers; t.busy++ {
+			next := s.startNext(t, topicPolicy, now)
 			if next == nil {
 				break
 			}

@@ -56,12 +56,12 @@ type Lane struct {
 	slots    int // attempts that it may have under way
 	health   health
 
-	lastHealth   health  // by the attempt that ended last; health is worse while one hangs
-	hanging      int     // attempts under way for longer than SlowAfter
-	breaker      Breaker // nil while nothing failed
-	breakerTerms policy.Breaker
-	settings     *LaneSettings // its own; nil: none
-	grant        *grant        // of the claim under way; nil: the topic has no rate
+	lastHealth    health  // by the attempt that ended last; health is worse while one hangs
+	hanging       int     // attempts under way for longer than SlowAfter
+	breaker       Breaker // nil while nothing failed
+	breakerPolicy policy.Breaker
+	settings      *LaneSettings // its own; nil: none
+	grant         *grant        // of the claim under way; nil: the topic has no rate
 
 	runnable            bool // may have claimable jobs
 	queued              bool
@@ -101,11 +101,11 @@ func (s *LaneSettings) Policy() policy.Lane {
 }
 
 // Limits returns the limits by the policies of topic and lane; nil: the topic's.
-func (s *LaneSettings) Limits(terms policy.Topic) policy.Limits {
+func (s *LaneSettings) Limits(topicPolicy policy.Topic) policy.Limits {
 	if s == nil {
-		return terms.Limits()
+		return topicPolicy.Limits()
 	}
-	return s.Settings.Limits().Over(terms.Limits())
+	return s.Settings.Limits().Over(topicPolicy.Limits())
 }
 
 // revision returns that of the lane's settings; 0: none.

@@ -49,7 +49,7 @@ func (t *Topic) startsLeft(rate policy.Rate, now time.Time) int {
 
 // needPermit has starts requested for a topic whose queued lanes could begin share jobs, while free are left of the
 // process's attempts, unless that is under way, or too early.
-func (s *Scheduler) needPermit(t *Topic, share, free int, terms policy.Topic, c *pickState) {
+func (s *Scheduler) needPermit(t *Topic, share, free int, topicPolicy policy.Topic, c *pickState) {
 	r := &t.rate
 	if r.requested || c.now.Before(r.retryAt) {
 		return
@@ -57,7 +57,7 @@ func (s *Scheduler) needPermit(t *Topic, share, free int, terms policy.Topic, c 
 	r.wanted, c.onlyCount = 0, true
 	for _, sh := range s.shards {
 		if q := sh.runnable.byTopic[t]; q != nil {
-			r.wanted += q.pickLanes(s, share-r.wanted, free-r.wanted, terms, c)
+			r.wanted += q.pickLanes(s, share-r.wanted, free-r.wanted, topicPolicy, c)
 		}
 	}
 	if c.onlyCount = false; r.wanted > 0 {

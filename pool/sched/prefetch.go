@@ -37,9 +37,9 @@ func (sh *Shard) measureRate(t *Topic, now time.Time) {
 //   - while a lane with a rate is the first of its queue,
 //   - while slow lanes, or lanes that time out, are queued: they share only a part of the workers,
 //   - while the bodies take more than half of MaxBytes.
-func (q *topicQueue) prefetchLimit(s *Scheduler, terms policy.Topic, room int) int {
+func (q *topicQueue) prefetchLimit(s *Scheduler, topicPolicy policy.Topic, room int) int {
 	t := q.topic
-	if t.prefetchTarget == 0 || terms.Rate.Limited() || s.bytes.total > s.opts.MaxBytes/2 {
+	if t.prefetchTarget == 0 || topicPolicy.Rate.Limited() || s.bytes.total > s.opts.MaxBytes/2 {
 		return 0
 	}
 	for _, sh := range s.shards { // prefetched jobs of one shard would take the place of lanes of all
@@ -77,11 +77,11 @@ func (s *Scheduler) updateReady(l *Lane) {
 }
 
 // startNext starts the next prefetched job of a topic with a policy; nil: there is none of a lane with a free slot.
-func (s *Scheduler) startNext(t *Topic, terms policy.Topic, now time.Time) *Job {
+func (s *Scheduler) startNext(t *Topic, topicPolicy policy.Topic, now time.Time) *Job {
 	for t.ready.len() > 0 {
 		l := t.ready.pop()
 		l.ready = false
-		limits := l.settings.Limits(terms)
+		limits := l.settings.Limits(topicPolicy)
 		if l.prefetched.len() == 0 || l.running >= min(l.slots, limits.Concurrency) {
 			continue
 		}
@@ -101,8 +101,8 @@ func (s *Scheduler) startNext(t *Topic, terms policy.Topic, now time.Time) *Job 
 // Next returns the job that a worker of a topic goes on with. The worker leaves the topic when it is nil: there is no job, or
 // the topic has more workers than it may.
 func (s *Scheduler) Next(t *Topic, now time.Time) *Job {
-	if terms := s.opts.Policy(t.name); !s.stopping && t.busy <= terms.Workers {
-		if j := s.startNext(t, terms, now); j != nil {
+	if topicPolicy := s.opts.Policy(t.name); !s.stopping && t.busy <= topicPolicy.Workers {
+		if j := s.startNext(t, topicPolicy, now); j != nil {
 			return j
 		}
 	}

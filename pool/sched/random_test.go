@@ -17,28 +17,28 @@ import (
 type process struct {
 	*rapid.T
 
-	s       *Scheduler
-	now     time.Time
-	terms   policy.Topic
-	queues  []job.Queue
-	waiting map[job.Queue]int
-	held    map[*Job]bool // claimed and not ended
-	alone   bool          // no other process has jobs
-	running []*Job
-	ended   [][]*Lane
-	woken   int
+	s           *Scheduler
+	now         time.Time
+	topicPolicy policy.Topic
+	queues      []job.Queue
+	waiting     map[job.Queue]int
+	held        map[*Job]bool // claimed and not ended
+	alone       bool          // no other process has jobs
+	running     []*Job
+	ended       [][]*Lane
+	woken       int
 }
 
 func newProcess(t *rapid.T) *process {
 	p := &process{T: t, now: time.UnixMilli(1_700_000_000_000), waiting: make(map[job.Queue]int), held: make(map[*Job]bool)}
-	p.terms = policy.Topic{
+	p.topicPolicy = policy.Topic{
 		Workers: rapid.IntRange(1, 12).Draw(t, "workers"), LaneConcurrency: rapid.IntRange(1, 8).Draw(t, "concurrency"),
 	}.WithDefaults(policy.Builtin())
 	shards := rapid.IntRange(1, 2).Draw(t, "shards")
 	p.ended = make([][]*Lane, shards)
 	p.s = New(Options{
 		Shards: shards, Workers: rapid.IntRange(1, 64).Draw(t, "all workers"), MaxBytes: 1000,
-		Policy:     func(TopicName) policy.Topic { return p.terms },
+		Policy:     func(TopicName) policy.Topic { return p.topicPolicy },
 		NewBreaker: func(policy.Breaker) Breaker { return neverOpen{} },
 		Wake:       func(int) { p.woken++ },
 	})
@@ -121,12 +121,12 @@ func (p *process) room(q store.QueueClaim) int {
 	}
 	if q.Ahead > 0 {
 		require.Equal(p, healthOK, lane.health)
-		require.Equal(p, p.terms.LaneConcurrency, lane.slots)
+		require.Equal(p, p.topicPolicy.LaneConcurrency, lane.slots)
 		require.LessOrEqual(p, held+q.Max, lane.slots+q.Ahead)
 	} else {
 		require.LessOrEqual(p, held+q.Max, lane.slots)
 	}
-	room := p.terms.LaneConcurrency - held
+	room := p.topicPolicy.LaneConcurrency - held
 	if p.alone {
 		room += q.Ahead
 	}
@@ -155,7 +155,7 @@ func (p *process) settle(j *Job) {
 func (p *process) end(n int, result policy.Result) {
 	j := p.running[n]
 	p.running = append(p.running[:n:n], p.running[n+1:]...)
-	p.s.EndAttempt(j, AttemptResult{Result: &result, Breaker: p.terms.Breaker, Concurrency: p.terms.LaneConcurrency}, p.now)
+	p.s.EndAttempt(j, AttemptResult{Result: &result, Breaker: p.topicPolicy.Breaker, Concurrency: p.topicPolicy.LaneConcurrency}, p.now)
 	p.settle(j)
 	if next := p.s.Next(j.Lane.Topic(), p.now); next != nil {
 		p.running = append(p.running, next)
@@ -179,7 +179,7 @@ func (p *process) check() {
 		byHealth[l.health] += l.inFlight
 		bytes += l.bytes
 		prefetched += l.prefetched.len()
-		require.LessOrEqual(p, l.running, p.terms.LaneConcurrency)
+		require.LessOrEqual(p, l.running, p.topicPolicy.LaneConcurrency)
 	}
 	require.Equal(p, s.inFlight, inFlight)
 	require.Equal(p, s.byHealth, byHealth)
@@ -193,7 +193,7 @@ func (p *process) check() {
 	require.LessOrEqual(p, s.bytes.total, s.opts.MaxBytes)
 	for _, t := range s.topics {
 		require.Equal(p, busy[t], t.busy)
-		require.LessOrEqual(p, t.busy, p.terms.Workers)
+		require.LessOrEqual(p, t.busy, p.topicPolicy.Workers)
 	}
 }
 

@@ -22,11 +22,11 @@ type fixture struct {
 	woken int
 }
 
-func newFixture(t *testing.T, opts Options, terms policy.Topic) *fixture {
+func newFixture(t *testing.T, opts Options, topicPolicy policy.Topic) *fixture {
 	f := &fixture{T: t, now: time.UnixMilli(1_700_000_000_000)}
-	terms = terms.WithDefaults(policy.Builtin())
+	topicPolicy = topicPolicy.WithDefaults(policy.Builtin())
 	opts.Shards, opts.MaxBytes = 1, max(opts.MaxBytes, 1000)
-	opts.Policy = func(TopicName) policy.Topic { return terms }
+	opts.Policy = func(TopicName) policy.Topic { return topicPolicy }
 	opts.NewBreaker = func(policy.Breaker) Breaker { return neverOpen{} }
 	opts.Wake = func(int) { f.woken++ }
 	f.s = New(opts)
