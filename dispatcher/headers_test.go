@@ -99,7 +99,7 @@ func TestEdit_BindsSecretHeadersToTheOrigin(t *testing.T) {
 					got := r.get(t, j.Ref())
 					require.Equal(t, job.Dead, got.State)
 					require.Equal(t, policy.ReasonInvalid, got.Reason)
-					require.Contains(t, got.History[len(got.History)-1].Error, "Authorization carries a secret that was given for another host")
+					require.Contains(t, got.History[len(got.History)-1].Error, "the secret header Authorization was set for another origin")
 				}
 				require.Equal(t, job.Delivered, r.get(t, plain.Ref()).State)
 				require.Equal(t, job.Delivered, r.get(t, anew.Ref()).State, "it was set for the new one")

@@ -12,8 +12,8 @@ type Preflight struct {
 	PolicyStale        bool // the topic's policy may be older than the store's
 	NoURL              bool // neither the job, its lane nor its topic has a URL
 	LeaseTooShort      bool // the lease may end before the attempt
-	// StrayHeader is a secret header of the job that was given for another origin than that of the URL; empty: none.
-	StrayHeader       string
+	// WrongOriginHeader is a secret header of the job that was set for another origin than that of the URL; empty: none.
+	WrongOriginHeader string
 	SecretsUnreadable bool // a signing secret, the client certificate or a header cannot be opened
 	RateChanged       bool // the topic has another rate than at the claim
 	Late              bool // a rate no longer allows the start that was granted
@@ -40,7 +40,7 @@ const (
 //	failed attempts > retries                        dead: exhausted
 //	no URL                                           dead: invalid
 //	lease too short                                  released for 1 s
-//	stray header                                     dead: invalid
+//	wrong-origin header                              dead: invalid
 //	secrets unreadable                               as unreadable settings
 //	rate changed, late                               released at once
 //	start not counted                                released for 1 s
@@ -55,7 +55,7 @@ func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 		return unreadable
 	case p.LaneStopped:
 		return Verdict{Kind: Released}
-	case p.PolicyStale && (reason != "" || p.NoURL || p.StrayHeader != ""):
+	case p.PolicyStale && (reason != "" || p.NoURL || p.WrongOriginHeader != ""):
 		return Verdict{Kind: Released, Wait: recheckWait, Note: "the topic's policy could not be read"}
 	case reason != "":
 		return Verdict{Kind: Dead, Reason: reason}
@@ -63,9 +63,9 @@ func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 		return Verdict{Kind: Dead, Reason: ReasonInvalid, Note: "neither the job, its lane nor its topic has a URL"}
 	case p.LeaseTooShort:
 		return Verdict{Kind: Released, Wait: recheckWait, Note: "the lease would have ended before the attempt"}
-	case p.StrayHeader != "":
-		return Verdict{Kind: Dead, Reason: ReasonInvalid, Note: "the header " + p.StrayHeader +
-			" carries a secret that was given for another host than its topic's or lane's URL leads to now"}
+	case p.WrongOriginHeader != "":
+		return Verdict{Kind: Dead, Reason: ReasonInvalid, Note: "the secret header " + p.WrongOriginHeader +
+			" was set for another origin than that of the URL"}
 	case p.SecretsUnreadable:
 		return unreadable
 	case p.RateChanged, p.Late:

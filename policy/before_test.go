@@ -42,8 +42,8 @@ func TestCheckBefore_EndsJobsByTheirTerms(t *testing.T) {
 
 func TestCheckBefore_MakesNoAttemptThatCannotSucceed(t *testing.T) {
 	const (
-		noURL = "neither the job, its lane nor its topic has a URL"
-		stray = "the header X-Key carries a secret that was given for another host than its topic's or lane's URL leads to now"
+		noURL       = "neither the job, its lane nor its topic has a URL"
+		wrongOrigin = "the secret header X-Key was set for another origin than that of the URL"
 	)
 	var (
 		wait       = policy.Verdict{Kind: policy.Released, Wait: time.Second}
@@ -66,14 +66,14 @@ func TestCheckBefore_MakesNoAttemptThatCannotSucceed(t *testing.T) {
 		{"shared lane", false, policy.Preflight{SharedLane: true}, policy.Verdict{}},
 		{"no URL", false, policy.Preflight{NoURL: true}, invalid(noURL)},
 		{"no URL yet", false, policy.Preflight{NoURL: true, PolicyStale: true}, stale},
-		{"exhausted", true, policy.Preflight{NoURL: true, StrayHeader: "X-Key", SecretsUnreadable: true}, dead(policy.ReasonExhausted)},
+		{"exhausted", true, policy.Preflight{NoURL: true, WrongOriginHeader: "X-Key", SecretsUnreadable: true}, dead(policy.ReasonExhausted)},
 		{"perhaps exhausted", true, policy.Preflight{PolicyStale: true}, stale},
 		{"settings unreadable", true, policy.Preflight{SettingsUnreadable: true, LaneStopped: true, PolicyStale: true}, unreadable},
 		{"settings unreadable, shared", true, policy.Preflight{SettingsUnreadable: true, SharedLane: true}, shared},
 		{"lane stopped", true, policy.Preflight{LaneStopped: true, PolicyStale: true, NoURL: true}, released},
-		{"short lease", false, policy.Preflight{LeaseTooShort: true, StrayHeader: "X-Key"}, short},
-		{"stray header", false, policy.Preflight{StrayHeader: "X-Key", SecretsUnreadable: true}, invalid(stray)},
-		{"stray header by an older URL", false, policy.Preflight{StrayHeader: "X-Key", PolicyStale: true}, stale},
+		{"short lease", false, policy.Preflight{LeaseTooShort: true, WrongOriginHeader: "X-Key"}, short},
+		{"wrong-origin header", false, policy.Preflight{WrongOriginHeader: "X-Key", SecretsUnreadable: true}, invalid(wrongOrigin)},
+		{"wrong-origin header by an older URL", false, policy.Preflight{WrongOriginHeader: "X-Key", PolicyStale: true}, stale},
 		{"secrets unreadable", false, policy.Preflight{SecretsUnreadable: true, Late: true}, unreadable},
 		{"secrets unreadable, shared", false, policy.Preflight{SecretsUnreadable: true, SharedLane: true}, shared},
 		{"another rate", false, policy.Preflight{RateChanged: true, Uncounted: true}, released},

@@ -90,7 +90,7 @@ func (a *attempt) run(ctx context.Context) {
 func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight {
 	p := a.shard.p
 	credentials, unsigned := a.credentials()
-	stray, unopened := a.openHeaders(r) // logs the error
+	wrongOrigin, unopened := a.openHeaders(r) // logs the error
 	r.Credentials = credentials
 	now := time.Now()
 	late := !a.schedJob.StartBy.IsZero() && now.After(a.schedJob.StartBy)
@@ -106,7 +106,7 @@ func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight
 		NoURL:              r.URL == "",
 		// The timeout grew since the claim, or the claim took long.
 		LeaseTooShort:     now.Add(r.Timeout + store.LeaseMargin/2).After(a.leaseEnds),
-		StrayHeader:       stray,
+		WrongOriginHeader: wrongOrigin,
 		SecretsUnreadable: unsigned != nil || unopened != nil,
 		RateChanged:       topic.Rate.Limited() && topic.Rate != a.schedJob.GrantRate,
 		Late:              late,
@@ -226,7 +226,7 @@ func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 
 // openHeaders opens the sealed headers of a request that are for the origin of its URL. Others of the topic or the lane are
 // dropped; of the job it returns the name of one for another origin.
-func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
+func (a *attempt) openHeaders(r *job.Request) (wrongOrigin string, err error) {
 	var opened map[string][]string
 	for name, values := range r.Header {
 		sealed, ok := job.Sealed(values)
@@ -243,8 +243,8 @@ func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
 		switch _, own := a.job.Header[name]; {
 		case secret.Origin == "" || secret.Origin == job.Origin(r.URL):
 			opened[name] = secret.Values
-		case own && (strays == "" || name < strays):
-			strays = name
+		case own && (wrongOrigin == "" || name < wrongOrigin):
+			wrongOrigin = name
 		default:
 			delete(opened, name)
 		}
@@ -252,7 +252,7 @@ func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
 	if opened != nil {
 		r.Header = opened
 	}
-	return strays, nil
+	return wrongOrigin, nil
 }
 
 // release returns the job at once, without counting an attempt.

@@ -37,7 +37,7 @@ func TestAttempt_SendsSealedHeadersOnlyToTheirOrigins(t *testing.T) {
 			job.Spec{ID: "elsewhere", Queue: queueOf("orders", "own"), URL: "https://away.example/"},
 			job.Spec{ID: "scheme", Queue: queueOf("orders", "own"), URL: "http://home.example/"},
 			job.Spec{ID: "port", Queue: queueOf("orders", "own"), URL: "https://HOME.example:443/x?y"},
-			job.Spec{ID: "strays", Queue: queueOf("orders", "own"), URL: "https://away.example/", Header: own},
+			job.Spec{ID: "wrong-origin", Queue: queueOf("orders", "own"), URL: "https://away.example/", Header: own},
 			job.Spec{ID: "none", Queue: queueOf("bills", "a"), URL: "https://away.example/", Header: map[string][]string{"X-A": {"1"}}},
 		)
 		run(t, s, g, func(o *pool.Options) { o.Policies = policies })
@@ -56,12 +56,12 @@ func TestAttempt_SendsSealedHeadersOnlyToTheirOrigins(t *testing.T) {
 			"none":      {"X-A": {"1"}},
 		}, sent)
 
-		strays := get(t, s, "strays")
-		require.Equal(t, job.Dead, strays.State)
-		require.Equal(t, policy.ReasonInvalid, strays.Reason)
-		require.Zero(t, strays.Attempts)
-		require.Contains(t, strays.History[0].Error, "the header X-Job-Key carries a secret that was given for another host")
-		require.NotContains(t, strays.History[0].Error, "https")
+		got := get(t, s, "wrong-origin")
+		require.Equal(t, job.Dead, got.State)
+		require.Equal(t, policy.ReasonInvalid, got.Reason)
+		require.Zero(t, got.Attempts)
+		require.Contains(t, got.History[0].Error, "the secret header X-Job-Key was set for another origin")
+		require.NotContains(t, got.History[0].Error, "https")
 		require.Equal(t, sealedFor(home, "job"), own["X-Job-Key"], "stored headers are not modified")
 	})
 }
