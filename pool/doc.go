@@ -12,8 +12,8 @@
 //	                                        ├─▶ exchange: settle + claim ─▶ workers ─▶ deliver ─▶ judge ─┐
 //	                      settlements ──────┘◀───────────────────────────────────────────────────────────┘
 //
-// A wake-up names a queue, not a job. A queue stays runnable as long as a claim says that it has more jobs. A runnable queue
-// that cannot be served, because its topic or the process is full, is notified for other processes after 10 ms, doubling to
+// A wake-up names a queue, not a job. A queue stays runnable as long as a claim says that it has more jobs. Other processes
+// are notified of a runnable queue that cannot be served, because its topic or the process is full, after 10 ms, doubling to
 // 250 ms until another queue joins it. The listener keeps listening: a queue that comes due later may belong to a topic with
 // room.
 //
@@ -38,15 +38,15 @@
 // more after starts that came too late, up to 30 s. An attempt that cannot begin by then is released, and costs no retry. Its
 // start counts all the same, as does each that was granted and not used in time. A topic requests as many starts as its
 // queued lanes could use at once, and what one claim leaves is for the next. So an expired job, which is claimed without
-// an attempt, takes none. A topic without starts requests some once a second, together with others of its shard, and its
-// lanes are not notified for others. A job that was claimed under another rate than its topic has by then is released.
+// an attempt, takes none. A topic without starts requests some once a second, together with others of its shard, and other
+// processes are not notified of its lanes. A job that was claimed under another rate than its topic has by then is released.
 //
 // # Local shortages
 //
 // An attempt that failed because the process or the machine had no descriptor, memory or port left (class local_resources)
-// shows nothing of its receiver: it is released for a second or two, with a line in its history, and costs no retry, but its
-// start. The process then has half as many attempts in flight, not counting those that hang, and a sixteenth more every
-// second. While no attempt succeeds, claims pause for up to a second.
+// shows nothing of its receiver: its job is released for a second or two, with a line in its history. It costs no retry, but
+// its start counts towards the rate. The process then has half as many attempts in flight, not counting those that hang, and
+// a sixteenth more every second. While no attempt succeeds, claims pause for up to a second.
 //
 // # Signing
 //
@@ -56,7 +56,7 @@
 //
 // # Stopping
 //
-// Run ends in two steps when its context does. It stops claiming: runnable queues are notified for others, and jobs that an
-// exchange still brings are released. Then it lets attempts end until the grace is over, cancels and releases the rest, and
-// writes all settlements.
+// Run ends in two steps when its context does. It stops claiming: other processes are notified of runnable queues, and jobs
+// that an exchange still brings are released. Then it lets attempts end until the grace is over, cancels and releases the
+// rest, and writes all settlements.
 package pool

@@ -25,7 +25,7 @@
 // Lanes that time out get at most half of their topic's workers, and of the process's; together with slow lanes, at most
 // three quarters. Together with unknown lanes they get at most seven eighths of their topic's workers.
 //
-// A topic may have the fewer of the process's attempts, the fewer are free: see dynamicThreshold. The bytes of bodies are
+// The fewer attempts are free in the process, the fewer a topic may have: see dynamicThreshold. The bytes of bodies are
 // shared in the same way: see byteBudget.
 //
 // A lane of which two claims in a row bring no job, though it has some and is not blocked, is claimed from alone: its next
@@ -52,7 +52,7 @@
 //	502, 504                                     doubled    a failure
 //	503                                          halved     a failure
 //	a timeout                                    halved     a failure
-//	another error of the receiver or the way     unchanged  a failure
+//	another error of the receiver or the network unchanged  a failure
 //	blocked, invalid, shutdown, local_resources  unchanged  unchanged
 //
 // A lane whose breaker opens or closes has one slot.

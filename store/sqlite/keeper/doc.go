@@ -1,2 +1,2 @@
-// Package keeper implements store.Keeper but for its wait: the carrier lock, carrier rounds, retention and alarms.
+// Package keeper implements store.Keeper except WaitAgenda: the carrier lock, carrier rounds, retention and alarms.
 package keeper
