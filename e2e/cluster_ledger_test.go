@@ -262,7 +262,7 @@ func placement(t testing.TB, c *redistest.Cluster) (servers map[string]*redistes
 	servers, keys = make(map[string]*redistest.Server), make(map[string]string)
 	for _, master := range c.Masters() {
 		nodeClient := redis.NewClient(&redis.Options{Addr: master.Addr()})
-		found, err := nodeClient.Keys(t.Context(), "*:queues:default/ledger").Result()
+		found, err := nodeClient.Keys(t.Context(), "*:topic_lanes:default/ledger").Result()
 		require.NoError(t, err)
 		for _, key := range found {
 			members, err := nodeClient.ZRange(t.Context(), key, 0, -1).Result()

@@ -274,7 +274,7 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"a name":                     {func(map[string]string) { c.HDel(ctx, sh.Keys.Names, "1") }, store.RepairQueue},
 		"a number":                   {func(map[string]string) { c.HDel(ctx, sh.Keys.Queues, lane.String()) }, store.RepairQueue},
 		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.Keys.Topics, of.Name) }, store.RepairQueue},
-		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.Keys.Lanes(of.Name)) }, store.RepairQueue},
+		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.Keys.TopicLanes(of.Name)) }, store.RepairQueue},
 		"ready counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "ready", -3) }, store.RepairCounter},
 		"held counted wrong":         {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "held", 2) }, store.RepairCounter},
 		"registered one short":       {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "reg", -1) }, store.RepairCounter},
@@ -390,7 +390,7 @@ func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
 	record, run := s.Client.HGet(ctx, sh.Keys.Jobs, delivered).Val(), s.Client.HGet(ctx, sh.Keys.Runs, delivered).Val()
 	pipe := s.Client.Pipeline()
 	for i := range 8200 {
-		pipe.ZAdd(ctx, sh.Keys.Lanes(of.Name), redis.Z{Member: fmt.Sprintf("empty-%d\x00%d", i, 1000+i)})
+		pipe.ZAdd(ctx, sh.Keys.TopicLanes(of.Name), redis.Z{Member: fmt.Sprintf("empty-%d\x00%d", i, 1000+i)})
 	}
 	for i := range 4100 {
 		id := fmt.Sprint("copy-", i)

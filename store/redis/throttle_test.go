@@ -171,7 +171,7 @@ func TestThrottle_NewLaneGetsConcurrentlyWrittenSettings(t *testing.T) {
 		put := putLane(t, s, policy.Lane{Paused: true})
 		insert(t, s, entry("a"))
 		c := sh.NewCall(scriptPutLane, sh.Keys.Reply(string(store.NewToken()), "l"), nil, nil, 5)
-		c.Keys = append(c.Keys, sh.Keys.Settings, sh.Keys.ConfiguredLanes(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.Queues)
+		c.Keys = append(c.Keys, sh.Keys.LaneSettings, sh.Keys.ConfiguredLanes(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.Queues)
 		c.Add(lane.String(), lane.Lane, put.Revision, "", "")
 		_, err := s.Run(t.Context(), c)
 		require.ErrorIs(t, err, script.ErrStale, "else no wake-up would be written")

@@ -158,7 +158,7 @@ func TestLaneSettings_UnreadableOnesConcernTheirLaneAlone(t *testing.T) {
 		require.NoError(t, err)
 		if i == 1 || i == 3 { // the last has no jobs
 			text := fmt.Sprint(put.Revision, " {")
-			require.NoError(t, s.Client.HSet(t.Context(), s.shards[0].Keys.Settings, queues[i].String(), text).Err())
+			require.NoError(t, s.Client.HSet(t.Context(), s.shards[0].Keys.LaneSettings, queues[i].String(), text).Err())
 		}
 		if i < 3 {
 			e := entry(fmt.Sprint("job-", i))

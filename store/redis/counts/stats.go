@@ -86,7 +86,7 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 	lanes := make([]*redis.StringSliceCmd, len(names))
 	for i, name := range names {
 		counters[i] = pipe.HGetAll(ctx, s.Keys.TopicByName(name).Stats)
-		lanes[i] = pipe.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
+		lanes[i] = pipe.ZRangeByLex(ctx, s.Keys.TopicLanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
@@ -146,7 +146,7 @@ func (s *Counts) waiting(ctx context.Context, name string, lanes []string) (coun
 		if len(lanes) < oldestLanes {
 			return counters, due, nil
 		}
-		if lanes, err = s.Client.MembersAfter(ctx, s.Keys.Lanes(name), lanes[len(lanes)-1], oldestLanes); err != nil {
+		if lanes, err = s.Client.MembersAfter(ctx, s.Keys.TopicLanes(name), lanes[len(lanes)-1], oldestLanes); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -247,7 +247,7 @@ func (s *Counts) LaneStats(ctx context.Context, namespace, topic, after string, 
 	}
 	var rows []store.LaneStats
 	for len(rows) < limit {
-		lanes, err := s.Client.MembersAfter(ctx, s.Keys.Lanes(layout.TopicName(namespace, topic)), after, oldestLanes)
+		lanes, err := s.Client.MembersAfter(ctx, s.Keys.TopicLanes(layout.TopicName(namespace, topic)), after, oldestLanes)
 		if err != nil {
 			return nil, fmt.Errorf("lanes: %w", err)
 		}

@@ -166,7 +166,7 @@ func (s *Jobs) lanesOf(ctx context.Context, f *store.Filter, from place) (lanes 
 	if from.lane != "" {
 		least = "[" + from.lane
 	}
-	lanes, err = s.Client.ZRangeByLex(ctx, s.Keys.Lanes(layout.TopicName(f.Namespace, f.Topic)),
+	lanes, err = s.Client.ZRangeByLex(ctx, s.Keys.TopicLanes(layout.TopicName(f.Namespace, f.Topic)),
 		&redis.ZRangeBy{Min: least, Max: "+", Count: listLanes}).Result()
 	if err != nil {
 		return nil, false, connect.MapError(ctx, err)

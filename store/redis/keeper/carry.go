@@ -168,7 +168,7 @@ func (s *Keeper) queuesToRecheck(ctx context.Context, head string) (done, rest s
 	if !ok {
 		return head, "", nil, nil
 	}
-	lanes, err := s.Client.MembersAfter(ctx, s.Keys.Lanes(name), after, recheckQueues)
+	lanes, err := s.Client.MembersAfter(ctx, s.Keys.TopicLanes(name), after, recheckQueues)
 	if err != nil {
 		return "", "", nil, err
 	}

@@ -24,7 +24,7 @@ const (
 // An idleTopic is a topic with lanes that may be unused. forget.lua decides.
 type idleTopic struct {
 	name  string
-	lanes []string // as members of queues:<topic>
+	lanes []string // as members of topic_lanes:<topic>
 	after string   // the first lane's predecessor; empty: the first of all
 
 	page  *redis.StringSliceCmd
@@ -50,7 +50,7 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 		if t.after != "" {
 			from = "(" + t.after
 		}
-		t.page = pipe.ZRangeByLex(ctx, s.Keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
+		t.page = pipe.ZRangeByLex(ctx, s.Keys.TopicLanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
 		keys := s.Keys.TopicByName(name)
 		for k, key := range []string{keys.Done, keys.Dead, keys.Cancelled} {
 			t.first[k] = pipe.ZRangeWithScores(ctx, key, 0, 0)
@@ -127,7 +127,7 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 	keys := s.Keys.TopicByName(t.name)
 	scriptKeys := []string{
 		s.Keys.Queues, s.Keys.Names, s.Keys.Topics, s.Keys.Agenda, s.Keys.LastWakeups, s.Keys.Throttles, s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock,
-		s.Keys.Lanes(t.name), s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
+		s.Keys.TopicLanes(t.name), s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
 		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners,
 	}
 	args := []any{t.name}

@@ -1,7 +1,7 @@
 -- Deletes lanes of a topic that nothing refers to, and the topic if nothing refers to it any more.
--- KEYS    1 queues  2 names  3 topics  4 agenda  5 last_wakeups  6 throttles  7 lanes  8 limits  9 alarms  10 clock
---         11 queues:<topic>  12 lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>  16 done  17 dead
---         18 cancelled  19 stats of the forgotten  20 stale agenda  21 stale throttle_queue  22 owners
+-- KEYS    1 queues  2 names  3 topics  4 agenda  5 last_wakeups  6 throttles  7 lane_limits  8 limits  9 alarms  10 clock
+--         11 topic_lanes:<topic>  12 configured_lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>
+--         16 done  17 dead  18 cancelled  19 stats of the forgotten  20 stale agenda  21 stale throttle_queue  22 owners
 --         then for each lane: due, ready, held
 -- ARGV    topic's name; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was

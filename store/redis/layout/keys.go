@@ -12,15 +12,16 @@ type Keys struct {
 	Tag    string   // "{rb:0.0}:", which every key begins with
 	Common []string // the first twenty keys of each script that includes keys.lua, in its order
 
-	Jobs, Runs, Attempts, IDs, Forget    string // jobs, their runs and attempts; remembered ids, and when they are forgotten
-	Queues, Names, Topics, LastNumber    string // queues' numbers by name and names by number, topics, the last number
-	Agenda, LastWakeups, CarrierWakeup   string // next moments of queues, their last wake-ups, the carrier's wake-up
-	Limits, LaneLimits, Settings, Alarms string // limits of topics and lanes for scripts; lanes' settings, raised alarms
-	Throttles, ThrottleQueue, Owners     string // queues' throttles, by when they end; lease owners
-	TTL, Deferred, Recheck               string // ends of times to live; deferred lease expiries; topics whose queues are to be rechecked
-	Outbox, OutboxQueue                  string // new jobs, and their order
-	Checked, Carrier                     string // the server that the shard was checked for, and when; the carrier's lock
-	Clock, StaleAgenda, StaleThrottles   string // steps of the clock, and scores from before the last one
+	Jobs, Runs, Attempts, IDs, Forget  string // jobs, their runs and attempts; remembered ids, and when they are forgotten
+	Queues, Names, Topics, LastNumber  string // queues' numbers by name and names by number, topics, the last number
+	Agenda, LastWakeups, CarrierWakeup string // next moments of queues, their last wake-ups, the carrier's wake-up
+	Limits, LaneLimits, LaneSettings   string // limits of topics and lanes for scripts; settings of lanes
+	Alarms                             string // raised alarms of topics
+	Throttles, ThrottleQueue, Owners   string // queues' throttles, by when they end; lease owners
+	TTL, Deferred, Recheck             string // ends of times to live; deferred lease expiries; topics whose queues are to be rechecked
+	Outbox, OutboxQueue                string // new jobs, and their order
+	Checked, Carrier                   string // the server that the shard was checked for, and when; the carrier's lock
+	Clock, StaleAgenda, StaleThrottles string // steps of the clock, and scores from before the last one
 }
 
 // NewKeys returns the keys of the shard with a hash tag, given without braces.
@@ -30,7 +31,7 @@ func NewKeys(tag string) Keys {
 		Tag: tag, Jobs: tag + "jobs", Runs: tag + "runs", Attempts: tag + "attempts", IDs: tag + "ids", Forget: tag + "forget",
 		Queues: tag + "queues", Names: tag + "names", Topics: tag + "topics", LastNumber: tag + "last_number",
 		Agenda: tag + "agenda", LastWakeups: tag + "last_wakeups", CarrierWakeup: tag + "carrier_wakeup",
-		Limits: tag + "limits", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
+		Limits: tag + "limits", LaneLimits: tag + "lane_limits", LaneSettings: tag + "lane_settings", Alarms: tag + "alarms",
 		Throttles: tag + "throttles", ThrottleQueue: tag + "throttle_queue", Owners: tag + "owners",
 		TTL: tag + "ttl", Deferred: tag + "deferred", Recheck: tag + "recheck",
 		Outbox: tag + "outbox", OutboxQueue: tag + "outbox_queue",
@@ -50,11 +51,11 @@ func (k *Keys) Reply(token, kind string) string { return k.Tag + "reply:" + toke
 // Wakeups returns the key of the wake-ups for a group of pools.
 func (k *Keys) Wakeups(group string) string { return k.Tag + "wakeups:" + group }
 
-// Lanes returns the key of the lanes of a topic that have had jobs, as "<lane>\x00<number>".
-func (k *Keys) Lanes(topic string) string { return k.Tag + "queues:" + topic }
+// TopicLanes returns the key of the lanes of a topic that have had jobs, as "<lane>\x00<number>".
+func (k *Keys) TopicLanes(topic string) string { return k.Tag + "topic_lanes:" + topic }
 
 // ConfiguredLanes returns the key of the lanes of a topic that have settings.
-func (k *Keys) ConfiguredLanes(topic string) string { return k.Tag + "lanes:" + topic }
+func (k *Keys) ConfiguredLanes(topic string) string { return k.Tag + "configured_lanes:" + topic }
 
 // Rate returns the key of the starts that a topic's rate counts.
 func (k *Keys) Rate(topic string) string { return k.Tag + "rate:" + topic }

@@ -79,7 +79,7 @@ func (s *Queue) claim(ctx context.Context, token store.Token, request *store.Cla
 		return nil, err
 	}
 	c.Call = s.NewCall(scriptClaim, s.Keys.Reply(string(token), "c"), c.queues, nil, 7+4*len(c.queues))
-	c.Keys = append(c.Keys, s.Keys.Settings)
+	c.Keys = append(c.Keys, s.Keys.LaneSettings)
 	follows := 0
 	if after != "" {
 		c.Keys, follows = append(c.Keys, after), 1
@@ -120,7 +120,7 @@ func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim,
 	}
 	pipe := s.Client.Pipeline()
 	read := []*redis.SliceCmd{
-		pipe.HMGet(ctx, s.Keys.Settings, lanes...), pipe.HMGet(ctx, s.Keys.LaneLimits, lanes...), pipe.HMGet(ctx, s.Keys.Limits, topics...),
+		pipe.HMGet(ctx, s.Keys.LaneSettings, lanes...), pipe.HMGet(ctx, s.Keys.LaneLimits, lanes...), pipe.HMGet(ctx, s.Keys.Limits, topics...),
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)

@@ -1,6 +1,6 @@
 -- Claims ready and due jobs.
--- KEYS    those of keys.lua, the queues being the wanted ones; settings; then, when the call follows a settlement in the same
---         round trip, the reply key of that settlement
+-- KEYS    those of keys.lua, the queues being the wanted ones; lane_settings; then, when the call follows a settlement in the
+--         same round trip, the reply key of that settlement
 -- ARGV    token, most jobs, most bytes of bodies, margin in ms, 1 when the call follows a settlement, slack in ms, the
 --         lease owner or '' when no queue is asked for jobs beyond its lane's limit, then for each queue: most jobs, timeout
 --         in ms; then, with a lease owner, for each how many beyond the limit; then for each, unless the caller knows none, the
@@ -11,7 +11,7 @@
 local token, most, room, margin = ARGV[A + 1], tonumber(ARGV[A + 2]), tonumber(ARGV[A + 3]), tonumber(ARGV[A + 4])
 local lines, jobs, lanes, taken, used = {}, {}, {}, 0, 0
 local FEW, MANY, MISSED, missed, size = 4, 64, 4194304, 0, 16384 -- jobs of a portion, least and most; bytes
-local slack, SETTINGS, OWNER, LOOK = tonumber(ARGV[A + 6]), KEYS[K + 1], ARGV[A + 7], 2048
+local slack, LANE_SETTINGS, OWNER, LOOK = tonumber(ARGV[A + 6]), KEYS[K + 1], ARGV[A + 7], 2048
 local AHEAD = A + 7 + nq * 2
 local REVISIONS = AHEAD + (OWNER ~= '' and nq or 0)
 if ARGV[A + 5] == '1' and call('EXISTS', KEYS[#KEYS]) == 0 then return 'EARLY' end
@@ -209,7 +209,7 @@ for i, q in ipairs(queues) do
   local revision = q.lane and string.match(q.lane, '^%d+') or '0'
   if revision ~= (ARGV[REVISIONS + i] or '0') then
     lanes[#lanes + 1] = i
-    lanes[#lanes + 1] = q.lane and call('HGET', SETTINGS, ARGV[3 + i * 3]) or ''
+    lanes[#lanes + 1] = q.lane and call('HGET', LANE_SETTINGS, ARGV[3 + i * 3]) or ''
   end
 end
 close()

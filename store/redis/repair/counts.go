@@ -105,7 +105,7 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 		return err == nil, err
 	}
 	u := &p.sums
-	lanes, err := s.Client.MembersAfter(ctx, s.Keys.Lanes(name), u.after, queuesPerCount)
+	lanes, err := s.Client.MembersAfter(ctx, s.Keys.TopicLanes(name), u.after, queuesPerCount)
 	if err != nil {
 		return false, err
 	}
@@ -147,7 +147,7 @@ func (s *Repairer) countLanes(
 ) (set int64, counters string, err error) {
 	t := s.Keys.TopicByName(name)
 	keys := make([]string, 0, 5+3*len(lanes))
-	keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, s.Keys.Lanes(name))
+	keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, s.Keys.TopicLanes(name))
 	for _, lane := range lanes {
 		_, n, _ := strings.Cut(lane, "\x00")
 		keys = append(keys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Held(n))

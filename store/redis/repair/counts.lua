@@ -1,5 +1,5 @@
 -- Counts a topic's jobs, and sets the counters that do not agree.
--- KEYS    1 stats  2 done  3 dead  4 cancelled  5 queues:<topic>, then for each queue: due, ready, held
+-- KEYS    1 stats  2 done  3 dead  4 cancelled  5 topic_lanes:<topic>, then for each queue: due, ready, held
 -- ARGV    how many jobs of the queues before these are due, ready, held; 1 when these are the last ones; then what must
 --         be as it was when the counting began ('' nothing): the counters; how many queues the topic has
 -- result  due, ready, held with these queues, the counters before, how many were set, or -1 when something is not as it

@@ -1,5 +1,5 @@
 -- Checks that queues are known by their number and by their name, and listed under their topics.
--- KEYS    1 queues  2 names  3 topics  then for each queue: queues:<topic>
+-- KEYS    1 queues  2 names  3 topics  then for each queue: topic_lanes:<topic>
 -- ARGV    for each queue: its number, its name, its topic's name, its lane
 -- result  how many were repaired
 -- A number that means another queue, or a queue that has another number, stays as it is.

@@ -45,7 +45,7 @@ func (s *Repairer) repairIndex(ctx context.Context, p *pass, pairs []string, num
 		pair := pairs[i-1 : i+1]
 		if q, ok := layout.ParseQueue(pair[name]); ok && layout.Int(pair[number]) > 0 {
 			topic := layout.TopicName(q.Namespace, q.Topic)
-			keys = append(keys, s.Keys.Lanes(topic))
+			keys = append(keys, s.Keys.TopicLanes(topic))
 			args = append(args, pair[number], pair[name], topic, q.Lane)
 		}
 	}

@@ -22,7 +22,7 @@ func (s *Lanes) PutDocument(ctx context.Context, token store.Token, doc store.Do
 			return err
 		}
 		c := s.NewCall(scriptPutLane, s.Keys.Reply(string(token), "l"), found, nil, 5)
-		c.Keys = append(c.Keys, s.Keys.Settings, s.Keys.ConfiguredLanes(layout.TopicName(q.Namespace, q.Topic)), s.Keys.Queues)
+		c.Keys = append(c.Keys, s.Keys.LaneSettings, s.Keys.ConfiguredLanes(layout.TopicName(q.Namespace, q.Topic)), s.Keys.Queues)
 		c.Add(q.String(), q.Lane, doc.Revision, layout.FormatLaneLimits(limits), doc.Value)
 		reply, reached, err := s.RunDurably(ctx, c)
 		if err != nil {
@@ -56,7 +56,7 @@ func (s *Lanes) read(ctx context.Context, keys []store.DocumentKey) ([]store.Doc
 	for i, key := range keys {
 		names[i] = key.Queue().String()
 	}
-	values, err := s.Client.HMGet(ctx, s.Keys.Settings, append(names, "")...).Result()
+	values, err := s.Client.HMGet(ctx, s.Keys.LaneSettings, append(names, "")...).Result()
 	if err != nil {
 		return nil, 0, connect.MapError(ctx, err)
 	}

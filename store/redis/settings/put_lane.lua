@@ -1,34 +1,35 @@
 -- Writes a lane's own settings, or removes them.
--- KEYS    those of keys.lua, with the lane's queue when it has a number; then settings, lanes:<topic>, queues
+-- KEYS    those of keys.lua, with the lane's queue when it has a number; then
+--         lane_settings, configured_lanes:<topic>, queues
 -- ARGV    queue's name, lane, the revision that must be stored (0 any, -1 none), what scripts need of the settings (paused
 --         concurrency starts per), the settings ('' removes them)
 -- result  the new revision, 0 when they were removed, ! when the stored one is another
--- The field '' of settings holds the newest revision. It follows the clock, see put_document.lua. A lane without
+-- The field '' of lane_settings holds the newest revision. It follows the clock, see put_document.lua. A lane without
 -- jobs needs no number. STALE is returned if it got one meanwhile, so that its agenda is updated.
-local SETTINGS, PUT, QUEUES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
+local LANE_SETTINGS, CONFIGURED_LANES, QUEUES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
 local name, lane = ARGV[A + 1], ARGV[A + 2]
 local again = call('GET', REPLY)
 if again then return again end
 if nq == 0 and call('HEXISTS', QUEUES, name) == 1 then return redis.error_reply('STALE queue without its number') end
-local stored = call('HGET', SETTINGS, name)
+local stored = call('HGET', LANE_SETTINGS, name)
 local revision = stored and string.match(stored, '^%d+') or '0'
 if ARGV[A + 3] ~= '0' and (ARGV[A + 3] == '-1' and '0' or ARGV[A + 3]) ~= revision then
   call('SET', REPLY, '!', 'EX', REPLY_TTL)
   return '!'
 end
 read_agenda_head()
-local newest = int(math.max(tonumber(call('HGET', SETTINGS, '') or 0) + 1, now))
+local newest = int(math.max(tonumber(call('HGET', LANE_SETTINGS, '') or 0) + 1, now))
 local new, line = '0', nil
 if ARGV[A + 5] ~= '' then
   new, line = newest, newest .. ' ' .. ARGV[A + 4]
-  call('HSET', SETTINGS, name, new .. ' ' .. ARGV[A + 5], '', newest) -- the first write, refused while memory is full
-  call('HSET', LANES, name, line)
-  call('ZADD', PUT, 0, lane)
+  call('HSET', LANE_SETTINGS, name, new .. ' ' .. ARGV[A + 5], '', newest) -- the first write, refused while memory is full
+  call('HSET', LANE_LIMITS, name, line)
+  call('ZADD', CONFIGURED_LANES, 0, lane)
 else
-  call('HDEL', SETTINGS, name)
-  call('HSET', SETTINGS, '', newest)
-  call('HDEL', LANES, name)
-  call('ZREM', PUT, lane)
+  call('HDEL', LANE_SETTINGS, name)
+  call('HSET', LANE_SETTINGS, '', newest)
+  call('HDEL', LANE_LIMITS, name)
+  call('ZREM', CONFIGURED_LANES, lane)
 end
 for _, q in ipairs(queues) do
   q.lane, q.notify = line, true

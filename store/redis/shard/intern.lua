@@ -1,5 +1,5 @@
 -- Gives new queues numbers, and never the same one twice.
--- KEYS    1 queues  2 names  3 topics  4 last_number  then for each queue: queues:<topic>
+-- KEYS    1 queues  2 names  3 topics  4 last_number  then for each queue: topic_lanes:<topic>
 -- ARGV    for each queue: its name, its topic's name, its lane
 -- result  the numbers, in order
 local numbers, given = {}, 0

@@ -118,7 +118,7 @@ func (s *Shard) Intern(ctx context.Context, wanted []job.Queue) ([]*layout.Queue
 	args := make([]any, 0, 3*len(missing))
 	for _, q := range missing {
 		name := layout.TopicName(q.Namespace, q.Topic)
-		keys = append(keys, s.Keys.Lanes(name))
+		keys = append(keys, s.Keys.TopicLanes(name))
 		args = append(args, q.String(), name, q.Lane)
 	}
 	reply, err := s.Eval(ctx, scriptIntern, keys, args)

@@ -1,7 +1,7 @@
 -- The keys and arguments that most scripts have in common.
 --
 -- KEYS  1 jobs  2 runs  3 attempts  4 ids  5 forget  6 agenda  7 last_wakeups  8 wakeups:<group>  9 carrier_wakeup  10 limits
---       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lanes  19 ttl
+--       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lane_limits  19 ttl
 --       20 owners
 --       21 the reply of this call, for its repeats (reply:<token>:<kind>)
 --       then for each queue: due, ready, held; then for each topic: stats, done, dead, cancelled, open
@@ -12,7 +12,7 @@
 local JOBS, RUNS, ATTEMPTS, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, LAST_WAKEUPS, WAKEUPS, CARRIER_WAKEUP, LIMITS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NAMES, OUTBOX, OUTBOX_QUEUE, RECHECK, DEFERRED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local THROTTLES, THROTTLE_QUEUE, LANES, TTL, OWNERS, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
+local THROTTLES, THROTTLE_QUEUE, LANE_LIMITS, TTL, OWNERS, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
 local A, K = 3 + nq * 3 + nt, 21 + nq * 3 + nt * 5
 
@@ -35,8 +35,8 @@ if nq > 0 then
     if names[i] ~= ARGV[3 + i * 3] then return redis.error_reply('STALE queue number') end
   end
   -- Most shards have no throttles and no lane settings.
-  if call('EXISTS', THROTTLES, LANES) > 0 then
-    local throttles, lanes = call('HMGET', THROTTLES, unpack(numbers)), call('HMGET', LANES, unpack(names))
+  if call('EXISTS', THROTTLES, LANE_LIMITS) > 0 then
+    local throttles, lanes = call('HMGET', THROTTLES, unpack(numbers)), call('HMGET', LANE_LIMITS, unpack(names))
     for i = 1, nq do
       local cooldown, open, over, starts, rest = match(throttles[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
       if cooldown then
