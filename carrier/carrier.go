@@ -139,7 +139,7 @@ func (s *shard) lead(ctx context.Context, leadership store.Leadership, expiry *l
 			}
 		}
 		options := outbox.options(ctx)
-		options.KeepLeases, options.ExpireLeasesBefore = expiry.isHeld(), expiry.plausibleNow()
+		options.KeepLeases, options.ExpireLeasesBefore = expiry.isPaused(), expiry.plausibleNow()
 		var carried store.CarryResult
 		err := s.call(ctx, func(ctx context.Context) (err error) {
 			carried, err = s.keeper.Carry(ctx, store.NewToken(), options)
@@ -160,7 +160,7 @@ func (s *shard) lead(ctx context.Context, leadership store.Leadership, expiry *l
 		if outbox.relay(ctx, carried) {
 			continue
 		}
-		wait := min(pause(carried, expiry.isHeld()), swept.wait(), outbox.wait())
+		wait := min(pause(carried, expiry.isPaused()), swept.wait(), outbox.wait())
 		sleep(ctx, min(wait, max(0, extendEvery-time.Since(extended))), s.wake)
 	}
 	return nil
@@ -175,13 +175,13 @@ func (s *shard) call(ctx context.Context, call func(context.Context) error) erro
 
 // pause returns how long to sleep after a round. A round that moved nothing although something was due is not repeated in a
 // busy loop.
-func pause(carried store.CarryResult, held bool) time.Duration {
+func pause(carried store.CarryResult, expiryPaused bool) time.Duration {
 	switch {
 	case carried.Next < 0 || carried.Next > maxSleep:
 		return maxSleep
 	case carried.Next > 0 || carried.Moved+carried.ExpiredLeases > 0:
 		return carried.Next
-	case held:
+	case expiryPaused:
 		return 100 * time.Millisecond
 	default:
 		return time.Millisecond

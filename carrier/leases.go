@@ -10,7 +10,7 @@ import (
 // have kept it from settling, or a forward jump of the store's clock, no lease is expired for store.LeaseMargin.
 type leaseExpiry struct {
 	interrupted bool      // the last call failed
-	heldUntil   time.Time // no lease is expired before; by the process's monotonic clock
+	pausedUntil time.Time // no lease is expired before; by the process's monotonic clock
 	storeTime   time.Time // the store's clock at the last successful call
 	seenAt      time.Time // the process's clock at that call
 }
@@ -21,13 +21,13 @@ const clockTolerance = time.Second
 // interrupt records that a call failed.
 func (l *leaseExpiry) interrupt() { l.interrupted = true }
 
-// isHeld reports whether no lease may be expired now: after a fault, or when this process made no call for so long that
+// isPaused reports whether no lease may be expired now: after a fault, or when this process made no call for so long that
 // workers may have been unable to settle, too.
-func (l *leaseExpiry) isHeld() bool {
+func (l *leaseExpiry) isPaused() bool {
 	if !l.seenAt.IsZero() && time.Since(l.seenAt) > store.LeadershipTTL {
 		l.interrupted = true
 	}
-	return l.interrupted || time.Now().Before(l.heldUntil)
+	return l.interrupted || time.Now().Before(l.pausedUntil)
 }
 
 // plausibleNow returns the latest plausible time of the store's clock; zero before the first call.
@@ -43,7 +43,7 @@ func (l *leaseExpiry) observe(clock time.Time) {
 	plausible := l.plausibleNow()
 	jumped := !plausible.IsZero() && clock.After(plausible)
 	if l.interrupted || jumped {
-		l.interrupted, l.heldUntil = false, time.Now().Add(store.LeaseMargin)
+		l.interrupted, l.pausedUntil = false, time.Now().Add(store.LeaseMargin)
 	}
 	l.storeTime, l.seenAt = clock, time.Now()
 }

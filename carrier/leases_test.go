@@ -18,21 +18,21 @@ func TestClock_JumpAheadExpiresNoLeaseForAMargin(t *testing.T) {
 		l.observe(clock)
 		time.Sleep(time.Second)
 		clock = clock.Add(time.Second)
-		require.False(t, l.isHeld())
+		require.False(t, l.isPaused())
 		require.WithinDuration(t, clock, l.plausibleNow(), 2*time.Second)
 		l.observe(clock)
-		require.False(t, l.isHeld())
+		require.False(t, l.isPaused())
 
 		clock = clock.Add(time.Minute)
 		require.True(t, l.plausibleNow().Before(clock), "leases that end after the plausible time stay, also in the round of the jump")
 		l.observe(clock)
 		for range 5 {
-			require.True(t, l.isHeld())
+			require.True(t, l.isPaused())
 			time.Sleep(time.Second)
 			clock = clock.Add(time.Second)
 			l.observe(clock)
 		}
-		require.False(t, l.isHeld())
+		require.False(t, l.isPaused())
 	})
 }
 
@@ -42,7 +42,7 @@ func TestClock_JumpBackIsFollowed(t *testing.T) {
 		clock := time.Now()
 		l.observe(clock)
 		l.observe(clock.Add(-time.Hour))
-		require.False(t, l.isHeld())
+		require.False(t, l.isPaused())
 		require.WithinDuration(t, clock.Add(-time.Hour), l.plausibleNow(), 2*time.Second)
 	})
 }
@@ -52,15 +52,15 @@ func TestLeases_WaitAMarginAfterAStalledProcess(t *testing.T) {
 		var l leaseExpiry
 		l.observe(time.Now())
 		time.Sleep(time.Second)
-		require.False(t, l.isHeld())
+		require.False(t, l.isPaused())
 		time.Sleep(store.LeadershipTTL)
-		require.True(t, l.isHeld(), "workers may have been as unable to settle")
+		require.True(t, l.isPaused(), "workers may have been as unable to settle")
 		l.observe(time.Now())
 		for range 5 {
-			require.True(t, l.isHeld())
+			require.True(t, l.isPaused())
 			time.Sleep(time.Second)
 			l.observe(time.Now())
 		}
-		require.False(t, l.isHeld())
+		require.False(t, l.isPaused())
 	})
 }

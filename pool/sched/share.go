@@ -5,7 +5,7 @@ import "sort"
 // A topic may have more of the process's attempts in flight while it has fewer than a threshold, which falls with the square
 // of what is free:
 //
-//	held < weight × (free / all)² × all
+//	used < weight × (free / all)² × all
 //
 // This is the dynamic threshold of shared-memory switches (Choudhury and Hahne, 1998), squared: a topic that takes part of what is
 // free leaves enough for the next, however many came before and give nothing back. After k topics that each took all that
@@ -27,10 +27,10 @@ func dynamicThreshold(free, all, weight int) float64 {
 	return float64(weight) * left * left / float64(all)
 }
 
-// allowance is how many more of all attempts a topic may have that has held of them, while free are left. One that has none
-// may always have one.
-func allowance(held, free, all, weight int) int {
-	return sort.Search(free, func(n int) bool { return float64(held+n) >= max(1, dynamicThreshold(free-n, all, weight)) })
+// allowance returns how many more of all attempts a topic may have that has used of them, while free are left. A topic without
+// attempts may always have one.
+func allowance(used, free, all, weight int) int {
+	return sort.Search(free, func(n int) bool { return float64(used+n) >= max(1, dynamicThreshold(free-n, all, weight)) })
 }
 
 // unprovenReserve is how many of the process's workers lanes never get that have not answered yet, or timed out.

@@ -15,12 +15,12 @@ func TestAllowance_LeavesRoomForLaterTopics(t *testing.T) {
 		all := 2048
 		require.Equal(t, want.alone, allowance(0, all, all, weight))
 
-		held, free := make([]int, 9), all // side by side
-		for i := 0; allowance(held[i%9], free, all, weight) > 0; i++ {
-			held[i%9]++
+		used, free := make([]int, 9), all // side by side
+		for i := 0; allowance(used[i%9], free, all, weight) > 0; i++ {
+			used[i%9]++
 			free--
 		}
-		require.InDelta(t, want.ofNine, held[8], 1)
+		require.InDelta(t, want.ofNine, used[8], 1)
 
 		free = all // one after another, each as much as it may have
 		for k := 1; k <= 50; k++ {
