@@ -57,7 +57,7 @@ func TestOwners_NamesAnOwnerOfMoreThanTheLimit(t *testing.T) {
 	})
 }
 
-// Until the check, a lease of another process may be missing in held.
+// Until the check, a lease of another process may be missing in claimed.
 func TestRepair_RemovesTheOwnerOfAQueueWhoseLeaseItRestores(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		require.NoError(t, putLimit(t, s, 1))
@@ -65,8 +65,8 @@ func TestRepair_RemovesTheOwnerOfAQueueWhoseLeaseItRestores(t *testing.T) {
 			insert(t, s, entry(fmt.Sprint(i)))
 		}
 		lost := claimAll(t, s, 1).Jobs[0]
-		held := s.shards[0].Keys.Held("1")
-		require.NoError(t, s.Client.ZRem(t.Context(), held, lost.ID).Err())
+		claimed := s.shards[0].Keys.Claimed("1")
+		require.NoError(t, s.Client.ZRem(t.Context(), claimed, lost.ID).Err())
 		one := store.NewLeaseOwner()
 		jobs := claimAhead(t, s, one, 1)
 		require.Len(t, jobs, 2)

@@ -106,15 +106,15 @@ func requireConsistent(tb testing.TB, s *Store) {
 		require.Equal(tb, number, hash(sh.Keys.Queues)[name], "the number of %s", name)
 		ready, err := s.Client.LRange(ctx, sh.Keys.Ready(number), 0, -1).Result()
 		require.NoError(tb, err)
-		due, held := set(sh.Keys.Due(number)), set(sh.Keys.Held(number))
-		for kind, members := range map[string][]string{"due": due, "ready": ready, "held": held} {
+		due, claimed := set(sh.Keys.Due(number)), set(sh.Keys.Claimed(number))
+		for kind, members := range map[string][]string{"due": due, "ready": ready, "claimed": claimed} {
 			for _, m := range members {
 				places[m] = append(places[m], kind+":"+number)
 			}
 		}
-		require.Equal(tb, len(due)+len(ready)+len(held) > 0, slices.Contains(agenda, number), "queue %s on the agenda", name)
+		require.Equal(tb, len(due)+len(ready)+len(claimed) > 0, slices.Contains(agenda, number), "queue %s on the agenda", name)
 		if owner := hash(sh.Keys.Owners)[number]; owner != "" {
-			for _, m := range held {
+			for _, m := range claimed {
 				require.Equal(tb, owner, hash(sh.Keys.Runs)[m][:len(owner)], "the owner of all leases of %s", name)
 			}
 		}
@@ -201,7 +201,7 @@ func sampleJobs(tb testing.TB, s *Store) map[string]string {
 	ctx, sh := tb.Context(), s.shards[0]
 	t := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
 	found := map[string]string{}
-	for place, key := range map[string]string{"due": sh.Keys.Due("1"), "held": sh.Keys.Held("1"), "d": t.Done, "x": t.Dead, "c": t.Cancelled} {
+	for place, key := range map[string]string{"due": sh.Keys.Due("1"), "claimed": sh.Keys.Claimed("1"), "d": t.Done, "x": t.Dead, "c": t.Cancelled} {
 		members, err := s.Client.ZRange(ctx, key, 0, 0).Result()
 		require.NoError(tb, err)
 		if len(members) > 0 {
@@ -228,39 +228,39 @@ func TestRepair_FindsNothingInSoundData(t *testing.T) {
 func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh, c := t.Context(), s.shards[0], s.Client
-	due, ready, held := sh.Keys.Due("1"), sh.Keys.Ready("1"), sh.Keys.Held("1")
+	due, ready, claimed := sh.Keys.Due("1"), sh.Keys.Ready("1"), sh.Keys.Claimed("1")
 	of := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
 	for name, damage := range map[string]struct {
 		do   func(at map[string]string)
 		kind store.RepairKind
 	}{
-		"a job lost from due":   {func(at map[string]string) { c.ZRem(ctx, due, at["due"]) }, store.RepairUnplaced},
-		"a job lost from ready": {func(at map[string]string) { c.LRem(ctx, ready, 0, at["ready"]) }, store.RepairUnplaced},
-		"a job lost from held":  {func(at map[string]string) { c.ZRem(ctx, held, at["held"]) }, store.RepairUnplaced},
-		"a job lost from done":  {func(at map[string]string) { c.ZRem(ctx, of.Done, at["d"]) }, store.RepairUnplaced},
-		"a job lost from dead":  {func(at map[string]string) { c.ZRem(ctx, of.Dead, at["x"]) }, store.RepairUnplaced},
-		"ready twice":           {func(at map[string]string) { c.RPush(ctx, ready, at["ready"]) }, store.RepairMisplaced},
-		"ready and due":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["ready"]}) }, store.RepairMisplaced},
-		"due and ready":         {func(at map[string]string) { c.LPush(ctx, ready, at["due"]) }, store.RepairMisplaced},
-		"due and held":          {func(at map[string]string) { c.ZAdd(ctx, held, redis.Z{Score: 1, Member: at["due"]}) }, store.RepairMisplaced},
-		"held and due":          {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["held"]}) }, store.RepairMisplaced},
-		"held and ready":        {func(at map[string]string) { c.LPush(ctx, ready, at["held"]) }, store.RepairMisplaced},
-		"due too early":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["due"]}) }, ""},
-		"ended and due":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
-		"ended and ready":       {func(at map[string]string) { c.LPush(ctx, ready, at["x"]) }, store.RepairMisplaced},
-		"ended and held":        {func(at map[string]string) { c.ZAdd(ctx, held, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
-		"dead and done":         {func(at map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["x"]}) }, store.RepairMisplaced},
-		"waiting and done":      {func(at map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["due"]}) }, store.RepairMisplaced},
-		"nothing due":           {func(map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
-		"nothing ready":         {func(map[string]string) { c.LPush(ctx, ready, "none", "none") }, store.RepairNoJob},
-		"nothing held":          {func(map[string]string) { c.ZAdd(ctx, held, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
-		"nothing done":          {func(map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
-		"a record lost":         {func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["due"]) }, store.RepairNoJob},
-		"an ended record lost":  {func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["d"]) }, store.RepairLeftover},
-		"a run lost":            {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["held"]) }, store.RepairMisplaced},
+		"a job lost from due":     {func(at map[string]string) { c.ZRem(ctx, due, at["due"]) }, store.RepairUnplaced},
+		"a job lost from ready":   {func(at map[string]string) { c.LRem(ctx, ready, 0, at["ready"]) }, store.RepairUnplaced},
+		"a job lost from claimed": {func(at map[string]string) { c.ZRem(ctx, claimed, at["claimed"]) }, store.RepairUnplaced},
+		"a job lost from done":    {func(at map[string]string) { c.ZRem(ctx, of.Done, at["d"]) }, store.RepairUnplaced},
+		"a job lost from dead":    {func(at map[string]string) { c.ZRem(ctx, of.Dead, at["x"]) }, store.RepairUnplaced},
+		"ready twice":             {func(at map[string]string) { c.RPush(ctx, ready, at["ready"]) }, store.RepairMisplaced},
+		"ready and due":           {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["ready"]}) }, store.RepairMisplaced},
+		"due and ready":           {func(at map[string]string) { c.LPush(ctx, ready, at["due"]) }, store.RepairMisplaced},
+		"due and claimed":         {func(at map[string]string) { c.ZAdd(ctx, claimed, redis.Z{Score: 1, Member: at["due"]}) }, store.RepairMisplaced},
+		"claimed and due":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["claimed"]}) }, store.RepairMisplaced},
+		"claimed and ready":       {func(at map[string]string) { c.LPush(ctx, ready, at["claimed"]) }, store.RepairMisplaced},
+		"due too early":           {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["due"]}) }, ""},
+		"ended and due":           {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
+		"ended and ready":         {func(at map[string]string) { c.LPush(ctx, ready, at["x"]) }, store.RepairMisplaced},
+		"ended and claimed":       {func(at map[string]string) { c.ZAdd(ctx, claimed, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
+		"dead and done":           {func(at map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["x"]}) }, store.RepairMisplaced},
+		"waiting and done":        {func(at map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["due"]}) }, store.RepairMisplaced},
+		"nothing due":             {func(map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
+		"nothing ready":           {func(map[string]string) { c.LPush(ctx, ready, "none", "none") }, store.RepairNoJob},
+		"nothing claimed":         {func(map[string]string) { c.ZAdd(ctx, claimed, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
+		"nothing done":            {func(map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
+		"a record lost":           {func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["due"]) }, store.RepairNoJob},
+		"an ended record lost":    {func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["d"]) }, store.RepairLeftover},
+		"a run lost":              {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["claimed"]) }, store.RepairMisplaced},
 		"a lease of another queue": {func(at map[string]string) {
-			run := c.HGet(ctx, sh.Keys.Runs, at["held"]).Val()
-			c.HSet(ctx, sh.Keys.Runs, at["held"], strings.Replace(run, "@1 ", "@9 ", 1))
+			run := c.HGet(ctx, sh.Keys.Runs, at["claimed"]).Val()
+			c.HSet(ctx, sh.Keys.Runs, at["claimed"], strings.Replace(run, "@1 ", "@9 ", 1))
 		}, store.RepairMisplaced},
 		"a queue off the agenda": {func(map[string]string) { c.ZRem(ctx, sh.Keys.Agenda, "1") }, store.RepairAgenda},
 		"a queue late on the agenda": {func(map[string]string) {
@@ -269,14 +269,14 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"no queue on the agenda":     {func(map[string]string) { c.ZAdd(ctx, sh.Keys.Agenda, redis.Z{Score: 7, Member: "77"}) }, store.RepairQueue},
 		"all of due":                 {func(map[string]string) { c.Del(ctx, due) }, store.RepairUnplaced},
 		"all of ready":               {func(map[string]string) { c.Del(ctx, ready) }, store.RepairUnplaced},
-		"all of held":                {func(map[string]string) { c.Del(ctx, held) }, store.RepairUnplaced},
+		"all of claimed":             {func(map[string]string) { c.Del(ctx, claimed) }, store.RepairUnplaced},
 		"all of the agenda":          {func(map[string]string) { c.Del(ctx, sh.Keys.Agenda) }, store.RepairAgenda},
 		"a name":                     {func(map[string]string) { c.HDel(ctx, sh.Keys.Names, "1") }, store.RepairQueue},
 		"a number":                   {func(map[string]string) { c.HDel(ctx, sh.Keys.Queues, lane.String()) }, store.RepairQueue},
 		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.Keys.Topics, of.Name) }, store.RepairQueue},
 		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.Keys.TopicLanes(of.Name)) }, store.RepairQueue},
 		"ready counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "ready", -3) }, store.RepairCounter},
-		"held counted wrong":         {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "held", 2) }, store.RepairCounter},
+		"claimed counted wrong":      {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "claimed", 2) }, store.RepairCounter},
 		"registered one short":       {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "reg", -1) }, store.RepairCounter},
 		"delivered one short":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "d", -1) }, store.RepairCounter},
 		"bytes counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "db", 1000) }, store.RepairCounter},
@@ -401,7 +401,7 @@ func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
 	_, err := pipe.Exec(ctx)
 	require.NoError(t, err)
 	require.Equal(t, map[store.RepairKind]int{store.RepairCounter: 3}, repairAll(t, s, 0), "reg, d and db")
-	for _, field := range []string{"reg", "ready", "held", "db"} {
+	for _, field := range []string{"reg", "ready", "claimed", "db"} {
 		require.NoError(t, s.Client.HIncrBy(ctx, of.Stats, field, 3).Err())
 	}
 	require.Equal(t, map[store.RepairKind]int{store.RepairCounter: 4}, repairAll(t, s, 0))
@@ -438,15 +438,15 @@ func TestRepair_MakesOneStepAtATimeAndNoneOfTheDailyCheckBetweenThoseAfterAResta
 	require.Equal(t, 2, scripts)
 }
 
-// After a crash of Redis a queue may have the id of a job that has ended or is held, until the shard is checked.
-func TestClaim_SkipsJobsThatHaveEndedOrAreHeld(t *testing.T) {
+// After a crash of Redis a queue may have the id of a job that has ended or is claimed, until the shard is checked.
+func TestClaim_SkipsJobsThatHaveEndedOrAreClaimed(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		insert(t, s, entry("ended"), entry("held"))
+		insert(t, s, entry("ended"), entry("claimed"))
 		claimed := claimAll(t, s, 2)
 		settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 		ready, due := s.shards[0].Keys.Ready("1"), s.shards[0].Keys.Due("1")
-		require.NoError(t, s.Client.RPush(t.Context(), ready, "ended", "held").Err())
-		require.NoError(t, s.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: "ended"}, redis.Z{Score: 1, Member: "held"}).Err())
+		require.NoError(t, s.Client.RPush(t.Context(), ready, "ended", "claimed").Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: "ended"}, redis.Z{Score: 1, Member: "claimed"}).Err())
 		insert(t, s, entry("next"))
 		jobs := claimAll(t, s, 10).Jobs
 		require.Len(t, jobs, 1)
@@ -465,7 +465,7 @@ func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
 		insert(t, s, entry("ended"))
 		settle(t, s, settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 		sh := s.shards[0]
-		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Held("1"), redis.Z{Score: 1, Member: "ended"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Claimed("1"), redis.Z{Score: 1, Member: "ended"}).Err())
 		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
 		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
@@ -537,7 +537,7 @@ func damageRandomKey(t *testing.T, s *Store, random *rand.Rand) {
 		c.ZRem(ctx, key, member)
 		if random.IntN(2) == 0 { // into the place of another queue or state
 			other := all[random.IntN(len(all))]
-			for _, place := range []string{"due:", "held:", "done:", "dead:"} {
+			for _, place := range []string{"due:", "claimed:", "done:", "dead:"} {
 				if strings.HasPrefix(other, sh.Keys.Tag+place) {
 					c.ZAdd(ctx, other, redis.Z{Score: float64(time.Now().UnixMilli()), Member: member})
 				}

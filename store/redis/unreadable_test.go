@@ -137,7 +137,7 @@ func TestCarry_BoundsItsOptions(t *testing.T) {
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000, Ready: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, maxMoves-1, carried.Moved)
-		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Held("1"), z...).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Claimed("1"), z...).Err())
 		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
 		carried, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000})
 		require.NoError(t, err)
@@ -210,12 +210,12 @@ func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
 		require.NoError(t, s.Client.HDel(t.Context(), sh.Keys.Names, number).Err())
 		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Jobs, "torn", "\x01").Err())
 		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.TTL, redis.Z{Score: 1, Member: "torn"}, redis.Z{Score: 2, Member: "nameless"}).Err())
-		var held []store.ClaimedJob
+		var claimed []store.ClaimedJob
 		require.Eventually(t, func() bool {
-			held, err = s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
+			claimed, err = s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
 			require.NoError(t, err)
-			return len(held) > 0
+			return len(claimed) > 0
 		}, 30*time.Second, 10*time.Millisecond)
-		require.Equal(t, "a", held[0].ID)
+		require.Equal(t, "a", claimed[0].ID)
 	})
 }

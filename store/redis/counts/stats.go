@@ -113,7 +113,7 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 			}
 			row.Ready = due
 		}
-		row.Registered, row.Running = script.Num(c["reg"]), script.Num(c["held"])
+		row.Registered, row.Running = script.Num(c["reg"]), script.Num(c["claimed"])
 		row.Delivered, row.Dead, row.Cancelled = script.Num(c["d"]), script.Num(c["x"]), script.Num(c["c"])
 		open := row.Registered - row.Running - row.Delivered - row.Dead - row.Cancelled
 		row.Ready = min(row.Ready+script.Num(c["ready"]), max(open, 0))
@@ -125,7 +125,7 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 
 // waits reports whether a topic has jobs that are neither claimed nor ended, by its counters.
 func waits(c map[string]string) bool {
-	return script.Num(c["reg"])-script.Num(c["held"])-script.Num(c["d"])-script.Num(c["x"])-script.Num(c["c"]) != 0
+	return script.Num(c["reg"])-script.Num(c["claimed"])-script.Num(c["d"])-script.Num(c["x"])-script.Num(c["c"]) != 0
 }
 
 // waiting reads a topic's counters, and how many of its jobs are due and in no ready list: those of queues that are kept
@@ -275,7 +275,7 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 		_, n, _ := strings.Cut(lane, "\x00")
 		numbers = append(numbers, n)
 		counts = append(counts, pipe.ZCard(ctx, s.Keys.Due(n)), pipe.LLen(ctx, s.Keys.Ready(n)),
-			pipe.ZCard(ctx, s.Keys.Held(n)))
+			pipe.ZCard(ctx, s.Keys.Claimed(n)))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
@@ -304,9 +304,9 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	return rows, nil
 }
 
-// parseThrottle parses a queue's throttle: when its cooldown ends (zero: there is none), and whether its breaker is open. held says
-// that a job of the queue is claimed.
-func parseThrottle(line string, now int64, held bool) (until time.Time, open bool) {
+// parseThrottle parses a queue's throttle: when its cooldown ends (zero: there is none), and whether its breaker is open. claimed
+// reports whether a job of the queue is claimed.
+func parseThrottle(line string, now int64, claimed bool) (until time.Time, open bool) {
 	f := strings.Fields(line)
 	if len(f) < 2 {
 		return time.Time{}, false
@@ -315,5 +315,5 @@ func parseThrottle(line string, now int64, held bool) (until time.Time, open boo
 	if cooldown > now {
 		until = layout.Time(cooldown)
 	}
-	return until, f[1] == "1" && (held || now <= cooldown+store.BreakerRetention.Milliseconds())
+	return until, f[1] == "1" && (claimed || now <= cooldown+store.BreakerRetention.Milliseconds())
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // counterFields are the counters of a topic that Totals adds up.
-var counterFields = []string{"reg", "ready", "held", "d", "x", "c"}
+var counterFields = []string{"reg", "ready", "claimed", "d", "x", "c"}
 
 // Totals adds up the counters of all topics, and counts the due jobs that are in no ready list, of all lanes on the agenda.
 func (s *Counts) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {

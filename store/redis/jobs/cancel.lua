@@ -1,4 +1,4 @@
--- Ends an unfinished job, or marks a held one.
+-- Ends an unfinished job, or marks a claimed one.
 -- KEYS    those of keys.lua; one queue
 -- ARGV    member
 -- result  code, now, record, run; code is ok, none, state when it is delivered or dead, or again when it is of another

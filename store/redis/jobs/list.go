@@ -182,7 +182,7 @@ func (s *Jobs) listUnordered(ctx context.Context, state job.State, early bool, l
 	case state == job.Ready || early:
 		members, err = s.Client.LRange(ctx, s.Keys.Ready(number), 0, -1).Result()
 	case state == job.Running:
-		members, err = s.Client.ZRange(ctx, s.Keys.Held(number), 0, -1).Result()
+		members, err = s.Client.ZRange(ctx, s.Keys.Claimed(number), 0, -1).Result()
 	default:
 		return nil, nil
 	}

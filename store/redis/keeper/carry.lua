@@ -11,7 +11,7 @@ local moved, expired, budget = 0, 0, most
 -- expire_leases moves jobs whose lease has expired back to due, or ends them if they were cancelled.
 local function expire_leases(q)
   if upto < 0 or budget <= 0 then return end
-  local members = call('ZRANGEBYSCORE', q.held, '-inf', int(upto), 'LIMIT', 0, budget)
+  local members = call('ZRANGEBYSCORE', q.claimed, '-inf', int(upto), 'LIMIT', 0, budget)
   if #members == 0 then return end
   local runs, lines = call('HMGET', RUNS, unpack(members)), {}
   for i, member in ipairs(members) do
@@ -37,9 +37,9 @@ local function expire_leases(q)
   end
   call_in_chunks('HSET', RUNS, lines)
   write_placed(q)
-  call('ZREM', q.held, unpack(members))
-  q.held_count = nil
-  add_counter(q.topic, 'held', -#members)
+  call('ZREM', q.claimed, unpack(members))
+  q.claimed_count = nil
+  add_counter(q.topic, 'claimed', -#members)
   expired, budget = expired + #members, budget - #members
 end
 

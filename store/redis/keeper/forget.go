@@ -29,7 +29,7 @@ type idleTopic struct {
 
 	page  *redis.StringSliceCmd
 	first [3]*redis.ZSliceCmd // that ended, of each kind
-	sizes []*redis.IntCmd     // of due, ready and held of each lane
+	sizes []*redis.IntCmd     // of due, ready and claimed of each lane
 	last  *redis.SliceCmd     // wake-ups of each lane; negative: since when it has no job
 }
 
@@ -73,7 +73,7 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 		numbers := make([]string, len(t.lanes))
 		for i, lane := range t.lanes {
 			_, numbers[i], _ = strings.Cut(lane, "\x00")
-			t.sizes = append(t.sizes, pipe.Exists(ctx, s.Keys.Due(numbers[i]), s.Keys.Ready(numbers[i]), s.Keys.Held(numbers[i])))
+			t.sizes = append(t.sizes, pipe.Exists(ctx, s.Keys.Due(numbers[i]), s.Keys.Ready(numbers[i]), s.Keys.Claimed(numbers[i])))
 		}
 		if len(numbers) > 0 {
 			t.last = pipe.HMGet(ctx, s.Keys.LastWakeups, numbers...)
@@ -142,7 +142,7 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 		}
 		name, n, _ := strings.Cut(lane, "\x00")
 		q := job.Queue{Namespace: namespace, Topic: topic, Lane: name}
-		scriptKeys = append(scriptKeys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Held(n))
+		scriptKeys = append(scriptKeys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Claimed(n))
 		args = append(args, n, q.String(), name)
 	}
 	// Of a topic without lanes the last ones were forgotten, but not it.

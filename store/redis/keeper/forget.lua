@@ -2,7 +2,7 @@
 -- KEYS    1 queues  2 names  3 topics  4 agenda  5 last_wakeups  6 throttles  7 lane_limits  8 limits  9 alarms  10 clock
 --         11 topic_lanes:<topic>  12 configured_lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>
 --         16 done  17 dead  18 cancelled  19 stats of the forgotten  20 stale agenda  21 stale throttle_queue  22 owners
---         then for each lane: due, ready, held
+--         then for each lane: due, ready, claimed
 -- ARGV    topic's name; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was
 -- update_agenda writes when a lane had its last unfinished job, as a negative entry in last_wakeups. Records of jobs that ended
@@ -44,7 +44,7 @@ if oldest or call('EXISTS', KEYS[11], KEYS[12], KEYS[13], KEYS[14]) > 0 or call(
     call('HEXISTS', KEYS[9], ARGV[1]) == 1 then
   return { forgotten, 0 }
 end
-local counts = call('HMGET', KEYS[15], 'reg', 'd', 'x', 'c', 'ready', 'held')
+local counts = call('HMGET', KEYS[15], 'reg', 'd', 'x', 'c', 'ready', 'claimed')
 for i = 1, 6 do counts[i] = tonumber(counts[i] or 0) end
 if counts[1] ~= counts[2] + counts[3] + counts[4] or counts[5] ~= 0 or counts[6] ~= 0 then
   return { forgotten, 0 } -- the check must repair it first

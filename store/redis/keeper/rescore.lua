@@ -13,29 +13,29 @@ end
 local steps = steps_after(call('HGET', CLOCK, 'steps'), 0)
 local step = steps[#steps] or { by = 0, from = 0 }
 
--- leases moves the deadlines of held jobs, which count from their claims.
+-- leases moves the deadlines of claimed jobs, which count from their claims.
 local function leases(q)
-  local held = call('ZRANGE', q.held, 0, -1, 'WITHSCORES')
+  local claimed = call('ZRANGE', q.claimed, 0, -1, 'WITHSCORES')
   local deadlines, lines = {}, {}
-  for from = 1, #held, 1000 do
+  for from = 1, #claimed, 1000 do
     local members = {}
-    for j = from, math.min(from + 999, #held), 2 do members[#members + 1] = held[j] end
+    for j = from, math.min(from + 999, #claimed), 2 do members[#members + 1] = claimed[j] end
     local runs = call('HMGET', RUNS, unpack(members))
     for j, member in ipairs(members) do
       local r = runs[j] and parse_run(runs[j])
-      local claimed = r and tonumber(r.finished)
-      local at = claimed and rescore_time(claimed, step, now)
-      if at ~= claimed then
+      local claimed_at = r and tonumber(r.finished)
+      local at = claimed_at and rescore_time(claimed_at, step, now)
+      if at ~= claimed_at then
         local n = #lines
-        deadlines[n + 1], deadlines[n + 2] = int(tonumber(held[from + j * 2 - 1]) + at - claimed), member
+        deadlines[n + 1], deadlines[n + 2] = int(tonumber(claimed[from + j * 2 - 1]) + at - claimed_at), member
         r.finished = int(at)
         lines[n + 1], lines[n + 2] = member, format_run(r)
       end
     end
   end
-  call_in_chunks('ZADD', q.held, deadlines)
+  call_in_chunks('ZADD', q.claimed, deadlines)
   call_in_chunks('HSET', RUNS, lines)
-  room = room - #held / 2
+  room = room - #claimed / 2
 end
 
 for _, q in ipairs(queues) do

@@ -66,8 +66,8 @@ func (k *Keys) Due(number string) string { return k.Tag + "due:" + number }
 // Ready returns the key of a queue's ready list.
 func (k *Keys) Ready(number string) string { return k.Tag + "ready:" + number }
 
-// Held returns the key of a queue's claimed jobs.
-func (k *Keys) Held(number string) string { return k.Tag + "held:" + number }
+// Claimed returns the key of a queue's claimed jobs.
+func (k *Keys) Claimed(number string) string { return k.Tag + "claimed:" + number }
 
 // A Topic is a topic's name and keys on one shard.
 type Topic struct {
@@ -84,10 +84,10 @@ func (t *Topic) Ended(state string) string {
 // A Queue is a queue's number and keys on one shard.
 type Queue struct {
 	job.Queue
-	Name             string // namespace/topic/lane
-	Number           string
-	Due, Ready, Held string
-	TopicKeys        *Topic
+	Name                string // namespace/topic/lane
+	Number              string
+	Due, Ready, Claimed string
+	TopicKeys           *Topic
 }
 
 // ForgottenTopic is the name of the topic whose counters are those of all forgotten topics. No job can have it.
@@ -112,7 +112,7 @@ func (k *Keys) TopicByName(name string) *Topic {
 // Queue returns the keys of a queue with a number.
 func (k *Keys) Queue(q job.Queue, number string, t *Topic) *Queue {
 	return &Queue{
-		Queue: q, Name: q.String(), Number: number, Due: k.Due(number), Ready: k.Ready(number), Held: k.Held(number), TopicKeys: t,
+		Queue: q, Name: q.String(), Number: number, Due: k.Due(number), Ready: k.Ready(number), Claimed: k.Claimed(number), TopicKeys: t,
 	}
 }
 

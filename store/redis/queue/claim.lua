@@ -24,16 +24,16 @@ local function add(i, member, rec, run, left)
   jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4], jobs[n + 5] = i, member, rec, run, left
 end
 
--- repeated adds what is still held under the token.
+-- repeated adds what is still leased under the token.
 local function repeated(q, i)
-  local held = call('ZRANGE', q.held, 0, -1, 'WITHSCORES')
-  for from = 1, #held, 1000 do
+  local claimed = call('ZRANGE', q.claimed, 0, -1, 'WITHSCORES')
+  for from = 1, #claimed, 1000 do
     local members = {}
-    for j = from, math.min(from + 999, #held), 2 do members[#members + 1] = held[j] end
+    for j = from, math.min(from + 999, #claimed), 2 do members[#members + 1] = claimed[j] end
     local runs = call('HMGET', RUNS, unpack(members))
     for j, member in ipairs(members) do
       if runs[j] and parse_run(runs[j]).lease == token .. '@' .. q.n then
-        add(i, member, call('HGET', JOBS, member), runs[j], int(held[from + j * 2 - 1] - now))
+        add(i, member, call('HGET', JOBS, member), runs[j], int(claimed[from + j * 2 - 1] - now))
       end
     end
   end
@@ -61,7 +61,7 @@ local function first_run(lease, marks, print, size, due)
   return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. size .. cached.schedule
 end
 
--- next_run returns the run of a job that was claimed or replaced before. It is nil if the job is held or has ended: a crash of
+-- next_run returns the run of a job that was claimed or replaced before. It is nil if the job is claimed or has ended: a crash of
 -- Redis may have left it in ready or due.
 local function next_run(lease, marks, size, line)
   local r = parse_run(line)
@@ -88,11 +88,11 @@ end
 
 -- leased_only_to_caller reports whether the caller has all leases of a queue. Of more than LOOK it reads none.
 local function leased_only_to_caller(q)
-  local held = count_held(q)
-  if held == 0 or q.owner == OWNER then return true end
-  if q.owner or held > LOOK then return false end
-  for from = 0, held - 1, 64 do
-    local members = call('ZRANGE', q.held, from, from + 63)
+  local claimed = count_claimed(q)
+  if claimed == 0 or q.owner == OWNER then return true end
+  if q.owner or claimed > LOOK then return false end
+  for from = 0, claimed - 1, 64 do
+    local members = call('ZRANGE', q.claimed, from, from + 63)
     for _, line in ipairs(call('HMGET', RUNS, unpack(members))) do
       if sub(line or '', 1, #OWNER) ~= OWNER then return false end
     end
@@ -103,21 +103,21 @@ end
 -- note_owner notes the caller as owner if it will have more jobs of a queue than the limit. Otherwise it removes the note of
 -- another owner. It runs before the leases are written, so that the note is true also if a crash of Redis leaves a part of the
 -- script behind.
-local function note_owner(q, held, limit)
-  if held > limit then
+local function note_owner(q, claimed, limit)
+  if claimed > limit then
     if q.owner ~= OWNER then call('HSET', OWNERS, q.n, OWNER) end
   elseif q.owner and sub(token, 1, #q.owner) ~= q.owner then
     call('HDEL', OWNERS, q.n)
   end
 end
 
--- take moves jobs to held. skipped counts members that cannot be claimed or have no record. Records are read in portions sized by
+-- take moves jobs to claimed. skipped counts members that cannot be claimed or have no record. Records are read in portions sized by
 -- the record before (at first a guess), so that few are read for which there is no room. missed counts the bytes of those.
 local function take(q, i, want, timeout)
   local members, ready = candidates(q, want)
   if #members == 0 then return end
   local count, leases, fresh, n, skipped, expired, first_deadline = 0, {}, {}, 0, 0, 0, NEVER
-  local lease, k, before = token .. '@' .. q.n, limits(q), count_held(q)
+  local lease, k, before = token .. '@' .. q.n, limits(q), count_claimed(q)
   local probe = q.throttle and q.throttle.open and 'o' or ''
   local last, lasts, deadline
   local fits = true
@@ -167,14 +167,14 @@ local function take(q, i, want, timeout)
   if count == 0 then return end
   ready = math.min(ready, count)
   note_owner(q, before + n / 2, k.limit)
-  call_in_chunks('ZADD', q.held, leases)
+  call_in_chunks('ZADD', q.claimed, leases)
   call_in_chunks('HSET', RUNS, fresh)
-  q.held_count = before + n / 2
+  q.claimed_count = before + n / 2
   if before == 0 then q.first_deadline = first_deadline end
   if ready > 0 then call('LTRIM', q.ready, ready, -1) end
   if count > ready then call('ZREM', q.due, unpack(members, ready + 1, count)) end
   add_counter(q.topic, 'ready', -ready)
-  add_counter(q.topic, 'held', count - skipped)
+  add_counter(q.topic, 'claimed', count - skipped)
   if k.starts and count > skipped + expired then
     local g = ensure_throttle(q)
     grant_starts(g.starts, now, later + slack, count - skipped - expired, k.starts, k.per)

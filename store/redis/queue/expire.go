@@ -13,15 +13,15 @@ import (
 // ClaimExpired reads which jobs wait beyond their time to live, and claims them in one script.
 func (s *Queue) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	shard.CheckBatchSize(request.Max)
-	var held []store.ClaimedJob
+	var claimed []store.ClaimedJob
 	err := s.RetryStale(func() (err error) {
-		held, err = s.claimExpired(ctx, token, &request)
+		claimed, err = s.claimExpired(ctx, token, &request)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim expired jobs: %w", err)
 	}
-	return held, nil
+	return claimed, nil
 }
 
 func (s *Queue) claimExpired(ctx context.Context, token store.Token, request *store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
@@ -66,7 +66,7 @@ func (s *Queue) claimExpired(ctx context.Context, token store.Token, request *st
 }
 
 // expiredAgain reads the answer to a repeated call.
-func (s *Queue) expiredAgain(token store.Token, now int64, jobs []any) (held []store.ClaimedJob, err error) {
+func (s *Queue) expiredAgain(token store.Token, now int64, jobs []any) (claimed []store.ClaimedJob, err error) {
 	if len(jobs)%5 != 0 {
 		return nil, scriptOverdue.Malformed()
 	}
@@ -75,7 +75,7 @@ func (s *Queue) expiredAgain(token store.Token, now int64, jobs []any) (held []s
 		if err != nil {
 			return nil, err
 		}
-		held = s.appendJob(held, token, now, jobs[i:i+4], q.Queue)
+		claimed = s.appendJob(claimed, token, now, jobs[i:i+4], q.Queue)
 	}
-	return held, nil
+	return claimed, nil
 }

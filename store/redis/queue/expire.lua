@@ -7,7 +7,7 @@ allow()
 read_agenda_head()
 local jobs, reply, used, ttls, gone = {}, { int(now + lease) }, 0, {}, {}
 
--- take moves a job to held.
+-- take moves a job to claimed.
 local function take(q, member, rec, r)
   capacity(q) -- closes a breaker that is past its retention: else the claimed job would open it again
   if call('ZREM', q.due, member) == 0 then add_counter(q.topic, 'ready', -call('LREM', q.ready, 1, member)) end
@@ -16,10 +16,10 @@ local function take(q, member, rec, r)
   clear_flag(r, 'o')
   local line = format_run(r)
   call('HDEL', OWNERS, q.n) -- the caller may be another process, see claim.lua
-  call('ZADD', q.held, int(now + lease), member)
+  call('ZADD', q.claimed, int(now + lease), member)
   call('HSET', RUNS, member, line)
-  add_counter(q.topic, 'held', 1)
-  q.held_count, q.touched = nil, true
+  add_counter(q.topic, 'claimed', 1)
+  q.claimed_count, q.touched = nil, true
   for _, part in ipairs({ q.at, member, rec, line, int(lease) }) do jobs[#jobs + 1] = part end
   reply[#reply + 1] = member
   -- A job beyond its max_age is claimed here once, one beyond its expiry until it has ended.

@@ -1,7 +1,7 @@
 -- Reads the waiting jobs whose time to live is over. Changes nothing.
 -- KEYS    those of keys.lua
 -- ARGV    token, most jobs
--- result  now, then, when the call is a repeat: 1, {for each job that is still held under the token: member, record, run, ms
+-- result  now, then, when the call is a repeat: 1, {for each job that is still leased under the token: member, record, run, ms
 --         left of its lease, name of its queue}; else: 0, {member, number of its queue ('' there is no such job)}
 local token, most = ARGV[A + 1], tonumber(ARGV[A + 2])
 local again, found = call('GET', REPLY), {}

@@ -111,15 +111,15 @@ call_in_chunks('HSET', RUNS, lines)
 for _, t in ipairs(topics) do apply_retention(t) end
 for i, q in ipairs(queues) do
   if q.left then
-    local claimed, same = find(claims_next, ',' .. i .. ',', 1, true), not (full[q] or q.dues or q.throttle)
+    local claimed_next, same = find(claims_next, ',' .. i .. ',', 1, true), not (full[q] or q.dues or q.throttle)
     write_placed(q)
-    call_in_chunks('ZREM', q.held, q.left)
-    q.held_count = nil
-    add_counter(q.topic, 'held', -#q.left)
-    if full[q] and not claimed then q.notify = true end
+    call_in_chunks('ZREM', q.claimed, q.left)
+    q.claimed_count = nil
+    add_counter(q.topic, 'claimed', -#q.left)
+    if full[q] and not claimed_next then q.notify = true end
     -- The claim that follows updates the agenda of its queues. If it does not come, the score of a queue whose throttle did not
     -- change is still early enough.
-    if not (claimed and same) then update_agenda(q) end
+    if not (claimed_next and same) then update_agenda(q) end
   end
 end
 close()

@@ -82,13 +82,13 @@ const repairTries = 5
 
 // sums are the result of a count so far.
 type sums struct {
-	due, ready, held int64  // of its queues
-	bytes            int64  // of a list of ended jobs
-	read             int64  // queues or jobs
-	began            string // the counters at the beginning, which must not change meanwhile
-	after            string // the last queue that was counted
-	before           *sums  // the result of the count before this one
-	tries            int
+	due, ready, claimed int64  // of its queues
+	bytes               int64  // of a list of ended jobs
+	read                int64  // queues or jobs
+	began               string // the counters at the beginning, which must not change meanwhile
+	after               string // the last queue that was counted
+	before              *sums  // the result of the count before this one
+	tries               int
 }
 
 // restart restarts a count. It returns false after repairTries.
@@ -125,7 +125,7 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 		whole := *u
 		*u = sums{began: u.began, before: &whole, tries: u.tries}
 		return false, nil
-	case u.due != u.before.due || u.ready != u.before.ready || u.held != u.before.held:
+	case u.due != u.before.due || u.ready != u.before.ready || u.claimed != u.before.claimed:
 		set = -1
 	default:
 		if set, _, err = s.countLanes(ctx, name, nil, u, true, u.began); err != nil {
@@ -150,14 +150,14 @@ func (s *Repairer) countLanes(
 	keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, s.Keys.TopicLanes(name))
 	for _, lane := range lanes {
 		_, n, _ := strings.Cut(lane, "\x00")
-		keys = append(keys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Held(n))
+		keys = append(keys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Claimed(n))
 	}
 	read := u.read + int64(len(lanes))
-	answer, err := s.EvalList(ctx, scriptCounts, 5, keys, []any{u.due, u.ready, u.held, apply, expected, read})
+	answer, err := s.EvalList(ctx, scriptCounts, 5, keys, []any{u.due, u.ready, u.claimed, apply, expected, read})
 	if err != nil {
 		return 0, "", err
 	}
-	u.due, u.ready, u.held, u.read = script.Num(answer[0]), script.Num(answer[1]), script.Num(answer[2]), read
+	u.due, u.ready, u.claimed, u.read = script.Num(answer[0]), script.Num(answer[1]), script.Num(answer[2]), read
 	return script.Num(answer[4]), script.Str(answer[3]), nil
 }
 

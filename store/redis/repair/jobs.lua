@@ -14,20 +14,20 @@ end
 local function suspects(q, members)
   local list, ended = {}, {}
   local runs = call('HMGET', RUNS, unpack(members))
-  local dues, helds = call('ZMSCORE', q.due, unpack(members)), call('ZMSCORE', q.held, unpack(members))
+  local dues, claims = call('ZMSCORE', q.due, unpack(members)), call('ZMSCORE', q.claimed, unpack(members))
   for i, member in ipairs(members) do
     local lease, state = lease_and_state(runs[i])
     local suspect
     if not lease then
       suspect = false -- it cannot be read
     elseif state ~= '-' then
-      suspect = dues[i] or helds[i]
+      suspect = dues[i] or claims[i]
       ended[state] = ended[state] or {}
       table.insert(ended[state], member)
     elseif lease ~= '-' then
-      suspect = dues[i] or not helds[i]
+      suspect = dues[i] or not claims[i]
     else
-      suspect = helds[i] or not dues[i] and not call('LPOS', q.ready, member)
+      suspect = claims[i] or not dues[i] and not call('LPOS', q.ready, member)
     end
     if suspect then list[#list + 1] = member end
   end

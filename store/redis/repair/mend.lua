@@ -4,7 +4,7 @@
 --
 --   the run says     the job is in
 --   no lease         due, at the run's due moment, or ready
---   a lease          held
+--   a lease          claimed
 --   an end           the topic's list of jobs that ended so
 --
 -- Counters are left as they are: counts.lua sets them at the end of the check.
@@ -41,7 +41,7 @@ end
 local function leave(q, member, keep)
   local left = 0
   if keep ~= 'due' then left = left + call('ZREM', q.due, member) end
-  if keep ~= 'held' then left = left + call('ZREM', q.held, member) end
+  if keep ~= 'claimed' then left = left + call('ZREM', q.claimed, member) end
   if keep ~= 'due' then left = left + call('LREM', q.ready, 0, member) end
   return left
 end
@@ -112,10 +112,10 @@ local function mend(q, member)
     changed, unplaced = wait(q, member, tonumber(match(r.schedule, '^%d+')))
     unplaced = unplaced and left == 0
   else
-    left = leave(q, member, 'held') + unlist(q.topic, member)
-    if not call('ZSCORE', q.held, member) then
+    left = leave(q, member, 'claimed') + unlist(q.topic, member)
+    if not call('ZSCORE', q.claimed, member) then
       call('HDEL', OWNERS, q.n) -- the lease may be another's
-      call('ZADD', q.held, int(now + decode_number(rec, 7, 9) + LOST), member)
+      call('ZADD', q.claimed, int(now + decode_number(rec, 7, 9) + LOST), member)
       changed, unplaced = true, left == 0
     end
   end
@@ -134,7 +134,7 @@ local function relook(q)
   end
   if not (q.throttle and q.throttle.open) then call('ZREM', q.topic.open, q.n) end
   write_placed(q)
-  q.held_count, q.notify = nil, q.notify or q.touched or not before
+  q.claimed_count, q.notify = nil, q.notify or q.touched or not before
   local deferred = call('ZSCORE', DEFERRED, q.n)
   update_agenda(q, deferred and now + 100 or nil)
   local after = call('ZSCORE', AGENDA, q.n)

@@ -1,8 +1,8 @@
 -- Walks through queues, removes what does not belong there, and writes their agenda anew.
 -- KEYS    those of keys.lua
--- ARGV    where to go on in the first queue: ready, held or due, and a cursor; about how many entries to look at; 1 when
+-- ARGV    where to go on in the first queue: ready, claimed or due, and a cursor; about how many entries to look at; 1 when
 --         nothing has happened to the server, so that what it says of queues without jobs is right
--- result  queues that are done, where to go on in the next: ready, held or due, and a cursor; {kind, how many were
+-- result  queues that are done, where to go on in the next: ready, claimed or due, and a cursor; {kind, how many were
 --         repaired, …}, some of their members
 allow()
 read_agenda_head()
@@ -29,8 +29,8 @@ function walks.ready(q, from)
   return int(from + #members - (before - call('LLEN', q.ready)))
 end
 
-function walks.held(q, from)
-  local found = call('ZSCAN', q.held, from, 'COUNT', 256)
+function walks.claimed(q, from)
+  local found = call('ZSCAN', q.claimed, from, 'COUNT', 256)
   for i = 1, #found[2], 2 do
     local member = found[2][i]
     local lease, state = lease_and_state(call('HGET', RUNS, member))
@@ -59,7 +59,7 @@ function walks.due(q, from)
   return found[1]
 end
 
-local after, finished = { ready = 'held', held = 'due' }, 0
+local after, finished = { ready = 'claimed', claimed = 'due' }, 0
 for i, q in ipairs(queues) do
   while set and room > 0 do
     room = room - 4

@@ -82,7 +82,7 @@ func (s *Shard) NewCall(
 	keys = append(append(keys, s.Keys.Common...), replyKey)
 	args := make([]any, 3, 3+3*len(queues)+1+extra)
 	for _, q := range queues {
-		keys = append(keys, q.Due, q.Ready, q.Held)
+		keys = append(keys, q.Due, q.Ready, q.Claimed)
 		args = append(args, q.Number, index(q.TopicKeys), q.Name)
 	}
 	for _, t := range all {

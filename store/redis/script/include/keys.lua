@@ -4,7 +4,7 @@
 --       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lane_limits  19 ttl
 --       20 owners
 --       21 the reply of this call, for its repeats (reply:<token>:<kind>)
---       then for each queue: due, ready, held; then for each topic: stats, done, dead, cancelled, open
+--       then for each queue: due, ready, claimed; then for each topic: stats, done, dead, cancelled, open
 -- ARGV  1 number of queues  2 number of topics  3 limits of topics without a policy
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
 --       then the arguments in the script's table, from ARGV[A + 1] on; its keys begin at KEYS[K + 1]
@@ -27,7 +27,7 @@ if nq > 0 then
   for i = 1, nq do
     local k, a = 21 + (i - 1) * 3, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
-      held = KEYS[k + 3] }
+      claimed = KEYS[k + 3] }
     numbers[i] = ARGV[a + 1]
   end
   local names = call('HMGET', NAMES, unpack(numbers))

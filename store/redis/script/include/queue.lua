@@ -59,15 +59,15 @@ end
 -- the queue has claimable jobs, and whether it is blocked.
 local function update_agenda(q, least)
   write_placed(q)
-  local held, ready = count_held(q), call('LLEN', q.ready)
+  local claimed, ready = count_claimed(q), call('LLEN', q.ready)
   local n, till = capacity(q)
-  if q.throttle then save_throttle(q, held) end
+  if q.throttle then save_throttle(q, claimed) end
   local blocked = n <= 0
   local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
   local moment, repeats = nil, false -- repeats: the moment is when the wake-up is repeated
   first = first and tonumber(first)
   local claimable = ready > 0 or (first ~= nil and first <= now)
-  if not (held > 0 or ready > 0 or first) then
+  if not (claimed > 0 or ready > 0 or first) then
     -- Since when it has no job, see forget.lua. A queue that is not on the agenda had none before.
     if call('ZREM', AGENDA, q.n) == 1 or not (q.idle and match(call('HGET', LAST_WAKEUPS, q.n) or '', '^%-')) then
       call('HSET', LAST_WAKEUPS, q.n, '-' .. NOW)
@@ -90,8 +90,8 @@ local function update_agenda(q, least)
   else
     moment = first or NEVER
   end
-  if held > 0 then
-    local deadline = q.first_deadline or tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
+  if claimed > 0 then
+    local deadline = q.first_deadline or tonumber(call('ZRANGE', q.claimed, 0, 0, 'WITHSCORES')[2])
     if least and deadline < least then deadline, q.deferred = least, true end
     moment = math.min(moment, deadline)
   end

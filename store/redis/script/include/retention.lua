@@ -15,7 +15,7 @@ end
 -- ended_ttls are the jobs that ended in this call, whose time to live no longer counts.
 local ended_ttls = {}
 
--- end_job ends a job: state d, x or c. The caller has taken it out of due, ready or held, writes r when it is kept, and
+-- end_job ends a job: state d, x or c. The caller has taken it out of due, ready or claimed, writes r when it is kept, and
 -- calls apply_retention in the end. It returns whether the job is kept.
 local function end_job(q, member, r, state, reason)
   local t, k = q.topic, retention_limits(q.topic)
@@ -68,10 +68,10 @@ end
 
 -- trim_ended removes ended jobs of a topic, oldest first, that its policy does not keep, at most budget.
 local function trim_ended(t, kind, budget)
-  local k, removed, count, held = retention_limits(t)[kind], 0, 0, 0
+  local k, removed, count, bytes = retention_limits(t)[kind], 0, 0, 0
   for _, state in ipairs(KEEPS[kind]) do
     count = count + call('ZCARD', t[state])
-    held = held + tonumber(call('HGET', t.stats, state .. 'b') or 0) + (t.plus[state .. 'b'] or 0)
+    bytes = bytes + tonumber(call('HGET', t.stats, state .. 'b') or 0) + (t.plus[state .. 'b'] or 0)
   end
   while budget > removed and count > 0 do
     local all, members, runs = read_oldest(t, kind, count > k.max + 1 and math.min(budget - removed, 100) or 4), {}, {}
@@ -83,7 +83,7 @@ local function trim_ended(t, kind, budget)
     members = {}
     for i = 1, most do
       local old = all[i]
-      if not (count > k.max or held > k.bytes or old.finished + k.age <= now) then
+      if not (count > k.max or bytes > k.bytes or old.finished + k.age <= now) then
         full = false
         break
       end
@@ -92,7 +92,7 @@ local function trim_ended(t, kind, budget)
       table.insert(gone[old.state], old.member)
       count = count - 1
       if runs[i] then
-        held = held - runs[i].size
+        bytes = bytes - runs[i].size
         add_counter(t, old.state .. 'b', -runs[i].size)
       end
     end

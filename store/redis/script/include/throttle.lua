@@ -1,7 +1,7 @@
--- count_held returns how many jobs of a queue are held. It is read once: scripts that change the number set or clear q.held_count.
-local function count_held(q)
-  q.held_count = q.held_count or call('ZCARD', q.held)
-  return q.held_count
+-- count_claimed returns how many jobs of a queue are claimed. It is read once: scripts that change the number set or clear q.claimed_count.
+local function count_claimed(q)
+  q.claimed_count = q.claimed_count or call('ZCARD', q.claimed)
+  return q.claimed_count
 end
 
 -- A throttle limits a whole queue. It is stored as 'cooldown open over starts since': nothing is claimed until cooldown; open is 1 while
@@ -19,13 +19,13 @@ local function set_cooldown_start(g, at) g.rest = ' ' .. at .. (match(g.rest, '^
 -- the limit. If it is 0, it also returns when that ends by time alone. It closes a breaker that was not probed for BREAKER_TTL
 -- after its cooldown.
 local function capacity(q, ahead)
-  local k, g, held, till = limits(q), q.throttle, count_held(q), 0
-  local n = k.limit + (ahead or 0) - held
-  if g and g.open and held == 0 and now > g.cooldown + BREAKER_TTL then g.open, g.changed = false, true end
+  local k, g, claimed, till = limits(q), q.throttle, count_claimed(q), 0
+  local n = k.limit + (ahead or 0) - claimed
+  if g and g.open and claimed == 0 and now > g.cooldown + BREAKER_TTL then g.open, g.changed = false, true end
   if k.paused or n <= 0 then return 0, NEVER end
   if not g then return k.starts and math.min(n, k.starts) or n end
   if g.open then
-    if held > 0 then return 0, NEVER end
+    if claimed > 0 then return 0, NEVER end
     n = 1
   end
   if k.starts then
@@ -40,10 +40,10 @@ end
 
 -- save_throttle writes a queue's throttle, or removes it when it is over. The carrier processes it again then; with a probe in flight,
 -- when the probe has ended.
-local function save_throttle(q, held)
+local function save_throttle(q, claimed)
   local g, k = q.throttle, limits(q)
   local open_until, over, list = 0, g.cooldown, g.starts
-  if g.open then open_until = held > 0 and NEVER or g.cooldown + BREAKER_TTL end
+  if g.open then open_until = claimed > 0 and NEVER or g.cooldown + BREAKER_TTL end
   if k.starts then
     list = count_window(list, k.per, now)
     if list[1] then over = math.max(over, list[#list].last + k.per) end
