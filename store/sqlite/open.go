@@ -152,7 +152,7 @@ func expireOldBatch(u *work.Unit, b *memory.Batch) error {
 		if r == nil || q == nil || r.State != job.Scheduled {
 			continue // only where a page was damaged
 		}
-		// It was counted among the waiting.
+		// It was counted as waiting: the database counts unfinished jobs.
 		u.RemoveWaiting(q, r.Key())
 		q.Running++
 		q.Topic.Running++

@@ -89,7 +89,7 @@ func findFaults(u *work.Unit) (faults []string) {
 		for _, column := range []struct {
 			name  string
 			value int64
-		}{{"waiting", q.Waiting + q.Running}, {"rows", q.Rows}} {
+		}{{"unfinished", q.Waiting + q.Running}, {"rows", q.Rows}} {
 			same(name+" stored "+column.name, column.value, ask("SELECT %s FROM queues WHERE q = %d", column.name, q.Id))
 		}
 	}

@@ -35,7 +35,7 @@ type Queue struct {
 
 // QueueNumbers is what a transaction changes of a queue.
 type QueueNumbers struct {
-	Waiting, Running, Rows int64
+	Waiting, Running, Rows int64 // jobs: unfinished without a lease, leased, all
 	// Ready counts the waiting jobs up to Mark: those that were due when they came, or were counted as due since. Silent is set
 	// when no wake-up was sent for the first of them.
 	Ready  int64

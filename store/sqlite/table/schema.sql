@@ -26,16 +26,16 @@ CREATE TABLE topics (
 );
 
 CREATE TABLE queues ( -- a row per lane
-  q         INTEGER PRIMARY KEY,
-  namespace TEXT NOT NULL,
-  topic     TEXT NOT NULL,
-  lane      TEXT NOT NULL,
-  waiting   INTEGER NOT NULL DEFAULT 0, -- unfinished jobs, claimed ones too
-  rows      INTEGER NOT NULL DEFAULT 0, -- jobs that refer to it, finished ones too
-  throttle  TEXT, -- cooldown, breaker and the starts that the lane's rate counts (throttle.Throttle)
+  q          INTEGER PRIMARY KEY,
+  namespace  TEXT NOT NULL,
+  topic      TEXT NOT NULL,
+  lane       TEXT NOT NULL,
+  unfinished INTEGER NOT NULL DEFAULT 0, -- jobs that have not ended, claimed ones too
+  rows       INTEGER NOT NULL DEFAULT 0, -- jobs that refer to it, finished ones too
+  throttle   TEXT, -- cooldown, breaker and the starts that the lane's rate counts (throttle.Throttle)
   UNIQUE (namespace, topic, lane)
 );
-CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE waiting > 0;
+CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE unfinished > 0;
 CREATE INDEX queues_throttled ON queues (q) WHERE throttle IS NOT NULL;
 
 CREATE TABLE settings ( -- documents: policies of topics, and settings of lanes, which may have had no job yet

@@ -23,7 +23,7 @@ const laneLimits = `LEFT JOIN settings ON kind = 'lane' AND settings.namespace =
  AND name = topic AND settings.lane = queues.lane`
 
 // loadedQueue begins what Open reads of lanes.
-const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, waiting, rows, throttle, revision, limits`
+const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, unfinished, rows, throttle, revision, limits`
 
 var (
 	InsertJob = db.NewStatement(`INSERT INTO jobs (n, q, t, state, due, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, entries, created, first_due, expires,
@@ -50,7 +50,7 @@ var (
 	DocumentsAfter = db.NewStatement(`SELECT namespace, name, lane, revision, value FROM settings
  WHERE kind = ? AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?`)
 	FindID    = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
-	FindQueue = db.NewStatement(`SELECT q, waiting, rows, throttle FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`)
+	FindQueue = db.NewStatement(`SELECT q, unfinished, rows, throttle FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`)
 	// ClaimableJobs reads jobs by their numbers, a JSON array, in its order, each after its index in the array.
 	ClaimableJobs = db.NewStatement(`SELECT place, ` + columns + `, ` + bodyColumn + `, ttl_end
  FROM (SELECT key AS place, value AS number FROM json_each(?)) CROSS JOIN jobs ON jobs.n = number`)
@@ -78,7 +78,7 @@ var (
  AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`)
 	WaitingAfter = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due > ?2 AND due <= ?3 ORDER BY due, n LIMIT ?4`)
-	UpdateQueue = db.NewStatement(`UPDATE queues SET waiting = ?, rows = ? WHERE q = ?`)
+	UpdateQueue = db.NewStatement(`UPDATE queues SET unfinished = ?, rows = ? WHERE q = ?`)
 	UpdateTopic = db.NewStatement(`UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, kept_done = ?, kept_done_bytes = ?,
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`)
 	UpdateThrottle     = db.NewStatement(`UPDATE queues SET throttle = ? WHERE q = ?`)
@@ -109,11 +109,11 @@ var (
 	ReadFirstAttempt = db.NewStatement(`SELECT entry FROM first_attempts WHERE a = ?`)
 	ReadAttempts     = db.NewStatement(`SELECT entry FROM attempts WHERE n = ? ORDER BY seq`)
 	ListQueues       = db.NewStatement(`SELECT q, lane FROM queues INDEXED BY queues_pending
- WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting > 0 ORDER BY lane LIMIT ?`)
-	CountLanes = db.NewStatement(`SELECT q, lane, waiting FROM queues INDEXED BY queues_pending
- WHERE namespace = ? AND topic = ? AND lane > ? AND waiting > 0 ORDER BY lane LIMIT ?`)
+ WHERE namespace = ? AND topic = ? AND lane >= ? AND unfinished > 0 ORDER BY lane LIMIT ?`)
+	CountLanes = db.NewStatement(`SELECT q, lane, unfinished FROM queues INDEXED BY queues_pending
+ WHERE namespace = ? AND topic = ? AND lane > ? AND unfinished > 0 ORDER BY lane LIMIT ?`)
 	TopicQueues = db.NewStatement(`SELECT q FROM queues INDEXED BY queues_pending
- WHERE namespace = ? AND topic = ? AND waiting > 0 LIMIT ?`)
+ WHERE namespace = ? AND topic = ? AND unfinished > 0 LIMIT ?`)
 	OpenAt = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
  AND due = ?4 AND n > ?5 AND due < ?3 ORDER BY n LIMIT ?6`)
 	OpenAfter = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
@@ -129,7 +129,7 @@ var (
  kept_dead, kept_dead_bytes, ids, alarm, grants
  FROM topics LEFT JOIN (SELECT namespace, name, revision, limits FROM settings WHERE kind = 'topic') USING (namespace, name)`)
 	PendingQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_pending ` + laneLimits + `
- WHERE waiting > 0`)
+ WHERE unfinished > 0`)
 	ThrottledQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_throttled ` + laneLimits + `
  WHERE throttle IS NOT NULL`)
 	AllMeta     = db.NewStatement(`SELECT key, value FROM meta`)

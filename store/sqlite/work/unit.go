@@ -109,7 +109,7 @@ func (u *Unit) Flush() error {
 				return err
 			}
 		}
-		// A claim changes nothing here: leased jobs are among the waiting.
+		// A claim changes nothing here: leased jobs are unfinished, too.
 		if q.Waiting+q.Running == q.Saved.Waiting+q.Saved.Running && q.Rows == q.Saved.Rows {
 			continue
 		}
