@@ -142,7 +142,7 @@ func (s *Store) commitAlone(run func(*work.Unit) error) error { return s.db.Alon
 func expireOldBatch(u *work.Unit, b *memory.Batch) error {
 	for _, m := range b.Marks {
 		var r *table.Row
-		if err := u.Query(table.HeadByN, func(v []driver.Value) error {
+		if err := u.Query(table.JobWithoutBodyByN, func(v []driver.Value) error {
 			r = (*table.Cells)(&v).Row()
 			return nil
 		}, m.N); err != nil {

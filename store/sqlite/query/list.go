@@ -182,7 +182,7 @@ func (l *List) lane(ctx context.Context, c *db.Conn, q int64) (done bool, err er
 func (l *List) leased(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
 	var rows []*table.Row
 	for _, m := range l.byLane[q] {
-		if err := c.Query(ctx, table.HeadByN, func(v []driver.Value) error {
+		if err := c.Query(ctx, table.JobWithoutBodyByN, func(v []driver.Value) error {
 			rows = append(rows, (*table.Cells)(&v).Row())
 			return nil
 		}, m.N); err != nil {

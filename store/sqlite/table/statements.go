@@ -42,7 +42,7 @@ var (
 	InsertTopic = db.NewStatement(`INSERT INTO topics (t, namespace, name) VALUES (?, ?, ?)`)
 	FindJob     = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`)
-	FindHead = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns +
+	FindJobWithoutBody = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`)
 	FindDocument = db.NewStatement(`SELECT revision, limits, value FROM settings WHERE kind = ? AND namespace = ? AND name = ? AND lane = ?`)
 	LanesAfter   = db.NewStatement(`SELECT namespace, name, lane, revision, value FROM settings
@@ -56,8 +56,8 @@ var (
  FROM (SELECT key AS place, value AS number FROM json_each(?)) CROSS JOIN jobs ON jobs.n = number`)
 	JobByN = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`)
-	HeadByN = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE n = ?`)
-	MoveJob = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, attempts = ?, failed_attempts = ?, consecutive_lost = ?, status = ?, entries = ?, first = ?
+	JobWithoutBodyByN = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE n = ?`)
+	MoveJob           = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, attempts = ?, failed_attempts = ?, consecutive_lost = ?, status = ?, entries = ?, first = ?
  WHERE n = ?`)
 	EndJob = db.NewStatement(`UPDATE jobs SET state = ?, finished = ?, reason = ?, attempts = ?, failed_attempts = ?, consecutive_lost = ?, status = ?, entries = ?, first = ?, version = ?,
  cancel_requested = 0 WHERE n = ?`)

@@ -27,7 +27,7 @@ func (u *Unit) Find(ref job.Ref, withBody bool) (*table.Row, error) {
 
 // FindRow is Find without decoding what the job asks for.
 func (u *Unit) FindRow(ref job.Ref, withBody bool) (found *table.Row, err error) {
-	which := table.FindHead
+	which := table.FindJobWithoutBody
 	if withBody {
 		which = table.FindJob
 	}
