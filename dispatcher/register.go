@@ -21,7 +21,7 @@ import (
 // whether the job was registered.
 func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	results := make([]store.RoutedResult, len(jobs))
-	entries := make([]store.NewJob, 0, len(jobs))
+	newJobs := make([]store.NewJob, 0, len(jobs))
 	at := make([]int, 0, len(jobs))
 	now := time.Now()
 	topics := &lookup{policies: d.policies}
@@ -32,14 +32,14 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 			results[i].Err = err
 			continue
 		}
-		entry, err := d.prepare(ctx, topics, jobs[i], now)
+		newJob, err := d.prepare(ctx, topics, jobs[i], now)
 		if err != nil {
 			results[i].Err = err
 			continue
 		}
-		entries, at = append(entries, entry), append(at, i)
+		newJobs, at = append(newJobs, newJob), append(at, i)
 	}
-	for k, r := range d.store.Insert(ctx, entries) {
+	for k, r := range d.store.Insert(ctx, newJobs) {
 		if r.Outcome == store.Existing {
 			known := []job.Job{r.Job}
 			d.setCallbackIDs(ctx, known)
@@ -84,29 +84,29 @@ func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time)
 
 // prepare returns the job to insert for a registration.
 func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now time.Time) (store.NewJob, error) {
-	entry := store.NewJob{New: n}
+	newJob := store.NewJob{New: n}
 	if n.ID != "" {
-		entry.Fingerprint = codec.Fingerprint(&n)
+		newJob.Fingerprint = codec.Fingerprint(&n)
 	}
-	topicURL, err := d.admit(ctx, topics, &entry.New)
+	topicURL, err := d.admit(ctx, topics, &newJob.New)
 	if err != nil {
 		return store.NewJob{}, err
 	}
-	if secrets.HasPlain(entry.Header) {
+	if secrets.HasPlain(newJob.Header) {
 		laneURL := ""
-		if entry.URL == "" {
-			if laneURL, err = topics.laneURL(entry.Queue); err != nil {
+		if newJob.URL == "" {
+			if laneURL, err = topics.laneURL(newJob.Queue); err != nil {
 				return store.NewJob{}, err
 			}
 		}
-		entry.Header = d.sealer.SealHeaders(entry.Header, job.Origin(cmp.Or(entry.URL, laneURL, topicURL)))
+		newJob.Header = d.sealer.SealHeaders(newJob.Header, job.Origin(cmp.Or(newJob.URL, laneURL, topicURL)))
 	}
-	d.sealer.SealCallbacks(&entry.OnDelivered, &entry.OnDead)
-	entry.MaxAge = d.policies.Resolve(ctx, entry.Namespace, entry.Topic).MaxAge
-	if entry.ID == "" {
-		entry.ID = job.NewID(now, d.store.ShardOf(entry.Queue))
+	d.sealer.SealCallbacks(&newJob.OnDelivered, &newJob.OnDead)
+	newJob.MaxAge = d.policies.Resolve(ctx, newJob.Namespace, newJob.Topic).MaxAge
+	if newJob.ID == "" {
+		newJob.ID = job.NewID(now, d.store.ShardOf(newJob.Queue))
 	}
-	return entry, nil
+	return newJob, nil
 }
 
 // admit checks a registration against its topic and sets defaults. It returns the topic's URL if the job has none.

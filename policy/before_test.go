@@ -12,11 +12,11 @@ import (
 func TestCheckBefore_EndsJobsByTheirTerms(t *testing.T) {
 	day := terms(func(t *policy.Terms) { t.MaxAge = 24 * time.Hour })
 	for _, c := range []struct {
-		name    string
-		tries   int
-		age     time.Duration
-		expired bool
-		reason  policy.Reason // empty: go on
+		name     string
+		failures int
+		age      time.Duration
+		expired  bool
+		reason   policy.Reason // empty: go on
 	}{
 		{"a new job goes on", 0, 0, false, ""},
 		{"the last retry goes on", 3, 0, false, ""},
@@ -27,7 +27,7 @@ func TestCheckBefore_EndsJobsByTheirTerms(t *testing.T) {
 		{"its own expiry is named first", 4, 48 * time.Hour, true, policy.ReasonExpired},
 		{"then the age", 4, 48 * time.Hour, false, policy.ReasonMaxAge},
 	} {
-		progress := policy.Progress{FailedAttempts: c.tries, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond}
+		progress := policy.Progress{FailedAttempts: c.failures, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond}
 		var want policy.Verdict
 		expired := policy.Verdict{Kind: policy.Released, Wait: time.Hour}
 		if c.reason != "" {

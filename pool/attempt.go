@@ -134,15 +134,15 @@ func (a *attempt) unsentRecord(v policy.Verdict) job.Attempt {
 
 // deliver makes the request and decides what follows.
 func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy.Topic, terms policy.Terms) {
-	h, p := a.job, a.shard.p
-	late, url := h.Late+time.Since(a.claimStarted), request.URL
+	claimedJob, p := a.job, a.shard.p
+	late, url := claimedJob.Late+time.Since(a.claimStarted), request.URL
 	if a.tracksSent(terms) {
 		request.Sent = a.bodySent
 	}
 	result := p.opts.Deliverer.Deliver(ctx, request) // the request and its body are not used after this
 	verdict := a.judge(terms, result)
 	record := job.Attempt{
-		N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
+		N: claimedJob.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
 		Status: result.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason,
 		Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class, Header: result.Header,
 		Body: result.Body,
@@ -174,10 +174,11 @@ func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict
 func (a *attempt) progress() policy.Progress { return progressOf(a.job, a.claimStarted) }
 
 // progressOf is progress for a job claimed by a call that began at a time.
-func progressOf(h *store.ClaimedJob, began time.Time) policy.Progress {
+func progressOf(claimedJob *store.ClaimedJob, began time.Time) policy.Progress {
 	passed := time.Since(began)
 	return policy.Progress{
-		FailedAttempts: h.FailedAttempts, Age: h.Age + passed, Expires: !h.ExpiresAt.IsZero(), ExpiresIn: h.ExpiresAt.Sub(h.Now()) - passed,
+		FailedAttempts: claimedJob.FailedAttempts, Age: claimedJob.Age + passed,
+		Expires: !claimedJob.ExpiresAt.IsZero(), ExpiresIn: claimedJob.ExpiresAt.Sub(claimedJob.Now()) - passed,
 	}
 }
 
@@ -206,17 +207,18 @@ func (a *attempt) credentials() (job.Credentials, error) {
 
 // request returns the request for the deliverer: the job's settings override the lane's, which override the topic's.
 func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
-	h, lane := a.job, a.schedJob.Settings.Policy()
+	claimedJob, lane := a.job, a.schedJob.Settings.Policy()
 	request := job.Request{
-		Ref: h.Ref(), Queue: h.Queue, URL: cmp.Or(h.URL, lane.URL, topic.URL), Method: h.Method, Header: h.Header,
-		ContentType: h.ContentType, Body: h.Body, Attempt: h.Attempts + 1, RetriesLeft: max(0, *terms.Retries-h.FailedAttempts),
-		DueAt: h.DueAt, Timeout: terms.Timeout,
+		Ref: claimedJob.Ref(), Queue: claimedJob.Queue, URL: cmp.Or(claimedJob.URL, lane.URL, topic.URL),
+		Method: claimedJob.Method, Header: claimedJob.Header, ContentType: claimedJob.ContentType, Body: claimedJob.Body,
+		Attempt: claimedJob.Attempts + 1, RetriesLeft: max(0, *terms.Retries-claimedJob.FailedAttempts),
+		DueAt: claimedJob.DueAt, Timeout: terms.Timeout,
 	}
 	if len(topic.Headers)+len(lane.Headers) > 0 {
-		request.Header = make(map[string][]string, len(topic.Headers)+len(lane.Headers)+len(h.Header))
+		request.Header = make(map[string][]string, len(topic.Headers)+len(lane.Headers)+len(claimedJob.Header))
 		maps.Copy(request.Header, topic.Headers)
 		maps.Copy(request.Header, lane.Headers)
-		maps.Copy(request.Header, h.Header)
+		maps.Copy(request.Header, claimedJob.Header)
 	}
 	if terms.Success.ReadsBody() {
 		request.KeepBody = math.MaxInt
@@ -274,18 +276,18 @@ type attemptResult struct {
 
 // end queues the settlement and updates the lane's state.
 func (a *attempt) end(ctx context.Context, r attemptResult) {
-	h, s, p := a.job, a.shard, a.shard.p
+	claimedJob, s, p := a.job, a.shard, a.shard.p
 	item := settlement{
 		Settlement: store.Settlement{
-			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: r.verdict, Attempt: r.record,
+			Ref: claimedJob.Ref(), Queue: claimedJob.Queue, Lease: claimedJob.Lease, Verdict: r.verdict, Attempt: r.record,
 		},
 		lane: a.schedJob.Lane,
 	}
 	if r.verdict.Kind == policy.Delivered || r.verdict.Kind == policy.Dead {
-		item.Outbox = p.opts.Callbacks(EndedJob{Job: h, URL: r.url, Terms: r.terms, Verdict: r.verdict, Attempt: r.record})
+		item.Outbox = p.opts.Callbacks(EndedJob{Job: claimedJob, URL: r.url, Terms: r.terms, Verdict: r.verdict, Attempt: r.record})
 	}
 	out := sched.AttemptResult{
-		Result: r.result, Shortage: r.result != nil && r.result.Class == policy.ClassLocalResources, Probe: h.Probe,
+		Result: r.result, Shortage: r.result != nil && r.result.Class == policy.ClassLocalResources, Probe: claimedJob.Probe,
 		Breaker: r.breaker, Concurrency: r.concurrency, Cooldown: r.verdict.LaneWait,
 	}
 	if out.Shortage {
@@ -296,7 +298,7 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	}
 	p.mu.Lock()
 	item.LaneChange = p.scheduler.EndAttempt(&a.schedJob, out, time.Now())
-	h.Body = nil // claimed jobs share an array: a hanging one must not keep all bodies
+	claimedJob.Body = nil // claimed jobs share an array: a hanging one must not keep all bodies
 	s.settlements = append(s.settlements, item)
 	s.working--
 	wake := len(s.settlements) == 1 || !s.shouldBatch()
@@ -304,8 +306,10 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	if wake {
 		s.wake()
 	}
-	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: h.Namespace, Topic: h.Topic, Verdict: r.verdict, Result: r.result, Late: r.late})
-	p.logAttempt(ctx, h, r.verdict, r.record)
+	p.opts.Observer.AttemptEnded(AttemptEvent{
+		Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Verdict: r.verdict, Result: r.result, Late: r.late,
+	})
+	p.logAttempt(ctx, claimedJob, r.verdict, r.record)
 }
 
 // bodySent is called by the deliverer when it has released the body.

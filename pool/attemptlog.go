@@ -14,7 +14,7 @@ import (
 const maxAttemptLines = 100
 
 // logAttempt logs the result of a claimed job.
-func (p *Pool) logAttempt(ctx context.Context, h *store.ClaimedJob, v policy.Verdict, r job.Attempt) {
+func (p *Pool) logAttempt(ctx context.Context, claimedJob *store.ClaimedJob, v policy.Verdict, r job.Attempt) {
 	if !p.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
@@ -23,7 +23,7 @@ func (p *Pool) logAttempt(ctx context.Context, h *store.ClaimedJob, v policy.Ver
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("job", h.ID), slog.String("topic", h.Topic), slog.String("lane", h.Lane),
+		slog.String("job", claimedJob.ID), slog.String("topic", claimedJob.Topic), slog.String("lane", claimedJob.Lane),
 		slog.Int("attempt", r.N), slog.String("verdict", v.Kind.String()),
 	}
 	if r.Status != 0 {

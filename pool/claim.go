@@ -24,14 +24,14 @@ func (s *shardLoop) startClaimed(workCtx, flushCtx context.Context, request stor
 	p.mu.Lock()
 	var lane *sched.Lane
 	for i := range claimed.Jobs {
-		h, a := &claimed.Jobs[i], &attempts[i]
-		if i == 0 || h.Queue != claimed.Jobs[i-1].Queue { // jobs are grouped by lane
-			lane = p.scheduler.Lane(h.Queue)
+		claimedJob, a := &claimed.Jobs[i], &attempts[i]
+		if i == 0 || claimedJob.Queue != claimed.Jobs[i-1].Queue { // jobs are grouped by lane
+			lane = p.scheduler.Lane(claimedJob.Queue)
 		}
 		*a = attempt{
-			shard: s, job: h, claimStarted: at.last, leaseEnds: at.last.Add(h.LeaseFor), policyStale: !fresh,
+			shard: s, job: claimedJob, claimStarted: at.last, leaseEnds: at.last.Add(claimedJob.LeaseFor), policyStale: !fresh,
 		}
-		a.schedJob = sched.Job{Value: a, Lane: lane, Body: len(h.Body), Rated: h.Rated}
+		a.schedJob = sched.Job{Value: a, Lane: lane, Body: len(claimedJob.Body), Rated: claimedJob.Rated}
 		claim.Jobs[i] = &a.schedJob
 	}
 	s.working += len(attempts)

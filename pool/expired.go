@@ -71,20 +71,20 @@ func (s *shardLoop) endExpiredBatch(claimCtx, flushCtx context.Context) bool {
 
 // expire returns the settlement of an expired job. If its policy now allows a longer life, the job is released until its
 // due time.
-func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL string, began time.Time) store.Settlement {
+func (s *shardLoop) expire(ctx context.Context, claimedJob *store.ClaimedJob, laneURL string, began time.Time) store.Settlement {
 	p := s.p
-	topic := p.topicPolicy(sched.TopicName{Namespace: h.Namespace, Name: h.Topic})
-	terms := topic.Terms(h.Terms)
-	item := store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease}
-	item.Verdict = policy.CheckExpired(terms, progressOf(h, began), h.DueAt.Sub(h.Now()))
+	topic := p.topicPolicy(sched.TopicName{Namespace: claimedJob.Namespace, Name: claimedJob.Topic})
+	terms := topic.Terms(claimedJob.Terms)
+	item := store.Settlement{Ref: claimedJob.Ref(), Queue: claimedJob.Queue, Lease: claimedJob.Lease}
+	item.Verdict = policy.CheckExpired(terms, progressOf(claimedJob, began), claimedJob.DueAt.Sub(claimedJob.Now()))
 	if item.Verdict.Kind == policy.Released {
 		return item
 	}
 	item.Outbox = p.opts.Callbacks(EndedJob{
-		Job: h, URL: cmp.Or(h.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
+		Job: claimedJob, URL: cmp.Or(claimedJob.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
 	})
-	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: h.Namespace, Topic: h.Topic, Verdict: item.Verdict})
-	p.logAttempt(ctx, h, item.Verdict, job.Attempt{})
+	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Verdict: item.Verdict})
+	p.logAttempt(ctx, claimedJob, item.Verdict, job.Attempt{})
 	return item
 }
 

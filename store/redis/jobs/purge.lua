@@ -2,7 +2,7 @@
 -- KEYS    those of keys.lua
 -- ARGV    for each item: position of its queue (0 there is no such job), member
 -- result  again when a job is of another queue, else a character for each item: 1 removed, 0 there is no such job, f its
---         record cannot be read here, else its state: d, c, h claimed, y ready, w scheduled
+--         record cannot be read here, else its state: d, c, r running, y ready, w scheduled
 local answer = call('GET', REPLY)
 if answer then return answer end
 local entries, answers, gone = floor((#ARGV - A) / 2), {}, {}
@@ -22,7 +22,7 @@ for i = 1, entries do
     if r.state == 'x' then
       answers[i], gone[member] = '1', { t = q.topic, r = r }
     elseif r.state == '-' then
-      answers[i] = r.lease ~= '-' and 'h' or tonumber((split_schedule(r.schedule))) <= now and 'y' or 'w'
+      answers[i] = r.lease ~= '-' and 'r' or tonumber((split_schedule(r.schedule))) <= now and 'y' or 'w'
     end
   end
 end

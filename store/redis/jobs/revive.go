@@ -152,7 +152,7 @@ func purged(ref job.Ref, code byte) error {
 		return &store.StateError{State: job.Delivered}
 	case 'c':
 		return &store.StateError{State: job.Cancelled}
-	case 'h':
+	case 'r':
 		return &store.StateError{State: job.Running}
 	case 'y':
 		return &store.StateError{State: job.Ready}

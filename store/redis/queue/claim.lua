@@ -54,11 +54,11 @@ end
 -- first_run returns the run of a job that is claimed for the first time. marks are added to its flags. cached has the part that
 -- mostly equals that of the job before.
 local cached = {}
-local function first_run(lease, marks, print, size, due)
+local function first_run(lease, marks, has_fingerprint, size, due)
   if cached.due ~= due or cached.lease ~= lease then
     cached.due, cached.lease, cached.schedule = due, lease, ' - ' .. NOW .. ' - ' .. join_schedule(due, due, 1, 0) .. ' 0 0 0'
   end
-  return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. size .. cached.schedule
+  return lease .. (has_fingerprint and ' 0p' or ' 0') .. marks .. ' ' .. size .. cached.schedule
 end
 
 -- next_run returns the run of a job that was claimed or replaced before. It is nil if the job is claimed or has ended: a crash of
