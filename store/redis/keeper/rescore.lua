@@ -42,16 +42,16 @@ for _, q in ipairs(queues) do
   if room < 0 then break end
   if call('ZREM', STALE, q.n) + call('ZREM', STALE_THROTTLES, q.n) > 0 then
     leases(q)
-    local g = q.throttle
-    if g then
-      rescore_starts(g.starts, step, now)
-      if g.cooldown > 0 then
-        local began = tonumber(match(g.rest, '^ (%d+)') or now)
+    local throttle = q.throttle
+    if throttle then
+      rescore_starts(throttle.starts, step, now)
+      if throttle.cooldown > 0 then
+        local began = tonumber(match(throttle.tail, '^ (%d+)') or now)
         local at = rescore_time(began, step, now)
-        g.cooldown = math.max(0, g.cooldown + at - began)
-        set_cooldown_start(g, int(at))
+        throttle.cooldown = math.max(0, throttle.cooldown + at - began)
+        set_cooldown_start(throttle, int(at))
       end
-      g.changed = true
+      throttle.changed = true
     end
     update_agenda(q)
   end

@@ -111,13 +111,13 @@ local function note_owner(q, claimed, limit)
   end
 end
 
--- take moves jobs to claimed. skipped counts members that cannot be claimed or have no record. Records are read in portions sized by
+-- take claims jobs. skipped counts members that cannot be claimed or have no record. Records are read in portions sized by
 -- the record before (at first a guess), so that few are read for which there is no room. missed counts the bytes of those.
 local function take(q, i, want, timeout)
   local members, ready = candidates(q, want)
   if #members == 0 then return end
   local count, leases, fresh, n, skipped, expired, first_deadline = 0, {}, {}, 0, 0, 0, NEVER
-  local lease, k, before = token .. '@' .. q.n, limits(q), count_claimed(q)
+  local lease, effective, before = token .. '@' .. q.n, limits(q), count_claimed(q)
   local probe = q.throttle and q.throttle.open and 'o' or ''
   local last, lasts, deadline
   local fits = true
@@ -142,7 +142,7 @@ local function take(q, i, want, timeout)
           first_deadline = math.min(first_deadline, now + left)
         end
         local run, marks = nil, probe
-        if k.starts and not is_expired(member) then marks = 'r' .. probe end
+        if effective.starts and not is_expired(member) then marks = 'r' .. probe end
         if line then
           run = next_run(lease, marks, size, line)
         else
@@ -152,7 +152,7 @@ local function take(q, i, want, timeout)
           leases[n + 1], leases[n + 2] = deadline, member
           fresh[n + 1], fresh[n + 2] = member, run
           n = n + 2
-          if k.starts and marks == probe then expired = expired + 1 end
+          if effective.starts and marks == probe then expired = expired + 1 end
           add(i, member, rec, run, lasts)
           taken, used = taken + 1, used + body
         else
@@ -166,7 +166,7 @@ local function take(q, i, want, timeout)
   end
   if count == 0 then return end
   ready = math.min(ready, count)
-  note_owner(q, before + n / 2, k.limit)
+  note_owner(q, before + n / 2, effective.limit)
   call_in_chunks('ZADD', q.claimed, leases)
   call_in_chunks('HSET', RUNS, fresh)
   q.claimed_count = before + n / 2
@@ -175,10 +175,10 @@ local function take(q, i, want, timeout)
   if count > ready then call('ZREM', q.due, unpack(members, ready + 1, count)) end
   add_counter(q.topic, 'ready', -ready)
   add_counter(q.topic, 'claimed', count - skipped)
-  if k.starts and count > skipped + expired then
-    local g = ensure_throttle(q)
-    grant_starts(g.starts, now, later + slack, count - skipped - expired, k.starts, k.per)
-    g.changed = true
+  if effective.starts and count > skipped + expired then
+    local throttle = ensure_throttle(q)
+    grant_starts(throttle.starts, now, later + slack, count - skipped - expired, effective.starts, effective.per)
+    throttle.changed = true
   end
 end
 
@@ -189,15 +189,15 @@ for i, q in ipairs(queues) do
   if again then
     repeated(q, i)
   else
-    local k, g = limits(q), q.throttle
-    if g and k.starts then
-      local before = #g.starts
-      g.starts = count_window(g.starts, k.per, now)
-      g.changed = g.changed or #g.starts < before
+    local effective, throttle = limits(q), q.throttle
+    if throttle and effective.starts then
+      local before = #throttle.starts
+      throttle.starts = count_window(throttle.starts, effective.per, now)
+      throttle.changed = throttle.changed or #throttle.starts < before
     end
     local want, allowed = math.min(tonumber(ARGV[a + 1]), most - taken), capacity(q)
     local ahead = OWNER ~= '' and tonumber(ARGV[AHEAD + i]) or 0
-    if ahead > 0 and want > allowed and not k.starts and leased_only_to_caller(q) then allowed = capacity(q, ahead) end
+    if ahead > 0 and want > allowed and not effective.starts and leased_only_to_caller(q) then allowed = capacity(q, ahead) end
     want = math.min(want, allowed)
     if want > 0 and (taken == 0 or used <= room and missed < MISSED) then
       take(q, i, want, tonumber(ARGV[a + 2]))

@@ -7,7 +7,7 @@ allow()
 read_agenda_head()
 local jobs, reply, used, ttls, gone = {}, { int(now + lease) }, 0, {}, {}
 
--- take moves a job to claimed.
+-- take claims a job.
 local function take(q, member, rec, r)
   capacity(q) -- closes a breaker that is past its retention: else the claimed job would open it again
   if call('ZREM', q.due, member) == 0 then add_counter(q.topic, 'ready', -call('LREM', q.ready, 1, member)) end

@@ -45,16 +45,16 @@ local function change_throttle(q, change)
   local cooldown, breaker = string.match(change, '^(%d+)(%a?)')
   cooldown = tonumber(cooldown)
   if cooldown == 0 and (breaker == '' or breaker == 'c' and not q.throttle) then return end
-  local g = ensure_throttle(q)
-  g.changed, full[q] = true, true
-  local before = g.cooldown
-  if cooldown > 0 then g.cooldown = math.max(before, later + cooldown) end
+  local throttle = ensure_throttle(q)
+  throttle.changed, full[q] = true, true
+  local before = throttle.cooldown
+  if cooldown > 0 then throttle.cooldown = math.max(before, later + cooldown) end
   if breaker == 'o' then
-    g.open, g.cooldown = true, math.max(g.cooldown, now) -- its retention counts from the cooldown
+    throttle.open, throttle.cooldown = true, math.max(throttle.cooldown, now) -- its retention counts from the cooldown
   elseif breaker == 'c' then
-    g.open = false
+    throttle.open = false
   end
-  if g.cooldown > before then set_cooldown_start(g, NOW) end
+  if throttle.cooldown > before then set_cooldown_start(throttle, NOW) end
 end
 
 local function apply(item, member, line, r)

@@ -38,10 +38,10 @@ if nq > 0 then
   if call('EXISTS', THROTTLES, LANE_LIMITS) > 0 then
     local throttles, lanes = call('HMGET', THROTTLES, unpack(numbers)), call('HMGET', LANE_LIMITS, unpack(names))
     for i = 1, nq do
-      local cooldown, open, over, starts, rest = match(throttles[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
+      local cooldown, open, ends, starts, tail = match(throttles[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
       if cooldown then
-        queues[i].throttle = { cooldown = tonumber(cooldown), open = open == '1', over = tonumber(over), starts = parse_groups(starts),
-          rest = rest, stored = true, was = open == '1' }
+        queues[i].throttle = { cooldown = tonumber(cooldown), open = open == '1', ends = tonumber(ends),
+          starts = parse_groups(starts), tail = tail, stored = true, was_open = open == '1' }
       end
       queues[i].lane = lanes[i]
     end

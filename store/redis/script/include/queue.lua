@@ -60,7 +60,7 @@ end
 local function update_agenda(q, least)
   write_placed(q)
   local claimed, ready = count_claimed(q), call('LLEN', q.ready)
-  local n, till = capacity(q)
+  local n, free_at = capacity(q)
   if q.throttle then save_throttle(q, claimed) end
   local blocked = n <= 0
   local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
@@ -75,10 +75,10 @@ local function update_agenda(q, least)
     return false, blocked
   end
   if blocked then
-    moment = till
-    if till < NEVER then
+    moment = free_at
+    if free_at < NEVER then
       call('HDEL', LAST_WAKEUPS, q.n) -- so that the wake-up is written at once then
-      if ready == 0 then moment = math.max(till, first or NEVER) end
+      if ready == 0 then moment = math.max(free_at, first or NEVER) end
     end
   elseif claimable and q.notify then
     call('HSET', LAST_WAKEUPS, q.n, NOW)
