@@ -101,15 +101,14 @@ func (d *Dispatcher) runByID(ctx context.Context, t *bulkTask) error {
 		}
 		for i, found := range d.readJobs(ctx, jobs) {
 			switch {
+			case found.err != nil && t.selection.DryRun && (ctx.Err() != nil || errors.Is(found.err, store.ErrUnavailable)):
+				return found.err
 			case found.err != nil:
 				errs[i] = found.err
 			case found.State != job.Dead:
 				errs[i] = &store.StateError{State: found.State}
 			default:
 				jobs[i] = found.Job
-			}
-			if t.selection.DryRun && isStoreError(errs[i]) {
-				return errs[i]
 			}
 		}
 		step.adapt(bodyBytes(jobs), n)
@@ -131,10 +130,4 @@ func jobsByID(namespace string, ids []string) []job.Job {
 func isOutOfTime(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && time.Until(deadline) < answerReserve
-}
-
-// isStoreError reports whether an error is one of the store, not of a single dead letter.
-func isStoreError(err error) bool {
-	_, state := errors.AsType[*store.StateError](err)
-	return err != nil && !state && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrExpired)
 }

@@ -585,6 +585,46 @@ func requireRate(t *testing.T, rate policy.Rate, starts []time.Duration) {
 	}
 }
 
+// unreadableJobStore is a store that fails to read one job.
+type unreadableJobStore struct {
+	store.Store
+	err error
+}
+
+func (u *unreadableJobStore) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unreadableJobShard{next, u} })
+}
+
+type unreadableJobShard struct {
+	store.Shard
+	*unreadableJobStore
+}
+
+func (s unreadableJobShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	if ref.ID == "orders-a-500-0000" {
+		return job.Job{}, s.err
+	}
+	return s.Shard.Get(ctx, ref)
+}
+
+func TestRevive_DryRunListsAnUnreadableJobAsFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &unreadableJobStore{Store: model(), err: errors.New("malformed record")}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 2, "orders/a", 500)
+		chosen := deadLetters("orders-a-500-0000", "orders-a-500-0001")
+		chosen.DryRun = true
+		worked, err := r.ReviveDead(t.Context(), chosen, store.RevivePlan{})
+		require.NoError(t, err)
+		require.Equal(t, []store.BulkFailure{{ID: "orders-a-500-0000", Err: s.err}}, worked.Failed)
+		require.EqualValues(t, 2, worked.Matched)
+
+		s.err = store.ErrUnavailable
+		_, err = r.ReviveDead(t.Context(), chosen, store.RevivePlan{})
+		require.ErrorIs(t, err, store.ErrUnavailable, "the count would be wrong")
+	})
+}
+
 func TestRevive_ReturnsAResultPerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, shards := range []int{1, 4} {
