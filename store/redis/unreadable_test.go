@@ -57,7 +57,9 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 		"torn":       func(record string) string { return record + "\xff" },
 		"no-format":  func(record string) string { return "\x09" + record[1:] },
 		"lost-queue": func(record string) string { return record[:2] + "\x00\x00\x00\x63" + record[6:] },
+		"torn-queue": func(record string) string { return record[:2] + "\x00\x00\x00\x64" + record[6:] },
 	}
+	require.NoError(t, s.Client.HSet(ctx, keys.Names, "100", "default/orders").Err())
 	entries := []store.NewJob{entry("1")}
 	for id := range damages {
 		entries = append(entries, entry(id))
@@ -71,7 +73,6 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 	}
 	damage()
 	require.Equal(t, []string{"1", "2"}, list(job.Ready))
-	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), "for a while: %s", &log)
 	require.Contains(t, log.String(), "job=")
 	require.NoError(t, s.Client.LPush(ctx, keys.Ready("1"), "torn").Err())
 	stats, err := s.Shards()[0].TopicStats(ctx, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
@@ -91,16 +92,52 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 	settle(t, s, items...)
 	require.Equal(t, []string{"1", "2"}, list(job.Dead))
 
-	revived, err := s.Shards()[0].Revive(ctx, store.NewToken(), []store.Revival{{Ref: ref("1")}, {Ref: ref("torn-head")}, {Ref: ref("lost-queue")}})
+	revived, err := s.Shards()[0].Revive(ctx, store.NewToken(), []store.Revival{{Ref: ref("1")}, {Ref: ref("torn-head")}, {Ref: ref("lost-queue")}, {Ref: ref("torn-queue")}})
 	require.NoError(t, err)
 	require.NoError(t, revived[0].Err)
 	require.ErrorIs(t, revived[1].Err, layout.ErrRecord)
 	require.ErrorIs(t, revived[2].Err, layout.ErrRecord)
-	errs, err := s.Shards()[0].Purge(ctx, store.NewToken(), []job.Ref{ref("2"), ref("torn"), ref("torn-head"), ref("lost-queue")})
+	require.ErrorIs(t, revived[3].Err, layout.ErrRecord)
+	errs, err := s.Shards()[0].Purge(ctx, store.NewToken(), []job.Ref{ref("2"), ref("torn"), ref("torn-head"), ref("lost-queue"), ref("torn-queue")})
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(errs[0], errs[1]))
 	require.ErrorIs(t, errs[2], layout.ErrRecord)
 	require.ErrorIs(t, errs[3], layout.ErrRecord)
+	require.ErrorIs(t, errs[4], layout.ErrRecord)
+	for _, id := range []string{"lost-queue", "torn-queue"} {
+		_, err = s.Shards()[0].Get(ctx, ref(id))
+		require.ErrorIs(t, err, layout.ErrRecord)
+	}
+}
+
+func TestUnreadable_JobsCountAgainstTheBoundOfAList(t *testing.T) {
+	var log bytes.Buffer
+	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	keys := &s.shards[0].Keys
+	records, members := make([]any, 0, 6000), make([]redis.Z, 0, 3000)
+	for i := range 3000 {
+		key := fmt.Sprintf("torn-%04d", i)
+		records, members = append(records, key, "\x01"), append(members, redis.Z{Score: 1, Member: key})
+	}
+	require.NoError(t, s.Client.HSet(t.Context(), keys.Jobs, records...).Err())
+	require.NoError(t, s.Client.ZAdd(t.Context(), keys.Topic(lane.Namespace, lane.Topic).Dead, members...).Err())
+	filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Dead, Limit: 500}
+	page, err := s.Shards()[0].List(t.Context(), filter)
+	require.NoError(t, err)
+	require.Empty(t, page.Jobs)
+	require.NotEmpty(t, page.Cursor, "2,000 are read for one page")
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), "for a while")
+	filter.Cursor = page.Cursor
+	page, err = s.Shards()[0].List(t.Context(), filter)
+	require.NoError(t, err)
+	require.Empty(t, page.Cursor)
+
+	insert(t, s, entry("good"))
+	require.NoError(t, s.Client.ZAdd(t.Context(), keys.Due("1"), members...).Err())
+	filter.State, filter.Cursor = job.Ready, ""
+	page, err = s.Shards()[0].List(t.Context(), filter)
+	require.NoError(t, err)
+	require.NotEmpty(t, page.Cursor)
 }
 
 func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {

@@ -68,24 +68,24 @@ func (s *Jobs) listEnded(ctx context.Context, f *store.Filter, from place) (stor
 	least, greatest := window(f)
 	var page store.Page
 	for seen := 0; seen < listJobs; {
-		part, to, more, err := s.readPage(ctx, key, least, greatest, min(f.Limit+1, listChunk), from)
+		part, err := s.readPage(ctx, key, least, greatest, min(f.Limit+1, listChunk), from)
 		if err != nil {
 			return store.Page{}, err
 		}
-		for i := range part {
+		for i := range part.jobs {
 			if len(page.Jobs) == f.Limit {
 				page.Cursor = from.cursor()
 				return page, nil
 			}
-			from = part[i].place
-			if matches(f, &part[i]) {
-				page.Jobs = append(page.Jobs, part[i].job)
+			from = part.jobs[i].place
+			if matches(f, &part.jobs[i]) {
+				page.Jobs = append(page.Jobs, part.jobs[i].job)
 			}
 		}
-		if !more {
+		if !part.more {
 			return page, nil
 		}
-		from, seen = to, seen+max(len(part), 1)
+		from, seen = part.to, seen+max(part.read, 1)
 	}
 	page.Cursor = from.cursor()
 	return page, nil
@@ -114,28 +114,28 @@ func (s *Jobs) listLanes(ctx context.Context, f *store.Filter, from place) (stor
 			return store.Page{}, err
 		}
 		for {
-			part, to, full, err := s.listLane(ctx, f, from, unordered)
+			part, err := s.listLane(ctx, f, from, unordered)
 			if err != nil {
 				return store.Page{}, err
 			}
-			for k := range part {
+			for k := range part.jobs {
 				if len(page.Jobs) == f.Limit {
 					page.Cursor = from.cursor()
 					return page, nil
 				}
-				from = part[k].place
-				if matches(f, &part[k]) {
-					page.Jobs = append(page.Jobs, part[k].job)
+				from = part.jobs[k].place
+				if matches(f, &part.jobs[k]) {
+					page.Jobs = append(page.Jobs, part.jobs[k].job)
 				}
 			}
-			seen += max(len(part), 1)
-			if full {
-				from = to
+			seen += max(part.read, 1)
+			if part.more {
+				from = part.to
 			}
-			if full && seen < listJobs {
+			if part.more && seen < listJobs {
 				continue
 			}
-			if seen >= listJobs && (full || i+1 < len(lanes) || more) {
+			if seen >= listJobs && (part.more || i+1 < len(lanes) || more) {
 				page.Cursor = from.cursor()
 				return page, nil
 			}
@@ -192,26 +192,25 @@ func (s *Jobs) listUnordered(ctx context.Context, state job.State, early bool, l
 	return s.readLaneJobs(ctx, members, lane)
 }
 
-// listLane reads the jobs of one lane that come after a place, in order, merged with the unordered ones. full is set if there
-// may be more, after the place to.
-func (s *Jobs) listLane(ctx context.Context, f *store.Filter, from place, unordered []listedJob) (part []listedJob, to place, full bool, err error) {
+// listLane reads the jobs of one lane that come after a place, in order, merged with the unordered ones.
+func (s *Jobs) listLane(ctx context.Context, f *store.Filter, from place, unordered []listedJob) (part jobPage, err error) {
 	_, number, _ := strings.Cut(from.lane, "\x00")
 	least, greatest := window(f)
-	to = from
 	if f.State == job.Scheduled || f.State == job.Ready {
-		part, to, full, err = s.readPage(ctx, s.Keys.Due(number), least, greatest, min(f.Limit+1, listChunk), from)
-		if err != nil {
-			return nil, from, false, err
+		if part, err = s.readPage(ctx, s.Keys.Due(number), least, greatest, min(f.Limit+1, listChunk), from); err != nil {
+			return jobPage{}, err
 		}
 	}
 	for i := range unordered {
 		// Beyond the last of the due ones there may be due ones that were not read.
-		if (from.score == "" || compare(&unordered[i], &listedJob{place: from}) > 0) && (!full || compare(&unordered[i], &listedJob{place: to}) <= 0) {
-			part = append(part, unordered[i])
+		if (from.score == "" || compare(&unordered[i], &listedJob{place: from}) > 0) &&
+			(!part.more || compare(&unordered[i], &listedJob{place: part.to}) <= 0) {
+			part.jobs = append(part.jobs, unordered[i])
+			part.read++
 		}
 	}
-	slices.SortFunc(part, func(a, b listedJob) int { return compare(&a, &b) })
-	return part, to, full, nil
+	slices.SortFunc(part.jobs, func(a, b listedJob) int { return compare(&a, &b) })
+	return part, nil
 }
 
 func compare(a, b *listedJob) int {

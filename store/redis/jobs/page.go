@@ -45,19 +45,26 @@ type listedJob struct {
 	job job.Job
 }
 
-// readPage reads up to most jobs of a sorted set after a place, fewer if they are large. It returns the place up to which it read,
-// and whether there may be more.
-func (s *Jobs) readPage(ctx context.Context, key, least, greatest string, most int, from place) (jobs []listedJob, to place, more bool, err error) {
+// A jobPage is a part of a sorted set.
+type jobPage struct {
+	jobs []listedJob // without those that cannot be read
+	read int         // with those
+	to   place       // of the last one read
+	more bool        // there may be others after it
+}
+
+// readPage reads up to most jobs of a sorted set after a place, fewer if they are large.
+func (s *Jobs) readPage(ctx context.Context, key, least, greatest string, most int, from place) (jobPage, error) {
 	answer, err := s.EvalList(ctx, scriptPage, 6, []string{s.Keys.Jobs, s.Keys.Runs, key, s.Keys.Names}, []any{least, greatest, most, from.score, from.jobKey})
 	if err != nil {
-		return nil, from, false, err
+		return jobPage{}, err
 	}
 	now, found := script.Num(answer[0]), script.Strs(answer[1])
 	records, runs, names := script.Strs(answer[2]), script.Strs(answer[3]), script.Strs(answer[4])
 	if len(found) != 2*len(records) || len(records) != len(runs) || len(records) != len(names) {
-		return nil, from, false, scriptPage.Malformed()
+		return jobPage{}, scriptPage.Malformed()
 	}
-	jobs = make([]listedJob, 0, len(records))
+	jobs := make([]listedJob, 0, len(records))
 	for i := range records {
 		from.score, from.jobKey = strconv.FormatInt(script.Num(found[2*i+1]), 10), found[2*i]
 		if records[i] == "" {
@@ -65,13 +72,13 @@ func (s *Jobs) readPage(ctx context.Context, key, least, greatest string, most i
 		}
 		j, ok, err := s.parse(from.jobKey, records[i], runs[i], names[i], now)
 		if err != nil {
-			return nil, from, false, err
+			return jobPage{}, err
 		}
 		if j.place = from; ok {
 			jobs = append(jobs, j)
 		}
 	}
-	return jobs, from, script.Num(answer[5]) != 0, nil
+	return jobPage{jobs: jobs, read: len(records), to: from, more: script.Num(answer[5]) != 0}, nil
 }
 
 // readLaneJobs reads jobs of a lane, in the order of their due times.
@@ -106,7 +113,7 @@ func (s *Jobs) parse(jobKey, record, run, queue string, now int64) (parsed liste
 	switch {
 	case err == nil:
 		return listedJob{due: stored.Run.Due, job: stored.Job(now)}, true, nil
-	case errors.Is(err, script.ErrStale) && queue != "": // else the name is lost, with or without a cache
+	case errors.Is(err, script.ErrStale):
 		return listedJob{}, false, err
 	}
 	s.Unreadable.Error("job unreadable, leaving it out of a list", "job", jobKey, "err", err)

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -186,11 +187,11 @@ func (s *Jobs) queuesOfJobs(ctx context.Context, refs []job.Ref) (queues []*layo
 		members[i] = layout.JobKey(ref)
 	}
 	err = s.EachJob(ctx, members, func(_ int, _ int64, rec, _, name string) error {
-		if name == "" {
+		q, err := s.QueueOf(rec, name)
+		if errors.Is(err, layout.ErrRecord) {
 			position = append(position, 0) // there is no job, its record cannot be read, or the name of its queue is lost
 			return nil
 		}
-		q, err := s.QueueOf(rec, name)
 		if err != nil {
 			return err
 		}

@@ -237,7 +237,7 @@ func (s *Shard) Uncached(q job.Queue, number string, topics map[string]*layout.T
 }
 
 // QueueOf returns the queue that a job's record names by its number. name is the one that Redis has for the number. The
-// error is script.ErrStale when the number has no name, or is cached under another.
+// error is layout.ErrRecord when the name is lost, and script.ErrStale when the number is cached under another.
 func (s *Shard) QueueOf(record, name string) (*layout.Queue, error) {
 	number, ok := layout.QueueNumber(record)
 	if !ok {
@@ -248,7 +248,10 @@ func (s *Shard) QueueOf(record, name string) (*layout.Queue, error) {
 		return known, nil
 	}
 	q, ok := layout.ParseQueue(name)
-	if known != nil || !ok {
+	switch {
+	case !ok:
+		return nil, layout.ErrRecord
+	case known != nil:
 		return nil, script.ErrStale
 	}
 	return s.cache.add(q, number), nil

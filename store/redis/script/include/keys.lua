@@ -56,7 +56,8 @@ local function allow() call('DEL', REPLY) end
 -- add_counter adds n to a counter of a topic; close writes it.
 local function add_counter(t, field, n) t.plus[field] = (t.plus[field] or 0) + n end
 
--- queue_name returns the name of a record's queue, '' if there is none.
+-- queue_name returns the name of a record's queue, '' if it is lost.
 local function queue_name(rec)
-  return rec and #rec >= 18 and call('HGET', NAMES, queue_number(rec)) or ''
+  local name = rec and #rec >= 18 and call('HGET', NAMES, queue_number(rec))
+  return name and string.match(name, '^[^/]*/[^/]*/[^/]*$') or ''
 end
