@@ -73,7 +73,9 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 	}
 	damage()
 	require.Equal(t, []string{"1", "2"}, list(job.Ready))
-	require.Contains(t, log.String(), "job=")
+	for id := range damages {
+		require.Contains(t, log.String(), "job="+id+" ")
+	}
 	require.NoError(t, s.Client.LPush(ctx, keys.Ready("1"), "torn").Err())
 	stats, err := s.Shards()[0].TopicStats(ctx, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
@@ -126,7 +128,7 @@ func TestUnreadable_JobsCountAgainstTheBoundOfAList(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, page.Jobs)
 	require.NotEmpty(t, page.Cursor, "2,000 are read for one page")
-	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), "for a while")
+	require.Equal(t, 20, strings.Count(log.String(), "level=ERROR"), "for a while")
 	filter.Cursor = page.Cursor
 	page, err = s.Shards()[0].List(t.Context(), filter)
 	require.NoError(t, err)

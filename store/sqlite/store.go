@@ -56,7 +56,7 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 	s := &Store{
 		clock:      now,
 		wakeups:    memory.NewWakeups(),
-		unreadable: limitedlog.Log{Logger: log, Interval: time.Minute},
+		unreadable: limitedlog.Log{Logger: log, Interval: time.Minute, Burst: 20},
 		mem:        memory.New(),
 	}
 	s.env = &work.Env{

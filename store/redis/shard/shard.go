@@ -52,7 +52,7 @@ type Shard struct {
 
 // New returns the shard with a hash tag and an index.
 func New(r *script.Runner, log *slog.Logger, tag string, index int) *Shard {
-	s := &Shard{Runner: r, Keys: layout.NewKeys(tag), Index: index, Log: log, Unreadable: limitedlog.Log{Logger: log, Interval: time.Minute}}
+	s := &Shard{Runner: r, Keys: layout.NewKeys(tag), Index: index, Log: log, Unreadable: limitedlog.Log{Logger: log, Interval: time.Minute, Burst: 20}}
 	s.cache.keys = &s.Keys
 	s.cache.clear()
 	return s
