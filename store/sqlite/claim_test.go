@@ -100,12 +100,15 @@ func TestClaim_ReadsAtMostOneBodyOfAQueueThatDoesNotFit(t *testing.T) {
 
 func TestClaim_SkipsAnUnreadableJob(t *testing.T) {
 	o := options(t)
+	log := captureLog(&o)
 	s := openStore(t, o)
-	insert(t, s, newJobs("job", 3, 0)...)
-	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
-	jobs := claimJobs(t, s, 3)
+	insert(t, s, newJobs("job", 4, 0)...)
+	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id IN ('job-0001', 'job-0002')")
+	jobs := claimJobs(t, s, 4)
 	require.Len(t, jobs, 2)
 	require.Equal(t, job.Running, jobs[0].State)
+	require.Contains(t, log.String(), "job=job-0001")
+	require.Contains(t, log.String(), "job=job-0002")
 }
 
 func TestClaim_TakesFromManyQueuesInOrder(t *testing.T) {
