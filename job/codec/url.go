@@ -13,7 +13,8 @@ type origin struct {
 	port   string // omitted in the URL
 }
 
-// A URL is encoded as a byte and the rest: 0 and the whole URL, or 1 + an index of origins and the part after the origin.
+// A URL is encoded as a byte and the rest: 0 and the whole URL, 1 + an index of origins and the part after the origin, or,
+// if that begins with a slash, 1 + len(origins) + the index and the part after the slash.
 var origins = [...]origin{{"http://", ""}, {"https://", ""}, {"http://", ":80"}, {"https://", ":443"}}
 
 func appendURL(b []byte, s *job.Spec) []byte {
@@ -22,23 +23,31 @@ func appendURL(b []byte, s *job.Spec) []byte {
 	}
 	if s.Lane != "" {
 		for i, o := range origins {
-			if rest, ok := o.cut(s.URL, s.Lane); ok {
-				return append(append(b, byte(1+i)), rest...)
+			rest, ok := o.cut(s.URL, s.Lane)
+			if !ok {
+				continue
 			}
+			if path, ok := strings.CutPrefix(rest, "/"); ok {
+				return append(append(b, byte(1+len(origins)+i)), path...)
+			}
+			return append(append(b, byte(1+i)), rest...)
 		}
 	}
 	return append(append(b, 0), s.URL...)
 }
 
 func readURL(s *job.Spec, value []byte) error {
-	if len(value) == 0 || int(value[0]) > len(origins) {
+	if len(value) == 0 || int(value[0]) > 2*len(origins) {
 		return ErrMalformed
 	}
-	rest := string(value[1:])
-	if value[0] > 0 {
-		rest = origins[value[0]-1].join(s.Lane, rest)
+	switch n, rest := int(value[0]), string(value[1:]); {
+	case n == 0:
+		s.URL = rest
+	case n <= len(origins):
+		s.URL = origins[n-1].join(s.Lane, rest)
+	default:
+		s.URL = origins[n-1-len(origins)].join(s.Lane, "/"+rest)
 	}
-	s.URL = rest
 	return nil
 }
 

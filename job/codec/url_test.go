@@ -11,13 +11,13 @@ import (
 
 func TestAppendURL_LeavesOutTheLane(t *testing.T) {
 	for _, c := range []struct{ url, lane, field string }{
-		{"http://a.example/x?y=1#z", "a.example:80", "\x02\x09\x03/x?y=1#z"},
-		{"https://a.example/x", "a.example:443", "\x02\x03\x04/x"},
-		{"http://a.example:80/x", "a.example:80", "\x02\x03\x01/x"},
-		{"https://a.example:443/x", "a.example:443", "\x02\x03\x02/x"},
-		{"http://a.example:8080/x", "a.example:8080", "\x02\x03\x01/x"},
-		{"https://[::1]:8443/x", "[::1]:8443", "\x02\x03\x02/x"},
-		{"https://[::1]/x", "[::1]:443", "\x02\x03\x04/x"},
+		{"http://a.example/x?y=1#z", "a.example:80", "\x02\x08\x07x?y=1#z"},
+		{"https://a.example/x", "a.example:443", "\x02\x02\x08x"},
+		{"http://a.example:80/x", "a.example:80", "\x02\x02\x05x"},
+		{"https://a.example:443/x", "a.example:443", "\x02\x02\x06x"},
+		{"http://a.example:8080/x", "a.example:8080", "\x02\x02\x05x"},
+		{"https://[::1]:8443/x", "[::1]:8443", "\x02\x02\x06x"},
+		{"https://[::1]/x", "[::1]:443", "\x02\x02\x08x"},
 		{"https://a.example", "a.example:443", "\x02\x01\x04"},
 		{"http://a.example:8080", "a.example:8080", "\x02\x01\x01"},
 		{"https://a.example?x", "a.example:443", "\x02\x03\x04?x"},

@@ -63,7 +63,7 @@ func TestDecodeRecord_ReadsEncodedRecords(t *testing.T) {
 func TestDecodeRecord_ReadsTheStoredForm(t *testing.T) {
 	q := job.Queue{Lane: "a.example:443"}
 	const text = "\x01\x01\x00\x00\x00\x07\x00\x05\xdc\x00\x00\x02\x01\x8b\xcf\xe5\x68\x00{}" +
-		"\x02\x03\x04/x" + "\x09\x05\x80\xbc\xc1\x96\x0b" + "\x82\x06\x00\x00\x00\x36\xee\x80" + "\x80\x02\x03\xe8"
+		"\x02\x02\x08x" + "\x09\x05\x80\xbc\xc1\x96\x0b" + "\x82\x06\x00\x00\x00\x36\xee\x80" + "\x80\x02\x03\xe8"
 	want := &Record{
 		Spec: job.Spec{
 			Queue: q, URL: "https://a.example/x", Method: "POST", BodyKind: job.BodyJSON, Body: []byte("{}"), ContentType: "application/json",
