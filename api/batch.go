@@ -46,7 +46,7 @@ func (b *batch) decode(e batchItem) (job.New, *response.Problem) {
 		return job.New{}, e.problem
 	}
 	n, p := request.DecodeJob(e.text, b.now, b.maxBody)
-	if p != nil && p.Status == http.StatusBadRequest {
+	if p != nil && p.Code == response.InvalidJSON {
 		n.ID = "" // there may be two
 		if e.line > 0 {
 			p.Detail = fmt.Sprintf("line %d: %s", e.line, p.Detail)

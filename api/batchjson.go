@@ -16,7 +16,7 @@ func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
 		return a.stream(w, r)
 	}
 	if request.CheckContentType(r) != nil {
-		return response.NewProblem(http.StatusUnsupportedMediaType,
+		return response.NewProblem(response.UnsupportedMediaType,
 			"send JSON or NDJSON, and the header Content-Type: application/json or application/x-ndjson")
 	}
 	text, err := request.ReadJSON(w, r, request.MaxBatchBytes)

@@ -306,6 +306,7 @@ func listed(t testing.TB, h http.Handler, target, member string) (all []string, 
 // problemBody is a problem as a client reads it.
 type problemBody struct {
 	Type   string
+	Code   string
 	Title  string
 	Status int
 	Detail string
@@ -321,8 +322,8 @@ func problemIn(t testing.TB, w *httptest.ResponseRecorder) problemBody {
 	dec.DisallowUnknownFields()
 	require.NoError(t, dec.Decode(&p), w.Body.String())
 	require.Equal(t, w.Code, p.Status)
-	require.NotEmpty(t, p.Title)
 	require.NotEmpty(t, p.Detail)
+	requireKnownProblem(t, p)
 	return p
 }
 

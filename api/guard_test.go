@@ -106,7 +106,7 @@ func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 		}
 		got := lines()
 		require.Len(t, got, 1)
-		for _, want := range []string{"level=WARN", "authentication failed", "remote=192.0.2.1:1234", "method=POST", "path=/v1/xxx", `reason="wrong token"`} {
+		for _, want := range []string{"level=WARN", "authentication failed", "remote=192.0.2.1:1234", "method=POST", "path=/v1/xxx", "reason=token_unknown"} {
 			require.Contains(t, got[0], want)
 		}
 		require.NotContains(t, got[0], "hunter2")
@@ -115,7 +115,7 @@ func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 		call(t, h, http.MethodGet, "http://localhost/v1/stats", "")
 		got = lines()
 		require.Len(t, got, 1)
-		require.Contains(t, got[0], `reason="missing token"`)
+		require.Contains(t, got[0], "reason=token_missing")
 		require.Contains(t, got[0], "suppressed=99")
 		call(t, h, http.MethodGet, "http://evil.example/v1/stats", "")
 		require.Contains(t, lines()[0], "host=evil.example")

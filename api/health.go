@@ -42,7 +42,7 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 		reason = "the store does not answer"
 	}
 	a.log.Debug("not ready", "err", err)
-	return response.NewProblem(http.StatusServiceUnavailable, "not ready: "+reason)
+	return response.NewProblem(response.NotReady, "not ready: "+reason)
 }
 
 // serveMetrics serves the metrics, if there are any.

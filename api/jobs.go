@@ -43,10 +43,10 @@ func registrationStatus(result *store.RoutedResult) (status int, p *response.Pro
 	case result.Outcome == store.Existing:
 		return http.StatusOK, nil
 	case result.Job.State == job.Cancelled:
-		return 0, response.NewProblem(http.StatusConflict, "the job "+result.Job.ID+
+		return 0, response.NewProblem(response.WrongState, "the job "+result.Job.ID+
 			" was cancelled: POST /v1/jobs/"+result.Job.ID+"/revive to send it after all, or choose another id")
 	default:
-		return 0, response.NewProblem(http.StatusConflict, "the id "+result.Job.ID+
+		return 0, response.NewProblem(response.IDTaken, "the id "+result.Job.ID+
 			" belongs to a different request: a repeated request must be identical in every field")
 	}
 }
@@ -189,7 +189,7 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer reserved.Release()
 	if !ok {
-		return response.Overloaded("too many response bytes in flight: retry with fewer requests")
+		return response.NewOverload("too many response bytes in flight: retry with fewer requests")
 	}
 	o := newJobBuffer(w, j)
 	defer o.Free()

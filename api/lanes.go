@@ -143,7 +143,7 @@ func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
 // noLane explains how a lane gets settings.
 func noLane(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(http.StatusNotFound, "the lane has no settings: create them with PUT, or use its topic's")
+		return response.NewProblem(response.NotFound, "the lane has no settings: create them with PUT, or use its topic's")
 	}
 	return err
 }

@@ -108,7 +108,7 @@ func (a *api) serveJobs(
 func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *response.Buffer) error) error {
 	release, ok := a.lists.acquire(r.Context(), limit)
 	if !ok {
-		return response.Overloaded("too many lists in flight: retry, or use a smaller limit")
+		return response.NewOverload("too many lists in flight: retry, or use a smaller limit")
 	}
 	o := response.NewBuffer()
 	defer o.Free()
@@ -124,7 +124,7 @@ func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write
 	reserved, ok := a.bodies.ReserveAnswer(min(o.Cap(), a.bodies.Large())) // one answer always fits
 	defer reserved.Release()
 	if !ok {
-		return response.Overloaded("too many response bytes in flight: retry with a smaller limit or fewer requests")
+		return response.NewOverload("too many response bytes in flight: retry with a smaller limit or fewer requests")
 	}
 	o.Send(w, http.StatusOK)
 	return nil

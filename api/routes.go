@@ -68,6 +68,7 @@ func (a *api) routes() []route {
 		{path: "/healthz", methods: map[string]handler{http.MethodGet: a.alive}, always: true},
 		{path: "/readyz", methods: map[string]handler{http.MethodGet: a.ready}, always: true},
 		{path: "/metrics", methods: map[string]handler{http.MethodGet: a.serveMetrics}, always: true},
+		{path: response.ProblemsPath, methods: map[string]handler{http.MethodGet: a.serveProblems}, always: true},
 		{path: "/openapi.yaml", methods: map[string]handler{http.MethodGet: a.serveOpenAPI}, always: true},
 	}
 }
@@ -91,7 +92,7 @@ func (a *api) methods(r route) http.Handler {
 		serve, ok := r.methods[method]
 		if !ok {
 			w.Header().Set("Allow", allow)
-			return response.NewProblem(http.StatusMethodNotAllowed, "the methods of this path are "+allow)
+			return response.NewProblem(response.MethodNotAllowed, "the methods of this path are "+allow)
 		}
 		if method != http.MethodGet {
 			if err := request.CheckConditions(req, r.versioned); err != nil {
@@ -165,8 +166,8 @@ func (a *api) warnOverload(r *http.Request, p *response.Problem) {
 // to requests for jobs, so that clients retry at another process.
 func (a *api) notFound(_ http.ResponseWriter, r *http.Request) error {
 	if a.healthOnly && (r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/")) {
-		return response.NewProblem(http.StatusMisdirectedRequest,
+		return response.NewProblem(response.Misdirected,
 			"this process only delivers: use a process with the role api")
 	}
-	return response.NewProblem(http.StatusNotFound, "no such path: see /openapi.yaml")
+	return response.NewProblem(response.NotFound, "no such path: see /openapi.yaml")
 }

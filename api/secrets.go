@@ -66,7 +66,7 @@ func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = a.service.RemoveSecret(r.Context(), owner, r.PathValue("id"))
 	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(http.StatusNotFound, "no such secret")
+		return response.NewProblem(response.NotFound, "no such secret")
 	}
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	}
 	deadlines := ndjson.NewDeadlines(rc)
 	stop := a.onShutdown(func() {
-		deadlines.End(response.NewProblem(http.StatusServiceUnavailable,
+		deadlines.End(response.NewProblem(response.ShuttingDown,
 			"the server is shutting down: lines without a result are not registered, send them again"))
 	})
 	defer stop()
@@ -42,7 +42,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 		defer func() { <-a.streams }()
 	default:
 		w.Header().Set("Connection", "close")
-		p := response.Overloaded(fmt.Sprintf(
+		p := response.NewOverload(fmt.Sprintf(
 			"the maximum of %d streams is open: retry later, or send the jobs as JSON", maxStreams))
 		a.warnOverload(r, p)
 		p.Write(w)
@@ -58,7 +58,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Connection", "close") // the stream's deadlines and unread bytes must not reach another request
 	deadlines.BeginResponse(w)
 
-	t := ndjson.NewResultBuffer(w, rc, limits.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(http.StatusBadRequest, "client disconnected")) })
+	t := ndjson.NewResultBuffer(w, rc, limits.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(response.InvalidRequest, "client disconnected")) })
 	defer t.Stop()
 	maxLine := int(request.Limit(a.maxBody))
 	s := stream{
@@ -124,7 +124,7 @@ func (s *stream) registerLines(ctx context.Context) *response.Problem {
 			return s.endOfLines(err)
 		}
 		if jobs += len(group); jobs > request.MaxBatchJobs {
-			return response.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf(
+			return response.NewProblem(response.TooLarge, fmt.Sprintf(
 				"line %d exceeds the maximum of %d jobs: send the rest in another stream", group[0].N, request.MaxBatchJobs))
 		}
 		s.register(ctx, group)
@@ -161,7 +161,7 @@ func (s *stream) register(ctx context.Context, group []ndjson.Line) {
 }
 
 func tooLong(n, longest int) *response.Problem {
-	return response.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("line %d must be at most %d B", n, longest))
+	return response.NewProblem(response.TooLarge, fmt.Sprintf("line %d must be at most %d B", n, longest))
 }
 
 // endResult ends a result's line, and passes on a large buffer.

@@ -156,7 +156,7 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 // noTopic explains how a topic is created.
 func noTopic(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(http.StatusNotFound, "no such topic: create it with PUT, or register a job")
+		return response.NewProblem(response.NotFound, "no such topic: create it with PUT, or register a job")
 	}
 	return err
 }

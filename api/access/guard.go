@@ -78,14 +78,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case g.origin.Check(r) != nil:
 		g.forbid(w, r, "cross-origin requests are refused")
 	case g.Token != "" && strings.HasPrefix(r.URL.Path, "/v1/") && !g.hasToken(r):
-		reason := "missing token"
+		code := response.TokenMissing
 		if len(r.Header.Values("Authorization")) > 0 {
-			reason = "wrong token"
+			code = response.TokenUnknown
 		}
-		g.unauthorized.Warn("authentication failed", requestAttrs(r, "reason", reason)...)
+		g.unauthorized.Warn("authentication failed", requestAttrs(r, "reason", string(code))...)
 		closeUnread(w, r)
 		w.Header().Set("WWW-Authenticate", `Bearer realm="ringback"`)
-		response.NewProblem(http.StatusUnauthorized, "send the header Authorization: Bearer <token>").Write(w)
+		response.NewProblem(code, "send the header Authorization: Bearer <token>").Write(w)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -95,7 +95,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *guard) forbid(w http.ResponseWriter, r *http.Request, reason string) {
 	g.refused.Warn("request refused", requestAttrs(r, "host", cut(r.Host), "reason", reason)...)
 	closeUnread(w, r)
-	response.NewProblem(http.StatusForbidden, reason).Write(w)
+	response.NewProblem(response.Forbidden, reason).Write(w)
 }
 
 // closeUnread makes net/http close the connection instead of reading the rest of a refused request.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"unicode/utf8"
 
 	"github.com/ringback/ringback/api/response"
@@ -19,14 +18,14 @@ import (
 // deep as encoding/json reads (10,000 levels). first is the number of the text's first line in the request, from 1.
 func CheckJSON(text []byte, first int) error {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return response.NewProblem(http.StatusBadRequest, "the request has no body: send JSON")
+		return response.NewProblem(response.InvalidJSON, "the request has no body: send JSON")
 	}
 	if !utf8.Valid(text) {
 		at := 0
 		for r, size := utf8.DecodeRune(text); r != utf8.RuneError || size != 1; r, size = utf8.DecodeRune(text[at:]) {
 			at += size
 		}
-		return response.NewProblem(http.StatusBadRequest, "invalid UTF-8 at "+place(text[:at], first))
+		return response.NewProblem(response.InvalidJSON, "invalid UTF-8 at "+place(text[:at], first))
 	}
 	if json.Valid(text) {
 		return nil
@@ -37,7 +36,7 @@ func CheckJSON(text []byte, first int) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = max(int(e.Offset)-1, 0)
 	}
-	return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("invalid JSON at %s: %v", place(text[:min(at, len(text))], first), err))
+	return response.NewProblem(response.InvalidJSON, fmt.Sprintf("invalid JSON at %s: %v", place(text[:min(at, len(text))], first), err))
 }
 
 // place names the position after a text that begins in line first. Columns are counted in bytes.

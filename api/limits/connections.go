@@ -130,7 +130,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !c.begin(of) && !isMonitoring(r) {
 		c.refused.Warn("too many requests in flight, answering 503", "max", c.maxBusy)
 		w.Header().Set("Connection", "close")
-		response.NewProblem(http.StatusServiceUnavailable, "too many requests in flight, retry").Write(w)
+		response.NewProblem(response.Overloaded, "too many requests in flight, retry").Write(w)
 		return
 	}
 	c.next.ServeHTTP(w, r)

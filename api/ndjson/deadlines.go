@@ -89,20 +89,20 @@ func (l *Deadlines) ReadError(err error, at int, halfway bool) *response.Problem
 	case l.cause != nil:
 		return l.cause
 	case errors.Is(err, errNoMemory):
-		return response.Overloaded(fmt.Sprintf(
+		return response.NewOverload(fmt.Sprintf(
 			"too many request bytes in flight for line %d: lines without a result are not registered, send them again", at))
 	case errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(l.until):
 		return tooSlow(StreamTimeout, "the stream")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return tooSlow(LineTimeout, fmt.Sprintf("line %d", at))
 	case halfway:
-		return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("request body truncated within line %d: the line is not registered", at))
+		return response.NewProblem(response.InvalidRequest, fmt.Sprintf("request body truncated within line %d: the line is not registered", at))
 	default:
-		return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("request body truncated after line %d", at-1))
+		return response.NewProblem(response.InvalidRequest, fmt.Sprintf("request body truncated after line %d", at-1))
 	}
 }
 
 func tooSlow(limit time.Duration, what string) *response.Problem {
-	return response.NewProblem(http.StatusRequestTimeout, fmt.Sprintf(
+	return response.NewProblem(response.RequestTimeout, fmt.Sprintf(
 		"%s did not arrive within %v: lines without a result are not registered, send them again", what, limit))
 }

@@ -2,7 +2,6 @@ package request
 
 import (
 	"fmt"
-	"net/http"
 
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
@@ -32,9 +31,7 @@ func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
 		n++
 	}
 	if n > MaxBatchJobs {
-		p := response.Invalid(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", MaxBatchJobs)})
-		p.Status = http.StatusRequestEntityTooLarge
-		return nil, 0, p
+		return nil, 0, response.TooLargeFields(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", MaxBatchJobs)})
 	}
 	return jobs, n, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
 )
 
 // slack bounds the bytes of a request without the body: headers (its own and those of two callbacks), URLs and labels, with
@@ -69,7 +70,7 @@ func readBody(w http.ResponseWriter, r *http.Request, reserved *limits.MeteredBo
 			break
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil, response.NewProblem(http.StatusRequestTimeout, fmt.Sprintf(
+			return nil, response.NewProblem(response.RequestTimeout, fmt.Sprintf(
 				"request timeout: send the request within %v, and each part of it within %v", limits.ReadTimeout, limits.StallTimeout))
 		}
 		if err != nil {
@@ -121,20 +122,20 @@ func CheckContentType(r *http.Request) error {
 		err == nil && kind == "application/merge-patch+json" && r.Method == http.MethodPatch:
 		return nil
 	case err == nil && kind == ContentTypeNDJSON:
-		return response.NewProblem(http.StatusUnsupportedMediaType,
+		return response.NewProblem(response.UnsupportedMediaType,
 			"only POST /v1/batch accepts NDJSON: send JSON, and the header Content-Type: application/json")
 	default:
-		return response.NewProblem(http.StatusUnsupportedMediaType, "send JSON, and the header Content-Type: application/json")
+		return response.NewProblem(response.UnsupportedMediaType, "send JSON, and the header Content-Type: application/json")
 	}
 }
 
 func tooLarge(limit int64) *response.Problem {
-	return response.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request must be at most %d B", limit))
+	return response.NewProblem(response.TooLarge, fmt.Sprintf("the request must be at most %d B", limit))
 }
 
 // tooManyBytes returns the problem of a request for whose body the budget has no room.
 func tooManyBytes() *response.Problem {
-	p := response.Overloaded("too many request bytes in flight: retry with fewer or smaller requests")
+	p := response.NewOverload("too many request bytes in flight: retry with fewer or smaller requests")
 	p.Unread = true
 	return p
 }
@@ -144,7 +145,7 @@ func readError(err error) error {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge(e.Limit)
 	}
-	return response.NewProblem(http.StatusBadRequest, "request body truncated")
+	return response.NewProblem(response.InvalidRequest, "request body truncated")
 }
 
 // RequireNoBody refuses a body other than an empty object.
@@ -155,7 +156,7 @@ func RequireNoBody(r *http.Request) error {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return readError(err)
 	case err == nil, len(text) > 0 && string(text) != "{}":
-		return response.NewProblem(http.StatusUnprocessableEntity, "the request must have no body")
+		return response.Invalid(job.FieldError{Detail: "must be empty: this path takes no body"})
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func IfMatch(r *http.Request) (int64, error) {
 	bare := strings.TrimSuffix(strings.TrimPrefix(tag, `"`), `"`)
 	version, err := strconv.ParseInt(bare, 10, 64)
 	if len(tags) > 1 || len(tag) != len(bare)+2 || err != nil || version < 1 {
-		return 0, response.NewProblem(http.StatusBadRequest, `If-Match must be one version in quotes, as ETag gives it: "3"`)
+		return 0, response.NewProblem(response.InvalidRequest, `If-Match must be one version in quotes, as ETag gives it: "3"`)
 	}
 	return version, nil
 }
@@ -28,7 +28,7 @@ func IfMatch(r *http.Request) (int64, error) {
 func CheckConditions(r *http.Request, versioned bool) error {
 	for _, name := range []string{"If-Match", "If-None-Match", "If-Unmodified-Since"} {
 		if len(r.Header.Values(name)) > 0 && !(versioned && name == "If-Match") {
-			return response.NewProblem(http.StatusBadRequest, unsupportedCondition(name))
+			return response.NewProblem(response.InvalidRequest, unsupportedCondition(name))
 		}
 	}
 	return nil
@@ -39,7 +39,7 @@ func RequireNoIfMatch(r *http.Request) error {
 	if version, err := IfMatch(r); err != nil || version == 0 {
 		return err
 	}
-	return response.NewProblem(http.StatusBadRequest, unsupportedCondition("If-Match"))
+	return response.NewProblem(response.InvalidRequest, unsupportedCondition("If-Match"))
 }
 
 func unsupportedCondition(name string) string {
@@ -54,7 +54,7 @@ func CheckEncoding(w http.ResponseWriter, r *http.Request) error {
 	for _, value := range r.Header.Values("Content-Encoding") {
 		if value = strings.TrimSpace(value); value != "" && !strings.EqualFold(value, "identity") {
 			w.Header().Set("Accept-Encoding", "identity")
-			return response.NewProblem(http.StatusUnsupportedMediaType, "the content coding "+strconv.Quote(value)+
+			return response.NewProblem(response.UnsupportedMediaType, "the content coding "+strconv.Quote(value)+
 				" is not supported: send the content uncompressed, without the header Content-Encoding")
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 
 	"github.com/ringback/ringback/api/jsonscan"
@@ -46,7 +45,7 @@ func (d *decoder) unknownField(at string, name []byte, what string) {
 // checks are left out for fields that could not be read.
 func (d *decoder) problem(checked []job.FieldError) *response.Problem {
 	if d.duplicateKey != "" {
-		return response.NewProblem(http.StatusBadRequest, "duplicate key "+d.duplicateKey)
+		return response.NewProblem(response.InvalidJSON, "duplicate key "+d.duplicateKey)
 	}
 	if len(d.errors)+len(checked) == 0 {
 		return nil

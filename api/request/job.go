@@ -1,7 +1,6 @@
 package request
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -218,8 +217,8 @@ func (f *jobForm) check(now time.Time, maxBody int64) *response.Problem {
 		f.AddError(f.bodyPointer(), "must be at most "+strconv.FormatInt(maxBody, 10)+" B")
 	}
 	p := f.problem(job.Validate(f.New, now))
-	if large && p.Status == http.StatusUnprocessableEntity {
-		p.Status = http.StatusRequestEntityTooLarge
+	if large && p.Code == response.InvalidField {
+		return response.TooLargeFields(p.Fields...)
 	}
 	return p
 }

@@ -12,7 +12,7 @@ import (
 func PathJob(r *http.Request) (job.Ref, error) {
 	id := r.PathValue("id")
 	if !job.IsID(id) {
-		return job.Ref{}, response.NewProblem(http.StatusNotFound,
+		return job.Ref{}, response.NewProblem(response.NotFound,
 			"no job has such an id: ids are 1 to 64 of A-Z a-z 0-9 _ : and - (96 where they begin with rb:)")
 	}
 	return job.Ref{Namespace: job.DefaultNamespace, ID: id}, nil
@@ -35,10 +35,10 @@ func PathQueue(r *http.Request) (job.Queue, error) {
 	q := pathQueue(r)
 	switch {
 	case !job.IsTopic(q.Topic):
-		return job.Queue{}, response.NewProblem(http.StatusNotFound,
+		return job.Queue{}, response.NewProblem(response.NotFound,
 			"no topic has such a name: names are 1 to 64 of A-Z a-z 0-9 . _ and -")
 	case q.Lane != "" && !job.IsLane(q.Lane):
-		return job.Queue{}, response.NewProblem(http.StatusNotFound,
+		return job.Queue{}, response.NewProblem(response.NotFound,
 			"no lane has such a name: names are 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
 	}
 	return q, nil

@@ -13,7 +13,8 @@ import (
 
 // A Problem is the answer to a request that failed (RFC 9457). Handlers return it as an error.
 type Problem struct { //nolint:errname // the RFC's term
-	Status     int
+	Code       Code
+	Status     int // that of the code
 	Detail     string
 	Fields     []job.FieldError
 	RetryAfter time.Duration
@@ -38,11 +39,15 @@ func (p *Problem) Error() string {
 func (p *Problem) Unwrap() error { return p.Cause }
 
 // NewProblem makes a problem.
-func NewProblem(status int, detail string) *Problem { return &Problem{Status: status, Detail: detail} }
+func NewProblem(code Code, detail string) *Problem {
+	return &Problem{Code: code, Status: typeOf(code).Status, Detail: detail}
+}
 
-// Overloaded makes a problem for a limit of this process: 503, with Retry-After.
-func Overloaded(detail string) *Problem {
-	return &Problem{Status: http.StatusServiceUnavailable, Detail: detail, Overload: true}
+// NewOverload makes the problem of a limit of this process.
+func NewOverload(detail string) *Problem {
+	p := NewProblem(Overloaded, detail)
+	p.Overload = true
+	return p
 }
 
 // Invalid makes the problem of a request with invalid fields.
@@ -51,7 +56,16 @@ func Invalid(errs ...job.FieldError) *Problem {
 	if len(errs) > 1 {
 		detail = "the request has " + strconv.Itoa(len(errs)) + " invalid fields"
 	}
-	return &Problem{Status: http.StatusUnprocessableEntity, Detail: detail, Fields: errs}
+	p := NewProblem(InvalidField, detail)
+	p.Fields = errs
+	return p
+}
+
+// TooLargeFields makes the problem of a request with a field beyond its limit, and perhaps other invalid fields.
+func TooLargeFields(errs ...job.FieldError) *Problem {
+	p := Invalid(errs...)
+	p.Code, p.Status = TooLarge, typeOf(TooLarge).Status
+	return p
 }
 
 // FromError maps an error to its problem. The text of an error that it does not know is logged, never shown.
@@ -66,31 +80,31 @@ func FromError(err error) *Problem {
 		return Invalid(job.FieldError{Field: "/topic", Detail: e.Error()})
 	}
 	if e, ok := errors.AsType[*store.StateError](err); ok {
-		return NewProblem(http.StatusConflict, e.Error())
+		return NewProblem(WrongState, e.Error())
 	}
 	switch {
 	case errors.Is(err, store.ErrCursor):
 		return Invalid(job.FieldError{Field: "?cursor", Detail: "must be the next_cursor of an earlier answer"})
 	case errors.Is(err, store.ErrNotFound):
-		return NewProblem(http.StatusNotFound, "no such job or topic, or its retention has ended")
+		return NewProblem(NotFound, "no such job or topic, or its retention has ended")
 	case errors.Is(err, store.ErrVersion):
-		return NewProblem(http.StatusPreconditionFailed, "the version is not current: read the job again")
+		return NewProblem(RevisionMismatch, "the revision is not current: read the job again")
 	case errors.Is(err, store.ErrContended):
-		return NewProblem(http.StatusConflict, store.ErrContended.Error())
+		return NewProblem(Contended, store.ErrContended.Error())
 	case errors.Is(err, store.ErrUnreadable):
-		return NewProblem(http.StatusConflict, "the stored settings are not readable: replace all of them with PUT")
+		return NewProblem(Unreadable, "the stored settings are not readable: replace all of them with PUT")
 	case errors.Is(err, store.ErrExpired):
-		return NewProblem(http.StatusConflict, "expired: the job's expiry is before its due time, set expires_in")
+		return NewProblem(Expired, "the job would expire before it is due: set expires_in")
 	case errors.Is(err, store.ErrUnavailable):
-		p := NewProblem(http.StatusServiceUnavailable, "the store is unavailable, retry")
+		p := NewProblem(StoreUnavailable, "the store is unavailable, retry")
 		if e, ok := errors.AsType[*store.UnavailableError](err); ok {
 			p.RetryAfter = e.RetryAfter
 		}
 		return p
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrTimeout):
-		return NewProblem(http.StatusServiceUnavailable, "the store did not answer in time, retry")
+		return NewProblem(Timeout, "the store did not answer in time, retry")
 	}
-	p := NewProblem(http.StatusInternalServerError, "internal error: see the server's log")
+	p := NewProblem(Internal, "internal error: see the server's log")
 	p.Cause = err
 	return p
 }
@@ -98,7 +112,7 @@ func FromError(err error) *Problem {
 // WithHint appends the required state to the problem of a StateError.
 func WithHint(err error, needed string) error {
 	if e, ok := errors.AsType[*store.StateError](err); ok {
-		return NewProblem(http.StatusConflict, e.Error()+": "+needed)
+		return NewProblem(WrongState, e.Error()+": "+needed)
 	}
 	return err
 }
@@ -107,7 +121,7 @@ func WithHint(err error, needed string) error {
 func (p *Problem) Write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
-	if p.Status == http.StatusServiceUnavailable {
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		seconds := max(int64((p.RetryAfter+time.Second-1)/time.Second), 1)
 		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
@@ -122,16 +136,15 @@ func (o *Buffer) Problem(name string, p *Problem) {
 }
 
 func (p *Problem) appendTo(o *Buffer) {
-	o.Text("type", "about:blank")
-	o.Text("title", http.StatusText(p.Status))
+	o.Text("type", ProblemsPath+"#"+string(p.Code))
+	o.Text("code", string(p.Code))
+	o.Text("title", typeOf(p.Code).Title)
 	o.Number("status", int64(p.Status))
 	o.Text("detail", p.Detail)
-	if len(p.Fields) > 0 {
-		Objects(o, "errors", p.Fields, func(f *job.FieldError) {
-			o.Text("field", f.Field)
-			o.Text("detail", f.Detail)
-		})
-	}
+	Objects(o, "errors", p.Fields, func(f *job.FieldError) {
+		o.Text("field", f.Field)
+		o.Text("detail", f.Detail)
+	})
 }
 
 // ErrTimeout is the cause of the context of a request that takes too long.

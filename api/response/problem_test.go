@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -33,7 +32,7 @@ func TestFromError_MapsEveryError(t *testing.T) {
 		"cancelled":   {context.Canceled, 503, nil},
 		"deadline":    {context.DeadlineExceeded, 503, nil},
 		"timeout":     {ErrTimeout, 503, nil},
-		"problem":     {NewProblem(http.StatusTeapot, "short"), 418, nil},
+		"problem":     {NewProblem(Quota, "short"), 429, nil},
 		"unknown":     {errors.New("disk /var/lib is full"), 500, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,16 +59,16 @@ func TestProblem_WritesRetryAfterInWholeSeconds(t *testing.T) {
 		require.Equal(t, want, w.Header().Get("Retry-After"), wait)
 	}
 	w := httptest.NewRecorder()
-	NewProblem(http.StatusNotFound, "no such job").Write(w)
+	NewProblem(NotFound, "no such job").Write(w)
 	require.Empty(t, w.Header().Get("Retry-After"))
 	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
-	requireExact(t, `{"type":"about:blank","title":"Not Found","status":404,"detail":"no such job"}`+"\n", w.Body.String())
+	requireExact(t, `{"type":"/problems#not_found","code":"not_found","title":"Not found","status":404,"detail":"no such job","errors":[]}`+"\n", w.Body.String())
 }
 
 func TestProblem_ListsItsFields(t *testing.T) {
 	require.Equal(t, "the request has an invalid field", Invalid(job.FieldError{}).Detail)
 	p := Invalid(job.FieldError{Field: "/url", Detail: "is required"}, job.FieldError{Field: "/a", Detail: "\"x\""})
-	requireExact(t, `{"error":{"type":"about:blank","title":"Unprocessable Entity","status":422,"detail":"the request has 2 invalid fields",`+
+	requireExact(t, `{"error":{"type":"/problems#invalid_field","code":"invalid_field","title":"Invalid field","status":422,"detail":"the request has 2 invalid fields",`+
 		`"errors":[{"field":"/url","detail":"is required"},{"field":"/a","detail":"\"x\""}]}}`,
 		written(t, func(o *Buffer) { o.Problem("error", p) }))
 }
@@ -80,7 +79,7 @@ func TestProblem_ErrorNamesItsCause(t *testing.T) {
 	require.ErrorIs(t, p, cause)
 	require.Contains(t, p.Error(), "500: ")
 	require.Contains(t, p.Error(), "disk full")
-	require.True(t, Overloaded("too many lists").Overload)
+	require.True(t, NewOverload("too many lists").Overload)
 }
 
 func TestWithHint_AddsToStateErrorsOnly(t *testing.T) {
