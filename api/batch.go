@@ -142,9 +142,11 @@ func (b *batch) end(p *response.Problem) {
 func (b *batch) write(r itemResult) {
 	b.out.Number("status", int64(r.status))
 	if r.problem != nil {
+		b.out.Null("durability")
 		b.out.Problem("error", r.problem)
 	} else {
 		b.out.Durability(r.reached)
+		b.out.Null("error")
 	}
 	b.out.Close()
 	b.written()

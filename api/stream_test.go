@@ -145,8 +145,8 @@ func TestStream_AnswersLikeABatch(t *testing.T) {
 	require.Equal(t, whole.Body.String(),
 		`{"results":[`+strings.ReplaceAll(strings.TrimSpace(lines.Body.String()), "\n", ",")+"]}\n")
 	require.Len(t, resultsIn(t, lines.Body.Bytes()), 6)
-	require.Contains(t, lines.Body.String(), `{"index":0,"id":"new","status":201,"durability":{"replicas":2,"synced":false}}`+"\n")
-	require.Equal(t, 2, strings.Count(lines.Body.String(), "durability"), "a job that is refused has none")
+	require.Contains(t, lines.Body.String(), `{"index":0,"id":"new","status":201,"durability":{"replicas":2,"synced":false},"error":null}`+"\n")
+	require.Equal(t, 2, strings.Count(lines.Body.String(), `"durability":{`), "a job that is refused has none")
 }
 
 func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
@@ -308,7 +308,7 @@ func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.0 200 OK\r\n"), "%s", answer)
-	require.True(t, strings.HasSuffix(string(answer), "\r\n\r\n{\"index\":0,\"id\":\"a\",\"status\":201}\n"), "%s", answer)
+	require.True(t, strings.HasSuffix(string(answer), "\r\n\r\n{\"index\":0,\"id\":\"a\",\"status\":201,\"durability\":null,\"error\":null}\n"), "%s", answer)
 }
 
 func TestStream_BoundsStreamsInFlight(t *testing.T) {

@@ -171,7 +171,7 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"totals": {"registered": 0, "scheduled": 0, "ready": 0, "running": 0, "delivered": 0, "dead": 0,
-		"cancelled": 0, "breakers_open": 0}, "topics": []}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
+		"cancelled": 0, "oldest_due": null, "breakers_open": 0}, "topics": []}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
 	f.counts = []store.TopicStats{
 		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour), OpenBreakers: 2},
 		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch},

@@ -106,7 +106,7 @@ type jobAnswer struct {
 	Made          int             `json:"attempts_made"`
 	NextAttemptAt time.Time       `json:"next_attempt_at"`
 	CreatedAt     time.Time       `json:"created_at"`
-	Version       int             `json:"version"`
+	Version       int             `json:"revision"`
 	Generation    int             `json:"generation"`
 	Body          json.RawMessage `json:"body"`
 }

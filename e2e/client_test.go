@@ -28,7 +28,7 @@ type view struct {
 	State           string    `json:"state"`
 	Reason          string    `json:"reason"`
 	URL             string    `json:"url"`
-	Version         int64     `json:"version"`
+	Version         int64     `json:"revision"`
 	Generation      int       `json:"generation"`
 	AttemptsMade    int       `json:"attempts_made"`
 	CancelRequested bool      `json:"cancel_requested"`

@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// IfMatch returns the version in If-Match; 0 when any matches.
+// IfMatch returns the revision in If-Match; 0 when any matches.
 func IfMatch(r *http.Request) (int64, error) {
 	tags := r.Header.Values("If-Match")
 	if len(tags) == 0 || len(tags) == 1 && strings.TrimSpace(tags[0]) == "*" {
@@ -18,7 +18,7 @@ func IfMatch(r *http.Request) (int64, error) {
 	bare := strings.TrimSuffix(strings.TrimPrefix(tag, `"`), `"`)
 	version, err := strconv.ParseInt(bare, 10, 64)
 	if len(tags) > 1 || len(tag) != len(bare)+2 || err != nil || version < 1 {
-		return 0, response.NewProblem(response.InvalidRequest, `If-Match must be one version in quotes, as ETag gives it: "3"`)
+		return 0, response.NewProblem(response.InvalidRequest, `If-Match must be one revision in quotes, as ETag gives it: "3"`)
 	}
 	return version, nil
 }
@@ -34,7 +34,7 @@ func CheckConditions(r *http.Request, versioned bool) error {
 	return nil
 }
 
-// RequireNoIfMatch refuses an If-Match with a version.
+// RequireNoIfMatch refuses an If-Match with a revision.
 func RequireNoIfMatch(r *http.Request) error {
 	if version, err := IfMatch(r); err != nil || version == 0 {
 		return err

@@ -131,6 +131,15 @@ func (o *Buffer) Member(name string, value []byte) { o.Key(name); o.b = append(o
 // Text writes a string.
 func (o *Buffer) Text(name, value string) { o.Key(name); o.quote(value) }
 
+// TextOrNull writes a string; null when it is empty.
+func (o *Buffer) TextOrNull(name, value string) {
+	if value == "" {
+		o.Null(name)
+	} else {
+		o.Text(name, value)
+	}
+}
+
 // TextIfSet writes a string unless it is empty.
 func (o *Buffer) TextIfSet(name, value string) {
 	if value != "" {
@@ -141,15 +150,34 @@ func (o *Buffer) TextIfSet(name, value string) {
 // Number writes an integer.
 func (o *Buffer) Number(name string, n int64) { o.Key(name); o.b = strconv.AppendInt(o.b, n, 10) }
 
+// numberOrNull writes an integer; null when it is zero.
+func (o *Buffer) numberOrNull(name string, n int64) {
+	if n == 0 {
+		o.Null(name)
+	} else {
+		o.Number(name, n)
+	}
+}
+
+// countOrNull writes an integer whose absence differs from 0.
+func (o *Buffer) countOrNull(name string, n *int) {
+	if n == nil {
+		o.Null(name)
+	} else {
+		o.Number(name, int64(*n))
+	}
+}
+
 // Bool writes a boolean.
 func (o *Buffer) Bool(name string, b bool) { o.Key(name); o.b = strconv.AppendBool(o.b, b) }
 
 // timeLayout is RFC 3339 with milliseconds.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Time writes a time unless it is zero.
+// Time writes a time; null when it is zero.
 func (o *Buffer) Time(name string, t time.Time) {
 	if t.IsZero() {
+		o.Null(name)
 		return
 	}
 	o.Key(name)
@@ -158,6 +186,15 @@ func (o *Buffer) Time(name string, t time.Time) {
 
 // Duration writes a duration such as "1m30s".
 func (o *Buffer) Duration(name string, d time.Duration) { o.Key(name); o.duration(d) }
+
+// DurationOrNull writes a duration; null when it is zero.
+func (o *Buffer) DurationOrNull(name string, d time.Duration) {
+	if d == 0 {
+		o.Null(name)
+	} else {
+		o.Duration(name, d)
+	}
+}
 
 func (o *Buffer) duration(d time.Duration) {
 	o.next()
@@ -173,6 +210,15 @@ func (o *Buffer) durations(name string, all []time.Duration) {
 	o.CloseArray()
 }
 
+// durationsOrNull writes an array of durations; null when there are none.
+func (o *Buffer) durationsOrNull(name string, all []time.Duration) {
+	if len(all) == 0 {
+		o.Null(name)
+	} else {
+		o.durations(name, all)
+	}
+}
+
 // texts writes an array of strings.
 func (o *Buffer) texts(name string, all []string) { o.Key(name); o.textArray(all) }
 
@@ -185,8 +231,12 @@ func (o *Buffer) textArray(all []string) {
 	o.CloseArray()
 }
 
-// labels writes an object of strings, in order of their keys.
-func (o *Buffer) labels(name string, all map[string]string) {
+// labelsOrNull writes an object of strings, in order of their keys; null when there are none.
+func (o *Buffer) labelsOrNull(name string, all map[string]string) {
+	if len(all) == 0 {
+		o.Null(name)
+		return
+	}
 	o.Object(name)
 	for _, key := range sortedKeys(all) {
 		o.Key(key)
@@ -210,6 +260,15 @@ func (o *Buffer) headers(name string, all map[string][]string) {
 		}
 	}
 	o.Close()
+}
+
+// headersOrNull is headers with null when there are none.
+func (o *Buffer) headersOrNull(name string, all map[string][]string) {
+	if len(all) == 0 {
+		o.Null(name)
+	} else {
+		o.headers(name, all)
+	}
 }
 
 // sortedKeys is slices.Sorted(maps.Keys(all)) with one allocation instead of three.
@@ -242,6 +301,13 @@ func (o *Buffer) Float(name string, f float64) {
 
 // Null writes null.
 func (o *Buffer) Null(name string) { o.Key(name); o.b = append(o.b, "null"...) }
+
+// nulls writes null for each name.
+func (o *Buffer) nulls(names ...string) {
+	for _, name := range names {
+		o.Null(name)
+	}
+}
 
 // Redacted replaces secrets in answers.
 const Redacted = "[redacted]"

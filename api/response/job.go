@@ -16,73 +16,59 @@ func (o *Buffer) Job(j *job.Job) {
 	o.Text("id", j.ID)
 	o.Text("topic", j.Topic)
 	o.Text("lane", j.Lane)
-	o.TextIfSet("url", j.URL)
-	o.TextIfSet("method", j.Method)
-	if len(j.Header) > 0 {
-		o.headers("headers", j.Header)
-	}
-	o.TextIfSet("content_type", j.ContentType)
-	if j.Retries != nil {
-		o.Number("retries", int64(*j.Retries))
-	}
-	if len(j.Ladder) > 0 {
-		o.durations("ladder", j.Ladder)
-	}
-	if j.Timeout > 0 {
-		o.Duration("timeout", j.Timeout)
-	}
+	o.TextOrNull("url", j.URL)
+	o.TextOrNull("method", j.Method)
+	o.headersOrNull("headers", j.Header)
+	o.TextOrNull("content_type", j.ContentType)
+	o.countOrNull("retries", j.Retries)
+	o.durationsOrNull("ladder", j.Ladder)
+	o.DurationOrNull("timeout", j.Timeout)
 	o.Time("expires_at", j.ExpiresAt)
-	if len(j.Labels) > 0 {
-		o.labels("labels", j.Labels)
-	}
-	if j.OnDelivered != nil {
-		o.callback("on_delivered", j.OnDelivered)
-	}
-	if j.OnDead != nil {
-		o.callback("on_dead", j.OnDead)
-	}
-	o.TextIfSet("kind", j.Kind)
-	o.TextIfSet("origin", j.Origin)
+	o.labelsOrNull("labels", j.Labels)
+	o.callback("on_delivered", j.OnDelivered)
+	o.callback("on_dead", j.OnDead)
+	o.TextOrNull("kind", j.Kind)
+	o.TextOrNull("origin", j.Origin)
 
 	o.Text("state", string(j.State))
-	o.TextIfSet("reason", string(j.Reason))
+	o.TextOrNull("reason", string(j.Reason))
 	o.Number("attempts_made", int64(j.Attempts))
-	if j.Status > 0 {
-		o.Number("last_status", int64(j.Status))
-	}
+	o.numberOrNull("last_status", int64(j.Status))
 	if j.State == job.Scheduled || j.State == job.Ready {
 		o.Time("next_attempt_at", j.DueAt)
+	} else {
+		o.Null("next_attempt_at")
 	}
 	o.Time("created_at", j.CreatedAt)
-	o.Time("finished_at", j.FinishedAt)
-	o.TextIfSet("callback_id", j.CallbackID)
-	o.Number("version", j.Version)
+	o.Time("ended_at", j.FinishedAt)
+	o.TextOrNull("callback_id", j.CallbackID)
+	o.Number("revision", j.Version)
 	o.Number("generation", int64(j.Generation))
-	if j.CancelRequested {
-		o.Bool("cancel_requested", true)
-	}
+	o.Bool("cancel_requested", j.CancelRequested)
 }
 
-// Durability writes the durability of a change, if the store reported it.
+// Durability writes the durability of a change; null unless the store reported it.
 func (o *Buffer) Durability(reached *job.Durability) {
-	if reached == nil {
-		return
-	}
-	o.Object("durability")
-	o.Number("replicas", int64(reached.Replicas))
-	o.Bool("synced", reached.Synced)
-	o.Close()
+	o.objectOrNull("durability", reached != nil, func() {
+		o.Number("replicas", int64(reached.Replicas))
+		o.Bool("synced", reached.Synced)
+	})
 }
 
-// Body writes a job's body as it was sent.
+// Body writes a job's body as it was sent, in one of three members. The others are null.
 func (o *Buffer) Body(kind job.BodyKind, body []byte) {
 	switch {
 	case kind == job.BodyNone:
+		o.nulls("body", "body_text", "body_base64")
 	case kind == job.BodyJSON && json.Valid(body):
 		o.Member("body", body)
+		o.nulls("body_text", "body_base64")
 	case kind == job.BodyText && utf8.Valid(body):
+		o.Null("body")
 		o.Text("body_text", string(body))
+		o.Null("body_base64")
 	default:
+		o.nulls("body", "body_text")
 		o.bytes("body_base64", body)
 	}
 }

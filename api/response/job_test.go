@@ -22,13 +22,13 @@ func TestBody_ReturnsWhatWasSent(t *testing.T) {
 		body string
 		want string
 	}{
-		"none":         {job.BodyNone, "", `{}`},
-		"JSON":         {job.BodyJSON, `{ "b": 1.0, "a": "<" }`, `{"body":{ "b": 1.0, "a": "<" }}`},
-		"invalid JSON": {job.BodyJSON, `{`, `{"body_base64":"ew=="}`},
-		"text":         {job.BodyText, "a\"\n", `{"body_text":"a\"\n"}`},
-		"empty text":   {job.BodyText, "", `{"body_text":""}`},
-		"invalid text": {job.BodyText, "\xff", `{"body_base64":"/w=="}`},
-		"bytes":        {job.BodyBase64, "\x00\xff", `{"body_base64":"AP8="}`},
+		"none":         {job.BodyNone, "", `{"body":null,"body_text":null,"body_base64":null}`},
+		"JSON":         {job.BodyJSON, `{ "b": 1.0, "a": "<" }`, `{"body":{ "b": 1.0, "a": "<" },"body_text":null,"body_base64":null}`},
+		"invalid JSON": {job.BodyJSON, `{`, `{"body":null,"body_text":null,"body_base64":"ew=="}`},
+		"text":         {job.BodyText, "a\"\n", `{"body":null,"body_text":"a\"\n","body_base64":null}`},
+		"empty text":   {job.BodyText, "", `{"body":null,"body_text":"","body_base64":null}`},
+		"invalid text": {job.BodyText, "\xff", `{"body":null,"body_text":null,"body_base64":"/w=="}`},
+		"bytes":        {job.BodyBase64, "\x00\xff", `{"body":null,"body_text":null,"body_base64":"AP8="}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, written(t, func(o *Buffer) { o.Body(c.kind, []byte(c.body)) }))
@@ -36,12 +36,14 @@ func TestBody_ReturnsWhatWasSent(t *testing.T) {
 	}
 }
 
-func TestJob_OmitsUnsetFields(t *testing.T) {
+func TestJob_HasNullForUnsetFields(t *testing.T) {
 	j := job.Job{}
 	j.ID, j.Topic, j.Lane, j.State, j.Version, j.CreatedAt = "a", "orders", "a.example:80", job.Running, 1, at
 	requireExact(t,
-		`{"id":"a","topic":"orders","lane":"a.example:80","state":"running","attempts_made":0,`+
-			`"created_at":"2026-03-01T12:00:00.000Z","version":1,"generation":0}`,
+		`{"id":"a","topic":"orders","lane":"a.example:80","url":null,"method":null,"headers":null,"content_type":null,"retries":null,`+
+			`"ladder":null,"timeout":null,"expires_at":null,"labels":null,"on_delivered":null,"on_dead":null,"kind":null,"origin":null,`+
+			`"state":"running","reason":null,"attempts_made":0,"last_status":null,"next_attempt_at":null,"created_at":"2026-03-01T12:00:00.000Z",`+
+			`"ended_at":null,"callback_id":null,"revision":1,"generation":0,"cancel_requested":false}`,
 		written(t, func(o *Buffer) { o.Job(&j) }))
 }
 
@@ -104,8 +106,8 @@ func TestAttempts_ShowResponseBodiesAsTextOrBase64(t *testing.T) {
 	}
 }
 
-func TestDurability_IsOmittedUnlessReported(t *testing.T) {
-	requireExact(t, `{}`, written(t, func(o *Buffer) { o.Durability(nil) }))
+func TestDurability_IsNullUnlessReported(t *testing.T) {
+	requireExact(t, `{"durability":null}`, written(t, func(o *Buffer) { o.Durability(nil) }))
 	requireExact(t, `{"durability":{"replicas":2,"synced":true}}`,
 		written(t, func(o *Buffer) { o.Durability(&job.Durability{Replicas: 2, Synced: true}) }))
 }

@@ -69,32 +69,20 @@ func (o *Buffer) callback(name string, c *policy.Callback) {
 }
 
 func (o *Buffer) callbackMembers(c *policy.Callback) {
-	o.Text("url", c.URL)
+	o.TextOrNull("url", c.URL)
 	o.Text("method", cmp.Or(c.Method, http.MethodPost))
-	if len(c.Headers) > 0 {
-		o.headers("headers", c.Headers)
-	}
-	if c.Retries != nil {
-		o.Number("retries", int64(*c.Retries))
-	}
-	if c.Timeout > 0 {
-		o.Duration("timeout", c.Timeout)
-	}
-	if len(c.Include) > 0 {
-		o.texts("include", c.Include)
-	}
+	o.headersOrNull("headers", c.Headers)
+	o.countOrNull("retries", c.Retries)
+	o.DurationOrNull("timeout", c.Timeout)
+	o.texts("include", c.Include)
 }
 
 // backlog writes on_backlog, or null.
 func (o *Buffer) backlog(name string, b *policy.Backlog) {
 	o.objectOrNull(name, b != nil, func() {
 		o.callbackMembers(&b.Callback)
-		if b.OlderThan > 0 {
-			o.Duration("older_than", b.OlderThan)
-		}
-		if b.MoreThan > 0 {
-			o.Number("more_than", b.MoreThan)
-		}
+		o.DurationOrNull("older_than", b.OlderThan)
+		o.numberOrNull("more_than", b.MoreThan)
 	})
 }
 

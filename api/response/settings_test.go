@@ -33,9 +33,11 @@ func TestTopic_ShowsDefaultsAndNoSecrets(t *testing.T) {
 	require.EqualValues(t, 3, got["revision"])
 	require.Len(t, got["ladder"], 9)
 	require.Equal(t, []any{"2xx"}, got["success"].(map[string]any)["status"])
-	require.Equal(t, map[string]any{"url": "https://a.example/", "method": "POST", "headers": map[string]any{"X-Api-Key": Redacted}, "retries": 0.0}, got["on_delivered"])
+	require.Equal(t, map[string]any{"url": "https://a.example/", "method": "POST", "headers": map[string]any{"X-Api-Key": Redacted}, "retries": 0.0, "timeout": nil, "include": []any{}}, got["on_delivered"])
 	require.Nil(t, got["on_dead"])
-	require.Equal(t, map[string]any{"url": "https://b.example/", "method": "PUT", "older_than": "1m"}, got["on_backlog"])
+	require.Equal(t, map[string]any{
+		"url": "https://b.example/", "method": "PUT", "headers": nil, "retries": nil, "timeout": nil, "include": []any{}, "older_than": "1m", "more_than": nil,
+	}, got["on_backlog"])
 	require.Equal(t, map[string]any{"chain": "chain", "key": Redacted}, got["client_cert"])
 	require.Equal(t, map[string]any{"Authorization": Redacted}, got["headers"])
 	require.NotContains(t, written(t, func(o *Buffer) { o.Topic(&store.Topic{}, set) }), "hidden")
@@ -81,8 +83,8 @@ func TestLaneStats_ShowTheStateOfTheBreaker(t *testing.T) {
 	}
 }
 
-func TestTopicStats_OmitOldestDueWithoutWaitingJobs(t *testing.T) {
-	want := `{"registered":6,"scheduled":0,"ready":1,"running":0,"delivered":2,"dead":3,"cancelled":0,"breakers_open":1}`
+func TestTopicStats_HaveNoOldestDueWithoutWaitingJobs(t *testing.T) {
+	want := `{"registered":6,"scheduled":0,"ready":1,"running":0,"delivered":2,"dead":3,"cancelled":0,"oldest_due":null,"breakers_open":1}`
 	require.Equal(t, want, written(t, func(o *Buffer) {
 		o.TopicStats(&store.TopicStats{Registered: 6, Ready: 1, Delivered: 2, Dead: 3, OpenBreakers: 1})
 	}))

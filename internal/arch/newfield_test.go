@@ -31,13 +31,13 @@ var newField = []insertion{
 		"api/request/job.go", "var JobFields = withPointers(map[string]JobField{\n",
 		"	\"note\": specField(nullable, func(s *job.Spec) *string { return &s.Note }, (*decoder).text),\n",
 	},
-	{"api/response/job.go", "	o.TextIfSet(\"url\", j.URL)\n", "	o.TextIfSet(\"note\", j.Note)\n"},
+	{"api/response/job.go", "	o.TextOrNull(\"url\", j.URL)\n", "	o.TextOrNull(\"note\", j.Note)\n"},
 	{"api/openapi.yaml", "        body: {description: \"Any JSON, delivered byte for byte.\"}\n", "        note: {type: string, maxLength: 10}\n"},
 	{
 		"api/openapi.yaml", "        retries: {type: integer, minimum: 0, maximum: 1000, description: \"Cannot be null.\"}\n",
 		"        note: {type: [string, \"null\"], maxLength: 10}\n",
 	},
-	{"api/openapi.yaml", "        content_type: {type: string}\n        retries: {type: integer}\n", "        note: {type: string}\n"},
+	{"api/openapi.yaml", "        content_type: {type: [string, \"null\"]}\n        retries: {type: [integer, \"null\"]}\n", "        note: {type: [string, \"null\"]}\n"},
 }
 
 // The field is added to copies of the files, which the go command reads in their place.

