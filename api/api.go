@@ -18,8 +18,8 @@ import (
 
 // Jobs registers, finds and lists jobs.
 type Jobs interface {
-	// Register returns a result per job, in order. Its errors are *job.InvalidError, *job.UndeclaredTopicError and those
-	// of package store.
+	// Register returns a result per job, in order. Its errors are *job.InvalidError, *job.UndeclaredTopicError,
+	// *job.TakenError and those of package store.
 	Register(ctx context.Context, jobs []job.New) []store.RoutedResult
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	List(ctx context.Context, filter store.Filter) (store.Page, error)

@@ -62,7 +62,7 @@ func TestBatch_ReportsEveryOutcome(t *testing.T) {
 		case "old":
 			routed.Outcome = store.Existing
 		case "other":
-			routed.Outcome = store.Conflict
+			routed.Outcome, routed.Err = store.Conflict, &job.TakenError{ID: "other"}
 		case "down":
 			routed = store.RoutedResult{Err: store.ErrUnavailable}
 		}

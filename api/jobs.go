@@ -40,14 +40,8 @@ func registrationStatus(result *store.RoutedResult) (status int, p *response.Pro
 		return 0, response.FromError(result.Err)
 	case result.Outcome == store.Created:
 		return http.StatusCreated, nil
-	case result.Outcome == store.Existing:
-		return http.StatusOK, nil
-	case result.Job.State == job.Cancelled:
-		return 0, response.NewProblem(response.WrongState, "the job "+result.Job.ID+
-			" was cancelled: POST /v1/jobs/"+result.Job.ID+"/revive to send it after all, or choose another id")
 	default:
-		return 0, response.NewProblem(response.IDTaken, "the id "+result.Job.ID+
-			" belongs to a different request: a repeated request must be identical in every field")
+		return http.StatusOK, nil
 	}
 }
 

@@ -81,18 +81,23 @@ func TestRegister_Answers200ToARepeat(t *testing.T) {
 }
 
 func TestRegister_Answers409ToAnIDInUse(t *testing.T) {
-	for state, want := range map[job.State]string{
-		job.Cancelled: "/v1/jobs/a/revive", job.Scheduled: "a different request", "": "a different request",
+	for _, c := range []struct {
+		taken        job.TakenError
+		code, detail string
+		fields       []string
+	}{
+		{job.TakenError{ID: "a", Cancelled: true}, "wrong_state", "/v1/jobs/a/revive", nil},
+		{job.TakenError{ID: "a", Differs: []job.FieldError{{Field: "/url"}, {Field: "/body"}}}, "id_taken", "a different request", []string{"/url", "/body"}},
+		{job.TakenError{ID: "a"}, "id_taken", "a different request", nil},
 	} {
 		f := newFake()
-		f.register = func(n job.New) store.RoutedResult {
-			return store.RoutedResult{InsertResult: store.InsertResult{
-				Outcome: store.Conflict, Job: job.Job{Spec: n.Spec, Progress: job.Progress{State: state}},
-			}}
-		}
+		f.register = func(job.New) store.RoutedResult { return store.RoutedResult{Err: &c.taken} }
 		w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "a"}`)
 		require.Equal(t, http.StatusConflict, w.Code)
-		require.Contains(t, problemIn(t, w).Detail, want)
+		p := problemIn(t, w)
+		require.Equal(t, c.code, p.Code)
+		require.Contains(t, p.Detail, c.detail)
+		require.Equal(t, c.fields, p.fields())
 	}
 }
 

@@ -131,7 +131,7 @@ func TestStream_AnswersLikeABatch(t *testing.T) {
 				routed.Outcome = store.Existing
 				routed.Job.Durability = &job.Durability{Synced: true}
 			case "other":
-				routed.Outcome = store.Conflict
+				routed.Outcome, routed.Err = store.Conflict, &job.TakenError{ID: "other"}
 				routed.Job.Durability = &job.Durability{Synced: true}
 			case "down":
 				routed = store.RoutedResult{Err: store.ErrUnavailable}

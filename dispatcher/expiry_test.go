@@ -302,7 +302,9 @@ func TestExpiry_PastOneRefusesNewJobsOnly(t *testing.T) {
 					require.Contains(t, invalid.Errors[0].Field, "/expires_", i)
 					continue
 				}
-				require.NoError(t, results[i].Err)
+				_, taken := errors.AsType[*job.TakenError](results[i].Err)
+				require.Equal(t, want == store.Conflict, taken, i)
+				require.Equal(t, taken, results[i].Err != nil, i)
 			}
 			require.Equal(t, job.Delivered, results[0].Job.State)
 			require.Equal(t, job.Delivered, results[2].Job.State)

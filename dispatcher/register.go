@@ -17,7 +17,7 @@ import (
 // have passed job.Validate; checks that depend on topics, options and the current time are made here. A job without an id
 // gets one; a job without a lane gets its URL's host and port.
 //
-// Errors are *job.InvalidError, *job.UndeclaredTopicError, and store.ErrUnavailable (by errors.Is): then it is unknown
+// Errors are *job.InvalidError, *job.UndeclaredTopicError, *job.TakenError, and store.ErrUnavailable (by errors.Is): then it is unknown
 // whether the job was registered.
 func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	results := make([]store.RoutedResult, len(jobs))
@@ -40,10 +40,14 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 		newJobs, at = append(newJobs, newJob), append(at, i)
 	}
 	for k, r := range d.store.Insert(ctx, newJobs) {
-		if r.Outcome == store.Existing {
+		switch {
+		case r.Err != nil:
+		case r.Outcome == store.Existing:
 			known := []job.Job{r.Job}
 			d.setCallbackIDs(ctx, known)
 			r.Job = known[0]
+		case r.Outcome == store.Conflict:
+			r.Err = takenError(&jobs[at[k]], &newJobs[k].New, &r.Job)
 		}
 		results[at[k]] = r
 	}

@@ -29,3 +29,19 @@ type UndeclaredTopicError struct {
 func (e *UndeclaredTopicError) Error() string {
 	return "topic " + e.Topic + " is not declared; PUT /v1/topics/" + e.Topic + " first"
 }
+
+// TakenError rejects a registration whose id belongs to a job of a different request, or to a cancelled job.
+type TakenError struct {
+	ID string
+	// Cancelled: the job was cancelled, and the request is the same as far as it can be compared.
+	Cancelled bool
+	// Differs are the fields that differ from the stored job; none when only its id is remembered.
+	Differs []FieldError
+}
+
+func (e *TakenError) Error() string {
+	if e.Cancelled {
+		return "the job " + e.ID + " was cancelled: POST /v1/jobs/" + e.ID + "/revive to send it after all, or choose another id"
+	}
+	return "the id " + e.ID + " belongs to a different request: a repeated request must be identical in every field"
+}

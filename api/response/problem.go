@@ -82,6 +82,14 @@ func FromError(err error) *Problem {
 	if e, ok := errors.AsType[*store.StateError](err); ok {
 		return NewProblem(WrongState, e.Error())
 	}
+	if e, ok := errors.AsType[*job.TakenError](err); ok {
+		p := NewProblem(IDTaken, e.Error())
+		if e.Cancelled {
+			p = NewProblem(WrongState, e.Error())
+		}
+		p.Fields = e.Differs
+		return p
+	}
 	switch {
 	case errors.Is(err, store.ErrCursor):
 		return Invalid(job.FieldError{Field: "?cursor", Detail: "must be the next_cursor of an earlier answer"})

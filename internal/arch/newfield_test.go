@@ -25,7 +25,7 @@ var newField = []insertion{
 	},
 	{
 		"job/codec/fields.go", "var specFields = []field[job.Spec]{\n",
-		"	textField(59, func(s *job.Spec) *string { return &s.Note }),\n",
+		"	textField(59, \"note\", func(s *job.Spec) *string { return &s.Note }),\n",
 	},
 	{
 		"api/request/job.go", "var JobFields = withPointers(map[string]JobField{\n",

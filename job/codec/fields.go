@@ -17,14 +17,14 @@ const (
 	defaultKind   = job.BodyJSON
 )
 
-var urlField = field[job.Spec]{2, appendURL, readURL}
+var urlField = field[job.Spec]{2, "url", appendURL, readURL}
 
 // urlIndex is the index of urlField in specFields.
 const urlIndex = 1
 
 // specFields are the fields of job.Spec in encoding order. A new field gets an entry here with an unused tag.
 var specFields = []field[job.Spec]{
-	{1, func(b []byte, s *job.Spec) []byte {
+	{1, "body", func(b []byte, s *job.Spec) []byte {
 		if s.BodyKind == defaultKind {
 			return b
 		}
@@ -37,7 +37,7 @@ var specFields = []field[job.Spec]{
 		return nil
 	}},
 	urlField,
-	{3, func(b []byte, s *job.Spec) []byte {
+	{3, "method", func(b []byte, s *job.Spec) []byte {
 		if s.Method == defaultMethod {
 			return b
 		}
@@ -46,25 +46,25 @@ var specFields = []field[job.Spec]{
 		s.Method = string(value)
 		return nil
 	}},
-	{4, appendContentType, func(s *job.Spec, value []byte) error {
+	{4, "content_type", appendContentType, func(s *job.Spec, value []byte) error {
 		s.ContentType = string(value)
 		return nil
 	}},
 	{
-		5, func(b []byte, s *job.Spec) []byte { return appendHeader(b, s.Header) },
+		5, "headers", func(b []byte, s *job.Spec) []byte { return appendHeader(b, s.Header) },
 		func(s *job.Spec, value []byte) (err error) {
 			s.Header, err = readHeader(value)
 			return err
 		},
 	},
 	{
-		6, func(b []byte, s *job.Spec) []byte { return appendLabels(b, s.Labels) },
+		6, "labels", func(b []byte, s *job.Spec) []byte { return appendLabels(b, s.Labels) },
 		func(s *job.Spec, value []byte) (err error) {
 			s.Labels, err = readLabels(value)
 			return err
 		},
 	},
-	{7, func(b []byte, s *job.Spec) []byte {
+	{7, "ladder", func(b []byte, s *job.Spec) []byte {
 		for _, rung := range s.Ladder {
 			b = binary.AppendUvarint(b, uint64(rung))
 		}
@@ -80,7 +80,7 @@ var specFields = []field[job.Spec]{
 		}
 		return nil
 	}},
-	{8, func(b []byte, s *job.Spec) []byte {
+	{8, "retries", func(b []byte, s *job.Spec) []byte {
 		if s.Retries == nil {
 			return b
 		}
@@ -90,51 +90,51 @@ var specFields = []field[job.Spec]{
 		s.Retries = new(int(n))
 		return err
 	}},
-	durationField(9, func(s *job.Spec) *time.Duration { return &s.Timeout }),
+	durationField(9, "timeout", func(s *job.Spec) *time.Duration { return &s.Timeout }),
 	{
-		10, func(b []byte, s *job.Spec) []byte { return appendCallback(b, s.OnDelivered) },
+		10, "on_delivered", func(b []byte, s *job.Spec) []byte { return appendCallback(b, s.OnDelivered) },
 		func(s *job.Spec, value []byte) error { return json.Unmarshal(value, &s.OnDelivered) },
 	},
 	{
-		11, func(b []byte, s *job.Spec) []byte { return appendCallback(b, s.OnDead) },
+		11, "on_dead", func(b []byte, s *job.Spec) []byte { return appendCallback(b, s.OnDead) },
 		func(s *job.Spec, value []byte) error { return json.Unmarshal(value, &s.OnDead) },
 	},
-	textField(12, func(s *job.Spec) *string { return &s.Kind }),
-	textField(13, func(s *job.Spec) *string { return &s.Origin }),
+	textField(12, "kind", func(s *job.Spec) *string { return &s.Kind }),
+	textField(13, "origin", func(s *job.Spec) *string { return &s.Origin }),
 }
 
 // textField returns a field that is encoded as its bytes.
-func textField[T any](tag byte, of func(*T) *string) field[T] {
-	return field[T]{tag, func(b []byte, from *T) []byte { return append(b, *of(from)...) }, func(to *T, value []byte) error {
+func textField[T any](tag byte, name string, of func(*T) *string) field[T] {
+	return field[T]{tag, name, func(b []byte, from *T) []byte { return append(b, *of(from)...) }, func(to *T, value []byte) error {
 		*of(to) = string(value)
 		return nil
 	}}
 }
 
 // durationField returns a field that is encoded as nanoseconds.
-func durationField[T any](tag byte, of func(*T) *time.Duration) field[T] {
+func durationField[T any](tag byte, name string, of func(*T) *time.Duration) field[T] {
 	return field[T]{
-		tag, func(b []byte, from *T) []byte { return appendDuration(b, *of(from)) },
+		tag, name, func(b []byte, from *T) []byte { return appendDuration(b, *of(from)) },
 		func(to *T, value []byte) error { return readDuration(of(to), value) },
 	}
 }
 
 // newFields are the fields of job.New that specFields does not have.
 var newFields = []field[job.New]{
-	textField(64, func(n *job.New) *string { return &n.Namespace }),
-	textField(65, func(n *job.New) *string { return &n.Topic }),
-	textField(66, func(n *job.New) *string { return &n.Lane }),
-	textField(67, func(n *job.New) *string { return &n.ID }),
+	textField(64, "namespace", func(n *job.New) *string { return &n.Namespace }),
+	textField(65, "topic", func(n *job.New) *string { return &n.Topic }),
+	textField(66, "lane", func(n *job.New) *string { return &n.Lane }),
+	textField(67, "id", func(n *job.New) *string { return &n.ID }),
 	{
-		68, func(b []byte, n *job.New) []byte { return append(b, n.Body...) },
+		68, "body", func(b []byte, n *job.New) []byte { return append(b, n.Body...) },
 		func(n *job.New, value []byte) error {
 			n.Body = value
 			return nil
 		},
 	},
-	durationField(69, func(n *job.New) *time.Duration { return &n.Delay }),
+	durationField(69, "delay", func(n *job.New) *time.Duration { return &n.Delay }),
 	{
-		70, func(b []byte, n *job.New) []byte {
+		70, "run_at", func(b []byte, n *job.New) []byte {
 			if n.RunAt.IsZero() {
 				return b
 			}
@@ -142,9 +142,9 @@ var newFields = []field[job.New]{
 		},
 		func(n *job.New, value []byte) error { return readTime(&n.RunAt, value) },
 	},
-	durationField(71, func(n *job.New) *time.Duration { return &n.ExpiresIn }),
+	durationField(71, "expires_in", func(n *job.New) *time.Duration { return &n.ExpiresIn }),
 	{
-		72, func(b []byte, n *job.New) []byte { return appendTime(b, n.ExpiresAt) },
+		72, "expires_at", func(b []byte, n *job.New) []byte { return appendTime(b, n.ExpiresAt) },
 		func(n *job.New, value []byte) error { return readTime(&n.ExpiresAt, value) },
 	},
 }

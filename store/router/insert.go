@@ -98,8 +98,12 @@ func (r *Router) insertKnown(ctx context.Context, n int, j store.NewJob) store.R
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return store.RoutedResult{Err: fmt.Errorf("insert jobs: %w", err)}
 	}
+	if err != nil { // only the id is remembered
+		found = job.Job{Spec: j.Spec}
+	}
 	if err != nil || found.Topic != j.Topic {
-		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Conflict, Job: job.Job{Spec: j.Spec}}}
+		found.History = nil
+		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Conflict, Job: found}}
 	}
 	j.Queue = found.Queue
 	return r.enqueue(ctx, n, []store.NewJob{j})[0]

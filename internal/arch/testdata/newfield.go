@@ -42,7 +42,7 @@ func TestNote_PassesThroughAPIAndStore(t *testing.T) {
 		const registration = `{"id": "a", "url": "https://shop.example/", "delay": "1h", "note": "first"}`
 		call(http.StatusCreated, http.MethodPost, "/v1/jobs", registration, `"note":"first"`)
 		call(http.StatusOK, http.MethodPost, "/v1/jobs", registration, `"note":"first"`)
-		call(http.StatusConflict, http.MethodPost, "/v1/jobs", strings.Replace(registration, "first", "other", 1), "")
+		call(http.StatusConflict, http.MethodPost, "/v1/jobs", strings.Replace(registration, "first", "other", 1), `"/note"`)
 		call(http.StatusUnprocessableEntity, http.MethodPost, "/v1/jobs", `{"note": "more than ten"}`, `"/note"`)
 		call(http.StatusOK, http.MethodGet, "/v1/jobs?topic=default&state=scheduled", "", `"note":"first"`)
 		call(http.StatusOK, http.MethodPatch, "/v1/jobs/a", `{"retries": 3}`, `"note":"first"`)
