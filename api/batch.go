@@ -45,7 +45,7 @@ func (b *batch) decode(e batchItem) (job.New, *response.Problem) {
 	if e.problem != nil {
 		return job.New{}, e.problem
 	}
-	n, p := request.DecodeJob(e.text, b.now, b.maxBody)
+	n, p := request.DecodeJob(e.text, nil, b.now, b.maxBody)
 	if p != nil && p.Code == response.InvalidJSON {
 		n.ID = "" // there may be two
 		if e.line > 0 {

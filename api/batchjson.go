@@ -7,11 +7,15 @@ import (
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
 // batch registers many jobs and answers with a result for each, in order. A stream is handled by stream.
 func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
+	if len(r.Header[request.IdempotencyKey]) > 0 {
+		return response.Invalid(job.FieldError{Field: request.IdempotencyKey, Detail: "is for a single job: set the id of each job of the batch instead"})
+	}
 	if request.IsNDJSON(r) {
 		return a.stream(w, r)
 	}

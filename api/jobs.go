@@ -17,7 +17,7 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n, p := request.DecodeJob(text, time.Now(), a.maxBody)
+	n, p := request.DecodeJob(text, r.Header[request.IdempotencyKey], time.Now(), a.maxBody)
 	if p != nil {
 		return p
 	}

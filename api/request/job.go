@@ -112,12 +112,17 @@ func withPointers(fields map[string]JobField) map[string]JobField {
 type jobForm struct {
 	decoder
 	job.New
-	bodies, dueTimes, expiries int // fields with a body, a due time, an expiry
+	bodies, dueTimes, expiries int  // fields with a body, a due time, an expiry
+	keyed                      bool // the id is that of the header IdempotencyKey
 	changes                    []func(to, from *job.Spec)
 }
 
-// DecodeJob reads a registration. Times are compared with now. maxBody bounds the body, in bytes.
-func DecodeJob(raw []byte, now time.Time, maxBody int64) (job.New, *response.Problem) {
+// IdempotencyKey is the header with the id of a job whose body has none.
+const IdempotencyKey = "Idempotency-Key"
+
+// DecodeJob reads a registration. keys are the values of the header IdempotencyKey. Times are compared with now. maxBody
+// bounds the body, in bytes.
+func DecodeJob(raw []byte, keys []string, now time.Time, maxBody int64) (job.New, *response.Problem) {
 	f := jobForm{New: job.New{Spec: job.Spec{Queue: job.Queue{Namespace: job.DefaultNamespace}}}}
 	for name, value := range f.object("", raw) {
 		field, known := JobFields[string(name)]
@@ -129,10 +134,32 @@ func DecodeJob(raw []byte, now time.Time, maxBody int64) (job.New, *response.Pro
 			field.read(&f, field.pointer, value)
 		}
 	}
+	f.readKey(keys)
 	p := f.check(now, maxBody)
 	f.Header = job.CanonicalHeader(f.Header)
 	canonicalHeaders(f.OnDelivered, f.OnDead)
 	return f.New, p
+}
+
+// readKey takes the id from the header IdempotencyKey, with or without quotes.
+func (f *jobForm) readKey(keys []string) {
+	if len(keys) == 0 {
+		return
+	}
+	key := keys[0]
+	if inner, ok := strings.CutPrefix(key, `"`); ok {
+		key = strings.TrimSuffix(inner, `"`)
+	}
+	switch {
+	case len(keys) > 1:
+		f.AddError(IdempotencyKey, "must be sent once")
+	case key == "":
+		f.AddError(IdempotencyKey, "must not be empty: leave it out instead")
+	case f.ID == "":
+		f.ID, f.keyed = key, true
+	case f.ID != key:
+		f.AddError(IdempotencyKey, "must equal the id in the body, or be left out")
+	}
 }
 
 // DecodeEdit reads an edit of a job.
@@ -216,7 +243,13 @@ func (f *jobForm) check(now time.Time, maxBody int64) *response.Problem {
 	if large {
 		f.AddError(f.bodyPointer(), "must be at most "+strconv.FormatInt(maxBody, 10)+" B")
 	}
-	p := f.problem(job.Validate(f.New, now))
+	checked := job.Validate(f.New, now)
+	for i := range checked {
+		if f.keyed && checked[i].Field == "/id" {
+			checked[i].Field = IdempotencyKey
+		}
+	}
+	p := f.problem(checked)
 	if large && p.Code == response.InvalidField {
 		return response.TooLargeFields(p.Fields...)
 	}

@@ -19,7 +19,7 @@ func TestDecodeJob_KeepsNoHeadersBeyondTheBound(t *testing.T) {
 	}
 	text := []byte(`{"url": "http://a.example/", "headers": {` + strings.Join(names, ", ") + `}}`)
 	var p *response.Problem
-	allocs := testing.AllocsPerRun(1, func() { _, p = DecodeJob(text, time.Now(), 1<<20) })
+	allocs := testing.AllocsPerRun(1, func() { _, p = DecodeJob(text, nil, time.Now(), 1<<20) })
 	require.Equal(t, []job.FieldError{{Field: "/headers", Detail: "must be at most 100 values together"}}, p.Fields)
 	require.Less(t, allocs, float64(len(names)/2), "headers that are refused are kept")
 }
