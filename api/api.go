@@ -113,10 +113,12 @@ type Options struct {
 	Access access.Options
 	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
-	// Version is the answer of /v1/version. Empty: dev.
+	// Version is the program's version. Empty: dev.
 	Version string
-	// HealthOnly serves only /healthz, /readyz, /metrics, /v1/version and /openapi.yaml, for a process that only
-	// delivers. It uses only the Service's Ready.
+	// Commit is the revision of its source, GoVersion that of its compiler. Empty: unknown.
+	Commit, GoVersion string
+	// HealthOnly serves only the routes that are always served, for a process that only delivers: health, metrics, version,
+	// contract. It uses only the Service's Ready.
 	HealthOnly bool
 	// Metrics serves /metrics, without the token. Nil: 404.
 	Metrics http.Handler
@@ -135,6 +137,8 @@ type api struct {
 	service     Service
 	maxBody     int64
 	version     string
+	commit      string
+	goVersion   string
 	healthOnly  bool
 	metrics     http.Handler
 	log         *slog.Logger
@@ -164,6 +168,8 @@ func newAPI(o Options) (a *api, end func()) {
 		service:    o.Service,
 		maxBody:    maxBody,
 		version:    cmp.Or(o.Version, "dev"),
+		commit:     o.Commit,
+		goVersion:  o.GoVersion,
 		healthOnly: o.HealthOnly,
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
@@ -181,7 +187,11 @@ func (a *api) handler(o Options, end func()) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
 		if r.always || !o.HealthOnly {
-			mux.Handle(r.path, a.methods(r))
+			pattern := r.path
+			if pattern == "/" {
+				pattern = "/{$}" // not the paths below it
+			}
+			mux.Handle(pattern, a.methods(r))
 		}
 	}
 	mux.Handle("/", a.handle(a.notFound))

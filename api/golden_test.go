@@ -179,6 +179,7 @@ var golden = []struct {
 	{"key_list", "Keys", "GET", "/v1/topics/order.close/lanes/a/keys", "", 200},
 	{"stats", "Stats", "GET", "/v1/stats", "", 200},
 	{"version", "Version", "GET", "/v1/version", "", 200},
+	{"root", "Root", "GET", "/", "", 200},
 	{"alive", "Status", "GET", "/healthz", "", 200},
 	{"ready", "Status", "GET", "/readyz", "", 200},
 	{"problem_invalid", "Problem", "POST", "/v1/jobs", `{"id": "a.b", "url": "x", "more": 1, "ladder": ["0s"]}`, 422},

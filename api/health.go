@@ -3,9 +3,13 @@ package api
 import (
 	"context"
 	_ "embed" // for openapi.yaml
+	"encoding/json"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
@@ -54,9 +58,13 @@ func (a *api) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// serveVersion answers with the version.
+// serveVersion answers with the version of the program, of its source and of its compiler.
 func (a *api) serveVersion(w http.ResponseWriter, _ *http.Request) error {
-	answerWord(w, "version", a.version)
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.Text("version", a.version)
+		o.TextOrNull("commit", a.commit)
+		o.TextOrNull("go_version", a.goVersion)
+	})
 	return nil
 }
 
@@ -64,6 +72,26 @@ func (a *api) serveVersion(w http.ResponseWriter, _ *http.Request) error {
 func (a *api) serveOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/yaml")
 	_, _ = w.Write(openAPI)
+	return nil
+}
+
+// openAPIJSON is openapi.yaml as JSON.
+var openAPIJSON = sync.OnceValue(func() []byte {
+	var document any
+	if err := yaml.Unmarshal(openAPI, &document); err != nil {
+		panic("api: openapi.yaml is valid: " + err.Error())
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		panic("api: openapi.yaml has a JSON form: " + err.Error())
+	}
+	return text
+})
+
+// serveOpenAPIJSON serves openapi.yaml as JSON.
+func (a *api) serveOpenAPIJSON(w http.ResponseWriter, _ *http.Request) error {
+	w.Header()["Content-Type"] = response.ContentTypeJSON
+	_, _ = w.Write(openAPIJSON())
 	return nil
 }
 

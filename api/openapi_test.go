@@ -335,6 +335,37 @@ func TestOpenAPI_IsServed(t *testing.T) {
 	require.Equal(t, openAPI, w.Body.Bytes())
 }
 
+func TestOpenAPI_IsServedAsJSON(t *testing.T) {
+	w := call(t, handlerOf(newFake()), http.MethodGet, "/openapi.json", "")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+	want, err := json.Marshal(document(t).here)
+	require.NoError(t, err)
+	require.JSONEq(t, string(want), w.Body.String())
+}
+
+func TestRoot_AnswersBrowsersWithAPage(t *testing.T) {
+	h := handlerOf(newFake())
+	w := call(t, h, http.MethodGet, "/", "", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+	require.Contains(t, w.Body.String(), "not part of this build")
+	require.Contains(t, w.Body.String(), `href="/openapi.yaml"`)
+	require.NotContains(t, w.Body.String(), "v1.2.3", "the version needs the token")
+
+	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, "/index.html", "").Code)
+	links, _ := decodeResponse(t, call(t, h, http.MethodGet, "/", "", "Accept", "*/*"))["links"].(map[string]any)
+	for name, path := range links {
+		if text, ok := path.(string); ok {
+			require.NotEqual(t, http.StatusNotFound, call(t, h, http.MethodGet, text, "").Code, name)
+		}
+	}
+
+	worker := New(Options{Service: newFake(), HealthOnly: true})
+	links, _ = decodeResponse(t, call(t, worker, http.MethodGet, "/", ""))["links"].(map[string]any)
+	require.Contains(t, links, "jobs")
+	require.Nil(t, links["jobs"])
+}
+
 func TestOpenAPI_ReferencesResolve(t *testing.T) {
 	doc := document(t)
 	var walk func(any)

@@ -69,6 +69,8 @@ func (a *api) routes() []route {
 		{path: "/readyz", methods: map[string]handler{http.MethodGet: a.ready}, always: true},
 		{path: "/metrics", methods: map[string]handler{http.MethodGet: a.serveMetrics}, always: true},
 		{path: response.ProblemsPath, methods: map[string]handler{http.MethodGet: a.serveProblems}, always: true},
+		{path: "/", methods: map[string]handler{http.MethodGet: a.serveRoot}, always: true},
+		{path: "/openapi.json", methods: map[string]handler{http.MethodGet: a.serveOpenAPIJSON}, always: true},
 		{path: "/openapi.yaml", methods: map[string]handler{http.MethodGet: a.serveOpenAPI}, always: true},
 	}
 }
@@ -169,5 +171,5 @@ func (a *api) notFound(_ http.ResponseWriter, r *http.Request) error {
 		return response.NewProblem(response.Misdirected,
 			"this process only delivers: use a process with the role api")
 	}
-	return response.NewProblem(response.NotFound, "no such path: see /openapi.yaml")
+	return response.NewProblem(response.NotFound, "no such path: GET / lists the paths")
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
@@ -94,7 +96,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	}
 	observer.Watch(a.dispatcher)
 	handler := api.New(api.Options{
-		Service: a.dispatcher, MaxBody: a.options.MaxBody, Version: a.options.Version,
+		Service: a.dispatcher, MaxBody: a.options.MaxBody, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
 		Access: access.Options{
 			Token: a.options.Token, Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
 		},
@@ -104,6 +106,20 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	descriptors.log(a.options.Logger, a.options.has(RoleWorker))
 	limits.BoundConnections(a.server, descriptors.api, a.options.Logger)
 	return a, nil
+}
+
+// commit returns the revision of the source, if the build has recorded it.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 // hosts returns the Host names accepted when no token is required.

@@ -44,7 +44,7 @@ func (e environment) Validate(*kong.Application) error { return nil }
 
 // Resolve returns the variable's value for a flag that is not on the command line.
 func (e environment) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if value, ok := e[variable(flag.Value)]; ok {
+	if value, ok := e[variable(flag.Value)]; ok && flag.Name != "version" {
 		return value, nil
 	}
 	return nil, nil //nolint:nilnil // kong's convention for no value
@@ -76,7 +76,7 @@ func (e environment) unknown(model *kong.Application) error {
 
 // helpWithVariable adds the default and the variable to a flag's help.
 func helpWithVariable(v *kong.Value) string {
-	if v.Flag == nil || v.Name == "help" {
+	if v.Flag == nil || v.Name == "help" || v.Name == "version" {
 		return v.Help
 	}
 	preset := ""

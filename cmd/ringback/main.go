@@ -62,6 +62,8 @@ type commands struct {
 	Backup  backupCommand  `cmd:"" help:"Copy a SQLite store, in use or not, and verify the copy."`
 	Restore restoreCommand `cmd:"" help:"Verify a copy and replace a SQLite store that is not in use by it."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // process is a command's environment.
@@ -81,8 +83,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	parser := kong.Must(&cli,
 		kong.Name("ringback"),
 		kong.Description("Ringback sends HTTP callbacks when they are due, and retries them until they arrive."),
+		kong.Vars{"version": versionLine()},
 		kong.Writers(stdout, stderr),
-		kong.Exit(func(int) { helped = true }), // kong calls it after --help, and goes on parsing
+		kong.Exit(func(int) { helped = true }), // kong calls it after --help and --version, and goes on parsing
 		kong.Resolvers(env),
 		kong.ValueFormatter(helpWithVariable),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),

@@ -34,6 +34,16 @@ func TestHelp_GoesToStdout(t *testing.T) {
 	}
 }
 
+func TestVersion_IsAFlagToo(t *testing.T) {
+	_, want, _ := try(t, nil, "version")
+	code, stdout, stderr := try(t, nil, "--version")
+	require.Equal(t, exitOK, code)
+	require.Equal(t, want, stdout)
+	require.Empty(t, stderr)
+	code, _, _ = try(t, []string{"RINGBACK_VERSION=1"}, "version")
+	require.Equal(t, exitUsage, code, "it has no variable")
+}
+
 func TestHelp_NamesEveryVariable(t *testing.T) {
 	_, stdout, _ := try(t, nil, "serve", "--help")
 	for _, name := range []string{

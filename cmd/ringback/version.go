@@ -26,6 +26,11 @@ type versionCommand struct{}
 
 // Run prints one line.
 func (versionCommand) Run(p *process) error {
-	_, err := fmt.Fprintf(p.stdout, "ringback %s (%s, %s/%s)\n", versionName(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintln(p.stdout, versionLine())
 	return err
+}
+
+// versionLine returns the version of the program and of its compiler.
+func versionLine() string {
+	return fmt.Sprintf("ringback %s (%s, %s/%s)", versionName(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

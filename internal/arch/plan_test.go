@@ -301,6 +301,7 @@ var plan = []row{
 			"api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "internal/limitedlog", "job",
 			"policy", "sign", "store",
 		},
+		others: []string{"go.yaml.in/yaml/v3"},
 	},
 	{
 		pkg:    "app",
