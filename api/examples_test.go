@@ -104,7 +104,7 @@ func TestOpenAPI_NamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
 	for _, schema := range []string{"Selection", "Revival"} {
 		require.EqualValues(t, request.MaxSelectedIDs, schemas.at(schema, "properties", "ids", "maxItems").here)
 	}
-	require.EqualValues(t, policy.MaxSecrets, schemas.at("Secrets", "properties", "secrets", "maxItems").here)
+	require.EqualValues(t, policy.MaxSecrets, schemas.at("SecretPage", "properties", "items", "maxItems").here)
 	require.EqualValues(t, policy.MaxSuccessBody, schemas.at("SuccessChange", "properties", "body_equals", "maxLength").here)
 	require.EqualValues(t, request.MaxChainBytes, schemas.at("ClientCertChange", "properties", "chain", "maxLength").here)
 	require.EqualValues(t, request.MaxKeyBytes, schemas.at("ClientCertChange", "properties", "key", "maxLength").here)

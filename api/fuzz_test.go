@@ -1,10 +1,12 @@
 package api
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -193,6 +195,41 @@ func FuzzDeadLetters(f *testing.F) {
 				require.NoError(t, json.Unmarshal([]byte(body), &sent))
 				require.True(t, sent.All)
 			}
+		}
+	})
+}
+
+// FuzzCursor sends an arbitrary cursor of a list of names: it is refused with a 422, or it is the only spelling of its name.
+func FuzzCursor(f *testing.F) {
+	for _, kind := range []request.CursorKind{request.TopicCursor, request.LaneCursor, request.SecretCursor} {
+		f.Add(kind.Encode("order.close"))
+	}
+	for _, cursor := range []string{"", "a", "dG9waWM", "bGFuZS9h=", "bGFuZS9i\n", "\x00"} {
+		f.Add(cursor)
+	}
+	f.Fuzz(func(t *testing.T, cursor string) {
+		service := newFake()
+		for _, name := range []string{"a", "order.close", "z"} {
+			service.topics[name] = store.Topic{Name: name}
+		}
+		h := handlerOf(service)
+		for path, kind := range map[string]request.CursorKind{
+			"/v1/topics": request.TopicCursor, "/v1/topics/a/stats": request.LaneCursor, "/v1/topics/a/keys": request.SecretCursor,
+		} {
+			w := call(t, h, http.MethodGet, path+"?cursor="+url.QueryEscape(cursor), "")
+			if cursor == "" {
+				require.Equal(t, http.StatusOK, w.Code)
+				continue
+			}
+			if w.Code != http.StatusOK {
+				require.Equal(t, http.StatusUnprocessableEntity, w.Code)
+				require.Equal(t, []string{"?cursor"}, problemIn(t, w).fields())
+				continue
+			}
+			text, err := base64.RawURLEncoding.DecodeString(cursor)
+			require.NoError(t, err)
+			_, name, _ := strings.Cut(string(text), "/")
+			require.Equal(t, cursor, kind.Encode(name))
 		}
 	})
 }

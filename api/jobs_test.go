@@ -369,7 +369,7 @@ func TestList_FiltersAndPages(t *testing.T) {
 
 	f.page = store.Page{}
 	w = call(t, handlerOf(f), http.MethodGet, "/v1/jobs?topic=a&state=dead", "")
-	require.JSONEq(t, `{"items": []}`, w.Body.String())
+	require.JSONEq(t, `{"items": [], "next_cursor": null}`, w.Body.String())
 	require.Equal(t, request.DefaultListLimit, f.filter.Limit)
 }
 

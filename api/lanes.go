@@ -18,7 +18,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := readPage(r, "cursor", job.IsLane, "must be the next_cursor of an earlier answer")
+	p, err := pageOf(r, request.LaneCursor)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		writePage(o, p, "items", found, o.Lane, "next_cursor", func(l *store.Lane) string { return l.Queue.Lane })
+		writePage(o, p, found, o.Lane, func(l *store.Lane) string { return l.Queue.Lane })
 		return nil
 	})
 }

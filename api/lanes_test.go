@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -141,12 +142,12 @@ func TestLanes_PagesThroughLanesWithSettings(t *testing.T) {
 	require.Nil(t, cursor)
 	all, cursor = names("?limit=2")
 	require.Equal(t, []string{"1", "2"}, all)
-	require.Equal(t, "2", cursor)
-	all, cursor = names("?limit=2&cursor=2")
+	require.Equal(t, request.LaneCursor.Encode("2"), cursor)
+	all, cursor = names("?limit=2&cursor=" + request.LaneCursor.Encode("2"))
 	require.Equal(t, []string{"3"}, all)
 	require.Nil(t, cursor)
 	f.topics["c"] = store.Topic{Name: "c"}
-	require.JSONEq(t, `{"items": []}`, call(t, handlerOf(f), http.MethodGet, "/v1/topics/c/lanes", "").Body.String())
+	require.JSONEq(t, `{"items": [], "next_cursor": null}`, call(t, handlerOf(f), http.MethodGet, "/v1/topics/c/lanes", "").Body.String())
 }
 
 func TestTopicStats_ShowsBreakers(t *testing.T) {
@@ -169,7 +170,7 @@ func TestTopicStats_ShowsBreakers(t *testing.T) {
 		f.lanes[0].Lane = "b"
 		got := decodeResponse(t, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a/stats", ""))
 		require.EqualValues(t, 1, got["breakers_open"])
-		lanes, _ := got["lanes"].([]any)
+		lanes, _ := got["items"].([]any)
 		lane, _ := lanes[0].(map[string]any)
 		require.Equal(t, c.breaker, lane["breaker"])
 		require.Equal(t, c.until, lane["cooldown_until"] != nil)

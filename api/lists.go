@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ringback/ringback/api/request"
@@ -60,34 +61,54 @@ func (l *listLimiter) release(n int) {
 	}
 }
 
-// standardLimit is the default number of topics or lanes in a list.
+// standardLimit is the default number of items in a list of names.
 const standardLimit = 100
 
-// A page is a part of a list of names: the first limit names after after.
+// A page is a part of a list whose items have names: the first limit ones after the name after.
 type page struct {
+	names request.CursorKind
 	limit int
 	after string
 }
 
-// readPage reads the parameters of a page. after is the parameter with the name before the page, which valid accepts;
-// nil: any. rule is the error of another one.
-func readPage(r *http.Request, after string, valid func(string) bool, rule string) (page, error) {
-	q := request.NewQuery(r, "limit", after)
-	p := page{limit: q.Limit(standardLimit), after: q.Get(after)}
-	if p.after != "" && valid != nil && !valid(p.after) {
-		q.AddError(request.QueryField(after), rule)
-	}
+// readPage reads the parameters of a page. The caller has declared them, and returns the error of q.
+func readPage(q *request.Query, names request.CursorKind) page {
+	return page{names: names, limit: q.Limit(standardLimit), after: q.Cursor(names)}
+}
+
+// pageOf reads the parameters of a request for a page that has no others.
+func pageOf(r *http.Request, names request.CursorKind) (page, error) {
+	q := request.NewQuery(r, "cursor", "limit")
+	p := readPage(q, names)
 	return p, q.Err()
 }
 
-// writePage writes the items of a page as an array. found has one item more than the page if it is not the last: then next
-// is the member with the last item's name.
-func writePage[T any](o *response.Buffer, p page, array string, found []T, write func(*T), next string, name func(*T) string) {
+// writePage writes the items of a page and the cursor of the next one. found has one item more than the page if it is not
+// the last.
+func writePage[T any](o *response.Buffer, p page, found []T, write func(*T), name func(*T) string) {
 	shown := found[:min(p.limit, len(found))]
-	response.Objects(o, array, shown, write)
+	response.Objects(o, "items", shown, write)
 	if len(found) > len(shown) {
-		o.Text(next, name(&shown[len(shown)-1]))
+		o.Text("next_cursor", p.names.Encode(name(&shown[len(shown)-1])))
+	} else {
+		o.Null("next_cursor")
 	}
+}
+
+// answerPage answers with a page of a list that is read as a whole. Error: store.ErrCursor when the last item of the previous
+// page is gone.
+func answerPage[T any](w http.ResponseWriter, p page, all []T, write func(*response.Buffer, *T), name func(*T) string) error {
+	if p.after != "" {
+		last := slices.IndexFunc(all, func(item T) bool { return name(&item) == p.after })
+		if last < 0 {
+			return store.ErrCursor
+		}
+		all = all[last+1:]
+	}
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		writePage(o, p, all, func(item *T) { write(o, item) }, name)
+	})
+	return nil
 }
 
 // serveJobs answers with a page of jobs.

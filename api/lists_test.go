@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -128,4 +130,48 @@ func TestServeList_BoundsUnreadAnswers(t *testing.T) {
 	require.Equal(t, budget.Large()/2, budget.InUse())
 	f.page.Jobs = f.page.Jobs[:1]
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, path, "").Code, "a small one goes on")
+}
+
+func TestCursor_ContinuesOnlyListsOfItsKind(t *testing.T) {
+	f := newFake()
+	f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Secrets: []policy.Secret{{ID: "1"}, {ID: "2"}, {ID: "3"}}}}
+	h := handlerOf(f)
+	lists := map[string]request.CursorKind{
+		"/v1/topics": request.TopicCursor, "/v1/stats": request.TopicCursor, "/v1/topics/a/lanes": request.LaneCursor,
+		"/v1/topics/a/stats": request.LaneCursor, "/v1/topics/a/secrets": request.SecretCursor, "/v1/topics/a/keys": request.SecretCursor,
+	}
+	for path, kind := range lists {
+		for _, cursor := range []string{
+			"a", "1", "%00", "dG9waWM", request.TopicCursor.Encode("a/b"), kind.Encode(""), kind.Encode(strings.Repeat("a", 129)), kind.Encode("a") + "=",
+			request.TopicCursor.Encode("a"), request.LaneCursor.Encode("a"), request.SecretCursor.Encode("a"),
+		} {
+			if cursor == kind.Encode("a") && kind != request.SecretCursor {
+				require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, path+"?cursor="+cursor, "").Code, path)
+				continue
+			}
+			w := call(t, h, http.MethodGet, path+"?cursor="+cursor, "")
+			require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%s %s", path, cursor)
+			require.Equal(t, []string{"?cursor"}, problemIn(t, w).fields(), path)
+		}
+		w := call(t, h, http.MethodGet, path+"?limit=0&after=a", "")
+		require.ElementsMatch(t, []string{"?limit", "?after"}, problemIn(t, w).fields(), path)
+	}
+}
+
+func TestSecrets_ArePaged(t *testing.T) {
+	f := newFake()
+	key := func(i int) policy.Secret {
+		secret := secretOf("whsk_" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{byte(i)}, 32)))
+		return policy.Secret{ID: secret.ID(), Value: policy.Sealed(secret.Text())}
+	}
+	one, two, three := key(1), key(2), key(3)
+	f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Secrets: []policy.Secret{one, two, three}}}
+	h := handlerOf(f)
+	for _, path := range []string{"/v1/topics/a/secrets", "/v1/topics/a/keys"} {
+		all, cursor := listed(t, h, path+"?limit=2", "id")
+		require.Equal(t, []string{one.ID, two.ID}, all)
+		all, last := listed(t, h, path+"?limit=2&cursor="+cursor.(string), "id")
+		require.Equal(t, []string{three.ID}, all)
+		require.Nil(t, last)
+	}
 }

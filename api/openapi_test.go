@@ -307,7 +307,7 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 	}
 	for _, schema := range []string{
 		"Job", "ChangedJob", "Attempt", "JobPage", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "Stats", "Problem",
-		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "Secrets", "Keys", "ReviveResult", "PurgeResult", "FailedJob",
+		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "SecretPage", "KeyPage", "ReviveResult", "PurgeResult", "FailedJob",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {
 			require.True(t, shown[name], "no answer shows %s of %s", name, schema)

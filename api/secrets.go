@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -36,7 +37,7 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 		o.Secret(&added)
 		o.Text("kind", kind)
 		o.Text("secret", secret.Text())
-		o.TextIfSet("public_key", secret.PublicKey())
+		o.TextOrNull("public_key", secret.PublicKey())
 	})
 	return nil
 }
@@ -47,12 +48,15 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	p, err := pageOf(r, request.SecretCursor)
+	if err != nil {
+		return err
+	}
 	all, err := a.service.Secrets(r.Context(), owner)
 	if err != nil {
 		return noTopic(err)
 	}
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) { response.Objects(o, "secrets", all, o.Secret) })
-	return nil
+	return answerPage(w, p, all, (*response.Buffer).Secret, func(s *policy.Secret) string { return s.ID })
 }
 
 // removeSecret removes a secret.
@@ -81,16 +85,13 @@ func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	p, err := pageOf(r, request.SecretCursor)
+	if err != nil {
+		return err
+	}
 	all, err := a.service.PublicKeys(r.Context(), owner)
 	if err != nil {
 		return noTopic(err)
 	}
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
-		response.Objects(o, "keys", all, func(k *store.PublicKey) {
-			o.Text("id", k.ID)
-			o.Time("created_at", k.CreatedAt)
-			o.Text("public_key", k.Key)
-		})
-	})
-	return nil
+	return answerPage(w, p, all, (*response.Buffer).PublicKey, func(k *store.PublicKey) string { return k.ID })
 }

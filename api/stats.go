@@ -12,7 +12,7 @@ import (
 
 // stats counts all jobs, and those of a page of topics.
 func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
-	p, err := readPage(r, "after", job.IsTopic, "must be the name of a topic, as next_after gives it")
+	p, err := pageOf(r, request.TopicCursor)
 	if err != nil {
 		return err
 	}
@@ -30,10 +30,10 @@ func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 		o.Object("totals")
 		o.TopicStats(&totals)
 		o.Close()
-		writePage(o, p, "topics", topics, func(t *store.TopicStats) {
+		writePage(o, p, topics, func(t *store.TopicStats) {
 			o.Text("topic", t.Topic)
 			o.TopicStats(t)
-		}, "next_after", func(t *store.TopicStats) string { return t.Topic })
+		}, func(t *store.TopicStats) string { return t.Topic })
 	})
 	return nil
 }
@@ -44,7 +44,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := readPage(r, "after", job.IsLane, "must be the name of a lane, as next_after gives it")
+	p, err := pageOf(r, request.LaneCursor)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Text("topic", name)
 		o.TopicStats(&counts)
-		writePage(o, p, "lanes", lanes, func(l *store.LaneStats) { o.LaneStats(l, now) },
-			"next_after", func(l *store.LaneStats) string { return l.Lane })
+		writePage(o, p, lanes, func(l *store.LaneStats) { o.LaneStats(l, now) }, func(l *store.LaneStats) string { return l.Lane })
 	})
 	return nil
 }

@@ -17,7 +17,7 @@ const maxPolicy = 512 << 10
 
 // topics lists topics in order of name.
 func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
-	p, err := readPage(r, "cursor", nil, "")
+	p, err := pageOf(r, request.TopicCursor)
 	if err != nil {
 		return err
 	}
@@ -26,8 +26,8 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		writePage(o, p, "items", topics, func(t *store.Topic) { o.Topic(t, a.service.Effective(t.Policy)) },
-			"next_cursor", func(t *store.Topic) string { return t.Name })
+		writePage(o, p, topics, func(t *store.Topic) { o.Topic(t, a.service.Effective(t.Policy)) },
+			func(t *store.Topic) string { return t.Name })
 		return nil
 	})
 }

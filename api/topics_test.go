@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -159,11 +160,11 @@ func TestTopics_ArePaged(t *testing.T) {
 	require.Nil(t, cursor)
 	all, cursor = names("?limit=2")
 	require.Equal(t, []string{"a", "b"}, all)
-	require.Equal(t, "b", cursor)
-	all, cursor = names("?limit=2&cursor=b")
+	require.Equal(t, request.TopicCursor.Encode("b"), cursor)
+	all, cursor = names("?limit=2&cursor=" + request.TopicCursor.Encode("b"))
 	require.Equal(t, []string{"c"}, all)
 	require.Nil(t, cursor)
-	all, _ = names("?cursor=aa")
+	all, _ = names("?cursor=" + request.TopicCursor.Encode("aa"))
 	require.Equal(t, []string{"b", "c"}, all)
 }
 
@@ -171,7 +172,7 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"totals": {"registered": 0, "scheduled": 0, "ready": 0, "running": 0, "delivered": 0, "dead": 0,
-		"cancelled": 0, "oldest_due": null, "breakers_open": 0}, "topics": []}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
+		"cancelled": 0, "oldest_due_at": null, "breakers_open": 0}, "items": [], "next_cursor": null}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
 	f.counts = []store.TopicStats{
 		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour), OpenBreakers: 2},
 		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch},
@@ -180,30 +181,30 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	totals, _ := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats", ""))["totals"].(map[string]any)
 	require.Equal(t, map[string]any{
 		"registered": 23.0, "scheduled": 2.0, "ready": 2.0, "running": 3.0, "delivered": 5.0, "dead": 5.0, "cancelled": 6.0,
-		"breakers_open": 3.0, "oldest_due": "2030-01-31T08:00:00.123Z",
+		"breakers_open": 3.0, "oldest_due_at": "2030-01-31T08:00:00.123Z",
 	}, totals)
 
 	page := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2", ""))
 	require.Equal(t, totals, page["totals"], "the totals are of all topics")
-	require.Len(t, page["topics"], 2)
-	require.Equal(t, "b", page["next_after"])
-	page = decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2&after=b", ""))
-	require.Len(t, page["topics"], 1)
-	require.NotContains(t, page, "next_after")
-	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodGet, "/v1/stats?after=a/b", "").Code)
+	require.Len(t, page["items"], 2)
+	require.Equal(t, request.TopicCursor.Encode("b"), page["next_cursor"])
+	page = decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2&cursor="+request.TopicCursor.Encode("b"), ""))
+	require.Len(t, page["items"], 1)
+	require.Nil(t, page["next_cursor"])
 
 	f.lanes = []store.LaneStats{{Lane: "l1", Scheduled: 1}, {Lane: "l2", Ready: 2}, {Lane: "l3", Running: 3}}
 	got := decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2", ""))
 	require.EqualValues(t, 21, got["registered"])
-	require.Equal(t, "l2", got["next_after"])
-	require.Len(t, got["lanes"], 2)
-	got = decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&after=l2", ""))
-	require.Equal(t, []any{map[string]any{"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0, "breaker": "closed"}}, got["lanes"])
-	require.NotContains(t, got, "next_after")
+	require.Equal(t, request.LaneCursor.Encode("l2"), got["next_cursor"])
+	require.Len(t, got["items"], 2)
+	got = decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&cursor="+request.LaneCursor.Encode("l2"), ""))
+	require.Equal(t, []any{
+		map[string]any{"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0, "breaker": "closed", "cooldown_until": nil},
+	}, got["items"])
+	require.Nil(t, got["next_cursor"])
 
 	f.topics["put"] = store.Topic{Name: "put"}
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/topics/put/stats", "").Code)
 	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, "/v1/topics/none/stats", "").Code)
-	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodGet, "/v1/topics/a/stats?after=a/b", "").Code)
 	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodGet, "/v1/stats?topic=a", "").Code)
 }

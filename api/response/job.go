@@ -128,7 +128,7 @@ func asText(body []byte) (string, bool) {
 // JobPage writes a page of jobs.
 func (o *Buffer) JobPage(page store.Page) {
 	Objects(o, "items", page.Jobs, o.Job)
-	o.TextIfSet("next_cursor", page.Cursor)
+	o.TextOrNull("next_cursor", page.Cursor)
 }
 
 // TopicStats writes the counts of a topic, or of all topics.
@@ -140,7 +140,7 @@ func (o *Buffer) TopicStats(t *store.TopicStats) {
 	o.Number("delivered", t.Delivered)
 	o.Number("dead", t.Dead)
 	o.Number("cancelled", t.Cancelled)
-	o.Time("oldest_due", t.OldestDue)
+	o.Time("oldest_due_at", t.OldestDue)
 	o.Number("breakers_open", t.OpenBreakers)
 }
 
@@ -161,5 +161,7 @@ func (o *Buffer) LaneStats(l *store.LaneStats, now time.Time) {
 	o.Text("breaker", breaker)
 	if coolingDown {
 		o.Time("cooldown_until", l.CooldownUntil)
+	} else {
+		o.Null("cooldown_until")
 	}
 }

@@ -113,7 +113,7 @@ func TestDurability_IsNullUnlessReported(t *testing.T) {
 }
 
 func TestJobPage_HasACursorUnlessItIsTheLast(t *testing.T) {
-	for cursor, want := range map[string]string{"": `{"items":[]}`, "next": `{"items":[],"next_cursor":"next"}`} {
+	for cursor, want := range map[string]string{"": `{"items":[],"next_cursor":null}`, "next": `{"items":[],"next_cursor":"next"}`} {
 		require.Equal(t, want, written(t, func(o *Buffer) { o.JobPage(store.Page{Cursor: cursor}) }))
 	}
 }

@@ -124,3 +124,10 @@ func (o *Buffer) Secret(s *policy.Secret) {
 	o.Text("id", s.ID)
 	o.Time("created_at", s.CreatedAt)
 }
+
+// PublicKey writes the public half of a stored secret.
+func (o *Buffer) PublicKey(k *store.PublicKey) {
+	o.Text("id", k.ID)
+	o.Time("created_at", k.CreatedAt)
+	o.Text("public_key", k.Key)
+}
