@@ -63,7 +63,7 @@ type commands struct {
 	Restore restoreCommand `cmd:"" help:"Verify a copy and replace a SQLite store that is not in use by it."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
-	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+	ShowVersion kong.VersionFlag `name:"version" hidden:"" help:"Print the version."` // as of other programs
 }
 
 // process is a command's environment.
