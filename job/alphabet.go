@@ -16,6 +16,11 @@ func IsTopic(text string) bool { return consistsOf(text, 64, "._-") }
 // IsLane reports whether text is a valid lane name: 1 to 128 of [A-Za-z0-9._:\[\]-].
 func IsLane(text string) bool { return consistsOf(text, 128, "._:[]-") }
 
+// IsNamespace reports whether text is a valid namespace: 1 to 32 of [a-z0-9-], not beginning with -.
+func IsNamespace(text string) bool {
+	return consistsOf(text, 32, "-") && text[0] != '-' && text == strings.ToLower(text)
+}
+
 // consistsOf reports whether text is 1 to most ASCII letters, digits and characters of others.
 func consistsOf(text string, most int, others string) bool {
 	if text == "" || len(text) > most {

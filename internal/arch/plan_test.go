@@ -43,6 +43,11 @@ var plan = []row{
 		others: []string{"github.com/go-playground/validator/v10"},
 	},
 	{
+		pkg:    "access",
+		reason: "who may do what, as pure functions of tokens and roles, so that a table can hold all of it; knows no request",
+		ours:   []string{"job"},
+	},
+	{
 		pkg:    "job/units",
 		reason: "durations, sizes and rates as texts; knows no field",
 		ours:   []string{"policy"},

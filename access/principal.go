@@ -1,0 +1,88 @@
+package access
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+// Root is the actor of requests with a root token.
+const Root = "root"
+
+// Principal is who makes a request, and what it may do. It must not be changed once it is in use.
+type Principal struct {
+	// TokenID is the id of the token; empty: a root token, or no token.
+	TokenID string
+	// Actor is the name of the token, at most MaxName bytes, or Root; empty: no token was needed.
+	Actor string
+	Role  Role
+	// Root allows the actions that NeedsRoot names, and to choose the namespace.
+	Root      bool
+	Namespace string
+	// Topics restricts the principal to topics. Empty: all.
+	Topics Topics
+	// Bodies allows to read the bodies of jobs and of receivers' responses.
+	Bodies bool
+	// ExpiresAt is when the token expires; zero: never.
+	ExpiresAt time.Time
+}
+
+// NewRoot returns the principal of requests with a root token, or with the actor empty of those that need none.
+func NewRoot(actor, namespace string) *Principal {
+	return &Principal{Actor: actor, Role: Admin, Root: true, Namespace: namespace, Bodies: true}
+}
+
+// Allows reports whether the principal's role allows an action.
+func (p *Principal) Allows(action Action) bool {
+	return p.Role.Allows(action) && (p.Root || !action.NeedsRoot())
+}
+
+// nobody is the principal of a context without one.
+var nobody = &Principal{}
+
+// contextKey is the key of a Principal in a context.
+type contextKey struct{}
+
+// With returns a context with a principal.
+func With(ctx context.Context, p *Principal) context.Context {
+	return context.WithValue(ctx, contextKey{}, p)
+}
+
+// PrincipalOf returns the principal of a context. Without one it returns a principal that is allowed nothing.
+func PrincipalOf(ctx context.Context) *Principal {
+	if p, ok := ctx.Value(contextKey{}).(*Principal); ok {
+		return p
+	}
+	return nobody
+}
+
+// Topics are patterns of topics: names, or prefixes with * at the end, such as order.*.
+type Topics []string
+
+// MaxTopics bounds the patterns of a token.
+const MaxTopics = 64
+
+// Match reports whether a topic matches one of the patterns, or there are no patterns.
+func (t Topics) Match(topic string) bool {
+	if len(t) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(t, func(pattern string) bool {
+		if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+			return strings.HasPrefix(topic, prefix)
+		}
+		return topic == pattern
+	})
+}
+
+// String returns the patterns, separated by commas.
+func (t Topics) String() string { return strings.Join(t, ", ") }
+
+// IsTopicPattern reports whether a text is a pattern of topics: the name of a topic, or a prefix of names with * at its end.
+func IsTopicPattern(text string) bool {
+	prefix, ok := strings.CutSuffix(text, "*")
+	return job.IsTopic(prefix) || ok && prefix == ""
+}

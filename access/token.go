@@ -1,0 +1,38 @@
+package access
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+// MaxName bounds the name of a token, in bytes.
+const MaxName = 64
+
+// Token is a stored token. Its JSON form is the value of its document. The secret is not stored.
+type Token struct {
+	ID        string    `json:"-"` // the name of the document
+	Name      string    `json:"name"`
+	Role      Role      `json:"role"`
+	Namespace string    `json:"namespace"`
+	Topics    Topics    `json:"topics,omitempty"`
+	Bodies    bool      `json:"bodies"`
+	Hash      Hash      `json:"hash"`
+	CreatedAt time.Time `json:"created_at"`
+	// CreatedBy is the actor who created it; empty: no token was needed.
+	CreatedBy string `json:"created_by,omitempty"`
+	// ExpiresAt is when it expires; zero: never.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// LastUsedAt is the hour of its last use; zero: it was not used.
+	LastUsedAt time.Time `json:"last_used_at,omitzero"`
+}
+
+// Principal returns who uses the token.
+func (t *Token) Principal() *Principal {
+	return &Principal{
+		TokenID: t.ID, Actor: t.Name, Role: t.Role, Namespace: t.Namespace, Topics: t.Topics, Bodies: t.Bodies, ExpiresAt: t.ExpiresAt,
+	}
+}
+
+// IsName reports whether a text can be the name of a token: 1 to 64 of A-Z a-z 0-9 . _ and -, and not Root.
+func IsName(text string) bool { return job.IsTopic(text) && text != Root }
