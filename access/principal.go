@@ -40,8 +40,8 @@ func (p *Principal) Allows(action Action) bool {
 	return p.Role.Allows(action) && (p.Root || !action.NeedsRoot())
 }
 
-// nobody is the principal of a context without one.
-var nobody = &Principal{}
+// Nobody is a principal that is allowed nothing. It must not be changed.
+var Nobody = &Principal{}
 
 // contextKey is the key of a Principal in a context.
 type contextKey struct{}
@@ -51,12 +51,12 @@ func With(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
-// PrincipalOf returns the principal of a context. Without one it returns a principal that is allowed nothing.
+// PrincipalOf returns the principal of a context. Without one it returns Nobody.
 func PrincipalOf(ctx context.Context) *Principal {
 	if p, ok := ctx.Value(contextKey{}).(*Principal); ok {
 		return p
 	}
-	return nobody
+	return Nobody
 }
 
 // Topics are patterns of topics: names, or prefixes with * at the end, such as order.*.

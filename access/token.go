@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -36,3 +37,13 @@ func (t *Token) Principal() *Principal {
 
 // IsName reports whether a text can be the name of a token: 1 to 64 of A-Z a-z 0-9 . _ and -, and not Root.
 func IsName(text string) bool { return job.IsTopic(text) && text != Root }
+
+// ErrUnknown: there is no such token, or it was revoked.
+var ErrUnknown = errors.New("no such token")
+
+// ExpiredError is returned for a token that has expired.
+type ExpiredError struct{ At time.Time }
+
+func (e *ExpiredError) Error() string {
+	return "the token expired at " + e.At.UTC().Format(time.RFC3339)
+}

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/ringback/ringback/api/access"
+	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/internal/limitedlog"
@@ -109,8 +109,8 @@ type Service interface {
 type Options struct {
 	// Service does the work.
 	Service Service
-	// Access selects the requests that are refused.
-	Access access.Options
+	// Access selects the requests that are refused, and says whose the others are.
+	Access apiaccess.Options
 	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
 	// Version is the program's version. Empty: dev.
@@ -142,6 +142,7 @@ type api struct {
 	healthOnly  bool
 	metrics     http.Handler
 	log         *slog.Logger
+	callers     *apiaccess.Authenticator
 	bodies      *limits.BodyBudget
 	lists       *listLimiter
 	overloadLog limitedlog.Log
@@ -179,6 +180,7 @@ func newAPI(o Options) (a *api, end func()) {
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
 	a.overloadLog.Logger = a.log
+	a.callers = apiaccess.NewAuthenticator(o.Access, a.log)
 	return a, end
 }
 
@@ -198,5 +200,5 @@ func (a *api) handler(o Options, end func()) http.Handler {
 	if o.Closing == nil {
 		o.Closing = func() bool { return false }
 	}
-	return &shutdownHandler{next: access.Guard(mux, o.Access, a.log), closing: o.Closing, end: end}
+	return &shutdownHandler{next: apiaccess.Guard(mux, o.Access, a.log), closing: o.Closing, end: end}
 }

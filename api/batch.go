@@ -62,6 +62,11 @@ func (b *batch) register(ctx context.Context, part []batchItem) {
 	good := make([]job.New, 0, len(part))
 	for i, e := range part {
 		n, p := b.decode(e)
+		if p == nil {
+			if err := admit(ctx, &n); err != nil {
+				p = response.FromError(err)
+			}
+		}
 		ids[i] = n.ID
 		if problems[i] = p; p == nil {
 			good = append(good, n)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -87,7 +88,7 @@ func perSecond(b *testing.B, h http.Handler) {
 func BenchmarkRegister(b *testing.B) {
 	b.Run("ringback", func(b *testing.B) { perSecond(b, handlerOf(fastService{newFake()})) })
 	b.Run("token", func(b *testing.B) {
-		h := New(Options{Service: fastService{newFake()}, Access: access.Options{Token: "t", Loopback: true}})
+		h := New(Options{Service: fastService{newFake()}, Access: access.Options{Tokens: []redact.Text{"t"}, Loopback: true}})
 		perSecond(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Host = "localhost:8080"
 			r.Header.Set("Authorization", "Bearer t")

@@ -20,12 +20,15 @@ func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
+	if err := checkTopic(r.Context(), filter.Topic); err != nil {
+		return err
+	}
 	return a.serveJobs(w, r, filter, a.service.Dead)
 }
 
 // reviveDead revives dead letters.
 func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
-	f, err := request.ReadDeadLetters(w, r, true)
+	f, err := a.readDeadLetters(w, r, true)
 	if err != nil {
 		return err
 	}
@@ -40,7 +43,7 @@ func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
 
 // purgeDead removes dead letters.
 func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
-	f, err := request.ReadDeadLetters(w, r, false)
+	f, err := a.readDeadLetters(w, r, false)
 	if err != nil {
 		return err
 	}
@@ -51,6 +54,15 @@ func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 	}
 	a.answerBulk(w, "purged", f.DryRun, done)
 	return nil
+}
+
+// readDeadLetters reads a selection, whose topic the request's token must allow.
+func (a *api) readDeadLetters(w http.ResponseWriter, r *http.Request, revival bool) (request.DeadLetterRequest, error) {
+	f, err := request.ReadDeadLetters(w, r, revival)
+	if err == nil {
+		err = checkTopic(r.Context(), f.Filter.Topic)
+	}
+	return f, err
 }
 
 // auditDead logs a revival or a purge.

@@ -17,11 +17,12 @@ import (
 	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/store"
 )
 
 func TestGuard_RequiresTheTokenUnderV1(t *testing.T) {
-	h := New(Options{Service: newFake(), Access: access.Options{Token: "right"}})
+	h := New(Options{Service: newFake(), Access: access.Options{Tokens: []redact.Text{"right"}}})
 	for _, shown := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer right2", "Basic right", "right", "Bearer right x"} {
 		for _, path := range []string{"/v1/stats", "/v1/version", "/v1/nothing", "/v1/jobs/a"} {
 			w := call(t, h, http.MethodGet, path, "", "Authorization", shown)
@@ -42,7 +43,7 @@ func TestGuard_RequiresTheTokenUnderV1(t *testing.T) {
 }
 
 func TestToken_PrintsRedacted(t *testing.T) {
-	text := fmt.Sprintf("%+v", Options{Access: access.Options{Token: "hunter2"}})
+	text := fmt.Sprintf("%+v", Options{Access: access.Options{Tokens: []redact.Text{"hunter2"}}})
 	require.NotContains(t, text, "hunter2")
 	require.Contains(t, text, "[redacted]")
 }
@@ -93,7 +94,7 @@ func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		h := New(Options{Service: newFake(), Logger: slog.New(slog.NewTextHandler(&log, nil)), Access: access.Options{Token: "right", Loopback: true}})
+		h := New(Options{Service: newFake(), Logger: slog.New(slog.NewTextHandler(&log, nil)), Access: access.Options{Tokens: []redact.Text{"right"}, Loopback: true}})
 		lines := func() []string {
 			defer log.Reset()
 			return strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -189,7 +190,7 @@ func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 
 func TestGuard_RefusesRequestsOfAttempts(t *testing.T) {
 	f := newFake()
-	h := New(Options{Service: f, Access: access.Options{Token: "right"}})
+	h := New(Options{Service: f, Access: access.Options{Tokens: []redact.Text{"right"}}})
 	for _, target := range []string{
 		"POST /v1/jobs", "POST /v1/batch", "DELETE /v1/jobs/a", "PUT /v1/topics/a", "GET /v1/stats", "GET /healthz",
 	} {

@@ -21,6 +21,9 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
+	if err := admit(r.Context(), &n); err != nil {
+		return err
+	}
 	result := a.service.Register(r.Context(), []job.New{n})[0]
 	status, p := registrationStatus(&result)
 	if p != nil {
@@ -81,6 +84,9 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	q.CheckFilter("?", &filter)
 	if err := q.Err(); err != nil {
+		return err
+	}
+	if err := checkTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
 	return a.serveJobs(w, r, filter, a.service.List)

@@ -23,7 +23,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
-		found, err := a.service.ListLanes(r.Context(), job.DefaultNamespace, topic, p.after, p.limit+1)
+		found, err := a.service.ListLanes(r.Context(), namespaceOf(r), topic, p.after, p.limit+1)
 		if err != nil {
 			return err
 		}

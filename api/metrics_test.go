@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/internal/redact"
 )
 
 func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
@@ -17,7 +18,7 @@ func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
 		_, _ = io.WriteString(w, "ringback_jobs 1\n")
 	})
 	for _, only := range []bool{false, true} {
-		h := New(Options{Service: newFake(), Metrics: metrics, HealthOnly: only, Access: access.Options{Token: "right", Loopback: true}})
+		h := New(Options{Service: newFake(), Metrics: metrics, HealthOnly: only, Access: access.Options{Tokens: []redact.Text{"right"}, Loopback: true}})
 		ask := func(host string, more ...string) *httptest.ResponseRecorder {
 			return call(t, h, http.MethodGet, "http://"+host+"/metrics", "", more...)
 		}

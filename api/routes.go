@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringback/ringback/access"
+	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/request"
@@ -18,7 +20,7 @@ type handler func(http.ResponseWriter, *http.Request) error
 // A route is a path and its methods.
 type route struct {
 	path    string
-	methods map[string]handler
+	methods map[string]endpoint
 	// always: also in a process that only delivers.
 	always bool
 	// versioned: the handlers evaluate If-Match.
@@ -27,51 +29,95 @@ type route struct {
 	audited bool
 }
 
+// An endpoint is a method of a route.
+type endpoint struct {
+	// action is what the method does. A token's role must allow it.
+	action access.Action
+	// topic says where the topic is, for tokens that are restricted to topics.
+	topic topicSource
+	serve handler
+}
+
+// A topicSource says where the topic is that a request concerns. The zero value is invalid.
+type topicSource uint8
+
+const (
+	_         topicSource = iota
+	ofPath                // {topic}
+	ofJob                 // that of the job {id}
+	ofRequest             // in the parameters or the body: the handler calls checkTopic
+	ofNone                // the request concerns no topic
+	ofAll                 // the request concerns all topics of the namespace
+)
+
 // routes returns all routes.
 func (a *api) routes() []route {
 	// Topics and lanes share these handlers.
-	secrets := map[string]handler{http.MethodPost: a.addSecret, http.MethodGet: a.secrets}
-	secret := map[string]handler{http.MethodDelete: a.removeSecret}
-	keys := map[string]handler{http.MethodGet: a.keys}
+	secrets := map[string]endpoint{
+		http.MethodPost: {access.AddSecret, ofPath, a.addSecret}, http.MethodGet: {access.ReadSecrets, ofPath, a.secrets},
+	}
+	secret := map[string]endpoint{http.MethodDelete: {access.RemoveSecret, ofPath, a.removeSecret}}
+	keys := map[string]endpoint{http.MethodGet: {access.ReadKeys, ofPath, a.keys}}
 	return []route{
-		{path: "/v1/jobs", methods: map[string]handler{http.MethodPost: a.register, http.MethodGet: a.list}},
-		{path: "/v1/batch", methods: map[string]handler{http.MethodPost: a.batch}},
-		{path: "/v1/jobs/{id}", methods: map[string]handler{
-			http.MethodGet: a.get, http.MethodPatch: a.edit, http.MethodDelete: a.cancel,
+		{path: "/v1/jobs", methods: map[string]endpoint{
+			http.MethodPost: {access.RegisterJob, ofRequest, a.register}, http.MethodGet: {access.ListJobs, ofRequest, a.list},
+		}},
+		{path: "/v1/batch", methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.batch}}},
+		{path: "/v1/jobs/{id}", methods: map[string]endpoint{
+			http.MethodGet:    {access.ReadJob, ofJob, a.get},
+			http.MethodPatch:  {access.EditJob, ofJob, a.edit},
+			http.MethodDelete: {access.CancelJob, ofJob, a.cancel},
 		}, versioned: true, audited: true},
-		{path: "/v1/jobs/{id}/run", methods: map[string]handler{http.MethodPost: a.run}, versioned: true, audited: true},
-		{path: "/v1/jobs/{id}/revive", methods: map[string]handler{http.MethodPost: a.revive}, versioned: true, audited: true},
-		{path: "/v1/topics", methods: map[string]handler{http.MethodGet: a.topics}},
-		{path: "/v1/topics/{topic}", methods: map[string]handler{
-			http.MethodGet: a.topic, http.MethodPut: a.putTopic, http.MethodPatch: a.patchTopic,
+		{path: "/v1/jobs/{id}/run", methods: map[string]endpoint{
+			http.MethodPost: {access.RunJob, ofJob, a.run},
+		}, versioned: true, audited: true},
+		{path: "/v1/jobs/{id}/revive", methods: map[string]endpoint{
+			http.MethodPost: {access.ReviveJob, ofJob, a.revive},
+		}, versioned: true, audited: true},
+		{path: "/v1/topics", methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
+		{path: "/v1/topics/{topic}", methods: map[string]endpoint{
+			http.MethodGet:   {access.ReadTopic, ofPath, a.topic},
+			http.MethodPut:   {access.ChangeTopic, ofPath, a.putTopic},
+			http.MethodPatch: {access.ChangeTopic, ofPath, a.patchTopic},
 		}, audited: true},
-		{path: "/v1/topics/{topic}/pause", methods: map[string]handler{http.MethodPost: a.pause(true)}, audited: true},
-		{path: "/v1/topics/{topic}/resume", methods: map[string]handler{http.MethodPost: a.pause(false)}, audited: true},
-		{path: "/v1/topics/{topic}/stats", methods: map[string]handler{http.MethodGet: a.topicStats}},
-		{path: "/v1/topics/{topic}/lanes", methods: map[string]handler{http.MethodGet: a.lanes}},
-		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]handler{
-			http.MethodGet: a.lane, http.MethodPut: a.putLane, http.MethodPatch: a.patchLane, http.MethodDelete: a.deleteLane,
+		{path: "/v1/topics/{topic}/pause", methods: map[string]endpoint{
+			http.MethodPost: {access.PauseTopic, ofPath, a.pause(true)},
 		}, audited: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]handler{http.MethodPost: a.pauseLane(true)}, audited: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]handler{http.MethodPost: a.pauseLane(false)}, audited: true},
+		{path: "/v1/topics/{topic}/resume", methods: map[string]endpoint{
+			http.MethodPost: {access.ResumeTopic, ofPath, a.pause(false)},
+		}, audited: true},
+		{path: "/v1/topics/{topic}/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
+		{path: "/v1/topics/{topic}/lanes", methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
+		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]endpoint{
+			http.MethodGet:    {access.ReadLane, ofPath, a.lane},
+			http.MethodPut:    {access.ChangeLane, ofPath, a.putLane},
+			http.MethodPatch:  {access.ChangeLane, ofPath, a.patchLane},
+			http.MethodDelete: {access.DeleteLane, ofPath, a.deleteLane},
+		}, audited: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]endpoint{
+			http.MethodPost: {access.PauseLane, ofPath, a.pauseLane(true)},
+		}, audited: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]endpoint{
+			http.MethodPost: {access.ResumeLane, ofPath, a.pauseLane(false)},
+		}, audited: true},
 		{path: "/v1/topics/{topic}/secrets", methods: secrets, audited: true},
 		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, audited: true},
 		{path: "/v1/topics/{topic}/keys", methods: keys},
 		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", methods: secrets, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/keys", methods: keys},
-		{path: "/v1/dead", methods: map[string]handler{http.MethodGet: a.dead}},
-		{path: "/v1/dead/revive", methods: map[string]handler{http.MethodPost: a.reviveDead}},
-		{path: "/v1/dead/purge", methods: map[string]handler{http.MethodPost: a.purgeDead}},
-		{path: "/v1/stats", methods: map[string]handler{http.MethodGet: a.stats}},
-		{path: "/v1/version", methods: map[string]handler{http.MethodGet: a.serveVersion}, always: true},
-		{path: "/healthz", methods: map[string]handler{http.MethodGet: a.alive}, always: true},
-		{path: "/readyz", methods: map[string]handler{http.MethodGet: a.ready}, always: true},
-		{path: "/metrics", methods: map[string]handler{http.MethodGet: a.serveMetrics}, always: true},
-		{path: response.ProblemsPath, methods: map[string]handler{http.MethodGet: a.serveProblems}, always: true},
-		{path: "/", methods: map[string]handler{http.MethodGet: a.serveRoot}, always: true},
-		{path: "/openapi.json", methods: map[string]handler{http.MethodGet: a.serveOpenAPIJSON}, always: true},
-		{path: "/openapi.yaml", methods: map[string]handler{http.MethodGet: a.serveOpenAPI}, always: true},
+		{path: "/v1/dead", methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}}},
+		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
+		{path: "/v1/dead/purge", methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
+		{path: "/v1/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
+		{path: "/v1/version", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.serveVersion}}, always: true},
+		{path: "/healthz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.alive}}, always: true},
+		{path: "/readyz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.ready}}, always: true},
+		{path: "/metrics", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveMetrics}}, always: true},
+		{path: response.ProblemsPath, methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveProblems}}, always: true},
+		{path: "/", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveRoot}}, always: true},
+		{path: "/openapi.json", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveOpenAPIJSON}}, always: true},
+		{path: "/openapi.yaml", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveOpenAPI}}, always: true},
 	}
 }
 
@@ -91,10 +137,13 @@ func (a *api) methods(r route) http.Handler {
 		if method == http.MethodHead {
 			method = http.MethodGet
 		}
-		serve, ok := r.methods[method]
+		found, ok := r.methods[method]
 		if !ok {
 			w.Header().Set("Allow", allow)
 			return response.NewProblem(response.MethodNotAllowed, "the methods of this path are "+allow)
+		}
+		if err := a.authorize(req, found); err != nil {
+			return err
 		}
 		if method != http.MethodGet {
 			if err := request.CheckConditions(req, r.versioned); err != nil {
@@ -104,7 +153,7 @@ func (a *api) methods(r route) http.Handler {
 				return err
 			}
 		}
-		err := serve(w, req)
+		err := found.serve(w, req)
 		if err == nil && r.audited && method != http.MethodGet {
 			a.auditChange(req, method+" "+r.path)
 		}
@@ -112,18 +161,34 @@ func (a *api) methods(r route) http.Handler {
 	})
 }
 
-// handle bounds a request's time and turns an error into a problem.
+// identify returns whose a request is. Requests for paths that do not begin with /v1/ are nobody's.
+func (a *api) identify(ctx context.Context, w http.ResponseWriter, r *http.Request) (*access.Principal, error) {
+	if !strings.HasPrefix(r.URL.Path, "/v1/") {
+		return access.Nobody, nil
+	}
+	principal, err := a.callers.Principal(ctx, r)
+	if err != nil {
+		apiaccess.SetHeaders(w, r)
+		return access.Nobody, err
+	}
+	return principal, nil
+}
+
+// handle finds whose a request is, bounds its time, and turns an error into a problem.
 func (a *api) handle(serve handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), limits.Timeout, response.ErrTimeout)
 		defer cancel()
-		r = r.WithContext(ctx)
-		if r.Body != nil && r.Body != http.NoBody {
-			metered := a.bodies.Meter(r.Body)
-			defer metered.Release()
-			r.Body = metered
+		principal, err := a.identify(ctx, w, r)
+		r = r.WithContext(access.With(ctx, principal))
+		if err == nil {
+			if r.Body != nil && r.Body != http.NoBody {
+				metered := a.bodies.Meter(r.Body)
+				defer metered.Release()
+				r.Body = metered
+			}
+			err = serve(w, r)
 		}
-		err := serve(w, r)
 		if err == nil {
 			return
 		}

@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/internal/redact"
 )
 
 func TestNotFound_NamesTheRoleToUseInAProcessThatOnlyDelivers(t *testing.T) {
 	f := newFake()
-	h := New(Options{Service: f, HealthOnly: true, Access: access.Options{Token: "right"}})
+	h := New(Options{Service: f, HealthOnly: true, Access: access.Options{Tokens: []redact.Text{"right"}}})
 	auth := []string{"Authorization", "Bearer right"}
 	for _, path := range []string{"/healthz", "/readyz", "/v1/version", "/openapi.yaml"} {
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, path, "", auth...).Code, path)
@@ -38,7 +39,7 @@ func TestNotFound_NamesTheRoleToUseInAProcessThatOnlyDelivers(t *testing.T) {
 
 func TestShutdownHandler_ClosesConnectionsWhileClosing(t *testing.T) {
 	var closing atomic.Bool
-	server := httptest.NewServer(New(Options{Service: newFake(), Closing: closing.Load, Access: access.Options{Token: "right"}}))
+	server := httptest.NewServer(New(Options{Service: newFake(), Closing: closing.Load, Access: access.Options{Tokens: []redact.Text{"right"}}}))
 	defer server.Close()
 	for _, c := range []struct {
 		path   string

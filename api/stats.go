@@ -6,7 +6,6 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
@@ -16,12 +15,12 @@ func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	totals, err := a.service.Totals(r.Context(), job.DefaultNamespace)
+	totals, err := a.service.Totals(r.Context(), namespaceOf(r))
 	if err != nil {
 		return err
 	}
 	topics, err := a.service.TopicStats(r.Context(), store.StatsFilter{
-		Namespace: job.DefaultNamespace, After: p.after, Limit: p.limit + 1,
+		Namespace: namespaceOf(r), After: p.after, Limit: p.limit + 1,
 	})
 	if err != nil {
 		return err
@@ -52,7 +51,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	lanes, err := a.service.LaneStats(r.Context(), job.DefaultNamespace, name, p.after, p.limit+1)
+	lanes, err := a.service.LaneStats(r.Context(), namespaceOf(r), name, p.after, p.limit+1)
 	if err != nil {
 		return err
 	}
@@ -67,7 +66,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 
 // countsOf counts a topic's jobs. It returns an error when there is no such topic.
 func (a *api) countsOf(r *http.Request, name string) (store.TopicStats, error) {
-	all, err := a.service.TopicStats(r.Context(), store.StatsFilter{Namespace: job.DefaultNamespace, Topics: []string{name}})
+	all, err := a.service.TopicStats(r.Context(), store.StatsFilter{Namespace: namespaceOf(r), Topics: []string{name}})
 	if err != nil {
 		return store.TopicStats{}, err
 	}

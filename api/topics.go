@@ -22,7 +22,7 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
-		topics, err := a.service.Topics(r.Context(), job.DefaultNamespace, p.after, p.limit+1)
+		topics, err := a.service.Topics(r.Context(), namespaceOf(r), p.after, p.limit+1)
 		if err != nil {
 			return err
 		}
@@ -103,9 +103,9 @@ func (a *api) knownTopic(r *http.Request) (string, error) {
 
 // findTopic returns a topic that was put or named by a job. The topic of callbacks always exists.
 func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
-	t, err := a.service.Topic(r.Context(), job.DefaultNamespace, name)
+	t, err := a.service.Topic(r.Context(), namespaceOf(r), name)
 	if name == job.CallbackTopic && errors.Is(err, store.ErrNotFound) {
-		return store.Topic{Namespace: job.DefaultNamespace, Name: name}, nil
+		return store.Topic{Namespace: namespaceOf(r), Name: name}, nil
 	}
 	return t, noTopic(err)
 }
@@ -117,7 +117,7 @@ type writeTopic func(ctx context.Context, namespace, name string, change func(*p
 func (a *api) changeTopic(
 	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
-	put, err := write(r.Context(), job.DefaultNamespace, name, func(stored *policy.Topic) error {
+	put, err := write(r.Context(), namespaceOf(r), name, func(stored *policy.Topic) error {
 		changed, p := change(*stored)
 		if p == nil && name == job.CallbackTopic {
 			p = rejectSelfNotification(changed)

@@ -98,7 +98,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	handler := api.New(api.Options{
 		Service: a.dispatcher, MaxBody: a.options.MaxBody, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
 		Access: access.Options{
-			Token: a.options.Token, Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
+			Tokens: a.options.rootTokens(), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
 		},
 		Metrics: observer.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
 	})

@@ -138,7 +138,11 @@ func TestHost_IsCheckedWithoutAToken(t *testing.T) {
 		for host, want := range map[string]int{
 			"localhost": http.StatusOK, "ringback.internal:80": http.StatusOK, "10.1.2.3": c.address, "foreign.example": c.name,
 		} {
-			status, answer := r.ask(t, http.MethodGet, "/v1/stats", "", "Host", host, "Authorization", "Bearer "+token)
+			header := []string{"Host", host}
+			if c.token != "" {
+				header = append(header, "Authorization", "Bearer "+c.token)
+			}
+			status, answer := r.ask(t, http.MethodGet, "/v1/stats", "", header...)
 			require.Equal(t, want, status, "%+v %s: %s", c, host, answer)
 		}
 	}
@@ -152,6 +156,16 @@ func TestToken_IsRequired(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 	status, _ = r.ask(t, http.MethodGet, "/v1/stats", "", "Authorization", "Bearer s3cret-0123456789")
 	require.Equal(t, http.StatusOK, status)
+}
+
+func TestToken_MayBeSeveralLines(t *testing.T) {
+	o := testOptions(t)
+	o.Token = "old-0123456789abc\r\n\nnew-0123456789abc\n"
+	r := run(t, o)
+	for token, want := range map[string]int{"old-0123456789abc": 200, "new-0123456789abc": 200, "old": 401} {
+		status, answer := r.ask(t, http.MethodGet, "/v1/stats", "", "Authorization", "Bearer "+token)
+		require.Equal(t, want, status, "%q: %s", token, answer)
+	}
 }
 
 func TestNew_NamesATakenPort(t *testing.T) {

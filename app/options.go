@@ -64,8 +64,8 @@ type Options struct {
 	// balancers notice. At most the time that attempts in flight get: the grace less 5 s (half of a grace under 10 s).
 	// A process without RoleAPI does not drain. Default: zero, the API's port closes at once.
 	Drain time.Duration
-	// Token is the bearer token that clients must send. Empty: none, allowed only on loopback, without RoleAPI, or with
-	// NoAuth.
+	// Token is the root token, or several for rotation, one a line. Empty: requests without a token are served, allowed only
+	// on loopback, without RoleAPI, or with NoAuth.
 	Token Secret
 	// NoAuth accepts requests without a token beyond loopback. It cannot be combined with Token.
 	NoAuth bool
@@ -80,7 +80,7 @@ type Options struct {
 // RedisWait is the durability that an API write waits for. Its text is replicas=N, fsync and timeout=D, separated by commas.
 type RedisWait = connect.Wait
 
-// Secret is the API's bearer token, or the keys that encrypt stored secrets. It prints as [redacted].
+// Secret is a root token of the API, or the keys that encrypt stored secrets. It prints as [redacted].
 type Secret = redact.Text
 
 // Defaults and bounds of the options.
@@ -91,8 +91,9 @@ const (
 	DefaultGrace   = 30 * time.Second
 
 	MaxMaxBody = 10 << 20
-	// MinToken is the smallest length of a token in characters.
-	MinToken = 16
+	// MinToken is the smallest length of a root token in characters, and MaxTokens the largest number of them.
+	MinToken  = 16
+	MaxTokens = 16
 
 	MinGrace = time.Second
 	MaxGrace = time.Hour
@@ -128,10 +129,18 @@ func (o Options) Validate() error {
 	if o.Token != "" && o.NoAuth {
 		problem("no-auth: cannot be combined with a token")
 	}
-	if strings.ContainsFunc(string(o.Token), func(r rune) bool { return r <= ' ' || r > '~' }) {
-		problem("token: must be visible ASCII without spaces")
-	} else if o.Token != "" && len(o.Token) < MinToken {
-		problem("token: must have at least %d characters: generate one with openssl rand -hex 32", MinToken)
+	roots := o.rootTokens()
+	for _, token := range roots {
+		if strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' }) {
+			problem("token: must be visible ASCII without spaces, one token a line")
+		} else if len(token) < MinToken {
+			problem("token: must have at least %d characters: generate one with openssl rand -hex 32", MinToken)
+		}
+	}
+	if len(roots) > MaxTokens {
+		problem("token: must have at most %d lines", MaxTokens)
+	} else if o.Token != "" && len(roots) == 0 {
+		problem("token: is blank")
 	}
 	for _, name := range o.AllowedHosts {
 		if _, hosts, err := guard.ParseTargets([]string{name}); err != nil || len(hosts) == 0 || strings.HasPrefix(hosts[0], "*") {
@@ -175,6 +184,17 @@ func (o Options) Validate() error {
 		problem("drain: %s is not between 0s and %s, the grace of %s less the time for settling", o.Drain, o.workTime(), o.Grace)
 	}
 	return errors.Join(errs...)
+}
+
+// rootTokens returns the lines of Token.
+func (o Options) rootTokens() []Secret {
+	var all []Secret
+	for line := range strings.Lines(string(o.Token)) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, Secret(line))
+		}
+	}
+	return all
 }
 
 // workTime is the part of the grace in which attempts and requests in flight may end. The rest is for settling.

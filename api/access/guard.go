@@ -1,8 +1,6 @@
 package access
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"log/slog"
 	"net"
 	"net/http"
@@ -29,10 +27,12 @@ func fromAttempt(header http.Header) bool {
 	return false
 }
 
-// Options select the requests that a Guard refuses.
+// Options configure a Guard and an Authenticator.
 type Options struct {
-	// Token is required under /v1. Empty: no token.
-	Token redact.Text
+	// Tokens are root tokens. Empty: requests without a token are the root's.
+	Tokens []redact.Text
+	// Stored finds the other tokens. Nil: there are none.
+	Stored Stored
 	// Loopback serves only requests to localhost, a loopback address or one of Hosts, which prevents DNS rebinding. For
 	// listeners on loopback.
 	Loopback bool
@@ -42,8 +42,8 @@ type Options struct {
 	Hosts []string
 }
 
-// guard refuses, in this order: requests of jobs, requests to a foreign host name (see Options), cross-origin requests,
-// and requests under /v1 without the token. Refusals are logged, at most one a second.
+// guard refuses, in this order: requests of jobs, requests to a foreign host name (see Options) and cross-origin requests.
+// Refusals are logged, at most one a second.
 //
 // A job that could call an API could register jobs. The sender does not dial its own process's listener. attemptHeader
 // identifies requests that come another way: from another process, a published port, address translation or a load
@@ -53,7 +53,7 @@ type guard struct {
 	next   http.Handler
 	origin http.CrossOriginProtection
 
-	unauthorized, refused limitedlog.Log
+	refused limitedlog.Log
 }
 
 // Guard returns a handler that passes on to next what it does not refuse.
@@ -63,7 +63,7 @@ func Guard(next http.Handler, o Options, log *slog.Logger) http.Handler {
 		hosts[i] = normalize(host)
 	}
 	o.Hosts = hosts
-	return &guard{Options: o, next: next, unauthorized: limitedlog.Log{Logger: log}, refused: limitedlog.Log{Logger: log}}
+	return &guard{Options: o, next: next, refused: limitedlog.Log{Logger: log}}
 }
 
 // ServeHTTP serves or refuses a request.
@@ -77,15 +77,6 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.forbid(w, r, "this server needs no token and serves requests to addresses, localhost and the names in --allowed-hosts only")
 	case g.origin.Check(r) != nil:
 		g.forbid(w, r, "cross-origin requests are refused")
-	case g.Token != "" && strings.HasPrefix(r.URL.Path, "/v1/") && !g.hasToken(r):
-		code := response.TokenMissing
-		if len(r.Header.Values("Authorization")) > 0 {
-			code = response.TokenUnknown
-		}
-		g.unauthorized.Warn("authentication failed", requestAttrs(r, "reason", string(code))...)
-		closeUnread(w, r)
-		w.Header().Set("WWW-Authenticate", `Bearer realm="ringback"`)
-		response.NewProblem(code, "send the header Authorization: Bearer <token>").Write(w)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -122,16 +113,6 @@ func cut(text string) string {
 // isAllowedHost reports whether a Host is in Options.Hosts.
 func (g *guard) isAllowedHost(host string) bool {
 	return slices.Contains(g.Hosts, normalize(hostOf(host)))
-}
-
-// hasToken reports whether a request carries the token.
-func (g *guard) hasToken(r *http.Request) bool {
-	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return false
-	}
-	given, wanted := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(g.Token)) // of one length
-	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1
 }
 
 // toLoopback reports whether a Host is localhost or a loopback address, with any port. No foreign DNS server can serve a

@@ -32,7 +32,7 @@ type DeadLetterRequest struct {
 
 // DecodeDeadLetters reads a selection; with revival also how the jobs are sent again.
 func DecodeDeadLetters(text []byte, revival bool) (DeadLetterRequest, *response.Problem) {
-	f := DeadLetterRequest{Selection: store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace}}}
+	var f DeadLetterRequest
 	var filtered, named, delayed bool // whether a filter, ids, a delay are given
 	note := func(given *bool, read fieldReader) fieldReader {
 		return func(at string, raw []byte) {
@@ -171,6 +171,7 @@ func ReadDeadLetters(w http.ResponseWriter, r *http.Request, revival bool) (Dead
 		return DeadLetterRequest{}, err
 	}
 	f, p := DecodeDeadLetters(text, revival)
+	f.Filter.Namespace = namespaceOf(r)
 	if p != nil {
 		return f, p
 	}

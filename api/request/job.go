@@ -120,10 +120,10 @@ type jobForm struct {
 // IdempotencyKey is the header with the id of a job whose body has none.
 const IdempotencyKey = "Idempotency-Key"
 
-// DecodeJob reads a registration. keys are the values of the header IdempotencyKey. Times are compared with now. maxBody
+// DecodeJob reads a registration, without its namespace. keys are the values of the header IdempotencyKey. Times are compared with now. maxBody
 // bounds the body, in bytes.
 func DecodeJob(raw []byte, keys []string, now time.Time, maxBody int64) (job.New, *response.Problem) {
-	f := jobForm{New: job.New{Spec: job.Spec{Queue: job.Queue{Namespace: job.DefaultNamespace}}}}
+	var f jobForm
 	for name, value := range f.object("", raw) {
 		field, known := JobFields[string(name)]
 		switch {

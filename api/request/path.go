@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -15,7 +16,7 @@ func PathJob(r *http.Request) (job.Ref, error) {
 		return job.Ref{}, response.NewProblem(response.NotFound,
 			"no job has such an id: ids are 1 to 64 of A-Z a-z 0-9 _ : and - (96 where they begin with rb:)")
 	}
-	return job.Ref{Namespace: job.DefaultNamespace, ID: id}, nil
+	return job.Ref{Namespace: namespaceOf(r), ID: id}, nil
 }
 
 // PathTopic returns the topic in the path. An invalid name is not found.
@@ -57,6 +58,9 @@ func PathNewQueue(r *http.Request) (job.Queue, error) {
 	return q, nil
 }
 
+// namespaceOf returns the namespace of a request.
+func namespaceOf(r *http.Request) string { return access.PrincipalOf(r.Context()).Namespace }
+
 func pathQueue(r *http.Request) job.Queue {
-	return job.Queue{Namespace: job.DefaultNamespace, Topic: r.PathValue("topic"), Lane: r.PathValue("lane")}
+	return job.Queue{Namespace: namespaceOf(r), Topic: r.PathValue("topic"), Lane: r.PathValue("lane")}
 }

@@ -24,12 +24,13 @@ const (
 // A Query reads the parameters of a request and collects their errors.
 type Query struct {
 	decoder
-	values url.Values
+	values    url.Values
+	namespace string
 }
 
 // NewQuery parses the parameters. It refuses unknown and repeated ones.
 func NewQuery(r *http.Request, known ...string) *Query {
-	q := new(Query)
+	q := &Query{namespace: namespaceOf(r)}
 	var err error
 	if q.values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 		q.AddError("?", "must be parameters as in ?topic=a&state=dead, with % escapes")
@@ -102,7 +103,7 @@ func (q *Query) Err() error {
 // Filter reads the parameters of a list. CheckFilter validates them.
 func (q *Query) Filter() store.Filter {
 	f := store.Filter{
-		Namespace: job.DefaultNamespace,
+		Namespace: q.namespace,
 		Topic:     q.Get("topic"),
 		Lane:      q.Get("lane"),
 		Reason:    policy.Reason(q.Get("reason")),

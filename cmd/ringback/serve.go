@@ -33,7 +33,7 @@ type serverFlags struct {
 	NoAuth        bool          `help:"Accept requests without a token, also beyond loopback. Cannot be combined with a token."`
 	AllowedHosts  []string      `placeholder:"NAMES" help:"Host names, without a port, that requests may carry on loopback or with --no-auth, in addition to localhost, addresses and the name in --addr."`
 	SecretKeyFile string        `placeholder:"FILE" help:"File with the keys that encrypt secrets in the store, 1 to 16 separated by commas, the current one first. A key is 32 bytes in base64 or hexadecimal. Or set RINGBACK_SECRET_KEY to the keys."`
-	TokenFile     string        `placeholder:"FILE" help:"File with the API's bearer token, at least 16 visible ASCII characters. Or set RINGBACK_TOKEN to the token."`
+	TokenFile     string        `placeholder:"FILE" help:"File with the API's root token, at least 16 visible ASCII characters, or with several for rotation, one a line. Or set RINGBACK_TOKEN."`
 }
 
 // options converts the flags, with those of one command, to app.Options.

@@ -282,7 +282,7 @@ var plan = []row{
 	{
 		pkg:    "api/access",
 		reason: "decides which requests are served, before any of them is read",
-		ours:   []string{"api/response", "internal/limitedlog", "internal/redact", "job"},
+		ours:   []string{"access", "api/response", "internal/limitedlog", "internal/redact", "job"},
 	},
 	{
 		pkg:    "api/jsonscan",
@@ -292,7 +292,7 @@ var plan = []row{
 	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
-		ours:   []string{"api/jsonscan", "api/limits", "api/response", "job", "job/units", "policy", "sign", "store"},
+		ours:   []string{"access", "api/jsonscan", "api/limits", "api/response", "job", "job/units", "policy", "sign", "store"},
 	},
 	{
 		pkg:    "api/ndjson",
@@ -303,7 +303,7 @@ var plan = []row{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "internal/limitedlog", "job",
+			"access", "api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "internal/limitedlog", "job",
 			"policy", "sign", "store",
 		},
 		others: []string{"go.yaml.in/yaml/v3"},

@@ -1,0 +1,131 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/job"
+)
+
+// Stored finds stored tokens and namespaces.
+type Stored interface {
+	// Authenticate returns the principal of a token by its text. Errors are access.ErrMalformed, access.ErrUnknown,
+	// *access.ExpiredError and those of package store.
+	Authenticate(ctx context.Context, text string) (*access.Principal, error)
+	// HasNamespace reports whether a namespace exists.
+	HasNamespace(ctx context.Context, name string) (bool, error)
+}
+
+// NamespaceHeader is the header in which a root chooses a namespace.
+const NamespaceHeader = "Ringback-Namespace"
+
+// Authenticator finds the principal of requests. Failures are logged, at most one a second.
+type Authenticator struct {
+	roots  []access.Hash
+	stored Stored
+	// root is the principal of root tokens, open that of requests without a token; nil: a token is required.
+	root, open *access.Principal
+	failed     limitedlog.Log
+}
+
+// NewAuthenticator returns an Authenticator.
+func NewAuthenticator(o Options, log *slog.Logger) *Authenticator {
+	a := &Authenticator{stored: o.Stored, root: access.NewRoot(access.Root, job.DefaultNamespace), failed: limitedlog.Log{Logger: log}}
+	for _, text := range o.Tokens {
+		a.roots = append(a.roots, access.HashOf(string(text)))
+	}
+	if len(o.Tokens) == 0 {
+		a.open = access.NewRoot("", job.DefaultNamespace)
+	}
+	return a
+}
+
+// Principal returns the principal of a request, or a problem. A token that is sent is always checked.
+func (a *Authenticator) Principal(ctx context.Context, r *http.Request) (*access.Principal, error) {
+	p, err := a.find(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	chosen := r.Header[NamespaceHeader]
+	switch {
+	case len(chosen) == 0 || len(chosen) == 1 && chosen[0] == p.Namespace:
+		return p, nil
+	case !p.Root:
+		return nil, response.NewProblem(response.Forbidden,
+			"the token is for the namespace "+p.Namespace+": only a root token may choose another with "+NamespaceHeader)
+	case len(chosen) > 1 || !job.IsNamespace(chosen[0]):
+		return nil, response.NewProblem(response.InvalidRequest,
+			NamespaceHeader+" must name one namespace: 1 to 32 of a-z 0-9 and -, not beginning with -")
+	}
+	if chosen[0] != job.DefaultNamespace {
+		known := false
+		if a.stored != nil {
+			if known, err = a.stored.HasNamespace(ctx, chosen[0]); err != nil {
+				return nil, err
+			}
+		}
+		if !known {
+			return nil, response.NewProblem(response.NotFound,
+				"no such namespace: create it with PUT /v1/namespaces/"+chosen[0])
+		}
+	}
+	return access.NewRoot(p.Actor, chosen[0]), nil
+}
+
+// find returns the principal of the token in a request.
+func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Principal, error) {
+	given := r.Header["Authorization"]
+	if len(given) == 0 {
+		if a.open != nil {
+			return a.open, nil
+		}
+		return nil, a.unauthorized(r, response.TokenMissing, "a token is required: send the header Authorization: Bearer <token>")
+	}
+	scheme, text, _ := strings.Cut(given[0], " ")
+	text = strings.TrimSpace(text)
+	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || text == "" {
+		return nil, a.unauthorized(r, response.TokenMalformed, "the header Authorization must be one Bearer <token>")
+	}
+	hash := access.HashOf(text)
+	for _, root := range a.roots {
+		if hash.Equal(root) {
+			return a.root, nil
+		}
+	}
+	err := access.ErrUnknown
+	if a.stored != nil && strings.HasPrefix(text, access.Prefix) {
+		var p *access.Principal
+		if p, err = a.stored.Authenticate(ctx, text); err == nil {
+			return p, nil
+		}
+	}
+	expired, isExpired := errors.AsType[*access.ExpiredError](err)
+	switch {
+	case isExpired:
+		return nil, a.unauthorized(r, response.TokenExpired, "the token expired at "+expired.At.Format(time.RFC3339)+": create another")
+	case errors.Is(err, access.ErrMalformed):
+		return nil, a.unauthorized(r, response.TokenMalformed, "the token is mistyped or cut off: its checksum is wrong")
+	case errors.Is(err, access.ErrUnknown):
+		return nil, a.unauthorized(r, response.TokenUnknown, "no such token: it is wrong or was revoked")
+	}
+	return nil, err
+}
+
+// unauthorized logs a failure and returns its problem.
+func (a *Authenticator) unauthorized(r *http.Request, code response.Code, detail string) error {
+	a.failed.Warn("authentication failed", requestAttrs(r, "reason", string(code))...)
+	return response.NewProblem(code, detail)
+}
+
+// SetHeaders sets the headers of the answer to a request without a principal.
+func SetHeaders(w http.ResponseWriter, r *http.Request) {
+	closeUnread(w, r)
+	w.Header().Set("WWW-Authenticate", `Bearer realm="ringback"`)
+}

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// namespaceOf returns the namespace of a request.
+func namespaceOf(r *http.Request) string { return access.PrincipalOf(r.Context()).Namespace }
+
+// authorize refuses a request that its token does not allow: by its role, or by the topics that it is restricted to.
+func (a *api) authorize(r *http.Request, e endpoint) error {
+	if e.action == access.Open {
+		return nil
+	}
+	p := access.PrincipalOf(r.Context())
+	if !p.Allows(e.action) {
+		return forbidRole(p, e.action)
+	}
+	if len(p.Topics) == 0 {
+		return nil
+	}
+	switch e.topic {
+	case ofPath:
+		return checkTopic(r.Context(), r.PathValue("topic"))
+	case ofJob:
+		return a.checkTopicOfJob(r, p)
+	case ofRequest, ofNone:
+		return nil
+	default:
+		return response.NewProblem(response.Forbidden, "this concerns all topics, and "+restriction(p))
+	}
+}
+
+// forbidRole explains which role is required.
+func forbidRole(p *access.Principal, action access.Action) error {
+	if action.NeedsRoot() {
+		return response.NewProblem(response.Forbidden, string(action)+" requires a root token")
+	}
+	var roles []string
+	for _, role := range access.RolesFor(action) {
+		roles = append(roles, string(role))
+	}
+	return response.NewProblem(response.Forbidden,
+		string(action)+" requires a token with the role "+strings.Join(roles, " or ")+": this token has the role "+string(p.Role))
+}
+
+// checkTopicOfJob refuses a job of a topic that the token may not use, as if it did not exist.
+func (a *api) checkTopicOfJob(r *http.Request, p *access.Principal) error {
+	ref, err := request.PathJob(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.service.Get(r.Context(), ref)
+	if err == nil && !p.Topics.Match(found.Topic) {
+		err = store.ErrNotFound
+	}
+	return err
+}
+
+// checkTopic refuses a topic that the request's token may not use. Empty: all topics.
+func checkTopic(ctx context.Context, topic string) error {
+	p := access.PrincipalOf(ctx)
+	switch {
+	case len(p.Topics) == 0:
+		return nil
+	case topic == "":
+		return response.NewProblem(response.Forbidden, "a topic is required, because "+restriction(p))
+	case !p.Topics.Match(topic):
+		return response.NewProblem(response.Forbidden, "the topic is not allowed: "+restriction(p))
+	}
+	return nil
+}
+
+// admit sets the namespace of a registration, and refuses a topic that the request's token may not use.
+func admit(ctx context.Context, n *job.New) error {
+	n.Namespace = access.PrincipalOf(ctx).Namespace
+	return checkTopic(ctx, cmp.Or(n.Topic, job.DefaultTopic))
+}
+
+// restriction names the topics of a restricted token.
+func restriction(p *access.Principal) string {
+	return "the token is restricted to the topics " + p.Topics.String()
+}

@@ -1,0 +1,269 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/access"
+	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// fakeTokens are stored tokens by text. The others are malformed or unknown.
+type fakeTokens map[string]*access.Principal
+
+func (f fakeTokens) Authenticate(_ context.Context, text string) (*access.Principal, error) {
+	if p, ok := f[text]; ok {
+		if !p.ExpiresAt.IsZero() {
+			return nil, &access.ExpiredError{At: p.ExpiresAt}
+		}
+		return p, nil
+	}
+	if _, err := access.ParseID(text); err != nil {
+		return nil, err
+	}
+	return nil, access.ErrUnknown
+}
+
+func (f fakeTokens) HasNamespace(_ context.Context, name string) (bool, error) {
+	return name == "shop", nil
+}
+
+// samples has the path, the query and the body of a request that succeeds for a root, by method and route, if they are not
+// the usual ones.
+var samples = map[string]struct{ query, body string }{
+	"GET /v1/jobs":         {query: "?topic=order.close&state=dead"},
+	"GET /v1/dead":         {query: "?topic=order.close"},
+	"POST /v1/jobs":        {body: `{"url": "http://a.example", "topic": "order.close"}`},
+	"POST /v1/batch":       {body: `{"jobs": [{"url": "http://a.example", "topic": "order.close"}]}`},
+	"PATCH /v1/jobs/{id}":  {body: `{"retries": 1}`},
+	"POST /v1/dead/revive": {body: `{"topic": "order.close", "dry_run": true}`},
+	"POST /v1/dead/purge":  {body: `{"topic": "order.close", "dry_run": true}`},
+}
+
+// sample makes the request of a route with a topic, and more headers.
+func sample(t *testing.T, h http.Handler, method, path, topic string, header ...string) (status int, answer string) {
+	t.Helper()
+	s := samples[method+" "+path]
+	if s.body == "" && (method == http.MethodPut || method == http.MethodPatch) {
+		s.body = `{}`
+	}
+	id := "dead"
+	if strings.Contains(path, "/secrets/") {
+		id = sharedSecret.ID()
+		if strings.Contains(path, "/lanes/") {
+			id = keySecret.ID()
+		}
+	}
+	target := strings.NewReplacer("{topic}", "order.close", "{lane}", "a", "{id}", id).Replace(path) + s.query
+	w := call(t, h, method, strings.ReplaceAll(target, "order.close", topic), strings.ReplaceAll(s.body, "order.close", topic), header...)
+	return w.Code, w.Body.String()
+}
+
+// jobAnswer returns the status of the first job in an answer of /v1/batch, and of other answers their own.
+func jobAnswer(status int, answer string) int {
+	if status == http.StatusOK && strings.HasPrefix(answer, `{"results":`) {
+		_, _ = fmt.Sscanf(answer[strings.Index(answer, `"status":`):], `"status":%d`, &status)
+	}
+	return status
+}
+
+// Every method of every route is tried with every role, with tokens that are not valid, and with one for other topics.
+func TestRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
+	valid, _ := access.NewText()
+	unknown, _ := access.NewText()
+	bearer := func(text string) []string { return []string{"Authorization", "Bearer " + text} }
+	handler := func(p *access.Principal) http.Handler {
+		metrics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+		return New(Options{Service: fullService(), Metrics: metrics, Logger: quiet, Access: apiaccess.Options{
+			Tokens: []redact.Text{"the root's token"}, Stored: fakeTokens{valid: p},
+		}})
+	}
+	for _, r := range new(api).routes() {
+		for method, e := range r.methods {
+			name := method + " " + r.path
+			require.NotEmpty(t, access.RolesFor(e.action), "%s: the action %q has no role", name, e.action)
+			require.NotZero(t, e.topic, "%s: where is its topic?", name)
+			require.Equal(t, e.action == access.Open, !strings.HasPrefix(r.path, "/v1/"), "%s: paths under /v1/ need a token, others do not", name)
+			require.Equal(t, strings.Contains(r.path, "{topic}"), e.topic == ofPath, name)
+
+			status, answer := sample(t, handler(nil), method, r.path, "order.close", bearer("the root's token")...)
+			require.Less(t, status, 500, "%s: %s", name, answer)
+			require.NotContains(t, []int{401, 403, 404, 422}, jobAnswer(status, answer), "%s: the sample must succeed: %s", name, answer)
+			if e.action == access.Open {
+				status, _ = sample(t, handler(nil), method, r.path, "order.close")
+				require.NotEqual(t, http.StatusUnauthorized, status, name)
+				continue
+			}
+			for _, role := range access.Roles() {
+				p := &access.Principal{Actor: "tester", Role: role, Namespace: job.DefaultNamespace, Bodies: true}
+				status, answer := sample(t, handler(p), method, r.path, "order.close", bearer(valid)...)
+				if !p.Allows(e.action) {
+					require.Equal(t, http.StatusForbidden, status, "%s by %s: %s", name, role, answer)
+					if e.action.NeedsRoot() {
+						require.Contains(t, answer, "root token", name)
+						continue
+					}
+					for _, allowed := range access.RolesFor(e.action) {
+						require.Contains(t, answer, string(allowed), "%s by %s", name, role)
+					}
+					continue
+				}
+				require.NotContains(t, []int{401, 403, 404}, jobAnswer(status, answer), "%s by %s: %s", name, role, answer)
+
+				restricted := *p
+				restricted.Topics = access.Topics{"order.*"}
+				status, answer = sample(t, handler(&restricted), method, r.path, "order.close", bearer(valid)...)
+				if e.topic == ofAll {
+					require.Equal(t, http.StatusForbidden, status, "%s for order.*: %s", name, answer)
+					require.Contains(t, answer, "order.*", name)
+				} else {
+					require.NotContains(t, []int{401, 403, 404}, jobAnswer(status, answer), "%s for order.*: %s", name, answer)
+				}
+
+				restricted.Topics = access.Topics{"invoice.*"}
+				status, answer = sample(t, handler(&restricted), method, r.path, "order.close", bearer(valid)...)
+				want := http.StatusForbidden
+				switch e.topic {
+				case ofJob:
+					want = http.StatusNotFound
+				case ofNone:
+					want = http.StatusOK
+				}
+				require.Equal(t, want, jobAnswer(status, answer), "%s for invoice.*: %s", name, answer)
+			}
+			for reason, header := range map[string][]string{
+				"token is required": nil,
+				"no such token":     bearer(unknown),
+				"mistyped":          bearer(unknown[:60] + "!"),
+				"must be one":       {"Authorization", "Basic " + valid},
+				"expired at 2020":   bearer(valid),
+			} {
+				expired := &access.Principal{Role: access.Admin, ExpiresAt: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}
+				status, answer := sample(t, handler(expired), method, r.path, "order.close", header...)
+				require.Equal(t, http.StatusUnauthorized, status, "%s: %s", name, reason)
+				require.Contains(t, answer, reason, name)
+			}
+		}
+	}
+}
+
+func TestRoutes_RestrictedTokensNameTheTopicOfLists(t *testing.T) {
+	f := fullService()
+	valid, _ := access.NewText()
+	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Stored: fakeTokens{
+		valid: {Role: access.Admin, Namespace: "default", Topics: access.Topics{"order.*"}},
+	}}})
+	for target, status := range map[string]int{
+		"GET /v1/dead":                                     403,
+		`POST /v1/dead/purge {"all": true}`:                403,
+		`POST /v1/dead/purge {"ids": ["dead"]}`:            403,
+		`POST /v1/jobs {"url": "http://a.example"}`:        403, // the topic default
+		`POST /v1/dead/purge {"topic": "order.close"}`:     200,
+		"GET /v1/jobs/dead":                                200,
+		"GET /v1/jobs/running":                             404, // of the topic default
+		"POST /v1/jobs/running/run":                        404,
+		"GET /v1/jobs/missing":                             404,
+		`PUT /v1/topics/default {}`:                        403,
+		"GET /v1/topics/order.missing":                     404,
+		"GET /v1/nothing":                                  404,
+		`POST /v1/jobs {"url": "h", "topic": "order.new"}`: 422,
+	} {
+		parts := strings.SplitN(target, " ", 3)
+		w := call(t, h, parts[0], parts[1], strings.Join(parts[2:], ""), "Authorization", "Bearer "+valid)
+		require.Equal(t, status, w.Code, "%s: %s", target, w.Body)
+	}
+	require.Len(t, f.which, 1)
+	require.Zero(t, f.calls)
+}
+
+func TestBatch_ChecksTheTopicOfEachJob(t *testing.T) {
+	f := newFake()
+	valid, _ := access.NewText()
+	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Stored: fakeTokens{
+		valid: {Role: access.Publish, Namespace: "shop", Topics: access.Topics{"order.*"}},
+	}}})
+	const good, bad = `{"id": "a", "url": "http://a.example", "topic": "order.close"}`, `{"id": "b", "url": "http://a.example", "topic": "invoice"}`
+	w := call(t, h, http.MethodPost, "/v1/batch", `{"jobs": [`+good+`, `+bad+`]}`, "Authorization", "Bearer "+valid)
+	require.Equal(t, []int{201, 403}, statusesIn(t, w.Body.String()))
+	w = call(t, h, http.MethodPost, "/v1/batch", good+"\n"+bad+"\n", "Authorization", "Bearer "+valid, "Content-Type", "application/x-ndjson")
+	require.Equal(t, []int{200, 403}, statusesIn(t, w.Body.String()))
+	for _, n := range f.news {
+		require.Equal(t, "shop", n.Namespace)
+		require.Equal(t, "order.close", n.Topic)
+	}
+}
+
+// statusesIn returns the statuses of the results of a batch.
+func statusesIn(t *testing.T, answer string) (all []int) {
+	t.Helper()
+	for i, rest := range strings.Split(answer, `{"index":`)[1:] {
+		var status int
+		_, err := fmt.Sscanf(rest[strings.Index(rest, `"status":`):], `"status":%d`, &status)
+		require.NoError(t, err, "%d: %s", i, rest)
+		all = append(all, status)
+	}
+	return all
+}
+
+// namespaceService records the namespaces that it is asked for.
+type namespaceService struct {
+	*fake
+	asked []string
+}
+
+func (s *namespaceService) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	s.asked = append(s.asked, ref.Namespace)
+	return s.fake.Get(ctx, ref)
+}
+
+func (s *namespaceService) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	s.asked = append(s.asked, namespace)
+	return s.fake.Totals(ctx, namespace)
+}
+
+func TestNamespace_IsThatOfTheToken(t *testing.T) {
+	valid, _ := access.NewText()
+	for _, c := range []struct {
+		token, header string
+		status        int
+		namespace     string
+	}{
+		{"root", "", 200, "default"},
+		{"root", "default", 200, "default"},
+		{"root", "shop", 200, "shop"},
+		{"root", "missing", 404, ""},
+		{"root", "No/such", 400, ""},
+		{"valid", "", 200, "shop"},
+		{"valid", "shop", 200, "shop"},
+		{"valid", "default", 403, ""},
+		{"valid", "missing", 403, ""},
+	} {
+		s := &namespaceService{fake: fullService()}
+		h := New(Options{Service: s, Logger: quiet, Access: apiaccess.Options{
+			Tokens: []redact.Text{"root"}, Stored: fakeTokens{valid: {Role: access.Admin, Namespace: "shop"}},
+		}})
+		text := c.token
+		if text == "valid" {
+			text = valid
+		}
+		header := []string{"Authorization", "Bearer " + text}
+		if c.header != "" {
+			header = append(header, apiaccess.NamespaceHeader, c.header)
+		}
+		require.Equal(t, c.status, call(t, h, http.MethodGet, "/v1/jobs/dead", "", header...).Code, "%+v", c)
+		require.Equal(t, c.status, call(t, h, http.MethodGet, "/v1/stats", "", header...).Code, "%+v", c)
+		for _, asked := range s.asked {
+			require.Equal(t, c.namespace, asked)
+		}
+		require.Equal(t, c.status == http.StatusOK, len(s.asked) > 0)
+	}
+}
