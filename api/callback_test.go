@@ -37,9 +37,12 @@ func TestCallback_IsAURLOrAnObject(t *testing.T) {
 	w = call(t, h, http.MethodPost, "/v1/jobs", `{"id": "b", "on_delivered": null, "on_dead": {"url": "https://b.example/", "method": null, "headers": null,
 		"retries": null, "timeout": null, "include": null}}`)
 	require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
-	require.Nil(t, f.news[1].OnDelivered)
+	require.Equal(t, &policy.Callback{Off: true}, f.news[1].OnDelivered, "none, also not the topic's")
 	require.Equal(t, &policy.Callback{URL: "https://b.example/"}, f.news[1].OnDead)
-	require.Nil(t, decodeResponse(t, w)["on_delivered"])
+	require.Equal(t, map[string]any{
+		"url": nil, "method": "POST", "headers": nil, "retries": nil, "timeout": nil, "include": []any{},
+	}, decodeResponse(t, w)["on_delivered"])
+	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodPost, "/v1/jobs", `{"on_dead": {}}`).Code)
 }
 
 func TestCallback_IsReadInBatchesAndStreams(t *testing.T) {

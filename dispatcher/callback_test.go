@@ -218,16 +218,25 @@ func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 			}
 			return policy.Result{Status: 410}
 		}}
-		r := start(t, dispatcher.Options{Deliverer: rec})
+		r := start(t, dispatcher.Options{Deliverer: rec, CheckURL: func(target string) error {
+			if target == "" {
+				return errors.New("must not be empty")
+			}
+			return nil
+		}})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "notifying", Policy: policy.Topic{
 			OnDelivered: callbackTo("https://topic.example/delivered"), OnDead: callbackTo("https://topic.example/dead"),
 		}})
 		require.NoError(t, err)
 		own := policy.Terms{OnDelivered: callbackTo("https://job.example/delivered"), OnDead: callbackTo("https://job.example/dead")}
+		none := policy.Terms{OnDelivered: &policy.Callback{Off: true}, OnDead: &policy.Callback{Off: true}}
+		var refs []job.Ref
 		for _, topic := range []string{"notifying", "silent"} {
 			for _, end := range []string{"good", "bad"} {
 				r.register(t, job.New{Spec: job.Spec{ID: end + "-" + topic, Queue: job.Queue{Topic: topic}}})
 				r.register(t, job.New{Spec: job.Spec{ID: end + "-own-" + topic, Queue: job.Queue{Topic: topic}, Terms: own}})
+				off := r.register(t, job.New{Spec: job.Spec{ID: end + "-off-" + topic, Queue: job.Queue{Topic: topic}, Terms: none}})
+				refs = append(refs, off.Ref())
 			}
 		}
 		cancelled := r.register(t, job.New{Spec: job.Spec{ID: "bad-cancelled", Terms: own}, Delay: time.Hour})
@@ -247,6 +256,11 @@ func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 			"rb:good-own-silent:0":    "https://job.example/delivered",
 			"rb:bad-own-silent:0":     "https://job.example/dead",
 		}, sent)
+		for _, ref := range refs {
+			off := r.get(t, ref)
+			require.True(t, off.State.Ended(), ref)
+			require.Empty(t, off.CallbackID, ref)
+		}
 	})
 }
 

@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -29,7 +28,9 @@ func (d *Dispatcher) setCallbackIDs(ctx context.Context, jobs []job.Job) {
 		onDelivered, onDead := j.OnDelivered, j.OnDead
 		if onDelivered == nil || onDead == nil {
 			topic := d.policies.Resolve(ctx, j.Namespace, j.Topic)
-			onDelivered, onDead = cmp.Or(onDelivered, topic.OnDelivered), cmp.Or(onDead, topic.OnDead)
+			onDelivered, onDead = onDelivered.Or(topic.OnDelivered), onDead.Or(topic.OnDead)
+		} else {
+			onDelivered, onDead = onDelivered.Or(nil), onDead.Or(nil)
 		}
 		if j.State == job.Delivered && onDelivered != nil || j.State == job.Dead && onDead != nil {
 			j.CallbackID = job.CallbackID(*j)

@@ -159,12 +159,12 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 
 // checkCallbacks checks the URLs of callbacks with the guard.
 func (d *Dispatcher) checkCallbacks(onDelivered, onDead *policy.Callback) error {
-	if onDelivered != nil {
+	if onDelivered != nil && !onDelivered.Off {
 		if err := d.checkURL("/on_delivered/url", onDelivered.URL); err != nil {
 			return err
 		}
 	}
-	if onDead != nil {
+	if onDead != nil && !onDead.Off {
 		return d.checkURL("/on_dead/url", onDead.URL)
 	}
 	return nil

@@ -90,7 +90,7 @@ func checkCallbacks(onDelivered, onDead *policy.Callback) []FieldError {
 
 // checkCallback validates the headers and the URL of a callback.
 func checkCallback(at string, c *policy.Callback) []FieldError {
-	if c == nil {
+	if c == nil || c.Off {
 		return nil
 	}
 	errs := checkHeaders(at+"/headers", c.Headers, true)

@@ -13,6 +13,20 @@ type Callback struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// Include lists optional parts of the payload: IncludeBody, IncludeHeaders, IncludeQuery.
 	Include []string `json:"include,omitempty"`
+	// Off is set in a job that has no callback although its topic may have one. All other fields are zero then.
+	Off bool `json:"off,omitempty"`
+}
+
+// Or returns a job's own callback, or its topic's when it has none; nil: no callback.
+func (c *Callback) Or(topic *Callback) *Callback {
+	switch {
+	case c == nil:
+		return topic
+	case c.Off:
+		return nil
+	default:
+		return c
+	}
 }
 
 // Optional parts of a callback's payload. They are left out by default, since they may be confidential.

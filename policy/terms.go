@@ -51,8 +51,8 @@ func (t Topic) Terms(own Terms) Terms {
 	terms.Jitter = *t.Jitter
 	terms.GiveUpOn = t.GiveUpOn
 	terms.Success = t.Success
-	terms.OnDelivered = cmp.Or(terms.OnDelivered, t.OnDelivered)
-	terms.OnDead = cmp.Or(terms.OnDead, t.OnDead)
+	terms.OnDelivered = own.OnDelivered.Or(t.OnDelivered)
+	terms.OnDead = own.OnDead.Or(t.OnDead)
 	terms.MaxAge = t.MaxAge
 	if terms.MaxAge == 0 {
 		terms.MaxAge = terms.Ladder.Span(*terms.Retries) + maxAgeMargin

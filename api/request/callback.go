@@ -35,8 +35,11 @@ func (d *decoder) callback(at string, value []byte, stored *policy.Callback, mer
 	return f.finish(d, stored, merge)
 }
 
-// newCallback reads a callback that is not merged into a stored one.
+// newCallback reads the callback of a new job. Null means that it has none, although its topic may have one.
 func (d *decoder) newCallback(at string, value []byte) *policy.Callback {
+	if isNull(value) {
+		return &policy.Callback{Off: true}
+	}
 	return d.callback(at, value, nil, false)
 }
 

@@ -24,6 +24,8 @@ type JobField struct {
 	pointer string
 	read    func(f *jobForm, at string, raw []byte)
 	edit    editRule
+	// null means that null is a value, not the same as leaving the field out of a registration.
+	null bool
 	// change copies the field to the job that an edit changes; nil for times, and for the content type, which goes with the
 	// body.
 	change func(to, from *job.Spec)
@@ -45,10 +47,16 @@ func specField[T any](edit editRule, field func(*job.Spec) *T, read func(*decode
 	}
 }
 
+// callbackField returns a field with a callback. Null switches it off.
+func callbackField(field func(*job.Spec) **policy.Callback) JobField {
+	return JobField{null: true, read: func(f *jobForm, at string, raw []byte) { *field(&f.Spec) = f.newCallback(at, raw) }}
+}
+
 // bodyField returns a field with a body.
 func bodyField(edit editRule, kind job.BodyKind, read func(*decoder, string, []byte) []byte) JobField {
 	return JobField{
 		edit: edit,
+		null: kind == job.BodyJSON,
 		read: func(f *jobForm, at string, raw []byte) {
 			f.bodies++
 			f.BodyKind, f.Body = kind, read(&f.decoder, at, raw)
@@ -71,8 +79,8 @@ var JobFields = withPointers(map[string]JobField{
 	"ladder":       specField(nullable, func(s *job.Spec) *policy.Ladder { return &s.Ladder }, (*decoder).ladder),
 	"timeout":      specField(nullable, func(s *job.Spec) *time.Duration { return &s.Timeout }, (*decoder).positiveDuration),
 	"labels":       specField(nullable, func(s *job.Spec) *map[string]string { return &s.Labels }, (*decoder).labels),
-	"on_delivered": specField(fixed, func(s *job.Spec) **policy.Callback { return &s.OnDelivered }, (*decoder).newCallback),
-	"on_dead":      specField(fixed, func(s *job.Spec) **policy.Callback { return &s.OnDead }, (*decoder).newCallback),
+	"on_delivered": callbackField(func(s *job.Spec) **policy.Callback { return &s.OnDelivered }),
+	"on_dead":      callbackField(func(s *job.Spec) **policy.Callback { return &s.OnDead }),
 
 	"body":        bodyField(nullable, job.BodyJSON, func(_ *decoder, _ string, raw []byte) []byte { return raw }),
 	"body_text":   bodyField(editable, job.BodyText, func(d *decoder, at string, raw []byte) []byte { return []byte(d.text(at, raw)) }),
@@ -129,7 +137,7 @@ func DecodeJob(raw []byte, keys []string, now time.Time, maxBody int64) (job.New
 		switch {
 		case !known:
 			f.unknownField("", name, "a job")
-		case isNull(value) && field.pointer != "/body": // as if left out
+		case isNull(value) && !field.null: // as if left out
 		default:
 			field.read(&f, field.pointer, value)
 		}

@@ -62,6 +62,10 @@ func TestFingerprint_IsStable(t *testing.T) {
 			job.New{Spec: job.Spec{Body: []byte("{}"), BodyKind: job.BodyJSON, ContentType: "application/json"}},
 			"",
 		},
+		"no callback": {
+			job.New{Spec: job.Spec{BodyKind: job.BodyJSON, ContentType: "application/json", Terms: policy.Terms{OnDead: &policy.Callback{Off: true}}}},
+			"\x0b\x13{\"url\":\"\",\"off\":true}",
+		},
 		"times": {
 			job.New{Spec: job.Spec{BodyKind: job.BodyJSON, ContentType: "application/json"}, RunAt: at, ExpiresAt: at.Add(time.Hour)},
 			"\x46\x06" + string(binary.AppendVarint(nil, at.UnixMilli())) + "\x48\x06" + string(binary.AppendVarint(nil, at.Add(time.Hour).UnixMilli())),
@@ -122,6 +126,8 @@ func set(v reflect.Value) {
 		v.SetString("x")
 	case reflect.Int, reflect.Int64:
 		v.SetInt(7)
+	case reflect.Bool:
+		v.SetBool(true)
 	case reflect.Uint8:
 		v.SetUint(1)
 	case reflect.Slice:
