@@ -6,6 +6,7 @@
 package job
 
 import (
+	"strings"
 	"time"
 
 	"github.com/ringback/ringback/policy"
@@ -19,9 +20,12 @@ const (
 	DefaultLane      = "default"
 )
 
-// CallbackTopic is the topic of callbacks. Topics with the prefix _ are reserved: clients cannot register jobs in them,
-// but can set their policies.
+// CallbackTopic is the topic of callbacks. It is reserved.
 const CallbackTopic = "_callbacks"
+
+// IsReserved reports whether a topic is reserved for jobs that Ringback creates, as those with the prefix _ are: clients
+// cannot register jobs in it, but can set its policy.
+func IsReserved(topic string) bool { return strings.HasPrefix(topic, "_") }
 
 // The kinds of jobs that Ringback creates.
 const (

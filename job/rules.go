@@ -118,7 +118,7 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 		policy.Success{}, policy.Breaker{}, policy.Callback{}, policy.Backlog{}, policy.Lane{})
 	for tag, good := range map[string]func(string) bool{
 		"id":          func(s string) bool { return IsID(s) && !strings.HasPrefix(s, reservedIDPrefix) },
-		"topic":       func(s string) bool { return IsTopic(s) && s[0] != '_' && !isDotSegment(s) },
+		"topic":       func(s string) bool { return IsTopic(s) && !IsReserved(s) && !isDotSegment(s) },
 		"lane":        func(s string) bool { return IsLane(s) && !isDotSegment(s) },
 		"target":      func(s string) bool { return checkURL(s) == "" },
 		"field_value": IsFieldValue,

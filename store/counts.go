@@ -8,10 +8,11 @@ import (
 // Counts is the part of a shard that counts jobs.
 type Counts interface {
 	// TopicStats counts the jobs of the topics that the filter selects, in order of name. Topics that the shard does not
-	// know have no row.
+	// know have no row. A page leaves out the topics of GroupInternal, whose jobs are Ringback's own.
 	TopicStats(ctx context.Context, filter StatsFilter) ([]TopicStats, error)
 
-	// Totals sums the counts of all topics of a namespace, including the topics that Sweep has removed. Its Topic is empty.
+	// Totals sums the counts of all topics of a namespace but those of GroupInternal, including the topics that Sweep has
+	// removed. Its Topic is empty.
 	Totals(ctx context.Context, namespace string) (TopicStats, error)
 
 	// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, at most limit lanes after the name after.
@@ -21,7 +22,7 @@ type Counts interface {
 // StatsFilter selects topics of a namespace: those listed, or a page of all.
 type StatsFilter struct {
 	Namespace string
-	Topics    []string // at most MaxBatch; empty: a page of all topics
+	Topics    []string // at most MaxBatch; empty: a page of all topics but those of GroupInternal
 	After     string   // the page begins after this name
 	Limit     int      // of the page, 1 to MaxBatch
 }

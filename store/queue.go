@@ -43,13 +43,13 @@ type Queue interface {
 	// settlement that was sent is recorded even if ctx ends.
 	Settle(ctx context.Context, token Token, items []Settlement, next *ClaimRequest) ([]error, ClaimResult, error)
 
-	// Wait blocks until queues of the group are notified, and returns them. A queue may be listed although it has no
+	// Wait blocks until queues of the group (GroupOf) are notified, and returns them. A queue may be listed although it has no
 	// claimable jobs. Wait returns none and no error after Timeout, and soon after ctx ends. When a process dies with a
-	// wake-up, Carry sends it again within a second. A process makes at most one Wait per shard at a time. Waits of several
+	// wake-up, Carry sends it again within a second. A process makes at most one Wait per shard and group at a time. Waits of several
 	// processes are served in the order in which they began.
 	Wait(ctx context.Context, options WaitOptions) ([]job.Queue, error)
 
-	// Notify wakes a waiting pool for up to MaxBatch queues. Queues without claimable jobs may be ignored.
+	// Notify wakes a waiting claim loop of each one's group for up to MaxBatch queues. Queues without claimable jobs may be ignored.
 	Notify(ctx context.Context, queues []job.Queue) error
 
 	// Permit grants starts to up to MaxBatch topics with a rate, on the shard that ShardOfTopic names for each, and returns
@@ -61,7 +61,7 @@ type Queue interface {
 
 // WaitOptions bounds a Wait.
 type WaitOptions struct {
-	Group   string        // the pools to wake: GroupPush
+	Group   string        // GroupPush or GroupInternal
 	Max     int           // queues to return at most; zero: MaxBatch
 	Timeout time.Duration // zero: 5 s
 }

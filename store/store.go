@@ -49,6 +49,4 @@ const (
 	MustNotExist int64 = -1
 	// CountedStarts is the largest rate, in starts per window, whose starts are counted one by one.
 	CountedStarts = 64
-	// GroupPush is the group of the pools that POST to URLs.
-	GroupPush = "push"
 )

@@ -61,7 +61,7 @@ func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats,
 	err := s.count(ctx, func(u *work.Unit, room *int) error {
 		total = store.TopicStats{Namespace: namespace}
 		for name, t := range u.Mem.Topics {
-			if name.Namespace != namespace || t.Registered == 0 {
+			if name.Namespace != namespace || t.Registered == 0 || store.GroupOf(name.Name) == store.GroupInternal {
 				continue
 			}
 			row, err := topicStats(u, t, maps.Keys(t.Queues), room)

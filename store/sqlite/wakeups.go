@@ -14,7 +14,7 @@ import (
 // defaultWait is the timeout of Wait unless it is given one.
 const defaultWait = 5 * time.Second
 
-// Wait implements store.Shard. Only store.GroupPush has wake-ups yet.
+// Wait implements store.Shard.
 func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) ([]job.Queue, error) {
 	wait, most := watch.Timeout, watch.Max
 	if wait <= 0 {
@@ -23,12 +23,9 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) ([]job.Queue,
 	if most <= 0 {
 		most = store.MaxBatch
 	}
-	if watch.Group != store.GroupPush {
-		most = 0
-	}
 	var queues []job.Queue
 	err := s.await(ctx, wait, func() (done bool, changed <-chan struct{}, closed bool) {
-		queues, changed, closed = s.wakeups.Take(most)
+		queues, changed, closed = s.wakeups.Take(watch.Group, most)
 		return len(queues) > 0, changed, closed
 	})
 	return queues, err

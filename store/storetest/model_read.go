@@ -161,14 +161,14 @@ func (s *modelShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]sto
 	if len(f.Topics) > 0 {
 		return s.countTopics(ctx, f.Namespace, func(name string) bool { return slices.Contains(f.Topics, name) })
 	}
-	all, err := s.countTopics(ctx, f.Namespace, func(name string) bool { return name > f.After })
+	all, err := s.countTopics(ctx, f.Namespace, func(name string) bool { return name > f.After && !isInternal(name) })
 	return all[:min(len(all), f.Limit)], err
 }
 
 // Totals implements store.Shard.
 func (s *modelShard) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	m := s.model
-	all, err := s.countTopics(ctx, namespace, func(string) bool { return true })
+	all, err := s.countTopics(ctx, namespace, func(name string) bool { return !isInternal(name) })
 	if err != nil {
 		return store.TopicStats{}, err
 	}
@@ -181,6 +181,9 @@ func (s *modelShard) Totals(ctx context.Context, namespace string) (store.TopicS
 	total.Namespace, total.Topic = namespace, ""
 	return total, nil
 }
+
+// isInternal reports whether the jobs of a topic are Ringback's own.
+func isInternal(topic string) bool { return store.GroupOf(topic) == store.GroupInternal }
 
 // countTopics counts the topics whose names match.
 func (s *modelShard) countTopics(

@@ -32,10 +32,10 @@ func (s *modelShard) wakeupsOf(group string) *wakeups {
 	return b
 }
 
-// notify adds a queue to the wake-ups of GroupPush, the only group.
+// notify adds a queue to the wake-ups of its group.
 func (s *modelShard) notify(q *queue, now time.Time) {
 	q.notifiedAt = now
-	b := s.wakeupsOf(store.GroupPush)
+	b := s.wakeupsOf(store.GroupOf(q.name.Topic))
 	if b.queued[q.name] {
 		return
 	}

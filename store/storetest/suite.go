@@ -41,6 +41,7 @@ var caseGroups = []caseGroup{
 	{"Retention", retentionCases},
 	{"Topics", topicCases},
 	{"Wakeup", wakeupCases},
+	{"Group", groupCases},
 	{"Carry", carryCases},
 	{"Cooldown", cooldownCases},
 	{"Breaker", breakerCases},

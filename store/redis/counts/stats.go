@@ -69,11 +69,26 @@ func (s *Counts) eachTopics(ctx context.Context, namespace string, do func(names
 	}
 }
 
-// pageOfTopics reads the full names of a namespace's topics behind one, in order.
-func (s *Counts) pageOfTopics(ctx context.Context, namespace, after string, limit int) ([]string, error) {
+// pageOfTopics reads the full names of a namespace's topics behind one, in order, without those of store.GroupInternal.
+func (s *Counts) pageOfTopics(ctx context.Context, namespace, after string, limit int) (page []string, err error) {
 	from, end := "("+layout.TopicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
-	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
-	return names, connect.MapError(ctx, err)
+	for len(page) < limit {
+		count := limit - len(page)
+		names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: end, Count: int64(count)}).Result()
+		if err != nil {
+			return nil, connect.MapError(ctx, err)
+		}
+		for _, name := range names {
+			if _, topic, _ := strings.Cut(name, "/"); store.GroupOf(topic) != store.GroupInternal {
+				page = append(page, name)
+			}
+		}
+		if len(names) < count {
+			break
+		}
+		from = "(" + names[len(names)-1]
+	}
+	return page, nil
 }
 
 // stats reads topics by name; those that the shard has never seen are left out.

@@ -17,7 +17,7 @@ import (
 // counterFields are the counters of a topic that Totals adds up.
 var counterFields = []string{"reg", "ready", "claimed", "d", "x", "c"}
 
-// Totals adds up the counters of all topics, and counts the due jobs that are in no ready list, of all lanes on the agenda.
+// Totals adds up the counters of the topics that pages list, and counts the due jobs that are in no ready list, of all lanes on the agenda.
 func (s *Counts) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	total, err := s.totals(ctx, namespace)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Counts) dueOfQueues(ctx context.Context, namespace string, numbers []st
 	}
 	lanes := make([]string, 0, len(queues))
 	for _, q := range queues {
-		if q.Namespace == namespace {
+		if q.Namespace == namespace && store.GroupOf(q.Topic) != store.GroupInternal {
 			lanes = append(lanes, q.Lane+"\x00"+q.Number)
 		}
 	}

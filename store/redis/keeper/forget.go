@@ -2,14 +2,15 @@ package keeper
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ringback/ringback/store/redis/layout"
-
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/script"
 )
 
@@ -33,15 +34,22 @@ type idleTopic struct {
 	last  *redis.SliceCmd     // wake-ups of each lane; negative: since when it has no job
 }
 
+// isInternal reports whether a topic, by its full name, is of store.GroupInternal.
+func isInternal(name string) bool {
+	_, topic, _ := strings.Cut(name, "/")
+	return store.GroupOf(topic) == store.GroupInternal
+}
+
 // forgetUnused forgets topics, and lanes among the next forgetLanes of each, that nothing refers to. It reads without scripts,
 // and calls one for each topic with something to forget.
 //
 // Nothing is forgotten while a check of the shard after a restart of its server is due or in progress: it may restore jobs of
-// a lane that seems to be unused.
+// a lane that seems to be unused. Nor is a topic of store.GroupInternal, whose counts Totals must not get.
 func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 	if checked, err := s.repairs.IsChecked(ctx); !checked || err != nil {
 		return err
 	}
+	names = slices.DeleteFunc(slices.Clone(names), isInternal)
 	topics := make([]*idleTopic, len(names))
 	pipe := s.Client.Pipeline()
 	for i, name := range names {

@@ -10,7 +10,7 @@ import (
 // Keys are the names of a shard's keys.
 type Keys struct {
 	Tag    string   // "{rb:0.0}:", which every key begins with
-	Common []string // the first twenty keys of each script that includes keys.lua, in its order
+	Common []string // the first nineteen keys of each script that includes keys.lua, in its order
 
 	Jobs, Runs, Attempts, IDs, Forget  string // jobs, their runs and attempts; remembered ids, and when they are forgotten
 	Queues, Names, Topics, LastNumber  string // queues' numbers by name and names by number, topics, the last number
@@ -39,8 +39,8 @@ func NewKeys(tag string) Keys {
 		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "throttle_queue:stale",
 	}
 	k.Common = []string{
-		k.Jobs, k.Runs, k.Attempts, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Wakeups(store.GroupPush), k.CarrierWakeup, k.Limits,
-		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, k.Deferred, k.Throttles, k.ThrottleQueue, k.LaneLimits, k.TTL, k.Owners,
+		k.Jobs, k.Runs, k.Attempts, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Owners, k.CarrierWakeup, k.Limits,
+		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, k.Deferred, k.Throttles, k.ThrottleQueue, k.LaneLimits, k.TTL,
 	}
 	return k
 }
@@ -48,7 +48,7 @@ func NewKeys(tag string) Keys {
 // Reply returns the key of a call's reply, which answers repeats of the call. kind distinguishes the calls of one token.
 func (k *Keys) Reply(token, kind string) string { return k.Tag + "reply:" + token + ":" + kind }
 
-// Wakeups returns the key of the wake-ups for a group of pools.
+// Wakeups returns the key of the wake-ups for the queues of a group.
 func (k *Keys) Wakeups(group string) string { return k.Tag + "wakeups:" + group }
 
 // TopicLanes returns the key of the lanes of a topic that have had jobs, as "<lane>\x00<number>".
@@ -74,6 +74,7 @@ type Topic struct {
 	Name                         string // namespace/topic
 	Stats, Done, Dead, Cancelled string // counters, and ended jobs by state
 	Open                         string // lanes with an open breaker
+	Wakeups                      string // of its group
 }
 
 // Ended returns the key of the jobs that ended in a state, as FormatState writes it.
@@ -103,9 +104,11 @@ func (k *Keys) Topic(namespace, topic string) *Topic {
 
 // TopicByName returns the keys of a topic by its full name.
 func (k *Keys) TopicByName(name string) *Topic {
+	_, topic, _ := strings.Cut(name, "/")
 	return &Topic{
 		Name: name, Stats: k.Tag + "stats:" + name, Done: k.Tag + "done:" + name, Dead: k.Tag + "dead:" + name,
 		Cancelled: k.Tag + "cancelled:" + name, Open: k.Tag + "open:" + name,
+		Wakeups: k.Wakeups(store.GroupOf(topic)),
 	}
 }
 

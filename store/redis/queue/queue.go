@@ -27,11 +27,14 @@ var (
 // Queue is the queues of one shard. It is safe for concurrent use.
 type Queue struct {
 	*shard.Shard
-	wakeups connect.Listener
+	push, internal connect.Listener // one for each group
 }
 
 // New returns the queues of a shard.
 func New(s *shard.Shard) *Queue { return &Queue{Shard: s} }
 
-// Close closes the connection that Wait uses.
-func (s *Queue) Close() { s.wakeups.Close() }
+// Close closes the connections that Wait uses.
+func (s *Queue) Close() {
+	s.push.Close()
+	s.internal.Close()
+}

@@ -10,10 +10,14 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// Wait blocks on a connection for the shard's wake-ups.
+// Wait blocks on a connection for the group's wake-ups of the shard.
 func (s *Queue) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queue, error) {
 	most := min(cmp.Or(max(options.Max, 0), store.MaxBatch), store.MaxBatch)
-	numbers, err := s.wakeups.Pop(ctx, s.Client, s.Keys.Wakeups(options.Group), most, options.Timeout)
+	listener := &s.push
+	if options.Group == store.GroupInternal {
+		listener = &s.internal
+	}
+	numbers, err := listener.Pop(ctx, s.Client, s.Keys.Wakeups(options.Group), most, options.Timeout)
 	if err != nil || len(numbers) == 0 {
 		return nil, err
 	}

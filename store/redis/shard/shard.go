@@ -78,7 +78,7 @@ func (s *Shard) NewCall(
 	for _, t := range topics {
 		index(t)
 	}
-	keys := make([]string, 0, 21+3*len(queues)+5+2)
+	keys := make([]string, 0, 20+3*len(queues)+6+2)
 	keys = append(append(keys, s.Keys.Common...), replyKey)
 	args := make([]any, 3, 3+3*len(queues)+1+extra)
 	for _, q := range queues {
@@ -86,7 +86,7 @@ func (s *Shard) NewCall(
 		args = append(args, q.Number, index(q.TopicKeys), q.Name)
 	}
 	for _, t := range all {
-		keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, t.Open)
+		keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, t.Open, t.Wakeups)
 		args = append(args, t.Name)
 	}
 	args[0], args[1], args[2] = len(queues), len(all), s.Defaults

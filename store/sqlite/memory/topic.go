@@ -3,6 +3,7 @@ package memory
 import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
@@ -83,8 +84,8 @@ func (t *Topic) Retained(state job.State) (*Retained, policy.Retention) {
 	return &t.KeptDone, t.Limits.KeepDelivered
 }
 
-// Unused reports whether nothing in memory refers to the topic.
+// Unused reports whether nothing in memory refers to the topic. One of store.GroupInternal is kept, with its counts.
 func (t *Topic) Unused() bool {
-	return t.revision == 0 && len(t.Queues) == 0 && t.Waiting == 0 && t.Running == 0 && t.KeptDone.Jobs == 0 && t.KeptDead.Jobs == 0 &&
+	return store.GroupOf(t.Name.Name) != store.GroupInternal && t.revision == 0 && len(t.Queues) == 0 && t.Waiting == 0 && t.Running == 0 && t.KeptDone.Jobs == 0 && t.KeptDead.Jobs == 0 &&
 		t.Ids == 0 && t.Grants == nil && !t.Alarm
 }

@@ -4,12 +4,13 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
 )
 
 // Wakeups are the queues that store.Wait is to return, each once. The writer adds to them after a commit.
 type Wakeups struct {
 	mu     sync.Mutex
-	queues []*Queue
+	queues map[string][]*Queue // by group
 	wake   bool
 	closed bool
 	// changed is closed and replaced when something was added.
@@ -17,7 +18,9 @@ type Wakeups struct {
 }
 
 // NewWakeups returns an empty set.
-func NewWakeups() *Wakeups { return &Wakeups{changed: make(chan struct{})} }
+func NewWakeups() *Wakeups {
+	return &Wakeups{queues: make(map[string][]*Queue), changed: make(chan struct{})}
+}
 
 // Notify adds queues. wake reports a new head of the agenda.
 func (b *Wakeups) Notify(queues []*Queue, wake bool) {
@@ -28,7 +31,8 @@ func (b *Wakeups) Notify(queues []*Queue, wake bool) {
 	for _, q := range queues {
 		if !q.notified {
 			q.notified = true
-			b.queues = append(b.queues, q)
+			group := store.GroupOf(q.Name.Topic)
+			b.queues[group] = append(b.queues[group], q)
 			news = true
 		}
 	}
@@ -42,18 +46,20 @@ func (b *Wakeups) signal() {
 	b.changed = make(chan struct{})
 }
 
-// Take removes up to most queues. changed is closed when something is added.
-func (b *Wakeups) Take(most int) (queues []job.Queue, changed <-chan struct{}, closed bool) {
+// Take removes up to most queues of a group. changed is closed when something is added, also for another group.
+func (b *Wakeups) Take(group string, most int) (queues []job.Queue, changed <-chan struct{}, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n := min(most, len(b.queues)); n > 0 {
+	all := b.queues[group]
+	if n := min(most, len(all)); n > 0 {
 		queues = make([]job.Queue, n)
-		for i, q := range b.queues[:n] {
+		for i, q := range all[:n] {
 			queues[i] = q.Name
 			q.notified = false
 		}
-		b.queues = append(b.queues[:0], b.queues[n:]...)
-		clear(b.queues[len(b.queues):cap(b.queues)])
+		rest := append(all[:0], all[n:]...)
+		clear(rest[len(rest):cap(rest)])
+		b.queues[group] = rest
 	}
 	return queues, b.changed, b.closed
 }

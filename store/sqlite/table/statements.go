@@ -1,6 +1,9 @@
 package table
 
-import "github.com/ringback/ringback/store/sqlite/db"
+import (
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/sqlite/db"
+)
 
 // InlineBody is the size in bytes above which a body lies in its own table: an update rewrites a row whole.
 const InlineBody = 2048
@@ -21,6 +24,9 @@ const setTTLEnd = `ttl_end = nullif(min(ifnull(? + max_age, 0x7fffffffffffffff),
 // laneLimits joins the limits of lanes.
 const laneLimits = `LEFT JOIN settings ON kind = 'lane' AND settings.namespace = queues.namespace
  AND name = topic AND settings.lane = queues.lane`
+
+// notInternal is whether a topic's name is not of store.GroupInternal.
+const notInternal = `(name NOT GLOB '_*' OR name = '` + job.CallbackTopic + `')`
 
 // loadedQueue begins what Open reads of lanes.
 const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, unfinished, rows, throttle, revision, limits`
@@ -124,8 +130,9 @@ var (
 	EndedAfter = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE t = ?1 AND state = ?2 AND finished IS NOT NULL
  AND finished > ?4 AND finished < ?3 ORDER BY finished, jobs.n LIMIT ?5`)
-	PageTopics = db.NewStatement(`SELECT name FROM topics WHERE namespace = ?1 AND name > ?2 AND registered > 0 ORDER BY name LIMIT ?3`)
-	AllTopics  = db.NewStatement(`SELECT t, namespace, name, limits, coalesce(revision, 0), registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
+	PageTopics = db.NewStatement(`SELECT name FROM topics WHERE namespace = ?1 AND name > ?2 AND registered > 0 AND ` + notInternal + `
+ ORDER BY name LIMIT ?3`)
+	AllTopics = db.NewStatement(`SELECT t, namespace, name, limits, coalesce(revision, 0), registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
  kept_dead, kept_dead_bytes, ids, alarm, grants
  FROM topics LEFT JOIN (SELECT namespace, name, revision, limits FROM settings WHERE kind = 'topic') USING (namespace, name)`)
 	PendingQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_pending ` + laneLimits + `

@@ -1,31 +1,31 @@
 -- The keys and arguments that most scripts have in common.
 --
--- KEYS  1 jobs  2 runs  3 attempts  4 ids  5 forget  6 agenda  7 last_wakeups  8 wakeups:<group>  9 carrier_wakeup  10 limits
+-- KEYS  1 jobs  2 runs  3 attempts  4 ids  5 forget  6 agenda  7 last_wakeups  8 owners  9 carrier_wakeup  10 limits
 --       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lane_limits  19 ttl
---       20 owners
---       21 the reply of this call, for its repeats (reply:<token>:<kind>)
---       then for each queue: due, ready, claimed; then for each topic: stats, done, dead, cancelled, open
+--       20 the reply of this call, for its repeats (reply:<token>:<kind>)
+--       then for each queue: due, ready, claimed; then for each topic: stats, done, dead, cancelled, open,
+--       wakeups:<its group>
 -- ARGV  1 number of queues  2 number of topics  3 limits of topics without a policy
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
 --       then the arguments in the script's table, from ARGV[A + 1] on; its keys begin at KEYS[K + 1]
 -- The error STALE reports that a number is not that of the queue by that name.
 local JOBS, RUNS, ATTEMPTS, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local AGENDA, LAST_WAKEUPS, WAKEUPS, CARRIER_WAKEUP, LIMITS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local AGENDA, LAST_WAKEUPS, OWNERS, CARRIER_WAKEUP, LIMITS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NAMES, OUTBOX, OUTBOX_QUEUE, RECHECK, DEFERRED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local THROTTLES, THROTTLE_QUEUE, LANE_LIMITS, TTL, OWNERS, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
+local THROTTLES, THROTTLE_QUEUE, LANE_LIMITS, TTL, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
-local A, K = 3 + nq * 3 + nt, 21 + nq * 3 + nt * 5
+local A, K = 3 + nq * 3 + nt, 20 + nq * 3 + nt * 6
 
 local topics, queues = {}, {}
 for i = 1, nt do
-  local k = 21 + nq * 3 + (i - 1) * 5
+  local k = 20 + nq * 3 + (i - 1) * 6
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
-    open = KEYS[k + 5], plus = {}, ended = {} }
+    open = KEYS[k + 5], wakeups = KEYS[k + 6], plus = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}
   for i = 1, nq do
-    local k, a = 21 + (i - 1) * 3, 3 + (i - 1) * 3
+    local k, a = 20 + (i - 1) * 3, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
       claimed = KEYS[k + 3] }
     numbers[i] = ARGV[a + 1]

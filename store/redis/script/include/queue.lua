@@ -96,8 +96,8 @@ local function update_agenda(q, least)
     moment = math.min(moment, deadline)
   end
   call('ZADD', AGENDA, int(moment), q.n)
-  if claimable and q.notify and not blocked and call('LLEN', WAKEUPS) < call('ZCARD', AGENDA) then
-    call('RPUSH', WAKEUPS, q.n)
+  if claimable and q.notify and not blocked and call('LLEN', q.topic.wakeups) < call('ZCARD', AGENDA) then
+    call('RPUSH', q.topic.wakeups, q.n)
   end
   if head and moment < head and not repeats then early = true end
   return claimable, blocked
