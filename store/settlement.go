@@ -23,6 +23,9 @@ type Settlement struct {
 	Outbox []NewJob
 	// LaneChange is the change to the job's lane that follows from the attempt.
 	LaneChange LaneChange
+	// Body replaces the job's body, of at most job.MaxBody bytes, in the same step; nil: unchanged. Its kind and the job's
+	// version do not change. It is also replaced when the job is marked as cancelled.
+	Body []byte
 }
 
 // LaneChange changes the throttle of a lane.

@@ -140,6 +140,11 @@ func settleAttempt(u *work.Unit, item *store.Settlement, written *settlement) (r
 			return nil, err
 		}
 	}
+	if item.Body != nil {
+		if err := u.ReplaceBody(h.N, &to, item.Body); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case verdict.Kind == policy.Delivered:
 		return nil, u.FinishLeased(h, to, job.Delivered, "")

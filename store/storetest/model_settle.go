@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -53,6 +54,10 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 		if item.Verdict.Kind != policy.Delivered {
 			r.job.FailedAttempts++
 		}
+	}
+	if item.Body != nil {
+		s.remove(r) // its set counts the bytes of the body that it has had
+		r.job.Body = bytes.Clone(item.Body)
 	}
 	switch kind := item.Verdict.Kind; {
 	case kind == policy.Delivered:

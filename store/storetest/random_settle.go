@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -40,6 +41,10 @@ func (p *engineAndModel) settle(t *rapid.T) {
 		if rapid.IntRange(0, 4).Draw(t, "outbox") == 0 {
 			e.Outbox = []store.NewJob{p.outboxJob()}
 			m.Outbox = e.Outbox
+		}
+		if rapid.IntRange(0, 3).Draw(t, "body") == 0 {
+			e.Body = []byte(strings.Repeat("b", rapid.SampledFrom([]int{0, 1, 2048, 2049, 9000}).Draw(t, "size")))
+			m.Body = e.Body
 		}
 		e.LaneChange = p.laneChange()
 		m.LaneChange = e.LaneChange

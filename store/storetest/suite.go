@@ -28,6 +28,7 @@ var caseGroups = []caseGroup{
 	{"Claim", claimCases},
 	{"ClaimAhead", aheadCases},
 	{"Settle", settleCases},
+	{"SettleBody", settleBodyCases},
 	{"Lease", leaseCases},
 	{"Cancel", cancelCases},
 	{"Replace", replaceCases},

@@ -128,6 +128,9 @@ func addSettlements(c *script.Call, items []store.Settlement, queue func(i int) 
 			line = append(item.Attempt.JSON(), '\n')
 		}
 		c.Add(head, layout.JobKey(item.Ref), line)
+		if item.Body != nil {
+			c.Add(item.Body)
+		}
 		for k := range item.Outbox {
 			c.Add(layout.JobKey(item.Outbox[k].Ref()), store.AppendNewJob(nil, &item.Outbox[k]))
 		}
@@ -152,6 +155,9 @@ func appendHead(b []byte, item *store.Settlement, queue int) []byte {
 	b = append(b, layout.FormatWait(item.Verdict.Wait)...)
 	b = append(append(b, ' '), layout.FormatReason(item.Verdict.Reason)...)
 	b = strconv.AppendInt(append(b, ' '), int64(len(item.Outbox)), 10)
+	if item.Body != nil {
+		b = append(b, '+')
+	}
 	b = appendEffect(append(b, ' '), item)
 	return append(append(b, '\n'), item.Lease...)
 }

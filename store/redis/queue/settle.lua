@@ -1,11 +1,11 @@
 -- Ends attempts.
 -- KEYS    those of keys.lua
 -- ARGV    positions of the queues that the caller claims from next, as ',1,3,', which need no wake-up and mostly no update_agenda; then
---         for each item: its head, member, line for the record with its end ('' none), then for each of its new jobs: member,
---         entry
+--         for each item: its head, member, line for the record with its end ('' none), its new body if it has one, then for
+--         each of its new jobs: member, entry
 --         A head is 'queue verdict wait reason jobs effect', a line end, and the lease: position of its queue (0 unknown:
---         its lease is lost), verdict (d, a, x, r), wait in ms, reason, number of new jobs, effect. Most items of a
---         call have the same head, so that it is parsed once.
+--         its lease is lost), verdict (d, a, x, r), wait in ms, reason, number of new jobs (and + with a new body), effect.
+--         Most items of a call have the same head, so that it is parsed once.
 --         The effect is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
 --         ms of a cooldown and o or c when its breaker opens or closes
 -- result  a character for each item: 1 settled, 0 the lease is lost
@@ -19,10 +19,11 @@ local heads = {}
 local function head(text)
   local h = heads[text]
   if not h then
-    local at, verdict, wait, reason, new_jobs, effect, lease = match(text, '^(%d+) (%S) (%S+) (%S+) (%d+) ([^\n]*)\n(.*)$')
+    local at, verdict, wait, reason, new_jobs, body, effect, lease =
+      match(text, '^(%d+) (%S) (%S+) (%S+) (%d+)(%+?) ([^\n]*)\n(.*)$')
     local status, change = match(effect, '^a(%d+) ?(.*)$')
     local q = queues[tonumber(at)]
-    h = { q = q, verdict = verdict, wait = wait, reason = reason, outbox = new_jobs * 2, status = status,
+    h = { q = q, verdict = verdict, wait = wait, reason = reason, outbox = new_jobs * 2, body = #body, status = status,
       change = change or sub(effect, 3), lease = q and lease .. '@' .. q.n }
     heads[text] = h
   end
@@ -34,7 +35,7 @@ local at = A + 2
 while at <= #ARGV do
   count = count + 1
   items[count], members[count], froms[count] = head(ARGV[at]), ARGV[at + 1], at + 2
-  at = at + 3 + items[count].outbox
+  at = at + 3 + items[count].body + items[count].outbox
 end
 local runs = call('HMGET', RUNS, unpack(members))
 local settled, answers, lines, one = {}, {}, {}, {}
@@ -55,6 +56,15 @@ local function change_throttle(q, change)
     throttle.open = false
   end
   if throttle.cooldown > before then set_cooldown_start(throttle, NOW) end
+end
+
+-- replace_body writes a job's record with another body.
+local function replace_body(member, body, r)
+  local rec = call('HGET', JOBS, member)
+  if not rec then return end
+  rec = sub(rec, 1, 9) .. encode_number(#body, 3) .. sub(rec, 13, 18) .. body .. sub(rec, 19 + body_size(rec))
+  call('HSET', JOBS, member, rec)
+  r.size = #rec
 end
 
 local function apply(item, member, line, r)
@@ -96,12 +106,14 @@ for i = 1, count do
       q.left = {}
       if capacity(q) <= 0 then full[q] = true end
     end
+    if item.body > 0 then replace_body(member, ARGV[froms[i] + 1], r) end
     if apply(item, member, ARGV[froms[i]], r) then
       local n = #lines
       lines[n + 1], lines[n + 2] = member, format_run(r)
     end
     -- A job that was cancelled instead of what the verdict says creates no jobs.
-    for b = froms[i] + 1, other and 0 or froms[i] + item.outbox, 2 do enqueue(ARGV[b], ARGV[b + 1]) end
+    local from = froms[i] + item.body + 1
+    for b = from, other and 0 or from + item.outbox - 1, 2 do enqueue(ARGV[b], ARGV[b + 1]) end
     answers[i] = '1'
   else
     answers[i] = '0'

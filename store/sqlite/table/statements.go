@@ -70,7 +70,8 @@ var (
 	MarkCancel = db.NewStatement(`UPDATE jobs SET cancel_requested = 1, version = ?, entries = ?, first = ? WHERE n = ?`)
 	ReplaceJob = db.NewStatement(`UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, first_due = ?, expires = ?, ` + setTTLEnd + `, url = ?, timeout = ?,
  body_size = ?, spec = ?, body = ? WHERE n = ?`)
-	ReviveJob = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, generation = ?, failed_attempts = 0,
+	ReplaceBody = db.NewStatement(`UPDATE jobs SET body_size = ?, body = ? WHERE n = ?`)
+	ReviveJob   = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, generation = ?, failed_attempts = 0,
  consecutive_lost = 0, entries = ?, first = ?, first_due = ?, expires = ?, ` + setTTLEnd + `, url = ? WHERE n = ?`)
 	Overdue = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE finished IS NULL AND ttl_end < ? AND state = 'scheduled' ORDER BY ttl_end, jobs.n`)

@@ -112,6 +112,26 @@ func (u *Unit) RememberID(
 	return nil
 }
 
+// ReplaceBody stores another body of a job, which is not nil. The job's row must be written after it.
+func (u *Unit) ReplaceBody(n int64, to *table.Progress, body []byte) error {
+	before, size := to.BodySize, int64(len(body))
+	to.Size += size - max(before, 0)
+	to.BodySize = size
+	if size <= table.InlineBody {
+		if err := u.Exec(table.ReplaceBody, size, body, n); err != nil {
+			return err
+		}
+		if before > table.InlineBody {
+			return u.Exec(table.DeleteBody, n)
+		}
+		return nil
+	}
+	if err := u.Exec(table.ReplaceBody, size, nil, n); err != nil {
+		return err
+	}
+	return u.Exec(table.InsertBody, n, body)
+}
+
 // EncodeOutbox returns the stored forms of new jobs.
 func EncodeOutbox(outbox []store.NewJob) (encoded [][]byte) {
 	for i := range outbox {
