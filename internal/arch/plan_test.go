@@ -243,6 +243,11 @@ var plan = []row{
 		others: []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
+		pkg:    "dispatcher/internaljobs",
+		reason: "claims internal jobs, runs Go functions that it is given, settles; knows no kind of work",
+		ours:   []string{"job", "policy", "store"},
+	},
+	{
 		pkg:    "dispatcher/secrets",
 		reason: "seals the secrets of settings and jobs, and opens them for attempts; asks no store",
 		ours:   []string{"internal/limitedlog", "job", "policy", "seal", "sign", "store"},
