@@ -39,11 +39,12 @@ type Topics interface {
 	// Topic returns the policy as it was put; an empty one of revision 0 for a topic that only jobs have named.
 	Topic(ctx context.Context, namespace, name string) (store.Topic, error)
 	// ChangeTopic calls change with the stored policy, empty for a new topic, and stores the result. It may call change
-	// more than once; an error of change ends it. A client certificate's key is plain PEM if change sets it. Errors are
-	// *job.InvalidError, store.ErrContended and store.ErrUnreadable.
-	ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error)
+	// more than once; an error of change ends it. A client certificate's key is plain PEM if change sets it. ifRevision is
+	// the required revision, as in store.CheckCondition. Errors are *job.InvalidError, *store.RevisionError,
+	// store.ErrContended and store.ErrUnreadable.
+	ChangeTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error)
 	// ReplaceTopic is ChangeTopic for a change that sets all fields, and does not fail with store.ErrUnreadable.
-	ReplaceTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error)
+	ReplaceTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error)
 	Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error)
 	// Effective returns a policy with every default filled in.
 	Effective(policy.Topic) policy.Topic
@@ -56,18 +57,19 @@ type Lanes interface {
 	// ListLanes lists the lanes of a topic that have settings, in order of name, after a name.
 	ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error)
 	// ChangeLane works like ChangeTopic. Settings that are all unset are removed.
-	ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
+	ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error)
 	// ReplaceLane is ChangeLane for a change that sets or removes all settings, and does not fail with store.ErrUnreadable.
-	ReplaceLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
+	ReplaceLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error)
 }
 
 // Secrets stores the secrets that sign attempts, of a lane or, for a queue without a lane, of a topic.
 type Secrets interface {
-	// AddSecret adds a secret as the newest; adding one again changes nothing. The result does not contain it.
-	AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret) (policy.Secret, error)
+	// AddSecret adds a secret as the newest; adding one again changes nothing. The result does not contain it. ifRevision is
+	// the required revision of the owner's settings, as in ChangeTopic.
+	AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64) (policy.Secret, error)
 	Secrets(ctx context.Context, owner job.Queue) ([]policy.Secret, error)
 	// RemoveSecret returns store.ErrNotFound when there is no such secret.
-	RemoveSecret(ctx context.Context, owner job.Queue, id string) error
+	RemoveSecret(ctx context.Context, owner job.Queue, id string, ifRevision int64) error
 	// PublicKeys returns the public keys of an owner's asymmetric secrets.
 	PublicKeys(ctx context.Context, owner job.Queue) ([]store.PublicKey, error)
 }

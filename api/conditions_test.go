@@ -2,12 +2,14 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -20,7 +22,7 @@ func TestConditions_RefusesUnsupportedOnes(t *testing.T) {
 			}
 			path := strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
 			for name, tag := range conditions {
-				if r.versioned && name == "If-Match" {
+				if slices.Contains(r.conditions, name) {
 					continue
 				}
 				f := newFake()
@@ -34,7 +36,111 @@ func TestConditions_RefusesUnsupportedOnes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// storedSettings returns a service with the topic a and its lane b, both with the revision 7, a secret s, and without jobs.
+func storedSettings() *fake {
 	f := newFake()
-	f.topics["a"] = store.Topic{Name: "a", Revision: 1}
-	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a", "", "If-None-Match", `"1"`).Code, "nothing changes")
+	f.topics["a"] = store.Topic{Name: "a", Revision: 7, Policy: policy.Topic{Secrets: []policy.Secret{{ID: "s"}}}}
+	f.own["a/b"] = store.Lane{Revision: 7, Settings: policy.Lane{LaneConcurrency: 3, Secrets: []policy.Secret{{ID: "s"}}}}
+	return f
+}
+
+// requireSameSettings requires that a service has the settings of storedSettings.
+func requireSameSettings(t *testing.T, f *fake, change string) {
+	t.Helper()
+	require.Equal(t, storedSettings().topics, f.topics, change)
+	require.Equal(t, storedSettings().own, f.own, change)
+}
+
+// settingsChanges are the changes of settings, with a body that each accepts.
+func settingsChanges() (changes []string) {
+	for _, r := range new(api).routes() {
+		for method := range r.methods {
+			if method != http.MethodGet && slices.Contains(r.conditions, "If-None-Match") {
+				changes = append(changes, method+" "+strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "s").Replace(r.path))
+			}
+		}
+	}
+	slices.Sort(changes)
+	return changes
+}
+
+func TestSettings_ChangeOnlyTheRequiredRevision(t *testing.T) {
+	changes := settingsChanges()
+	require.GreaterOrEqual(t, len(changes), 13)
+	for _, change := range changes {
+		method, path, _ := strings.Cut(change, " ")
+		for condition, met := range map[string]bool{
+			`If-Match: "7"`: true, `If-Match: *`: true, `If-Match:  "7" `: true,
+			`If-Match: "6"`: false, `If-Match: "8"`: false, `If-Match: "0"`: false, `If-None-Match: *`: false,
+		} {
+			name, tag, _ := strings.Cut(condition, ": ")
+			f := storedSettings()
+			w := call(t, handlerOf(f), method, path, "{}", name, tag)
+			if met {
+				require.Less(t, w.Code, 300, "%s %s %s", change, condition, w.Body)
+				continue
+			}
+			require.Equal(t, http.StatusPreconditionFailed, w.Code, "%s %s", change, condition)
+			require.Equal(t, "settings are stored, with the revision 7: read them again", problemIn(t, w).Detail)
+			requireSameSettings(t, f, change)
+		}
+		for _, conditions := range [][]string{
+			{"If-Match", "7"},
+			{"If-Match", `W/"7"`},
+			{"If-Match", `"7", "8"`},
+			{"If-Match", `"x"`},
+			{"If-Match", `"-1"`},
+			{"If-Match", `"+7"`},
+			{"If-Match", ""},
+			{"If-None-Match", `"7"`},
+			{"If-None-Match", ""},
+			{"If-Match", `"7"`, "If-None-Match", "*"},
+		} {
+			f := storedSettings()
+			w := call(t, handlerOf(f), method, path, "{}", conditions...)
+			require.Equal(t, http.StatusBadRequest, w.Code, "%s %s", change, conditions)
+			require.Equal(t, "invalid_request", problemIn(t, w).Code)
+			requireSameSettings(t, f, change)
+		}
+	}
+}
+
+func TestSettings_AreCreatedOnlyOnce(t *testing.T) {
+	for _, path := range []string{"/v1/topics/a", "/v1/topics/a/lanes/b"} {
+		for _, condition := range [][]string{{"If-None-Match", "*"}, {"If-Match", `"0"`}} {
+			f := newFake()
+			h := handlerOf(f)
+			w := call(t, h, http.MethodPut, path, "{}", "If-Match", "*")
+			require.Equal(t, http.StatusPreconditionFailed, w.Code)
+			require.Equal(t, "no settings are stored: their revision is 0", problemIn(t, w).Detail)
+			f.requireUnchanged(t)
+			w = call(t, h, http.MethodPut, path, `{"url": "http://a.example/"}`, condition...)
+			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+			require.Equal(t, `"1"`, w.Header().Get("ETag"))
+			w = call(t, h, http.MethodPut, path, `{"url": "http://b.example/"}`, condition...)
+			require.Equal(t, http.StatusPreconditionFailed, w.Code)
+			require.Equal(t, "http://a.example/", decodeResponse(t, call(t, h, http.MethodGet, path, ""))["url"])
+		}
+	}
+}
+
+func TestSettings_AreNotSentAgainUnlessTheyChanged(t *testing.T) {
+	h := handlerOf(storedSettings())
+	for _, path := range []string{"/v1/topics/a", "/v1/topics/a/lanes/b"} {
+		for tags, status := range map[string]int{
+			`"7"`: 304, `W/"7"`: 304, `"6", "7"`: 304, `"6" ,W/"7",`: 304, `*`: 304, `"6"`: 200, `"6", "77"`: 200, `"a,b", ""`: 200,
+			`7`: 400, `"7`: 400, `"7" "8"`: 400, ``: 400, `,`: 400, `w/"7"`: 400, `W/7`: 400, `"7", *`: 400,
+		} {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				w := call(t, h, method, path, "", "If-None-Match", tags)
+				require.Equal(t, status, w.Code, "%s %s", path, tags)
+				if status < 400 {
+					require.Equal(t, `"7"`, w.Header().Get("ETag"))
+				}
+				require.Equal(t, status == 304, w.Body.Len() == 0)
+			}
+		}
+	}
 }

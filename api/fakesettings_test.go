@@ -13,13 +13,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func (f *fake) ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
+func (f *fake) ChangeTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error) {
 	if f.err != nil || f.busy {
 		return store.Topic{}, cmp.Or(f.err, store.ErrContended)
 	}
 	t, err := f.Topic(ctx, namespace, name)
 	if errors.Is(err, store.ErrNotFound) {
 		t, err = store.Topic{Namespace: namespace, Name: name}, nil
+	}
+	if err == nil {
+		err = store.CheckCondition(ifRevision, t.Revision)
 	}
 	if err == nil {
 		err = change(&t.Policy)
@@ -36,19 +39,19 @@ func (f *fake) ChangeTopic(ctx context.Context, namespace, name string, change f
 }
 
 // ReplaceTopic is ChangeTopic but for settings that are not readable.
-func (f *fake) ReplaceTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
+func (f *fake) ReplaceTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error) {
 	if errors.Is(f.bad, store.ErrUnreadable) {
 		f.bad = nil
 	}
-	return f.ChangeTopic(ctx, namespace, name, change)
+	return f.ChangeTopic(ctx, namespace, name, ifRevision, change)
 }
 
 // ReplaceLane is ChangeLane but for settings that are not readable.
-func (f *fake) ReplaceLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
+func (f *fake) ReplaceLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
 	if errors.Is(f.bad, store.ErrUnreadable) {
 		f.bad = nil
 	}
-	return f.ChangeLane(ctx, q, change)
+	return f.ChangeLane(ctx, q, ifRevision, change)
 }
 
 func (f *fake) Lane(_ context.Context, q job.Queue) (store.Lane, error) {
@@ -70,11 +73,14 @@ func (f *fake) ListLanes(_ context.Context, _, topic, after string, limit int) (
 	return all, f.err
 }
 
-func (f *fake) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
+func (f *fake) ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
 	if f.busy {
 		return store.Lane{}, store.ErrContended
 	}
 	l, err := f.Lane(ctx, q)
+	if err == nil {
+		err = store.CheckCondition(ifRevision, l.Revision)
+	}
 	if err == nil {
 		err = change(&l.Settings)
 	}
@@ -94,16 +100,16 @@ func (f *fake) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.
 }
 
 // AddSecret stores a secret and returns only its public part, as a service does.
-func (f *fake) AddSecret(ctx context.Context, o job.Queue, secret sign.Secret) (policy.Secret, error) {
+func (f *fake) AddSecret(ctx context.Context, o job.Queue, secret sign.Secret, ifRevision int64) (policy.Secret, error) {
 	f.text[secret.ID()] = secret.Text()
 	added := policy.Secret{ID: secret.ID(), CreatedAt: epoch, Value: policy.Sealed(secret.Text())}
-	return added, f.changeSecrets(ctx, o, func(all []policy.Secret) ([]policy.Secret, error) {
+	return added, f.changeSecrets(ctx, o, ifRevision, func(all []policy.Secret) ([]policy.Secret, error) {
 		return append([]policy.Secret{added}, all...), nil
 	})
 }
 
-func (f *fake) RemoveSecret(ctx context.Context, o job.Queue, id string) error {
-	return f.changeSecrets(ctx, o, func(all []policy.Secret) ([]policy.Secret, error) {
+func (f *fake) RemoveSecret(ctx context.Context, o job.Queue, id string, ifRevision int64) error {
+	return f.changeSecrets(ctx, o, ifRevision, func(all []policy.Secret) ([]policy.Secret, error) {
 		rest := slices.DeleteFunc(slices.Clone(all), func(s policy.Secret) bool { return s.ID == id })
 		if len(rest) == len(all) {
 			return nil, store.ErrNotFound
@@ -112,16 +118,18 @@ func (f *fake) RemoveSecret(ctx context.Context, o job.Queue, id string) error {
 	})
 }
 
-func (f *fake) changeSecrets(ctx context.Context, o job.Queue, change func([]policy.Secret) ([]policy.Secret, error)) error {
+func (f *fake) changeSecrets(
+	ctx context.Context, o job.Queue, ifRevision int64, change func([]policy.Secret) ([]policy.Secret, error),
+) error {
 	var err error
 	if o.Lane != "" {
-		_, err = f.ChangeLane(ctx, o, func(l *policy.Lane) (err error) {
+		_, err = f.ChangeLane(ctx, o, ifRevision, func(l *policy.Lane) (err error) {
 			l.Secrets, err = change(l.Secrets)
 			return err
 		})
 		return err
 	}
-	_, err = f.ChangeTopic(ctx, o.Namespace, o.Topic, func(t *policy.Topic) (err error) {
+	_, err = f.ChangeTopic(ctx, o.Namespace, o.Topic, ifRevision, func(t *policy.Topic) (err error) {
 		t.Secrets, err = change(t.Secrets)
 		return err
 	})

@@ -234,6 +234,33 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
+// FuzzConditions sends arbitrary conditions of a topic: a GET answers 200, 304 or 400, and a change is made or refused.
+func FuzzConditions(f *testing.F) {
+	for _, tags := range []string{`"7"`, `W/"7"`, `"6", "7"`, "*", "", ",", `"`, `"7" "8"`, `"-0"`, `"99999999999999999999"`} {
+		f.Add(tags, tags)
+	}
+	f.Fuzz(func(t *testing.T, match, noneMatch string) {
+		service := storedSettings()
+		h := handlerOf(service)
+		w := call(t, h, http.MethodGet, "/v1/topics/a", "", "If-None-Match", noneMatch)
+		require.Contains(t, []int{200, 304, 400}, w.Code)
+		if w.Code == http.StatusNotModified {
+			require.True(t, strings.Contains(noneMatch, `"7"`) || strings.TrimSpace(noneMatch) == "*")
+		}
+		for _, condition := range [][2]string{{"If-Match", match}, {"If-None-Match", noneMatch}} {
+			w = call(t, h, http.MethodPatch, "/v1/topics/a", `{"workers": 5}`, condition[0], condition[1])
+			require.Contains(t, []int{200, 400, 412}, w.Code)
+			if w.Code != http.StatusOK {
+				requireSameSettings(t, service, condition[0]+": "+condition[1])
+				continue
+			}
+			require.Equal(t, "If-Match", condition[0])
+			require.Contains(t, []string{`"7"`, "*"}, strings.TrimSpace(match))
+			service.topics["a"] = storedSettings().topics["a"]
+		}
+	})
+}
+
 // FuzzRedactCallback redacts an arbitrary body: the same JSON, except for secret headers.
 func FuzzRedactCallback(f *testing.F) {
 	f.Add([]byte(`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": 1.50}, "response": null}`))

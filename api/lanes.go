@@ -50,6 +50,9 @@ func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noLane(err)
 	}
+	if same, err := notModified(w, r, l.Revision); same || err != nil {
+		return err
+	}
 	l.Queue, l.Durability = q, nil // of a change only
 	answerLane(w, l)
 	return nil
@@ -66,7 +69,7 @@ func (a *api) patchLane(w http.ResponseWriter, r *http.Request) error {
 }
 
 // writeLane is Lanes.ChangeLane or Lanes.ReplaceLane.
-type writeLane func(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
+type writeLane func(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error)
 
 func (a *api) decodeLane(
 	w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *response.Problem), write writeLane,
@@ -108,7 +111,11 @@ func (a *api) pauseLane(paused bool) handler {
 
 // changeLane changes a lane's settings and answers with them.
 func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, change func(*policy.Lane) error, write writeLane) error {
-	l, err := write(r.Context(), q, change)
+	ifRevision, err := request.IfRevision(r)
+	if err != nil {
+		return err
+	}
+	l, err := write(r.Context(), q, ifRevision, change)
 	if err != nil {
 		return err
 	}
@@ -126,7 +133,11 @@ func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.service.ReplaceLane(r.Context(), q, func(stored *policy.Lane) error {
+	ifRevision, err := request.IfRevision(r)
+	if err != nil {
+		return err
+	}
+	_, err = a.service.ReplaceLane(r.Context(), q, ifRevision, func(stored *policy.Lane) error {
 		if stored.IsZero() {
 			return store.ErrNotFound
 		}
@@ -150,6 +161,7 @@ func noLane(err error) error {
 
 // answerLane answers with a lane and the durability of its change.
 func answerLane(w http.ResponseWriter, l store.Lane) {
+	w.Header().Set("Etag", request.ETag(l.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Lane(&l)
 		o.Durability(l.Durability)

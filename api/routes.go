@@ -23,8 +23,8 @@ type route struct {
 	methods map[string]endpoint
 	// always: also in a process that only delivers.
 	always bool
-	// versioned: the handlers evaluate If-Match.
-	versioned bool
+	// conditions are the conditions that the handlers of changes evaluate.
+	conditions []string
 	// audited: changes are logged by auditChange.
 	audited bool
 }
@@ -67,25 +67,25 @@ func (a *api) routes() []route {
 			http.MethodGet:    {access.ReadJob, ofJob, a.get},
 			http.MethodPatch:  {access.EditJob, ofJob, a.edit},
 			http.MethodDelete: {access.CancelJob, ofJob, a.cancel},
-		}, versioned: true, audited: true},
+		}, conditions: request.JobConditions, audited: true},
 		{path: "/v1/jobs/{id}/run", methods: map[string]endpoint{
 			http.MethodPost: {access.RunJob, ofJob, a.run},
-		}, versioned: true, audited: true},
+		}, conditions: request.JobConditions, audited: true},
 		{path: "/v1/jobs/{id}/revive", methods: map[string]endpoint{
 			http.MethodPost: {access.ReviveJob, ofJob, a.revive},
-		}, versioned: true, audited: true},
+		}, conditions: request.JobConditions, audited: true},
 		{path: "/v1/topics", methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
 		{path: "/v1/topics/{topic}", methods: map[string]endpoint{
 			http.MethodGet:   {access.ReadTopic, ofPath, a.topic},
 			http.MethodPut:   {access.ChangeTopic, ofPath, a.putTopic},
 			http.MethodPatch: {access.ChangeTopic, ofPath, a.patchTopic},
-		}, audited: true},
+		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/pause", methods: map[string]endpoint{
 			http.MethodPost: {access.PauseTopic, ofPath, a.pause(true)},
-		}, audited: true},
+		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeTopic, ofPath, a.pause(false)},
-		}, audited: true},
+		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
 		{path: "/v1/topics/{topic}/lanes", methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]endpoint{
@@ -93,18 +93,18 @@ func (a *api) routes() []route {
 			http.MethodPut:    {access.ChangeLane, ofPath, a.putLane},
 			http.MethodPatch:  {access.ChangeLane, ofPath, a.patchLane},
 			http.MethodDelete: {access.DeleteLane, ofPath, a.deleteLane},
-		}, audited: true},
+		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]endpoint{
 			http.MethodPost: {access.PauseLane, ofPath, a.pauseLane(true)},
-		}, audited: true},
+		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeLane, ofPath, a.pauseLane(false)},
-		}, audited: true},
-		{path: "/v1/topics/{topic}/secrets", methods: secrets, audited: true},
-		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, audited: true},
+		}, conditions: request.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/secrets", methods: secrets, conditions: request.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/keys", methods: keys},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", methods: secrets, audited: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, audited: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", methods: secrets, conditions: request.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/keys", methods: keys},
 		{path: "/v1/dead", methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}}},
 		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
@@ -146,7 +146,7 @@ func (a *api) methods(r route) http.Handler {
 			return err
 		}
 		if method != http.MethodGet {
-			if err := request.CheckConditions(req, r.versioned); err != nil {
+			if err := request.CheckConditions(req, r.conditions); err != nil {
 				return err
 			}
 			if err := request.CheckEncoding(w, req); err != nil {

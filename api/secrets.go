@@ -16,6 +16,10 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	ifRevision, err := request.IfRevision(r)
+	if err != nil {
+		return err
+	}
 	text, err := request.ReadOptionalJSON(w, r, request.MaxSecretBytes)
 	if err != nil {
 		return err
@@ -24,7 +28,7 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	added, err := a.service.AddSecret(r.Context(), owner, secret)
+	added, err := a.service.AddSecret(r.Context(), owner, secret, ifRevision)
 	if err != nil {
 		return err
 	}
@@ -68,7 +72,11 @@ func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = a.service.RemoveSecret(r.Context(), owner, r.PathValue("id"))
+	ifRevision, err := request.IfRevision(r)
+	if err != nil {
+		return err
+	}
+	err = a.service.RemoveSecret(r.Context(), owner, r.PathValue("id"), ifRevision)
 	if errors.Is(err, store.ErrNotFound) {
 		return response.NewProblem(response.NotFound, "no such secret")
 	}

@@ -42,6 +42,9 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if same, err := notModified(w, r, t.Revision); same || err != nil {
+		return err
+	}
 	t.Durability = nil // of a change only
 	a.answerTopic(w, t)
 	return nil
@@ -111,13 +114,17 @@ func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
 }
 
 // writeTopic is Topics.ChangeTopic or Topics.ReplaceTopic.
-type writeTopic func(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error)
+type writeTopic func(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error)
 
 // changeTopic changes a policy and answers with it.
 func (a *api) changeTopic(
 	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
-	put, err := write(r.Context(), namespaceOf(r), name, func(stored *policy.Topic) error {
+	ifRevision, err := request.IfRevision(r)
+	if err != nil {
+		return err
+	}
+	put, err := write(r.Context(), namespaceOf(r), name, ifRevision, func(stored *policy.Topic) error {
 		changed, p := change(*stored)
 		if p == nil && name == job.CallbackTopic {
 			p = rejectSelfNotification(changed)
@@ -153,6 +160,16 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 	return response.Invalid(errs...)
 }
 
+// notModified answers a GET whose If-None-Match names the revision, and reports whether it did.
+func notModified(w http.ResponseWriter, r *http.Request, revision int64) (bool, error) {
+	same, err := request.NotModified(r, revision)
+	if same {
+		w.Header().Set("Etag", request.ETag(revision))
+		w.WriteHeader(http.StatusNotModified)
+	}
+	return same, err
+}
+
 // noTopic explains how a topic is created.
 func noTopic(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
@@ -163,6 +180,7 @@ func noTopic(err error) error {
 
 // answerTopic answers with a topic and the durability of its change.
 func (a *api) answerTopic(w http.ResponseWriter, t store.Topic) {
+	w.Header().Set("Etag", request.ETag(t.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Topic(&t, a.service.Effective(t.Policy))
 		o.Durability(t.Durability)

@@ -22,7 +22,7 @@ import (
 // putBacklog sets on_backlog of the topic orders; nil: none. Its jobs wait while it is paused.
 func putBacklog(t *testing.T, r *fixture, alarm *policy.Backlog, paused bool) {
 	t.Helper()
-	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
 		p.OnBacklog, p.Paused = alarm, paused
 		return nil
 	})
@@ -226,7 +226,7 @@ func TestBacklog_ChecksTopicsTogether(t *testing.T) {
 		s := &statsCounter{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		for i := range 50 {
-			_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, fmt.Sprint("topic-", i), func(p *policy.Topic) error {
+			_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, fmt.Sprint("topic-", i), 0, func(p *policy.Topic) error {
 				p.OnBacklog = moreThan(2)
 				return nil
 			})
@@ -268,7 +268,7 @@ func TestBacklog_OfCallbacksSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, func(p *policy.Topic) error {
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, 0, func(p *policy.Topic) error {
 			p.OnBacklog = &policy.Backlog{Callback: policy.Callback{URL: "https://callback.example/"}, OlderThan: time.Second, MoreThan: 1}
 			return nil
 		})

@@ -44,7 +44,7 @@ func newCert(t *testing.T) *policy.ClientCert {
 // putCert sets the certificate of the topic orders.
 func putCert(t *testing.T, r *fixture, cert *policy.ClientCert) error {
 	t.Helper()
-	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
 		p.ClientCert = cert
 		return nil
 	})
@@ -68,9 +68,9 @@ func TestClientCert_IsEncryptedAtRestAndPresented(t *testing.T) {
 				require.Len(t, shown.Certificate, 1)
 
 				// Other changes keep it, in whatever form it is stored.
-				_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret())
+				_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
 				require.NoError(t, err)
-				_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
+				_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
 					p.Workers = 3
 					return nil
 				})
@@ -146,12 +146,12 @@ func TestCredentials_LaneSecretsNeedNoTopicSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
-		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret())
+		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
 		require.NoError(t, err)
 		require.NoError(t, first.stop())
 		second := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2)})
 		require.NoError(t, putCert(t, second, newCert(t)))
-		_, err = second.AddSecret(t.Context(), ofLane, sign.NewSecret())
+		_, err = second.AddSecret(t.Context(), ofLane, sign.NewSecret(), 0)
 		require.NoError(t, err)
 		require.Nil(t, deliverTo(t, second, rec, ofTopic))
 		request := deliverTo(t, second, rec, ofLane)
@@ -182,9 +182,9 @@ func TestCredentials_AreCachedPerTopicVersion(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		require.NoError(t, putCert(t, r, newCert(t)))
-		_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret())
+		_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
 		require.NoError(t, err)
-		_, err = r.AddSecret(t.Context(), ofLane, sign.NewSecret())
+		_, err = r.AddSecret(t.Context(), ofLane, sign.NewSecret(), 0)
 		require.NoError(t, err)
 		topics, lanes := deliverTo(t, r, rec, ofTopic), deliverTo(t, r, rec, ofLane)
 		for i := range 3 {
@@ -197,7 +197,7 @@ func TestCredentials_AreCachedPerTopicVersion(t *testing.T) {
 			require.Same(t, lanes.Signer, deliverTo(t, r, rec, ofLane).Signer)
 		}
 		require.NotSame(t, topics.Signer, lanes.Signer)
-		_, err = r.AddSecret(t.Context(), ofTopic, sign.NewSecret())
+		_, err = r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
 		require.NoError(t, err)
 		require.NotSame(t, topics.Signer, deliverTo(t, r, rec, ofTopic).Signer)
 	})
@@ -213,20 +213,20 @@ func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 			return nil
 		}})
 		to := &policy.Callback{URL: "https://callback.example/"}
-		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
 			p.URL, p.OnDead, p.OnDelivered = "https://x.example/", to, to
 			p.OnBacklog = &policy.Backlog{Callback: *to, MoreThan: 1}
 			return nil
 		})
 		require.NoError(t, err)
-		_, err = r.ChangeLane(t.Context(), ofLane, func(l *policy.Lane) error {
+		_, err = r.ChangeLane(t.Context(), ofLane, 0, func(l *policy.Lane) error {
 			l.URL = "https://x.example/"
 			return nil
 		})
 		require.NoError(t, err)
 		refused = true
 		for _, owner := range []job.Queue{ofTopic, ofLane} {
-			_, err = r.AddSecret(t.Context(), owner, sign.NewSecret())
+			_, err = r.AddSecret(t.Context(), owner, sign.NewSecret(), 0)
 			require.NoError(t, err)
 		}
 		for field, change := range map[string]func(p *policy.Topic){
@@ -237,7 +237,7 @@ func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 				p.OnBacklog = &policy.Backlog{Callback: policy.Callback{URL: "https://y.example/"}, MoreThan: 1}
 			},
 		} {
-			_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
+			_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
 				change(p)
 				return nil
 			})

@@ -56,7 +56,7 @@ func (r *fixture) registerDead(t *testing.T, n int, queue string, code int, chan
 func (r *fixture) pauseTopics(t *testing.T, topics ...string) {
 	t.Helper()
 	for _, topic := range topics {
-		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, topic, func(p *policy.Topic) error {
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, topic, 0, func(p *policy.Topic) error {
 			p.Paused = true
 			return nil
 		})

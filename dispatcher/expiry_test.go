@@ -59,7 +59,7 @@ func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 				for _, topic := range []string{"default", "old"} {
 					if keep.pause {
 						q := job.Queue{Namespace: "default", Topic: topic, Lane: "shop.example:443"}
-						_, err := r.ChangeLane(t.Context(), q, func(l *policy.Lane) error { l.Paused = true; return nil })
+						_, err := r.ChangeLane(t.Context(), q, 0, func(l *policy.Lane) error { l.Paused = true; return nil })
 						require.NoError(t, err)
 					}
 					if keep.answer.Status+len(keep.answer.Class) > 0 {

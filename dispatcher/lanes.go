@@ -25,20 +25,24 @@ func (d *Dispatcher) ListLanes(ctx context.Context, namespace, topic, after stri
 	return d.store.ListLanes(ctx, namespace, topic, after, limit)
 }
 
-// ChangeLane applies change to a lane's settings. Errors: that of change, *job.InvalidError, store.ErrContended, and
-// store.ErrUnreadable: the change would lose the other settings.
-func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
-	return d.changeLane(ctx, q, change, false)
+// ChangeLane applies change to a lane's settings. Errors as for ChangeTopic.
+func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+	return d.changeLane(ctx, q, ifRevision, change, false)
 }
 
 // ReplaceLane is ChangeLane for a change that sets or removes all settings. It also replaces settings that are not readable.
-func (d *Dispatcher) ReplaceLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
-	return d.changeLane(ctx, q, change, true)
+func (d *Dispatcher) ReplaceLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+	return d.changeLane(ctx, q, ifRevision, change, true)
 }
 
-func (d *Dispatcher) changeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error, replace bool) (store.Lane, error) {
+func (d *Dispatcher) changeLane(
+	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error, replace bool,
+) (store.Lane, error) {
 	return retryOnConflict(ctx, func() (store.Lane, error) {
 		lane, err := d.Lane(ctx, q)
+		if err == nil {
+			err = store.CheckCondition(ifRevision, lane.Revision)
+		}
 		if err == nil && lane.Unreadable && !replace {
 			err = fmt.Errorf("change lane %s: %w", q.Lane, store.ErrUnreadable)
 		}
@@ -93,7 +97,7 @@ func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
 	if set.Topic(q.Namespace, q.Topic) != nil {
 		return nil
 	}
-	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, func(*policy.Topic) error { return nil })
+	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, 0, func(*policy.Topic) error { return nil })
 	return err
 }
 

@@ -59,7 +59,7 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name policies.Name, p poli
 	if !d.sealer.IsTopicStale(p) {
 		return 0, nil
 	}
-	_, err = d.ChangeTopic(ctx, name.Namespace, name.Topic, func(p *policy.Topic) error {
+	_, err = d.ChangeTopic(ctx, name.Namespace, name.Topic, 0, func(p *policy.Topic) error {
 		if count = 0; !d.sealer.ResealTopic(owner, p) {
 			return errNoChange
 		}
@@ -85,7 +85,7 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name policies.Name) (count
 				continue
 			}
 			wrote := 0
-			if _, err := d.ChangeLane(ctx, l.Queue, func(s *policy.Lane) error {
+			if _, err := d.ChangeLane(ctx, l.Queue, 0, func(s *policy.Lane) error {
 				if wrote = 0; !d.sealer.ResealLane(l.Queue, s) {
 					return errNoChange
 				}

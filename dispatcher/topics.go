@@ -56,23 +56,31 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 }
 
 // ChangeTopic applies change to a topic's policy, and creates the topic if necessary. Errors: that of change,
-// *job.InvalidError, store.ErrContended, and store.ErrUnreadable: the change would lose the other fields.
-func (d *Dispatcher) ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
-	return d.changeTopic(ctx, namespace, name, change, false)
+// *job.InvalidError, store.ErrContended, *store.RevisionError when the policy does not meet ifRevision (as in
+// store.CheckCondition), and store.ErrUnreadable: the change would lose the other fields.
+func (d *Dispatcher) ChangeTopic(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+) (store.Topic, error) {
+	return d.changeTopic(ctx, namespace, name, ifRevision, change, false)
 }
 
 // ReplaceTopic is ChangeTopic for a change that sets all fields. It also replaces a policy that is not readable.
-func (d *Dispatcher) ReplaceTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
-	return d.changeTopic(ctx, namespace, name, change, true)
+func (d *Dispatcher) ReplaceTopic(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+) (store.Topic, error) {
+	return d.changeTopic(ctx, namespace, name, ifRevision, change, true)
 }
 
 func (d *Dispatcher) changeTopic(
-	ctx context.Context, namespace, name string, change func(*policy.Topic) error, replace bool,
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error, replace bool,
 ) (store.Topic, error) {
 	return retryOnConflict(ctx, func() (store.Topic, error) {
 		t, err := d.Topic(ctx, namespace, name)
 		if errors.Is(err, store.ErrNotFound) {
 			t, err = store.Topic{Namespace: namespace, Name: name}, nil
+		}
+		if err == nil {
+			err = store.CheckCondition(ifRevision, t.Revision)
 		}
 		if err == nil && t.Unreadable && !replace {
 			err = fmt.Errorf("change topic %s: %w", name, store.ErrUnreadable)

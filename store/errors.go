@@ -37,6 +37,13 @@ type StateError struct {
 
 func (e *StateError) Error() string { return fmt.Sprintf("the job is %s", e.State) }
 
+// RevisionError is the error of a change that requires another revision of the settings than the stored one.
+type RevisionError struct {
+	Revision int64 // the stored one; 0: none are stored
+}
+
+func (e *RevisionError) Error() string { return fmt.Sprintf("the revision is %d", e.Revision) }
+
 // UnavailableError is ErrUnavailable with its cause.
 type UnavailableError struct {
 	// Reason is one line for operators: "redis answers OOM: …".

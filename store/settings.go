@@ -82,6 +82,15 @@ func CheckRevision(required, stored int64) error {
 	return nil
 }
 
+// CheckCondition returns a RevisionError if a change that requires a revision must not be made to the stored one. Zero
+// requires nothing, MustExist and MustNotExist require that a document is stored, or none.
+func CheckCondition(required, stored int64) error {
+	if required == 0 || required == stored || required == MustExist && stored > 0 || required == MustNotExist && stored == 0 {
+		return nil
+	}
+	return &RevisionError{Revision: stored}
+}
+
 // Topic is the stored policy of a topic, without defaults.
 type Topic struct {
 	Namespace string

@@ -47,6 +47,8 @@ const (
 	BreakerRetention = time.Hour
 	// MustNotExist is the revision of a write that requires that nothing is stored yet.
 	MustNotExist int64 = -1
+	// MustExist is the revision of a change of settings that requires that some are stored. Engines do not know it.
+	MustExist int64 = -2
 	// CountedStarts is the largest rate, in starts per window, whose starts are counted one by one.
 	CountedStarts = 64
 )

@@ -90,6 +90,9 @@ func FromError(err error) *Problem {
 		p.Fields = e.Differs
 		return p
 	}
+	if e, ok := errors.AsType[*store.RevisionError](err); ok {
+		return revisionMismatch(e.Revision)
+	}
 	switch {
 	case errors.Is(err, store.ErrCursor):
 		return Invalid(job.FieldError{Field: "?cursor", Detail: "must be the next_cursor of an earlier answer"})
@@ -115,6 +118,14 @@ func FromError(err error) *Problem {
 	p := NewProblem(Internal, "internal error: see the server's log")
 	p.Cause = err
 	return p
+}
+
+// revisionMismatch makes the problem of a condition that the stored settings do not meet.
+func revisionMismatch(stored int64) *Problem {
+	if stored == 0 {
+		return NewProblem(RevisionMismatch, "no settings are stored: their revision is 0")
+	}
+	return NewProblem(RevisionMismatch, "settings are stored, with the revision "+strconv.FormatInt(stored, 10)+": read them again")
 }
 
 // WithHint appends the required state to the problem of a StateError.
