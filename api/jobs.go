@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -112,6 +113,9 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	}
 	edit.IfVersion = version
 	edited, err := a.service.Edit(r.Context(), ref, edit)
+	if errors.Is(err, store.ErrExpired) {
+		return response.Invalid(job.FieldError{Field: request.TimeField(edit), Detail: "the job would expire before it is due"})
+	}
 	if err != nil {
 		return response.WithHint(err, "only scheduled and ready jobs can be changed")
 	}

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -109,11 +110,44 @@ func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64) (jo
 	return d.store.Replace(ctx, ref, store.Replacement{Kind: job.KindRun, IfVersion: version, Due: new(job.TimeOrDelay)})
 }
 
-// Revive starts a new generation of an ended job. Errors: store.ErrNotFound, *store.StateError, and store.ErrExpired when it
-// would expire before it is due.
+// Revive starts a new generation of an ended job. Errors: store.ErrNotFound, *store.StateError, store.ErrExpired when it
+// would expire before it is due, and *job.InvalidError, also when secret headers would be kept for a URL with another origin.
 func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job, error) {
+	if revival.URL != "" || revival.Header != nil {
+		if err := d.checkRevival(ctx, &revival); err != nil {
+			return job.Job{}, err
+		}
+	}
 	revived := d.store.Revive(ctx, []store.Revival{revival})[0]
 	return revived.Job, revived.Err
+}
+
+// checkRevival checks the new URL and headers of a revival, and seals secret headers for the URL. The job may change before it
+// is revived; its secrets are safe then, because the attempt compares the origins again.
+func (d *Dispatcher) checkRevival(ctx context.Context, revival *store.Revival) error {
+	found, err := d.store.Get(ctx, revival.Ref)
+	switch {
+	case err != nil:
+		return err
+	case !found.State.Ended():
+		return &store.StateError{State: found.State}
+	}
+	if revival.URL != "" {
+		if err := d.checkURL("/url", revival.URL); err != nil {
+			return err
+		}
+		if revival.Header == nil {
+			return d.checkSecretsStayOnOrigin(&found, revival.URL, notForEdit)
+		}
+	}
+	if secrets.HasPlain(revival.Header) {
+		target, err := d.target(ctx, found.Queue, cmp.Or(revival.URL, found.URL))
+		if err != nil {
+			return err
+		}
+		revival.Header = d.sealer.SealHeaders(revival.Header, job.Origin(target))
+	}
+	return nil
 }
 
 // Cancel ends a waiting job, or marks a running one. Errors: store.ErrNotFound, *store.StateError.

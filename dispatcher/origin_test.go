@@ -2,8 +2,10 @@ package dispatcher_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,4 +253,52 @@ func TestOrigin_RevivalSendsNoSecretsSetSinceTheCheck(t *testing.T) {
 			require.Equal(t, "https://x.example/500", c.URL)
 		}
 	})
+}
+
+func TestRevive_SecretHeadersStayOnTheirOrigin(t *testing.T) {
+	d := idleDispatcher(t, dispatcher.Options{CheckURL: func(target string) error {
+		if strings.Contains(target, "blocked") {
+			return errors.New("must not be called")
+		}
+		return nil
+	}})
+	ended := func(id string) job.Ref {
+		registered := d.Register(t.Context(), []job.New{{Spec: job.Spec{
+			ID: id, URL: "https://a.example/x", Header: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}},
+		}, Delay: time.Hour}})[0]
+		require.NoError(t, registered.Err)
+		_, err := d.Cancel(t.Context(), registered.Job.Ref())
+		require.NoError(t, err)
+		return registered.Job.Ref()
+	}
+	refuse := func(revival store.Revival, field string) {
+		t.Helper()
+		_, err := d.Revive(t.Context(), revival)
+		var invalid *job.InvalidError
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, field, invalid.Errors[0].Field)
+		kept, err := d.Get(t.Context(), revival.Ref)
+		require.NoError(t, err)
+		require.Equal(t, job.Cancelled, kept.State)
+	}
+	ref := ended("a")
+	refuse(store.Revival{Ref: ref, URL: "https://b.example/"}, "/headers/Authorization")
+	refuse(store.Revival{Ref: ref, URL: "https://blocked.example/"}, "/url")
+	got, err := d.Revive(t.Context(), store.Revival{Ref: ref, URL: "https://a.example/y"})
+	require.NoError(t, err)
+	require.Equal(t, "https://a.example/y", got.URL)
+	_, err = d.Revive(t.Context(), store.Revival{Ref: ref, URL: "https://a.example/"})
+	require.Equal(t, &store.StateError{State: job.Ready}, err)
+
+	got, err = d.Revive(t.Context(), store.Revival{
+		Ref: ended("b"), URL: "https://b.example/", Header: map[string][]string{"Authorization": {"Bearer other"}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, "https://b.example/", got.URL)
+	require.Len(t, got.Header, 1)
+	_, sealed := job.Sealed(got.Header["Authorization"])
+	require.True(t, sealed)
+	got, err = d.Revive(t.Context(), store.Revival{Ref: ended("c"), URL: "https://b.example/", Header: map[string][]string{}})
+	require.NoError(t, err)
+	require.Empty(t, got.Header)
 }

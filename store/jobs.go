@@ -109,6 +109,8 @@ type Revival struct {
 	ExpiresIn time.Duration
 	// URL replaces that of the job; empty: the URL does not change.
 	URL string
+	// Header replaces those of the job; empty: it has none; nil: they do not change.
+	Header map[string][]string
 	// From is the state that the job must have; empty: any state in which a job has ended.
 	From job.State
 }

@@ -226,6 +226,20 @@ func (f *jobForm) edit() job.Edit {
 	return e
 }
 
+// TimeField returns the JSON pointer of the time that an edit changes, of the expiry rather than of the due time.
+func TimeField(e job.Edit) string {
+	switch {
+	case e.Expiry != nil && e.Expiry.At.IsZero():
+		return "/expires_in"
+	case e.Expiry != nil:
+		return "/expires_at"
+	case e.Due != nil && e.Due.At.IsZero():
+		return "/delay"
+	default:
+		return "/run_at"
+	}
+}
+
 // outOfRangeIfZero returns -1 for 0, which validation takes for unset.
 func outOfRangeIfZero[N time.Duration | int | int64](n N) N {
 	if n == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// maxRevivalBytes bounds the body of a revival, in bytes.
-const maxRevivalBytes = 4 << 10
+// maxRevivalBytes bounds the body of a revival, in bytes: headers and a URL with every byte escaped.
+const maxRevivalBytes = 256 << 10
 
 // ReadRevival reads a request to revive one job. The body is optional.
 func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) {
@@ -29,9 +29,19 @@ func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) 
 	d.read("", text, "a revival", fields{
 		"delay":      set(&revival.Delay, d.duration),
 		"expires_in": set(&revival.ExpiresIn, d.positiveDuration),
+		"url":        set(&revival.URL, d.name),
+		"headers": func(at string, raw []byte) {
+			revival.Header = map[string][]string{} // null removes them
+			if !isNull(raw) {
+				revival.Header = d.headers(at, raw)
+			}
+		},
 	})
-	if p := d.problem(job.Validate(job.New{Delay: revival.Delay, ExpiresIn: revival.ExpiresIn}, time.Time{})); p != nil {
+	d.rejectRedacted("/headers", revival.Header)
+	n := job.New{Spec: job.Spec{URL: revival.URL, Header: revival.Header}, Delay: revival.Delay, ExpiresIn: revival.ExpiresIn}
+	if p := d.problem(job.Validate(n, time.Time{})); p != nil {
 		return revival, p
 	}
+	revival.Header = job.CanonicalHeader(revival.Header)
 	return revival, nil
 }

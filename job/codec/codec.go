@@ -84,6 +84,11 @@ func AppendURL(b []byte, lane, url string) []byte {
 	return appendFields(b, []field[job.Spec]{urlField}, &job.Spec{Queue: job.Queue{Lane: lane}, URL: url})
 }
 
+// AppendHeader appends the field of headers, also of empty ones.
+func AppendHeader(b []byte, header map[string][]string) []byte {
+	return appendFields(b, []field[job.Spec]{headerField}, &job.Spec{Header: header})
+}
+
 // AppendNew appends all fields of n.
 func AppendNew(b []byte, n *job.New) []byte {
 	return AppendSpec(appendFields(b, newFields, n), &n.Spec)

@@ -19,6 +19,14 @@ const (
 
 var urlField = field[job.Spec]{2, "url", appendURL, readURL}
 
+var headerField = field[job.Spec]{
+	5, "headers", func(b []byte, s *job.Spec) []byte { return appendHeader(b, s.Header) },
+	func(s *job.Spec, value []byte) (err error) {
+		s.Header, err = readHeader(value)
+		return err
+	},
+}
+
 // urlIndex is the index of urlField in specFields.
 const urlIndex = 1
 
@@ -50,13 +58,7 @@ var specFields = []field[job.Spec]{
 		s.ContentType = string(value)
 		return nil
 	}},
-	{
-		5, "headers", func(b []byte, s *job.Spec) []byte { return appendHeader(b, s.Header) },
-		func(s *job.Spec, value []byte) (err error) {
-			s.Header, err = readHeader(value)
-			return err
-		},
-	},
+	headerField,
 	{
 		6, "labels", func(b []byte, s *job.Spec) []byte { return appendLabels(b, s.Labels) },
 		func(s *job.Spec, value []byte) (err error) {

@@ -82,6 +82,12 @@ func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error
 	if item.URL != "" {
 		r.URL = item.URL
 	}
+	if item.Header != nil {
+		r.Header = item.Header
+		if err := u.Exec(table.UpdateSpec, table.Encode(&r.Spec).Spec, r.N); err != nil {
+			return nil, err
+		}
+	}
 	r.State, r.FinishedAt, r.Reason = job.Scheduled, time.Time{}, ""
 	r.Version++
 	r.Generation++

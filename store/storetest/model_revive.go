@@ -57,6 +57,9 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	if item.URL != "" {
 		r.job.URL = item.URL
 	}
+	if item.Header != nil {
+		r.job.Header = item.Header
+	}
 	r.job.FinishedAt, r.job.Reason = time.Time{}, ""
 	r.job.Version++
 	r.job.Generation++

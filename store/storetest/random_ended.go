@@ -20,6 +20,7 @@ func (p *engineAndModel) revive(t *rapid.T) {
 		item := store.Revival{Ref: p.ref(p.anyID("id")), Delay: p.wait(i == 0)}
 		item.From = rapid.SampledFrom([]job.State{"", "", job.Dead, job.Delivered, job.Cancelled}).Draw(t, "from")
 		item.URL = rapid.SampledFrom([]string{"", "http://moved.example/", p.url()}).Draw(t, "url")
+		item.Header = rapid.SampledFrom([]map[string][]string{nil, {}, {"X-Moved": {"1", "2"}}}).Draw(t, "header")
 		if rapid.IntRange(0, 2).Draw(t, "expiry") == 0 {
 			item.ExpiresIn = rapid.SampledFrom([]time.Duration{long / 2, 3 * long}).Draw(t, "expires in")
 		}

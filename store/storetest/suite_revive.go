@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -54,6 +55,30 @@ var reviveCases = []testCase{
 		require.Equal(s, job.Ready, got.State)
 		s.sameTime(s.now(), got.DueAt, "DueAt")
 		s.claimAll("past")
+	}},
+	{"replaces the URL and the headers", func(s *suite) {
+		for i, item := range []store.Revival{
+			{URL: "https://new.example/"},
+			{Header: map[string][]string{"X-New": {"1", "2"}}},
+			{Header: map[string][]string{}},
+			{URL: "https://newer.example/", Header: map[string][]string{"X-Newer": {"1"}}, ExpiresIn: 2 * long},
+			{},
+		} {
+			id := "a" + strconv.Itoa(i)
+			s.endJob(id, dead)
+			wanted := s.get(id).Spec
+			item.Ref, item.Delay = s.ref(id), long
+			if item.URL != "" {
+				wanted.URL = item.URL
+			}
+			if item.Header != nil {
+				wanted.Header = item.Header
+			}
+			got, err := s.reviveWith(store.NewToken(), item)
+			require.NoError(s, err)
+			require.Equal(s, normal(wanted), normal(got.Spec), i)
+			require.Equal(s, normal(wanted), normal(s.get(id).Spec), i)
+		}
 	}},
 	{"increments the version", func(s *suite) {
 		s.endJob("a", dead)

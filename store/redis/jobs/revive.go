@@ -37,7 +37,7 @@ func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revi
 		c.Add(reviveReply, reviveStored)
 		for i := range items {
 			item := &items[i]
-			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), urlField(queues, position[i], item.URL), layout.FormatState(item.From),
+			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), changedFields(queues, position[i], item), layout.FormatState(item.From),
 				layout.FormatExpiry(item.ExpiresIn, time.Time{}))
 		}
 		reply, reached, err := s.RunDurably(ctx, c)
@@ -58,12 +58,15 @@ func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revi
 	return results, nil
 }
 
-// urlField encodes the new URL of a job of a queue, empty when it stays.
-func urlField(queues []*layout.Queue, position int, url string) []byte {
-	if url == "" || position == 0 {
-		return nil
+// changedFields encodes the new URL and the new headers of a job of a queue, empty when both stay.
+func changedFields(queues []*layout.Queue, position int, item *store.Revival) (fields []byte) {
+	if item.URL != "" && position > 0 {
+		fields = codec.AppendURL(nil, queues[position-1].Lane, item.URL)
 	}
-	return codec.AppendURL(nil, queues[position-1].Lane, url)
+	if item.Header != nil {
+		fields = codec.AppendHeader(fields, item.Header)
+	}
+	return fields
 }
 
 // revived reads the script's answer.

@@ -1,7 +1,7 @@
 -- Revives ended jobs.
 -- KEYS    those of keys.lua
 -- ARGV    most bytes of records to return, most to keep in the reply, then for each item: position of its queue (0 there is no such
---         job), member, due as '@ms' or a wait in ms, the field of its URL ('' it stays), state it must be in (d, x, c, '' any of
+--         job), member, due as '@ms' or a wait in ms, its new fields ('' they stay), state it must be in (d, x, c, '' any of
 --         them), new expiry ('' it stays, or a wait)
 -- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
 --         is ok, bare when its record is left without its body by the bound, none, state, expired when its expiry would
@@ -35,23 +35,32 @@ if again then
   return result
 end
 
--- retagged returns a record with the fields url and expires in place of its own. '' keeps a field.
-local function retagged(rec, url, expires)
-  if url == '' and expires == '' then return rec end
-  local i = 19 + body_size(rec)
-  local kept, replaced = { string.sub(rec, 1, i - 1), url, expires }, {}
-  for _, field in ipairs({ url, expires }) do
-    if field ~= '' then replaced[string.byte(field)] = true end
+-- field_end returns the position after the field at i; nil when the text ends before.
+local function field_end(text, i)
+  local size, shift, from = 0, 1, i + 1
+  repeat
+    local b = string.byte(text, from)
+    if not b then return nil end
+    size, shift, from = size + b % 128 * shift, shift * 128, from + 1
+  until b < 128
+  return from + size
+end
+
+-- with_fields returns a record with fields in place of its own of the same tags.
+local function with_fields(rec, fields)
+  local replaced, i = {}, 1
+  while i <= #fields do
+    replaced[string.byte(fields, i)] = true
+    i = field_end(fields, i)
   end
+  if i == 1 then return rec end
+  i = 19 + body_size(rec)
+  local kept = { string.sub(rec, 1, i - 1), fields }
   while i <= #rec do
-    local tag, size, shift, from = string.byte(rec, i), 0, 1, i + 1
-    repeat
-      local b = string.byte(rec, from)
-      if not b then return rec end
-      size, shift, from = size + b % 128 * shift, shift * 128, from + 1
-    until b < 128
-    if not replaced[tag] then kept[#kept + 1] = string.sub(rec, i, from + size - 1) end
-    i = from + size
+    local stop = field_end(rec, i)
+    if not stop then return rec end
+    if not replaced[string.byte(rec, i)] then kept[#kept + 1] = string.sub(rec, i, stop - 1) end
+    i = stop
   end
   return table.concat(kept)
 end
@@ -60,7 +69,7 @@ end
 read_agenda_head()
 local runs, revived, records, lines, reply, ttls = {}, {}, {}, {}, {}, {}
 local function decide(a)
-  local q, member, wait, url, from = queues[tonumber(ARGV[a])], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
+  local q, member, wait, fields, from = queues[tonumber(ARGV[a])], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
   local when = ARGV[a + 5]
   local rec = call('HGET', JOBS, member)
   if not rec then return 'none', '', '' end
@@ -73,7 +82,7 @@ local function decide(a)
   local expires, age = read_lifetime(rec)
   if when ~= '' then expires = parse_time(when, later) end
   if expires and expires < due then return 'expired', '', '' end
-  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, encode_expiry(when, later))
+  local ended, size, state, new = q.topic[r.state], r.size, r.state, with_fields(rec, fields .. encode_expiry(when, later))
   local _, _, version, generation = split_schedule(r.schedule)
   r.failed, r.lost, r.state, r.finished, r.reason, r.size = '0', '0', '-', '0', '-', #new
   r.schedule = join_schedule(due, due, increment(version), increment(generation))
