@@ -27,9 +27,11 @@ SIDE  := -parallel=4
 # The race detector instruments everything except SQLite (C translated to Go) and the Lua of miniredis: they share no memory
 # with other goroutines, and would be up to six times slower. The SQLite driver and miniredis's server are instrumented.
 CALM  := modernc.org/sqlite/lib modernc.org/libc/... github.com/yuin/gopher-lua/...
+# With a larger heap, and without debug information, the compiler takes a third less processor time.
+BUILD := -toolexec='env GOGC=400' -gcflags=all=-dwarf=false
 # make lint vets.
 # Three packages at a time, since many tests wait.
-TESTS := $(GO) test -race -p=3 $(patsubst %,'-gcflags=%=-race=false',$(CALM)) -vet=off -shuffle=on -timeout=8m $(SIDE)
+TESTS := $(GO) test -race -p=3 $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CALM)) -vet=off -shuffle=on -timeout=8m $(SIDE)
 
 # The tools have a separate go.mod, so that the product's does not list their dependencies.
 TOOLS     := bin/golangci-lint bin/gofumpt
@@ -130,10 +132,10 @@ vuln: ## ask the Go vulnerability database about Go and the modules in use (need
 
 bin/golangci-lint: $(TOOLS_MOD)
 	@echo 'building $@ (about a minute, once)'
-	@cd tools && $(GO) build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@cd tools && $(GO) build $(BUILD) -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 bin/gofumpt: $(TOOLS_MOD)
-	@cd tools && $(GO) build -o ../$@ mvdan.cc/gofumpt
+	@cd tools && $(GO) build $(BUILD) -o ../$@ mvdan.cc/gofumpt
 
 .PHONY: tools
 tools: $(TOOLS) ## build the linters into bin/
