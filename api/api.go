@@ -74,10 +74,10 @@ type Secrets interface {
 	PublicKeys(ctx context.Context, owner job.Queue) ([]store.PublicKey, error)
 }
 
-// DeadLetters lists, revives and purges dead letters.
+// DeadLetters groups, revives and purges dead letters.
 type DeadLetters interface {
-	// Dead lists the dead letters of a topic, or of all when the filter names none.
-	Dead(ctx context.Context, filter store.Filter) (store.Page, error)
+	// Groups counts the jobs that a filter selects by some of their fields.
+	Groups(ctx context.Context, filter store.Filter, by store.GroupBy) (store.Groups, error)
 	// ReviveDead and PurgeDead work until ctx ends, and report whether more remain.
 	ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error)
 	PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error)

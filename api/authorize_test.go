@@ -42,6 +42,7 @@ func (f fakeTokens) HasNamespace(_ context.Context, name string) (bool, error) {
 var samples = map[string]struct{ query, body string }{
 	"GET /v1/jobs":         {query: "?topic=order.close&state=dead"},
 	"GET /v1/dead":         {query: "?topic=order.close"},
+	"GET /v1/dead/groups":  {query: "?topic=order.close&by=lane"},
 	"POST /v1/jobs":        {body: `{"url": "http://a.example", "topic": "order.close"}`},
 	"POST /v1/batch":       {body: `{"jobs": [{"url": "http://a.example", "topic": "order.close"}]}`},
 	"PATCH /v1/jobs/{id}":  {body: `{"retries": 1}`},

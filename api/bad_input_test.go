@@ -368,37 +368,6 @@ func TestLimit_FitsTheLargestJobHoweverItIsEscaped(t *testing.T) {
 	require.Len(t, f.news[0].OnDead.URL, job.MaxURL)
 }
 
-func TestList_RefusesInvalidParameters(t *testing.T) {
-	cases := map[string][]string{
-		"":                                       {"?topic", "?state"},
-		"topic=a":                                {"?state"},
-		"topic=a b&state=dead":                   {"?topic"},
-		"topic=a&state=lost":                     {"?state"},
-		"topic=a&state=dead&limit=0":             {"?limit"},
-		"topic=a&state=dead&limit=501":           {"?limit"},
-		"topic=a&state=dead&limit=x&x=1":         {"?limit", "?x"},
-		"topic=a&state=dead&after=x&before=y":    {"?after", "?before"},
-		"topic=a&state=dead&label=x":             {"?label"},
-		"topic=a&state=dead&lane=a/b":            {"?lane"},
-		"topic=a&topic=b&state=dead":             {"?topic"},
-		"topic=a&state=dead&cursor=%zz":          {"?"},
-		"topic=a&state=dead&label=a%20b:c&=":     {"?label", "?"},
-		"topic=a&state=dead&after=2030-01-31T08": {"?after"},
-		"topic=a&state=dead&reason=tired":        {"?reason"},
-		"topic=a&state=dead&status=0":            {"?status"},
-		"topic=a&state=dead&status=1000":         {"?status"},
-		"topic=a&state=dead&status=x":            {"?status"},
-		"topic=a&state=ready&reason=expired":     {"?reason"},
-		"topic=a&state=delivered&status=200":     {"?status"},
-	}
-	for query, fields := range cases {
-		w := call(t, handlerOf(newFake()), http.MethodGet, "/v1/jobs?"+strings.ReplaceAll(query, " ", "%20"), "")
-		p := problemIn(t, w)
-		require.Equal(t, http.StatusUnprocessableEntity, w.Code, query)
-		require.ElementsMatch(t, fields, p.fields(), query)
-	}
-}
-
 func TestPutTopic_RefusesInvalidFields(t *testing.T) {
 	cases := []struct {
 		body   string

@@ -6,24 +6,43 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
 // onlyDead is the hint for jobs in other states.
 const onlyDead = "only dead jobs can be revived or purged here"
 
-// dead lists the dead letters of a topic, or of all topics.
+// dead answers with a page of dead letters.
 func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
-	q := request.NewQuery(r, "topic", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
-	filter := q.Filter()
-	q.CheckFilter("?", &filter)
+	q := request.NewQuery(r, request.FilterParameters("order", "limit", "cursor")...)
+	filter := q.Filter(job.Dead)
 	if err := q.Err(); err != nil {
 		return err
 	}
 	if err := checkTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
-	return a.serveJobs(w, r, filter, a.service.Dead)
+	return a.serveJobs(w, r, filter)
+}
+
+// deadGroups answers with the groups of dead letters.
+func (a *api) deadGroups(w http.ResponseWriter, r *http.Request) error {
+	q := request.NewQuery(r, request.FilterParameters("by")...)
+	by, filter := q.GroupBy(), q.Filter(job.Dead)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	if err := checkTopic(r.Context(), filter.Topic); err != nil {
+		return err
+	}
+	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // the service reads as many at a time
+		found, err := a.service.Groups(r.Context(), filter, by)
+		if err == nil {
+			o.Groups(found)
+		}
+		return err
+	})
 }
 
 // reviveDead revives dead letters.

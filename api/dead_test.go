@@ -16,62 +16,6 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestDead_ListsByAFilter(t *testing.T) {
-	f := newFake()
-	f.page = store.Page{
-		Jobs: []job.Job{{
-			Spec:     job.Spec{ID: "a", Queue: job.Queue{Topic: "t", Lane: "l"}},
-			Progress: job.Progress{State: job.Dead, Reason: policy.ReasonGaveUp, Status: 410},
-		}},
-		Cursor: "t/abc",
-	}
-	w := call(t, handlerOf(f), http.MethodGet, "/v1/dead", "")
-	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-	require.Equal(t, store.Filter{Namespace: "default", Limit: 50}, f.filter)
-	got := decodeResponse(t, w)
-	require.Equal(t, "t/abc", got["next_cursor"])
-	items, _ := got["items"].([]any)
-	item, _ := items[0].(map[string]any)
-	require.Equal(t, "gave_up", item["reason"])
-	require.EqualValues(t, 410, item["last_status"])
-
-	call(t, handlerOf(f), http.MethodGet, "/v1/dead?topic=t&lane=l&label=a:b&reason=max_age&status=503&after=2030-01-31T08:00:00Z"+
-		"&before=2030-02-01T08:00:00Z&limit=5&cursor=t/abc", "")
-	after := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
-	filter := store.Filter{
-		Namespace: "default", Topic: "t", Lane: "l", Label: "a", Value: "b", Reason: policy.ReasonMaxAge, Status: 503, After: after,
-		Before: after.Add(24 * time.Hour), Limit: 5, Cursor: "t/abc",
-	}
-	require.Equal(t, filter, f.filter)
-
-	call(t, handlerOf(f), http.MethodGet, "/v1/jobs?state=dead&topic=t&reason=expired&status=200", "")
-	require.Equal(t, store.Filter{Namespace: "default", Topic: "t", State: job.Dead, Reason: policy.ReasonExpired, Status: 200, Limit: 50}, f.filter)
-
-	f.err = store.ErrCursor
-	require.Equal(t, []string{"?cursor"}, problemIn(t, call(t, handlerOf(f), http.MethodGet, "/v1/dead?cursor=x", "")).fields())
-}
-
-func TestDead_RefusesInvalidParameters(t *testing.T) {
-	for query, fields := range map[string][]string{
-		"topic=a%20b&lane=b%20c&reason=tired&status=99&after=x&before=y&limit=0&label=z&state=dead": {
-			"?topic", "?lane", "?reason", "?status", "?after", "?before", "?limit", "?label", "?state",
-		},
-		"lane=b":           {"?lane"},
-		"reason=cancelled": {"?reason"},
-		"status=0":         {"?status"},
-		"status=2xx":       {"?status"},
-	} {
-		w := call(t, handlerOf(newFake()), http.MethodGet, "/v1/dead?"+query, "")
-		require.Equal(t, http.StatusUnprocessableEntity, w.Code, query)
-		p := problemIn(t, w)
-		require.ElementsMatch(t, fields, p.fields(), w.Body.String())
-	}
-	w := call(t, handlerOf(newFake()), http.MethodGet, "/v1/dead?reason=tired", "")
-	for _, reason := range policy.Reasons() {
-		require.Contains(t, problemIn(t, w).Errors[0].Detail, string(reason), "the reasons are listed")
-	}
-}
-
 func TestDead_RevivesAndPurgesByAFilterOrIDs(t *testing.T) {
 	after := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -83,16 +27,24 @@ func TestDead_RevivesAndPurgesByAFilterOrIDs(t *testing.T) {
 		{`{"all": true, "topic": null, "ids": null, "dry_run": true}`, store.Selection{DryRun: true}},
 		{`{"ids": ["a", "rb:a:0"], "dry_run": false}`, store.Selection{IDs: []string{"a", "rb:a:0"}}},
 		{
-			`{"topic": "t", "lane": "l", "label": "a:b:c", "reason": "exhausted", "status": 503, "after": "2030-01-31T08:00:00Z",
-				"before": "2030-01-31T09:00:00Z", "dry_run": true, "all": false}`,
+			`{"topic": "t", "lane": "l", "label": "a:b:c", "reason": "exhausted", "status": 503, "ended_after": "2030-01-31T08:00:00Z",
+				"ended_before": "2030-01-31T09:00:00Z", "dry_run": true, "all": false}`,
 			store.Selection{DryRun: true, Filter: store.Filter{
-				Topic: "t", Lane: "l", Label: "a", Value: "b:c", Reason: policy.ReasonExhausted, Status: 503, After: after, Before: after.Add(time.Hour),
+				Topic: "t", Lane: "l", Labels: []store.Label{{Key: "a", Value: "b:c"}}, Reason: policy.ReasonExhausted, Status: 503,
+				Ended: store.TimeRange{After: after, Before: after.Add(time.Hour)},
 			}},
 		},
 		{`{"status": 503}`, store.Selection{Filter: store.Filter{Status: 503}}},
-		{`{"before": "2030-01-31T08:00:00Z"}`, store.Selection{Filter: store.Filter{Before: after}}},
+		{`{"ended_before": "2030-01-31T08:00:00Z"}`, store.Selection{Filter: store.Filter{Ended: store.TimeRange{Before: after}}}},
+		{
+			`{"label": ["a:b", "c:d"], "id_prefix": "o", "created_after": "2030-01-31T08:00:00Z", "due_before": "2030-01-31T08:00:00Z", "lane": "l"}`,
+			store.Selection{Filter: store.Filter{
+				Labels: []store.Label{{Key: "a", Value: "b"}, {Key: "c", Value: "d"}}, IDPrefix: "o", Lane: "l",
+				Created: store.TimeRange{After: after}, Due: store.TimeRange{Before: after},
+			}},
+		},
 	} {
-		c.which.Filter.Namespace = "default"
+		c.which.Filter.Namespace, c.which.Filter.Kind, c.which.Filter.States = "default", job.KindRegistered, []job.State{job.Dead}
 		for path, done := range map[string]string{"/v1/dead/revive": "revived", "/v1/dead/purge": "purged"} {
 			f := newFake()
 			f.worked = store.BulkResult{Matched: 7, Done: 5}
@@ -162,10 +114,11 @@ func TestSelection_RefusesEmptyAndContradictoryOnes(t *testing.T) {
 		`{"all": true, "topic": "t"}`:      {"/all"},
 		`{"all": true, "ids": ["a"]}`:      {"/all"},
 		`{"all": "yes"}`:                   {"/all"},
-		`{"lane": "l"}`:                    {"/lane"},
+		`{"topic": "t", "lane": ""}`:       {"/lane"},
+		`{"kind": "x"}`:                    {"/kind"},
 		`{"topic": "a b", "lane": "b/c"}`:  {"/topic", "/lane"},
 		`{"reason": "tired", "status": 0}`: {"/reason", "/status"},
-		`{"status": "503", "after": 5, "before": "now", "label": "x", "dry_run": 1, "x": 1}`: {"/status", "/after", "/before", "/label", "/dry_run", "/x"},
+		`{"status": "503", "ended_after": 5, "ended_before": "now", "label": "x", "dry_run": 1, "x": 1}`: {"/status", "/ended_after", "/ended_before", "/label", "/dry_run", "/x"},
 		`[]`: {""},
 	} {
 		for _, path := range []string{"/v1/dead/revive", "/v1/dead/purge"} {

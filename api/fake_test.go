@@ -45,6 +45,8 @@ type fake struct {
 	worked  store.BulkResult
 	filter  store.Filter
 	page    store.Page
+	groups  store.Groups
+	by      store.GroupBy
 	counts  []store.TopicStats
 	lanes   []store.LaneStats
 	err     error // of every call

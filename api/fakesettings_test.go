@@ -157,8 +157,9 @@ func (f *fake) PublicKeys(ctx context.Context, o job.Queue) ([]store.PublicKey, 
 	return keys, err
 }
 
-func (f *fake) Dead(ctx context.Context, filter store.Filter) (store.Page, error) {
-	return f.List(ctx, filter)
+func (f *fake) Groups(_ context.Context, filter store.Filter, by store.GroupBy) (store.Groups, error) {
+	f.filter, f.by = filter, by
+	return f.groups, f.err
 }
 
 func (f *fake) ReviveDead(_ context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error) {

@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -170,7 +172,7 @@ func FuzzSecret(f *testing.F) {
 
 // FuzzDeadLetters selects by arbitrary JSON: an accepted selection is explicit, never all dead letters by accident.
 func FuzzDeadLetters(f *testing.F) {
-	f.Add(`{"topic": "a", "lane": "b", "reason": "expired", "status": 503, "after": "2030-01-31T08:00:00Z", "rate": "5/s"}`)
+	f.Add(`{"topic": "a", "lane": "b", "reason": "expired", "status": 503, "ended_after": "2030-01-31T08:00:00Z", "label": ["a:b", "c:d"], "rate": "5/s"}`)
 	f.Add(`{"ids": ["a", "rb:a:0"], "url": "http://a.example/", "dry_run": true}`)
 	f.Add(`{"all": true, "label": "a:b"}`)
 	f.Fuzz(func(t *testing.T, body string) {
@@ -187,8 +189,7 @@ func FuzzDeadLetters(f *testing.F) {
 			for _, id := range which.IDs {
 				require.True(t, job.IsID(id))
 			}
-			which.Filter.Namespace = ""
-			if len(which.IDs) == 0 && which.Filter == (store.Filter{}) {
+			if len(which.IDs) == 0 && reflect.DeepEqual(which.Filter, everyDeadLetter) {
 				var sent struct {
 					All bool `json:"all"`
 				}
@@ -258,6 +259,52 @@ func FuzzConditions(f *testing.F) {
 			require.Contains(t, []string{`"7"`, "*"}, strings.TrimSpace(match))
 			service.topics["a"] = storedSettings().topics["a"]
 		}
+	})
+}
+
+// everyDeadLetter is the filter of a selection without one.
+var everyDeadLetter = store.Filter{Namespace: job.DefaultNamespace, Kind: job.KindRegistered, States: []job.State{job.Dead}}
+
+// FuzzList lists by arbitrary parameters: an accepted filter is within the bounds of package store, and its cursor continues
+// the same list, and no other.
+func FuzzList(f *testing.F) {
+	for query := range filters {
+		f.Add(query, "a", "b", int64(5), "7", 3, true)
+	}
+	f.Add("topic=a&cursor=eyJ2IjoxfQ", "", "", int64(0), "", 0, false)
+	f.Fuzz(func(t *testing.T, query, topic, lane string, at int64, tie string, shard int, ended bool) {
+		service := newFake()
+		service.page = store.Page{More: true, Reached: store.Position{Ended: ended, Topic: topic, Lane: lane, At: at, Tie: tie, Shard: shard}}
+		get := func(query string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(http.MethodGet, "/v1/jobs", nil)
+			r.URL.RawQuery = query
+			w := httptest.NewRecorder()
+			handlerOf(service).ServeHTTP(w, r)
+			require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
+			return w
+		}
+		w := get(query)
+		if w.Code != http.StatusOK {
+			require.Contains(t, []int{400, 422}, w.Code, w.Body.String())
+			return
+		}
+		first := service.filter
+		require.True(t, first.Limit > 0 && first.Limit <= store.MaxListLimit)
+		require.True(t, first.Topic == "" || job.IsTopic(first.Topic))
+		require.True(t, first.Lane == "" || job.IsLane(first.Lane))
+		require.LessOrEqual(t, len(first.Labels), job.MaxLabels)
+		require.LessOrEqual(t, len(first.After.Topic)+len(first.After.Lane)+len(first.After.Tie), 1<<10)
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		cursor, _ := decodeResponse(t, w)["next_cursor"].(string)
+		values.Set("cursor", cursor)
+		if w = get(values.Encode()); w.Code == http.StatusOK && utf8.ValidString(topic+lane+tie) {
+			require.Equal(t, service.page.Reached, service.filter.After)
+			service.filter.After = first.After
+			require.Equal(t, first, service.filter)
+		}
+		values.Set("order", map[bool]string{true: "newest", false: "oldest"}[first.Oldest])
+		require.Equal(t, http.StatusUnprocessableEntity, get(values.Encode()).Code, "another list")
 	})
 }
 

@@ -87,7 +87,13 @@ func fullService() *fake {
 		Durability: &job.Durability{Replicas: 1, Synced: true},
 	}
 	f.topics["written"] = store.Topic{Name: "written", Durability: &job.Durability{Replicas: 1}}
-	f.page = store.Page{Jobs: []job.Job{f.jobs["dead"], f.jobs["plain"]}, Cursor: "0.abc"}
+	f.page = store.Page{
+		Jobs: []job.Job{f.jobs["dead"], f.jobs["plain"]}, More: true, Scanned: 5, Reached: store.Position{Topic: "order.close", Lane: "a", At: 1, Tie: "7"},
+	}
+	f.groups = store.Groups{Exact: true, Scanned: 17, Groups: []store.Group{
+		{GroupKey: store.GroupKey{Lane: "a", Reason: policy.ReasonExhausted, Status: 503}, Count: 16, ID: "dead", EndedAt: epoch},
+		{GroupKey: store.GroupKey{Lane: "b", Reason: policy.ReasonExpired}, Count: 1, ID: "dead-2", EndedAt: epoch},
+	}}
 	f.topics["order.close"] = store.Topic{Name: "order.close", Revision: 7, Policy: policy.Topic{
 		URL: "https://shop.example/hooks/close", Headers: map[string][]string{"X-Api-Key": {"hunter2"}, "X-A": {"1"}}, Paused: true,
 		KeepDead: policy.Retention{For: new(36 * time.Hour), MaxBytes: new(int64(1<<20 + 1))},
@@ -168,6 +174,7 @@ var golden = []struct {
 	{"topic_stats", "TopicStats", "GET", "/v1/topics/order.close/stats?limit=3", "", 200},
 	{"job_callback", "Job", "GET", "/v1/jobs/rb:dead:1", "", 200},
 	{"dead_list", "JobPage", "GET", "/v1/dead?reason=exhausted&status=503", "", 200},
+	{"dead_groups", "JobGroups", "GET", "/v1/dead/groups?by=lane,reason,status&topic=order.close", "", 200},
 	{"dead_revived", "ReviveResult", "POST", "/v1/dead/revive", `{"topic": "order.close", "rate": "50/s", "url": "https://shop.example/new"}`, 200},
 	{"dead_purged", "PurgeResult", "POST", "/v1/dead/purge", `{"all": true, "dry_run": true}`, 200},
 	{"lane", "Lane", "GET", "/v1/topics/order.close/lanes/a", "", 200},

@@ -62,35 +62,17 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	return a.showJob(w, &found)
 }
 
-// states are those that can be listed.
-var states = map[job.State]bool{
-	job.Scheduled: true, job.Ready: true, job.Running: true, job.Delivered: true, job.Dead: true, job.Cancelled: true,
-}
-
-// list answers with a page of a topic's jobs in one state.
+// list answers with a page of jobs.
 func (a *api) list(w http.ResponseWriter, r *http.Request) error {
-	q := request.NewQuery(r, "topic", "state", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
+	q := request.NewQuery(r, request.FilterParameters("state", "order", "limit", "cursor")...)
 	filter := q.Filter()
-	filter.State = job.State(q.Get("state"))
-	if filter.Topic == "" {
-		q.AddError("?topic", "must name a topic")
-	}
-	if !states[filter.State] {
-		q.AddError("?state", "must be scheduled, ready, running, delivered, dead or cancelled")
-	}
-	for _, name := range []string{"reason", "status"} {
-		if q.Get(name) != "" && filter.State != job.Dead {
-			q.AddError(request.QueryField(name), "requires state=dead")
-		}
-	}
-	q.CheckFilter("?", &filter)
 	if err := q.Err(); err != nil {
 		return err
 	}
 	if err := checkTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
-	return a.serveJobs(w, r, filter, a.service.List)
+	return a.serveJobs(w, r, filter)
 }
 
 // edit changes a job that is not running.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -338,39 +337,6 @@ func TestPathJob_Answers404ToInvalidIDs(t *testing.T) {
 	f := newFake()
 	f.jobs["rb:born"] = job.Job{Spec: job.Spec{ID: "rb:born"}}
 	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodGet, "/v1/jobs/rb:born", "").Code)
-}
-
-func TestList_FiltersAndPages(t *testing.T) {
-	f := newFake()
-	f.page = store.Page{
-		Jobs: []job.Job{{
-			Spec:    job.Spec{ID: "a", Header: map[string][]string{"Authorization": {"Bearer x"}}, Body: []byte("1"), BodyKind: job.BodyJSON},
-			History: []job.Attempt{{N: 1}},
-		}},
-		Cursor: "1.x",
-	}
-	w := call(t, handlerOf(f), http.MethodGet, "/v1/jobs?topic=a&state=dead&lane=b:80&label=k:v:w&limit=7&cursor=c"+
-		"&after=2030-01-31T08:00:00Z&before=2030-01-31T10:00:00%2B01:00", "")
-	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-	require.True(t, f.filter.Before.Equal(time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC)))
-	f.filter.Before = time.Time{}
-	require.Equal(t, store.Filter{
-		Namespace: "default", Topic: "a", State: job.Dead, Lane: "b:80", Label: "k", Value: "v:w", Limit: 7, Cursor: "c",
-		After: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC),
-	}, f.filter)
-	got := decodeResponse(t, w)
-	require.Equal(t, "1.x", got["next_cursor"])
-	items, _ := got["items"].([]any)
-	require.Len(t, items, 1)
-	item, _ := items[0].(map[string]any)
-	require.NotContains(t, item, "body")
-	require.NotContains(t, item, "attempts")
-	require.Equal(t, map[string]any{"Authorization": "[redacted]"}, item["headers"])
-
-	f.page = store.Page{}
-	w = call(t, handlerOf(f), http.MethodGet, "/v1/jobs?topic=a&state=dead", "")
-	require.JSONEq(t, `{"items": [], "next_cursor": null}`, w.Body.String())
-	require.Equal(t, request.DefaultListLimit, f.filter.Limit)
 }
 
 func TestGet_HidesSecretHeaders(t *testing.T) {

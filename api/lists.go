@@ -112,13 +112,15 @@ func answerPage[T any](w http.ResponseWriter, p page, all []T, write func(*respo
 }
 
 // serveJobs answers with a page of jobs.
-func (a *api) serveJobs(
-	w http.ResponseWriter, r *http.Request, filter store.Filter, list func(context.Context, store.Filter) (store.Page, error),
-) error {
+func (a *api) serveJobs(w http.ResponseWriter, r *http.Request, filter store.Filter) error {
 	return a.serveList(w, r, filter.Limit, func(o *response.Buffer) error {
-		found, err := list(r.Context(), filter)
+		found, err := a.service.List(r.Context(), filter)
+		next := ""
+		if err == nil && found.More {
+			next, err = request.NextCursor(&filter, found.Reached)
+		}
 		if err == nil {
-			o.JobPage(found)
+			o.JobPage(found, next)
 		}
 		return err
 	})

@@ -39,9 +39,9 @@ func (s *slowListService) List(context.Context, store.Filter) (store.Page, error
 	return store.Page{}, nil
 }
 
-func (s *slowListService) Dead(context.Context, store.Filter) (store.Page, error) {
+func (s *slowListService) Groups(context.Context, store.Filter, store.GroupBy) (store.Groups, error) {
 	s.read()
-	return store.Page{}, nil
+	return store.Groups{}, nil
 }
 
 func (s *slowListService) Topics(context.Context, string, string, int) ([]store.Topic, error) {

@@ -306,7 +306,7 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 		walk(value)
 	}
 	for _, schema := range []string{
-		"Job", "ChangedJob", "Attempt", "JobPage", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "Stats", "Problem",
+		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "Stats", "Problem",
 		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "SecretPage", "KeyPage", "ReviveResult", "PurgeResult", "FailedJob",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {

@@ -107,6 +107,7 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/keys", methods: keys},
 		{path: "/v1/dead", methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}}},
+		{path: "/v1/dead/groups", methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}}},
 		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
 		{path: "/v1/dead/purge", methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
 		{path: "/v1/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},

@@ -177,7 +177,7 @@ func steal(w walk, home, thief *collector) {
 		revived := w.ask(200, "POST /v1/dead/revive", `{'ids': [%s], 'url': '%s/200'}`, ids, thief.URL)
 		require.EqualValues(w.t, 0, revived["revived"])
 	}
-	w.ask(200, "POST /v1/dead/revive", `{'all': true, 'url': '%s/200', 'rate': '100/s'}`, thief.URL)
+	w.ask(200, "POST /v1/dead/revive", `{'kind': 'all', 'url': '%s/200', 'rate': '100/s'}`, thief.URL)
 	w.ask(200, "PUT /v1/topics/_callbacks", `{'paused': true, 'ladder': ['50ms']}`)
 	w.ask(200, "POST /v1/jobs/"+callback+"/revive", ``)
 	w.ask(422, "PATCH /v1/jobs/"+callback, `{'url': '%s/200'}`, thief.URL)

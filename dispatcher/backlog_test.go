@@ -250,7 +250,7 @@ func TestBacklog_FluctuationSendsOneCallback(t *testing.T) {
 			r.registerOrders(t, 1, time.Hour)
 			time.Sleep(5 * time.Second)
 			page, err := r.List(t.Context(), store.Filter{
-				Namespace: job.DefaultNamespace, Topic: "orders", State: job.Scheduled, Limit: 1,
+				Namespace: job.DefaultNamespace, Topic: "orders", Limit: 1,
 			})
 			require.NoError(t, err)
 			_, err = r.Cancel(t.Context(), page.Jobs[0].Ref())

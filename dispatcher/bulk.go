@@ -28,39 +28,13 @@ func (d *Dispatcher) PurgeDead(ctx context.Context, which store.Selection) (stor
 
 // run executes a task in batches until it is done or the context's deadline is near.
 func (d *Dispatcher) run(ctx context.Context, t *bulkTask) error {
-	switch {
-	case len(t.selection.IDs) > 0:
+	if len(t.selection.IDs) > 0 {
 		return d.runByID(ctx, t)
-	case t.selection.Filter.Topic != "":
-		return d.runTopic(ctx, t, t.selection.Filter)
-	default:
-		return d.runAll(ctx, t)
-	}
-}
-
-// runAll walks all topics.
-func (d *Dispatcher) runAll(ctx context.Context, t *bulkTask) error {
-	if t.More = isOutOfTime(ctx); t.More {
-		return nil
 	}
 	filter := t.selection.Filter
-	for name, err := range d.deadTopics(ctx, filter.Namespace, "") {
-		if err != nil {
-			return err
-		}
-		filter.Topic = name
-		if err := d.runTopic(ctx, t, filter); err != nil || t.More {
-			return err
-		}
-	}
-	return nil
-}
-
-// runTopic walks one topic.
-func (d *Dispatcher) runTopic(ctx context.Context, t *bulkTask, filter store.Filter) error {
-	filter.State, filter.Cursor = job.Dead, ""
+	filter.States, filter.Oldest, filter.After, filter.ScanLimit = []job.State{job.Dead}, true, store.Position{}, scanLimit
 	step := batchSize(firstBatch)
-	for {
+	for more := true; more; {
 		if t.More = isOutOfTime(ctx); t.More {
 			return nil
 		}
@@ -73,10 +47,9 @@ func (d *Dispatcher) runTopic(ctx context.Context, t *bulkTask, filter store.Fil
 		for part := range slices.Chunk(page.Jobs, int(step)) {
 			t.apply(part, make([]error, len(part)), &filter)
 		}
-		if filter.Cursor = page.Cursor; filter.Cursor == "" {
-			return nil
-		}
+		filter.After, more = page.Reached, page.More
 	}
+	return nil
 }
 
 // runByID executes a task on dead letters selected by id. It reads them first if the task needs more than the id.

@@ -105,7 +105,7 @@ func TestGet_NamesOnlyTheCallbackThatIsSent(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			for _, d := range []*fixture{r, front} {
 				ended := d.get(t, made.Ref())
-				page, err := d.List(t.Context(), store.Filter{Namespace: job.DefaultNamespace, Topic: c.topic, State: ended.State, Limit: 100})
+				page, err := d.List(t.Context(), store.Filter{Namespace: job.DefaultNamespace, Topic: c.topic, States: []job.State{ended.State}, Limit: 100})
 				require.NoError(t, err)
 				page.Jobs = append(page.Jobs, ended, d.Register(t.Context(), []job.New{n})[0].Job)
 				for _, j := range page.Jobs {
@@ -362,7 +362,7 @@ func TestCallback_FailureRetriesAndSendsNoCallback(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 2, stats[0].Registered)
 		require.EqualValues(t, 2, stats[0].Dead)
-		dead, err := r.Dead(t.Context(), store.Filter{Namespace: "default", Topic: job.CallbackTopic, Limit: 10})
+		dead, err := r.List(t.Context(), store.Filter{Namespace: "default", Topic: job.CallbackTopic, States: []job.State{job.Dead}, Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, dead.Jobs, 2, "it can be revived like any")
 	})

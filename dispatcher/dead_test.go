@@ -67,9 +67,9 @@ func (r *fixture) pauseTopics(t *testing.T, topics ...string) {
 // listDead reads all pages of dead letters and returns their ids.
 func (r *fixture) listDead(t *testing.T, f store.Filter) (ids []string, pages int) {
 	t.Helper()
-	f.Namespace, f.Limit = job.DefaultNamespace, max(f.Limit, 1)
+	f.Namespace, f.Limit, f.States = job.DefaultNamespace, max(f.Limit, 1), []job.State{job.Dead}
 	for {
-		page, err := r.Dead(t.Context(), f)
+		page, err := r.List(t.Context(), f)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(page.Jobs), f.Limit)
 		for _, j := range page.Jobs {
@@ -78,7 +78,7 @@ func (r *fixture) listDead(t *testing.T, f store.Filter) (ids []string, pages in
 		}
 		pages++
 		require.Less(t, pages, 1000)
-		if f.Cursor = page.Cursor; f.Cursor == "" {
+		if f.After = page.Reached; !page.More {
 			return ids, pages
 		}
 		require.Len(t, page.Jobs, f.Limit, "each page but the last is full")
@@ -96,7 +96,7 @@ func deadLetters(ids ...string) store.Selection {
 	return s
 }
 
-func TestDeadLetters_AreListedInOrderOverTopics(t *testing.T) {
+func TestList_ShowsDeadLettersOfAllTopicsNewestFirst(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: statusByPath}})
@@ -109,9 +109,8 @@ func TestDeadLetters_AreListedInOrderOverTopics(t *testing.T) {
 				ids, _ := r.listDead(t, store.Filter{Limit: limit})
 				require.Len(t, ids, 28)
 				require.Len(t, slices.Compact(slices.Sorted(slices.Values(ids))), 28, "each once")
-				topics := slices.CompactFunc(slices.Clone(ids), func(a, b string) bool { return a[0] == b[0] })
-				require.Len(t, topics, 3)
-				require.True(t, slices.IsSorted([]string{topics[0][:1], topics[1][:1], topics[2][:1]}))
+				require.Equal(t, "d", ids[0][:1], "the newest first")
+				require.Equal(t, "c", ids[27][:1])
 			}
 			one, _ := r.listDead(t, store.Filter{Limit: 4, Topic: "a"})
 			require.Len(t, one, 14)
@@ -125,70 +124,10 @@ func TestDeadLetters_AreListedInOrderOverTopics(t *testing.T) {
 			require.Len(t, failed, 15)
 			none, _ := r.listDead(t, store.Filter{Limit: 100, Topic: "unknown"})
 			require.Empty(t, none)
-			future, _ := r.listDead(t, store.Filter{Limit: 100, After: time.Now().Add(time.Hour)})
+			future, _ := r.listDead(t, store.Filter{Limit: 100, Ended: store.TimeRange{After: time.Now().Add(time.Hour)}})
 			require.Empty(t, future)
 		})
 	}
-}
-
-// hiddenTopicStore hides the stats of a topic.
-type hiddenTopicStore struct {
-	store.Store
-	topic atomic.Pointer[string]
-}
-
-func (w *hiddenTopicStore) Shards() []store.Shard {
-	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return hiddenTopicShard{next, w} })
-}
-
-type hiddenTopicShard struct {
-	store.Shard
-	*hiddenTopicStore
-}
-
-func (s hiddenTopicShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
-	stats, err := s.Shard.TopicStats(ctx, f)
-	return slices.DeleteFunc(stats, func(row store.TopicStats) bool {
-		return s.topic.Load() != nil && row.Topic == *s.topic.Load()
-	}), err
-}
-
-func (s hiddenTopicShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
-	if s.topic.Load() != nil && f.Topic == *s.topic.Load() && f.Cursor != "garbage" {
-		return store.Page{}, nil
-	}
-	return s.Shard.List(ctx, f)
-}
-
-func TestDeadLetters_CursorOutlivesItsTopic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &hiddenTopicStore{Store: model()}
-		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
-		for _, topic := range []string{"a/1", "b/1", "c/1"} {
-			r.registerDead(t, 3, topic, 500)
-		}
-		f := store.Filter{Namespace: job.DefaultNamespace, Limit: 2}
-		var page store.Page
-		var err error
-		for range 2 { // a, a; a, b
-			page, err = r.Dead(t.Context(), f)
-			require.NoError(t, err)
-			f.Cursor = page.Cursor
-		}
-		require.Equal(t, "b-1-500-0000", page.Jobs[1].ID)
-		s.topic.Store(new("b"))
-		ids, _ := r.listDead(t, f)
-		require.Equal(t, []string{"c-1-500-0000", "c-1-500-0001", "c-1-500-0002"}, ids)
-		s.topic.Store(new("c"))
-		f.Cursor = "c/"
-		ids, _ = r.listDead(t, f)
-		require.Empty(t, ids)
-		for _, cursor := range []string{"x", "a/garbage", "/", "a b/"} {
-			f.Cursor = cursor
-			_, err := r.Dead(t.Context(), f)
-			require.ErrorIs(t, err, store.ErrCursor, cursor)
-		}
-	})
 }
 
 func TestRevive_ResetsTheRetries(t *testing.T) {
@@ -253,11 +192,15 @@ func TestRevive_ChecksANewURL(t *testing.T) {
 	})
 }
 
-// readCounter counts reads other than List.
+// readCounter counts concurrent reads of jobs, and reads of policies.
 type readCounter struct {
 	store.Store
-	stats, topics, gets atomic.Int32
-	atOnce, most        atomic.Int32
+	topics, atOnce, most atomic.Int32
+}
+
+func (w *readCounter) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+	w.topics.Add(1)
+	return w.Store.ListDocuments(ctx, after, limit)
 }
 
 func (w *readCounter) Shards() []store.Shard {
@@ -273,18 +216,7 @@ func (s readCounterShard) ListDocuments(ctx context.Context, after store.Documen
 	return s.Shard.ListDocuments(ctx, after, limit)
 }
 
-func (s readCounterShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
-	s.stats.Add(1)
-	return s.Shard.TopicStats(ctx, f)
-}
-
-func (w *readCounter) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	w.topics.Add(1)
-	return w.Store.ListDocuments(ctx, after, limit)
-}
-
 func (s readCounterShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
-	s.gets.Add(1)
 	now := s.atOnce.Add(1)
 	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
 	}
@@ -293,76 +225,117 @@ func (s readCounterShard) Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	return s.Shard.Get(ctx, ref)
 }
 
-func TestDeadLetters_PagesReadTopicNamesOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &readCounter{Store: model()}
-		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
-		for i := range 10 {
-			r.registerDead(t, 1, fmt.Sprintf("small-%d/a", i), 500)
-		}
-		r.registerDead(t, 1700, "large/a", 500)
-		reset := func() { s.stats.Store(0); s.topics.Store(0) }
-		reset()
-		dry := everyDeadLetter()
-		dry.DryRun = true
-		worked, err := r.ReviveDead(t.Context(), dry, store.RevivePlan{})
-		require.NoError(t, err)
-		require.EqualValues(t, 1710, worked.Matched)
-		require.EqualValues(t, 1, s.stats.Load())
-		require.Zero(t, s.topics.Load())
+// scarceStore lists few jobs, or none, however many it has looked at.
+type scarceStore struct {
+	store.Store
+	lists atomic.Int32
+	fail  atomic.Int32 // the call that fails
+}
 
-		reset()
-		ids, pages := r.listDead(t, store.Filter{Limit: 100})
-		require.Len(t, ids, 1710)
-		require.LessOrEqual(t, int(s.stats.Load()), 12, "where a topic ends, not on each of %d pages", pages)
-		require.Zero(t, s.topics.Load(), "every topic with dead letters is counted")
+func (s *scarceStore) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return scarceShard{next, s} })
+}
+
+type scarceShard struct {
+	store.Shard
+	*scarceStore
+}
+
+func (s scarceShard) List(_ context.Context, f store.Filter) (store.Page, error) {
+	n := s.lists.Add(1)
+	if n == s.fail.Load() {
+		return store.Page{}, store.ErrUnavailable
+	}
+	time.Sleep(100 * time.Millisecond)
+	page := store.Page{Scanned: f.ScanLimit, More: true, Reached: store.Position{Ended: true, At: int64(100_000 - n)}}
+	if n%2 == 0 {
+		page.Jobs = []job.Job{{Spec: job.Spec{ID: fmt.Sprint(n)}, Progress: job.Progress{State: job.Dead, FinishedAt: time.UnixMilli(page.Reached.At)}}}
+		page.Ties = []string{"x"}
+	}
+	return page, nil
+}
+
+func TestList_FillsPagesWithinItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scarceStore{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		f := store.Filter{Namespace: job.DefaultNamespace, Limit: 3}
+		page, err := r.List(t.Context(), f)
+		require.NoError(t, err)
+		require.Len(t, page.Jobs, 3)
+		require.EqualValues(t, 6, s.lists.Load())
+		require.Equal(t, 6*5000, page.Scanned)
+		require.Equal(t, store.Position{Ended: true, At: 100_000 - 6}, page.Reached)
+
+		f.Limit, f.After = 100, page.Reached
+		page, err = r.List(t.Context(), f)
+		require.NoError(t, err)
+		require.Len(t, page.Jobs, 5, "a second is over")
+		require.True(t, page.More)
+		require.Equal(t, store.Position{Ended: true, At: 100_000 - 16}, page.Reached)
+
+		s.fail.Store(19)
+		page, err = r.List(t.Context(), f)
+		require.NoError(t, err)
+		require.Len(t, page.Jobs, 1, "those before the failure")
+		require.Equal(t, store.Position{Ended: true, At: 100_000 - 18}, page.Reached)
+		require.True(t, page.More)
+		s.fail.Store(20)
+		_, err = r.List(t.Context(), f)
+		require.ErrorIs(t, err, store.ErrUnavailable)
 	})
 }
 
-// manyTopics is a store with a dead letter in each of 2,500 topics.
-type manyTopics struct {
-	store.Store
-	asked atomic.Int32
-}
-
-func (m *manyTopics) Shards() []store.Shard {
-	return storetest.WrapShards(m.Store, func(_ int, next store.Shard) store.Shard { return manyTopicsShard{next, m} })
-}
-
-type manyTopicsShard struct {
-	store.Shard
-	*manyTopics
-}
-
-func (s manyTopicsShard) TopicStats(_ context.Context, f store.StatsFilter) (rows []store.TopicStats, _ error) {
-	s.asked.Add(1)
-	for i := range 2500 {
-		if name := fmt.Sprintf("t-%04d", i); name > f.After && len(rows) < f.Limit {
-			rows = append(rows, store.TopicStats{Namespace: f.Namespace, Topic: name, Dead: 1})
-		}
-	}
-	return rows, nil
-}
-
-func (s manyTopicsShard) List(_ context.Context, f store.Filter) (store.Page, error) {
-	return store.Page{Jobs: []job.Job{{Spec: job.Spec{ID: f.Topic}, Progress: job.Progress{State: job.Dead}}}}, nil
-}
-
-func TestDead_ReadsNoMoreTopicsThanAPageNeeds(t *testing.T) {
+func TestGroups_CountTheLargestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &manyTopics{Store: model()}
-		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
-		ids, pages := r.listDead(t, store.Filter{Limit: 100})
-		require.Len(t, ids, 2500)
-		require.True(t, slices.IsSorted(ids))
-		require.Equal(t, 25, pages)
-		require.LessOrEqual(t, s.asked.Load(), int32(pages+3))
+		r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 7, "a/1", 500)
+		r.registerDead(t, 600, "a/2", 410)
+		r.registerDead(t, 3, "b/1", 500)
+		dead := store.Filter{Namespace: job.DefaultNamespace, States: []job.State{job.Dead}}
+		counts := func(f store.Filter, by store.GroupBy) (rows []string) {
+			all, err := r.Groups(t.Context(), f, by)
+			require.NoError(t, err)
+			require.True(t, all.Exact)
+			total := 0
+			for _, g := range all.Groups {
+				rows = append(rows, fmt.Sprintf("%d %s %s %s %d", g.Count, g.Topic, g.Lane, g.Reason, g.Status))
+				total += int(g.Count)
+				sample := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: g.ID})
+				require.Equal(t, g.EndedAt, sample.FinishedAt)
+				require.Equal(t, g.GroupKey, by.Key(&sample))
+			}
+			require.GreaterOrEqual(t, all.Scanned, total)
+			return rows
+		}
+		require.Equal(t, []string{"607 a   0", "3 b   0"}, counts(dead, store.GroupBy{Topic: true}))
+		require.Equal(t, []string{"600 a 2 gave_up 410", "7 a 1 exhausted 500", "3 b 1 exhausted 500"},
+			counts(dead, store.GroupBy{Topic: true, Lane: true, Reason: true, Status: true}))
+		require.Equal(t, []string{"600   gave_up 0", "10   exhausted 0"}, counts(dead, store.GroupBy{Reason: true}))
+		dead.Status = 500
+		require.Equal(t, []string{"10  1  0"}, counts(dead, store.GroupBy{Lane: true}))
+		dead.Status = 404
+		require.Empty(t, counts(dead, store.GroupBy{Lane: true}))
+	})
+}
 
-		dry := everyDeadLetter()
-		dry.DryRun = true
-		worked, err := r.PurgeDead(t.Context(), dry)
+func TestGroups_AreBoundedInNumberAndTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 1001, "orders/x", 500, func(i int, n *job.New) { n.Lane = fmt.Sprintf("%04d", i) })
+		r.registerDead(t, 2, "orders/0500", 410)
+		all, err := r.Groups(t.Context(), store.Filter{Namespace: job.DefaultNamespace, States: []job.State{job.Dead}}, store.GroupBy{Lane: true})
 		require.NoError(t, err)
-		require.EqualValues(t, 2500, worked.Matched)
+		require.Len(t, all.Groups, 1000)
+		require.False(t, all.Exact)
+		require.Equal(t, 1003, all.Scanned)
+		require.EqualValues(t, 3, all.Groups[0].Count, "known groups are counted on")
+
+		r = start(t, dispatcher.Options{Store: &scarceStore{Store: model()}, RegisterOnly: true})
+		all, err = r.Groups(t.Context(), store.Filter{Namespace: job.DefaultNamespace}, store.GroupBy{Reason: true})
+		require.NoError(t, err)
+		require.False(t, all.Exact)
+		require.EqualValues(t, 10, all.Groups[0].Count, "two seconds are over")
 	})
 }
 
@@ -444,18 +417,14 @@ func TestRevive_ContinuationKeepsItsPace(t *testing.T) {
 func (r *fixture) scheduledDelays(t *testing.T, topic, lane string) []time.Duration {
 	t.Helper()
 	var waits []time.Duration
-	for _, state := range []job.State{job.Scheduled, job.Ready} {
-		f := store.Filter{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane, State: state, Limit: 500}
-		for {
-			page, err := r.List(t.Context(), f)
-			require.NoError(t, err)
-			for _, j := range page.Jobs {
-				waits = append(waits, time.Until(j.DueAt))
-			}
-			if f.Cursor = page.Cursor; f.Cursor == "" {
-				break
-			}
+	f := store.Filter{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane, States: []job.State{job.Scheduled, job.Ready}, Limit: 500}
+	for more := true; more; {
+		page, err := r.List(t.Context(), f)
+		require.NoError(t, err)
+		for _, j := range page.Jobs {
+			waits = append(waits, time.Until(j.DueAt))
 		}
+		f.After, more = page.Reached, page.More
 	}
 	slices.Sort(waits)
 	return waits

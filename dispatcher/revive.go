@@ -103,8 +103,8 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 
 // narrowTo limits a selection to jobs that died before a time.
 func narrowTo(walk *store.Filter, at time.Time) {
-	if walk.Before.IsZero() || at.Before(walk.Before) {
-		walk.Before = at
+	if walk.Ended.Before.IsZero() || at.Before(walk.Ended.Before) {
+		walk.Ended.Before = at
 	}
 }
 

@@ -27,11 +27,17 @@ const CallbackTopic = "_callbacks"
 // cannot register jobs in it, but can set its policy.
 func IsReserved(topic string) bool { return strings.HasPrefix(topic, "_") }
 
+// KindRegistered is the kind of jobs that clients registered, in filters. Their Spec.Kind is empty.
+const KindRegistered = "registered"
+
 // The kinds of jobs that Ringback creates.
 const (
 	KindCallback = "callback" // callback at the end of the job with the id Origin
 	KindBacklog  = "backlog"  // callback about a topic's backlog
 )
+
+// Kinds returns the kinds of jobs that Ringback creates.
+func Kinds() []string { return []string{KindCallback, KindBacklog} }
 
 // LabelTopic is the label of a callback with the name of its subject's topic, whose secrets sign it.
 const LabelTopic = "rb.topic"

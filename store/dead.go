@@ -6,7 +6,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Selection selects dead letters by id, or by a filter if IDs is empty. State, Limit and Cursor of the filter are ignored.
+// Selection selects dead letters by id, or by a filter if IDs is empty. States, the order and the page of the filter are
+// ignored.
 type Selection struct {
 	IDs    []string
 	Filter Filter // its Namespace applies to IDs, too

@@ -24,7 +24,7 @@ var (
 	ErrLeaseLost = errors.New("the lease is lost")
 	// ErrNotLeader: another process holds the shard's carrier lock.
 	ErrNotLeader = errors.New("another process carries this shard")
-	// ErrCursor: the cursor was not returned by List.
+	// ErrCursor: the position was not returned by List.
 	ErrCursor = errors.New("the cursor was not returned by a list")
 	// ErrUnavailable: the store cannot be reached, or accepts no writes, at present.
 	ErrUnavailable = errors.New("the store is unavailable")

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
 )
 
 // Jobs is the part of a shard that registers, reads and changes jobs on request.
@@ -22,9 +21,9 @@ type Jobs interface {
 	// Known reports for each of up to MaxBatch ids whether an Insert on this shard would find it known.
 	Known(ctx context.Context, refs []job.Ref) ([]bool, error)
 
-	// List reads one page of a topic's jobs in one state, without bodies and histories, ordered by the time of the state
-	// within a lane. A page may be short, even empty, while its Cursor is set. Jobs that cannot be decoded are logged and
-	// left out.
+	// List reads one page of the jobs that a filter selects. Every job that matches from the first page to the last, and whose
+	// place in the list does not change, is on exactly one page; other jobs may be on none, on one or on several. Jobs that
+	// cannot be decoded are logged and left out. ErrCursor when filter.After has a Tie that the engine cannot read.
 	List(ctx context.Context, filter Filter) (Page, error)
 
 	// Replace changes a scheduled or ready job and adds an entry to its history. ErrNotFound; ErrVersion when IfVersion is
@@ -46,29 +45,6 @@ type Jobs interface {
 	// Purge removes up to MaxBatch dead jobs and returns one error for each, in order: nil, ErrNotFound, or a StateError
 	// when the job is not dead. An id chosen by a client stays known as long as without the purge.
 	Purge(ctx context.Context, token Token, refs []job.Ref) ([]error, error)
-}
-
-// Filter selects jobs. Topic and State are required.
-type Filter struct {
-	Namespace string
-	Topic     string
-	State     job.State
-	Lane      string        // empty: any
-	Label     string        // key of a label; empty: any
-	Value     string        // value of that label
-	Reason    policy.Reason // of a dead job; empty: any
-	Status    int           // HTTP status of the last answer; 0: any
-	// After (inclusive) and Before (exclusive) bound the time of the state: the due time, or the end. Zero: no bound.
-	After  time.Time
-	Before time.Time
-	Limit  int // 1 to 500
-	Cursor string
-}
-
-// Page is a part of a list. The last page has an empty Cursor.
-type Page struct {
-	Jobs   []job.Job
-	Cursor string
 }
 
 // Replacement is a change to a scheduled or ready job: to its specification, to its times, or to both.

@@ -3,15 +3,12 @@ package request
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -40,19 +37,13 @@ func DecodeDeadLetters(text []byte, revival bool) (DeadLetterRequest, *response.
 			read(at, raw)
 		}
 	}
-	var label string
-	table := fields{
-		"topic":   note(&filtered, set(&f.Filter.Topic, f.name)),
-		"lane":    note(&filtered, set(&f.Filter.Lane, f.name)),
-		"label":   note(&filtered, set(&label, f.name)),
-		"reason":  note(&filtered, set((*string)(&f.Filter.Reason), f.name)),
-		"status":  note(&filtered, set(&f.Filter.Status, f.positiveCount)),
-		"after":   note(&filtered, set(&f.Filter.After, f.time)),
-		"before":  note(&filtered, set(&f.Filter.Before, f.time)),
-		"ids":     note(&named, set(&f.IDs, f.ids)),
-		"all":     set(&f.All, f.boolean),
-		"dry_run": set(&f.DryRun, f.boolean),
+	table := f.filterFields(&f.Filter)
+	for name, read := range table {
+		table[name] = note(&filtered, read)
 	}
+	table["ids"] = note(&named, set(&f.IDs, f.ids))
+	table["all"] = set(&f.All, f.boolean)
+	table["dry_run"] = set(&f.DryRun, f.boolean)
 	what := "a purge"
 	if revival {
 		what = "a revival"
@@ -63,7 +54,7 @@ func DecodeDeadLetters(text []byte, revival bool) (DeadLetterRequest, *response.
 		table["url"] = set(&f.URL, f.name)
 	}
 	f.read("", text, what, table)
-	f.label("/label", label, &f.Filter)
+	f.Filter.States = []job.State{job.Dead}
 	f.CheckFilter("/", &f.Filter)
 	switch {
 	case named && filtered:
@@ -115,53 +106,6 @@ func (d *decoder) ids(at string, raw []byte) []string {
 		d.AddError(at, "must name a job")
 	}
 	return all
-}
-
-// label splits key:value; empty means no label.
-func (d *decoder) label(at, text string, filter *store.Filter) {
-	if text == "" {
-		return
-	}
-	var ok bool
-	if filter.Label, filter.Value, ok = strings.Cut(text, ":"); !ok || !job.IsTopic(filter.Label) {
-		d.AddError(at, "must be key:value")
-	}
-}
-
-// addErrorOnce adds an error unless the field has one.
-func (d *decoder) addErrorOnce(field, detail string) {
-	if !slices.ContainsFunc(d.errors, func(f job.FieldError) bool { return f.Field == field }) {
-		d.AddError(field, detail)
-	}
-}
-
-// CheckFilter checks a filter of dead letters. mark is the prefix of its fields in errors: / or ?.
-func (d *decoder) CheckFilter(mark string, f *store.Filter) {
-	if f.Topic != "" && !job.IsTopic(f.Topic) {
-		d.addErrorOnce(mark+"topic", "must name a topic")
-	}
-	switch {
-	case f.Lane == "":
-	case !job.IsLane(f.Lane):
-		d.addErrorOnce(mark+"lane", "must be the name of a lane: 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
-	case f.Topic == "":
-		d.addErrorOnce(mark+"lane", "requires a topic")
-	}
-	if f.Reason != "" && !slices.Contains(policy.Reasons(), f.Reason) {
-		d.addErrorOnce(mark+"reason", "must be one of "+reasonNames())
-	}
-	if f.Status != 0 && (f.Status < 100 || f.Status > 999) {
-		d.addErrorOnce(mark+"status", "must be a status of 100 to 999")
-	}
-}
-
-// reasonNames lists the reasons for which a job dies.
-func reasonNames() string {
-	var names []string
-	for _, r := range policy.Reasons() {
-		names = append(names, string(r))
-	}
-	return strings.Join(names, ", ")
 }
 
 // ReadDeadLetters reads a request to revive or purge dead letters.

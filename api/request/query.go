@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/store"
 )
 
 // Sizes of lists: the default for jobs, and the maximum for all.
@@ -28,7 +26,10 @@ type Query struct {
 	namespace string
 }
 
-// NewQuery parses the parameters. It refuses unknown and repeated ones.
+// repeatable are the parameters that may be given several times.
+var repeatable = []string{"state", "label"}
+
+// NewQuery parses the parameters. It refuses unknown ones, and those repeated that are not repeatable.
 func NewQuery(r *http.Request, known ...string) *Query {
 	q := &Query{namespace: namespaceOf(r)}
 	var err error
@@ -39,7 +40,7 @@ func NewQuery(r *http.Request, known ...string) *Query {
 		switch {
 		case !slices.Contains(known, name):
 			q.AddError(QueryField(name), "is not a parameter of this path")
-		case len(q.values[name]) > 1:
+		case len(q.values[name]) > 1 && !slices.Contains(repeatable, name):
 			q.AddError(QueryField(name), "must be given once")
 		}
 	}
@@ -98,21 +99,4 @@ func (q *Query) Err() error {
 		return p
 	}
 	return nil
-}
-
-// Filter reads the parameters of a list. CheckFilter validates them.
-func (q *Query) Filter() store.Filter {
-	f := store.Filter{
-		Namespace: q.namespace,
-		Topic:     q.Get("topic"),
-		Lane:      q.Get("lane"),
-		Reason:    policy.Reason(q.Get("reason")),
-		Status:    q.status("status"),
-		After:     q.time("after"),
-		Before:    q.time("before"),
-		Limit:     q.Limit(DefaultListLimit),
-		Cursor:    q.Get("cursor"),
-	}
-	q.label("?label", q.Get("label"), &f)
-	return f
 }

@@ -125,10 +125,28 @@ func asText(body []byte) (string, bool) {
 	return text, utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
-// JobPage writes a page of jobs.
-func (o *Buffer) JobPage(page store.Page) {
+// JobPage writes a page of jobs with the cursor of the next; empty: it is the last.
+func (o *Buffer) JobPage(page store.Page, next string) {
 	Objects(o, "items", page.Jobs, o.Job)
-	o.TextOrNull("next_cursor", page.Cursor)
+	o.TextOrNull("next_cursor", next)
+	o.Number("scanned", int64(page.Scanned))
+}
+
+// Groups writes groups of jobs. Fields that do not make the groups are null, and a status that no job had.
+func (o *Buffer) Groups(all store.Groups) {
+	Objects(o, "items", all.Groups, func(g *store.Group) {
+		o.TextOrNull("topic", g.Topic)
+		o.TextOrNull("lane", g.Lane)
+		o.TextOrNull("reason", string(g.Reason))
+		o.numberOrNull("status", int64(g.Status))
+		o.Number("count", g.Count)
+		o.Object("sample")
+		o.Text("id", g.ID)
+		o.Time("ended_at", g.EndedAt)
+		o.Close()
+	})
+	o.Bool("exact", all.Exact)
+	o.Number("scanned", int64(all.Scanned))
 }
 
 // TopicStats writes the counts of a topic, or of all topics.

@@ -113,7 +113,9 @@ func TestDurability_IsNullUnlessReported(t *testing.T) {
 }
 
 func TestJobPage_HasACursorUnlessItIsTheLast(t *testing.T) {
-	for cursor, want := range map[string]string{"": `{"items":[],"next_cursor":null}`, "next": `{"items":[],"next_cursor":"next"}`} {
-		require.Equal(t, want, written(t, func(o *Buffer) { o.JobPage(store.Page{Cursor: cursor}) }))
+	for cursor, want := range map[string]string{
+		"": `{"items":[],"next_cursor":null,"scanned":7}`, "next": `{"items":[],"next_cursor":"next","scanned":7}`,
+	} {
+		require.Equal(t, want, written(t, func(o *Buffer) { o.JobPage(store.Page{Scanned: 7}, cursor) }))
 	}
 }

@@ -217,7 +217,7 @@ func TestList_ShowsReadyJobsThatAStepBackMadeScheduled(t *testing.T) {
 	s := open(t, clock.options())
 	insert(t, s, entry("a"))
 	list := func(state job.State) int {
-		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 9})
+		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 9})
 		require.NoError(t, err)
 		return len(page.Jobs)
 	}

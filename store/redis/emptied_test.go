@@ -86,7 +86,7 @@ func TestRead_DetectsReassignedNumbers(t *testing.T) {
 	require.Equal(t, "one", again[0].Job.Lane)
 
 	turn()
-	page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Scheduled, Limit: 10})
+	page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{job.Scheduled}, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, page.Jobs, 2)
 	for _, j := range page.Jobs {
@@ -94,7 +94,7 @@ func TestRead_DetectsReassignedNumbers(t *testing.T) {
 	}
 
 	turn()
-	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Scheduled, Lane: "one", Limit: 10})
+	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{job.Scheduled}, Lane: "one", Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, page.Jobs, 1)
 	require.Equal(t, "of-one", page.Jobs[0].ID)
@@ -104,7 +104,7 @@ func TestRead_DetectsReassignedNumbers(t *testing.T) {
 		_, err = other.Shards()[0].Replace(t.Context(), store.NewToken(), ref(e), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
 		require.NoError(t, err)
 	}
-	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Ready, Limit: 10})
+	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{job.Ready}, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, page.Jobs, 2)
 	for _, j := range page.Jobs {

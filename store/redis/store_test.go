@@ -155,11 +155,11 @@ func TestStore_DeliversAJob(t *testing.T) {
 		again := insert(t, s, e)
 		require.Equal(t, store.Existing, again[0].Outcome)
 
-		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: "default", Topic: "t", State: job.Delivered, Limit: 5})
+		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: "default", Topic: "t", States: []job.State{job.Delivered}, Limit: 5})
 		require.NoError(t, err)
 		require.Len(t, page.Jobs, 1)
 		require.Nil(t, page.Jobs[0].Body)
-		require.Empty(t, page.Cursor)
+		require.False(t, page.More)
 
 		revived, err := reviveOne(t, s, store.NewToken(), "a", time.Minute)
 		require.NoError(t, err)

@@ -41,14 +41,14 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	ctx, keys := t.Context(), s.shards[0].Keys
 	list := func(state job.State) (ids []string) {
-		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 1}
-		for more := true; more; more = filter.Cursor != "" {
+		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Oldest: true, Limit: 1}
+		for more := true; more; {
 			page, err := s.Shards()[0].List(ctx, filter)
 			require.NoError(t, err)
 			for _, j := range page.Jobs {
 				ids = append(ids, j.ID)
 			}
-			filter.Cursor = page.Cursor
+			filter.After, more = page.Reached, page.More
 		}
 		return ids
 	}
@@ -123,23 +123,28 @@ func TestUnreadable_JobsCountAgainstTheBoundOfAList(t *testing.T) {
 	}
 	require.NoError(t, s.Client.HSet(t.Context(), keys.Jobs, records...).Err())
 	require.NoError(t, s.Client.ZAdd(t.Context(), keys.Topic(lane.Namespace, lane.Topic).Dead, members...).Err())
-	filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Dead, Limit: 500}
-	page, err := s.Shards()[0].List(t.Context(), filter)
-	require.NoError(t, err)
-	require.Empty(t, page.Jobs)
-	require.NotEmpty(t, page.Cursor, "2,000 are read for one page")
+	filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, Limit: 500, ScanLimit: 2000}
+	list := func() store.Page {
+		page, err := s.Shards()[0].List(t.Context(), filter)
+		require.NoError(t, err)
+		require.Empty(t, page.Jobs)
+		filter.After = page.Reached
+		return page
+	}
+	page := list()
+	require.Equal(t, 2000, page.Scanned)
+	require.True(t, page.More)
 	require.Equal(t, 20, strings.Count(log.String(), "level=ERROR"), "for a while")
-	filter.Cursor = page.Cursor
-	page, err = s.Shards()[0].List(t.Context(), filter)
-	require.NoError(t, err)
-	require.Empty(t, page.Cursor)
+	page = list()
+	require.Equal(t, 1000, page.Scanned)
+	require.False(t, page.More)
 
 	insert(t, s, entry("good"))
 	require.NoError(t, s.Client.ZAdd(t.Context(), keys.Due("1"), members...).Err())
-	filter.State, filter.Cursor = job.Ready, ""
-	page, err = s.Shards()[0].List(t.Context(), filter)
-	require.NoError(t, err)
-	require.NotEmpty(t, page.Cursor)
+	filter.States, filter.After, filter.Oldest = []job.State{job.Scheduled, job.Ready}, store.Position{}, true
+	page = list()
+	require.Equal(t, 2000, page.Scanned)
+	require.True(t, page.More)
 }
 
 func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {

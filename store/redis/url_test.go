@@ -28,7 +28,7 @@ func urlsStay(t *testing.T, s *Store) {
 		got, err := s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, url, got.URL)
-		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: e.Namespace, Topic: e.Topic, State: got.State, Limit: 1})
+		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: e.Namespace, Topic: e.Topic, States: []job.State{got.State}, Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, url, page.Jobs[0].URL)
 		require.Equal(t, url, insert(t, s, e)[0].Job.URL, "a known id returns the stored job")

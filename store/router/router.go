@@ -7,8 +7,6 @@ package router
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -146,36 +144,4 @@ func (r *Router) forEachShard(do func(n int, shard store.Shard) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// List reads one page over all shards, one shard after the other.
-func (r *Router) List(ctx context.Context, filter store.Filter) (store.Page, error) {
-	n := 0
-	if filter.Cursor != "" {
-		number, inner, ok := strings.Cut(filter.Cursor, ".")
-		at, err := strconv.Atoi(number)
-		if !ok || err != nil || at < 0 || at >= len(r.shards) {
-			return store.Page{}, store.ErrCursor
-		}
-		n, filter.Cursor = at, inner
-	}
-	if filter.Lane != "" {
-		n = r.ShardOf(job.Queue{Namespace: filter.Namespace, Topic: filter.Topic, Lane: filter.Lane})
-	}
-	page, err := r.shards[n].List(ctx, filter)
-	for err == nil && len(page.Jobs) == 0 && page.Cursor == "" && filter.Lane == "" && n+1 < len(r.shards) {
-		// A topic with few lanes has no jobs on most shards. An empty first page would look like the end of the list.
-		n, filter.Cursor = n+1, ""
-		page, err = r.shards[n].List(ctx, filter)
-	}
-	if err != nil {
-		return store.Page{}, err
-	}
-	switch {
-	case page.Cursor != "":
-		page.Cursor = strconv.Itoa(n) + "." + page.Cursor
-	case filter.Lane == "" && n+1 < len(r.shards):
-		page.Cursor = strconv.Itoa(n+1) + "."
-	}
-	return page, nil
 }

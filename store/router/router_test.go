@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -105,13 +106,52 @@ func TestRouterList_SkipsShardsWithoutJobs(t *testing.T) {
 	for lane := range 40 { // wherever it is
 		e := entry(fmt.Sprintf("job-%d", lane), fmt.Sprintf("topic-%d", lane), fmt.Sprintf("lane-%d", lane))
 		require.NoError(t, r.Insert(t.Context(), []store.NewJob{e})[0].Err)
-		page, err := r.List(t.Context(), store.Filter{Namespace: "default", Topic: e.Topic, State: job.Scheduled, Limit: 7})
+		page, err := r.List(t.Context(), store.Filter{Namespace: "default", Topic: e.Topic, Limit: 7})
 		require.NoError(t, err)
 		require.Len(t, page.Jobs, 1)
 	}
-	page, err := r.List(t.Context(), store.Filter{Namespace: "default", Topic: "nothing", State: job.Scheduled, Limit: 7})
+	page, err := r.List(t.Context(), store.Filter{Namespace: "default", Topic: "nothing", Limit: 7})
 	require.NoError(t, err)
 	require.Equal(t, store.Page{}, page)
+}
+
+// listLanes reads all pages of a list, and returns the lanes of its jobs. No job is on two pages.
+func listLanes(t *testing.T, r *router.Router, f store.Filter) (lanes []string) {
+	t.Helper()
+	f.Namespace = "default"
+	seen := map[string]bool{}
+	for more := true; more; {
+		page, err := r.List(t.Context(), f)
+		require.NoError(t, err)
+		require.True(t, len(page.Jobs) == f.Limit || !page.More || f.ScanLimit > 0, "a page of %d", len(page.Jobs))
+		for _, j := range page.Jobs {
+			require.False(t, seen[j.ID], j.ID)
+			seen[j.ID] = true
+			lanes = append(lanes, j.Lane)
+		}
+		f.After, more = page.Reached, page.More
+	}
+	return lanes
+}
+
+func TestRouterList_ShowsJobsOfOneMillisecondOnAllShardsOnce(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	r := router.New(storetest.NewModel(storetest.ModelOptions{Shards: shards, Now: func() time.Time { return at }}))
+	for i := range 60 {
+		e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%20))
+		require.NoError(t, r.Insert(t.Context(), []store.NewJob{e})[0].Err)
+		_, err := r.Cancel(t.Context(), e.Ref())
+		require.NoError(t, err)
+		if i%30 == 0 {
+			at = at.Add(time.Millisecond)
+		}
+	}
+	for _, oldest := range []bool{false, true} {
+		for _, limit := range []int{1, 7, 500} {
+			require.Len(t, listLanes(t, r, store.Filter{Limit: limit, Oldest: oldest}), 60)
+			require.Len(t, listLanes(t, r, store.Filter{Limit: limit, Oldest: oldest, ScanLimit: 2}), 60)
+		}
+	}
 }
 
 func TestRouterList_ShowsEachJobOfAllShardsOnce(t *testing.T) {
@@ -123,27 +163,13 @@ func TestRouterList_ShowsEachJobOfAllShardsOnce(t *testing.T) {
 	for _, got := range r.Insert(t.Context(), entries) {
 		require.NoError(t, got.Err)
 	}
-	filter := store.Filter{Namespace: "default", Topic: "orders", State: job.Scheduled, Limit: 7}
-	seen := map[string]int{}
-	for {
-		page, err := r.List(t.Context(), filter)
-		require.NoError(t, err)
-		for _, j := range page.Jobs {
-			seen[j.ID]++
-		}
-		if page.Cursor == "" {
-			break
-		}
-		filter.Cursor = page.Cursor
-	}
-	require.Len(t, seen, 300)
-	for id, n := range seen {
-		require.Equal(t, 1, n, id)
-	}
-	for _, cursor := range []string{"x", "99.", "-1.", "."} {
-		filter.Cursor = cursor
-		_, err := r.List(t.Context(), filter)
-		require.ErrorIs(t, err, store.ErrCursor, cursor)
+	for _, limit := range []int{7, 500} {
+		lanes := listLanes(t, r, store.Filter{Limit: limit})
+		require.Len(t, lanes, 300)
+		require.True(t, slices.IsSorted(lanes), "the lanes of all shards are in order")
+		require.Len(t, listLanes(t, r, store.Filter{Limit: limit, ScanLimit: 5}), 300)
+		require.Len(t, listLanes(t, r, store.Filter{Limit: limit, Topic: "orders", Lane: "lane-3"}), 10)
+		require.Len(t, listLanes(t, r, store.Filter{Limit: limit, Lane: "lane-3"}), 10)
 	}
 
 	stats, err := r.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})

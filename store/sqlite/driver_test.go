@@ -162,7 +162,7 @@ func hookSQL(s *Store, sql string, h *hook) (unhook func()) {
 }
 
 // dial opens a connection without hooks.
-func dial(t *testing.T, path string) driverConn {
+func dial(t testing.TB, path string) driverConn {
 	t.Helper()
 	c, err := (&engine.Driver{}).Open((&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String())
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func dial(t *testing.T, path string) driverConn {
 }
 
 // shell runs SQL on a file without a store.
-func shell(t *testing.T, path, sql string) {
+func shell(t testing.TB, path, sql string) {
 	t.Helper()
 	require.NoError(t, file.Create(path))
 	c := dial(t, path)

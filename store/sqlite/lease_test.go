@@ -102,15 +102,15 @@ func TestList_PagesRunningJobsAndShowsThemNotAsReady(t *testing.T) {
 		}
 	}
 	list := func(state job.State) (ids []string) {
-		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 3}
-		for more := true; more; more = filter.Cursor != "" {
+		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 3, Oldest: true}
+		for more := true; more; {
 			page, err := s.List(t.Context(), filter)
 			require.NoError(t, err)
 			for _, j := range page.Jobs {
 				require.Equal(t, state, j.State)
 				ids = append(ids, j.ID)
 			}
-			filter.Cursor = page.Cursor
+			filter.After, more = page.Reached, page.More
 		}
 		return ids
 	}

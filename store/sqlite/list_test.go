@@ -11,14 +11,14 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// manyEnded are 6,000 delivered jobs.
+// manyEnded are 6,000 dead jobs.
 const manyEnded = `
-INSERT INTO topics (t, namespace, name, registered, kept_done, delivered) VALUES (1, 'default', 'orders', 6000, 6000, 6000);
+INSERT INTO topics (t, namespace, name, registered, kept_dead, dead) VALUES (1, 'default', 'orders', 6000, 6000, 6000);
 INSERT INTO queues (q, namespace, topic, lane, rows) VALUES (1, 'default', 'orders', 'l', 6000);
 INSERT INTO jobs (n, q, t, state, due, finished, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, entries, created, first_due, expires,
   namespace, id, url, body_size, spec)
  WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 6000)
- SELECT n, 1, 1, 'delivered', 1, 4102444800000, 1, 0, 1, 0, 0, 0, 0, 1, 1, 0, 'default', 'job-' || n, '', -1, x'' FROM many;
+ SELECT n, 1, 1, 'dead', 1, 4102444800000, 1, 0, 1, 0, 0, 0, 0, 1, 1, 0, 'default', 'job-' || n, '', -1, x'' FROM many;
 UPDATE jobs SET reason = 'gave_up' WHERE n = 5500`
 
 func TestList_LooksAtABoundedNumberOfJobsForAPage(t *testing.T) {
@@ -27,13 +27,14 @@ func TestList_LooksAtABoundedNumberOfJobsForAPage(t *testing.T) {
 	shell(t, o.Path, manyEnded)
 	s := openStore(t, o)
 	for name, filter := range map[string]store.Filter{"reason": {Reason: policy.ReasonGaveUp}, "status": {Status: 503}} {
-		filter.Namespace, filter.Topic, filter.State, filter.Limit = lane.Namespace, lane.Topic, job.Delivered, 10
+		filter.Namespace, filter.Topic, filter.Limit, filter.ScanLimit = lane.Namespace, lane.Topic, 10, 5000
 		pages, found := 0, 0
 		for more := true; more; pages++ {
 			page, err := s.List(t.Context(), filter)
 			require.NoError(t, err)
 			found += len(page.Jobs)
-			filter.Cursor, more = page.Cursor, page.Cursor != ""
+			require.LessOrEqual(t, page.Scanned, 5000)
+			filter.After, more = page.Reached, page.More
 		}
 		require.GreaterOrEqual(t, pages, 2, name)
 		require.Equal(t, int(oneIf(filter.Reason != "")), found, name)
@@ -57,16 +58,17 @@ func TestList_LeavesOutAnUnreadableJobAndLogsIt(t *testing.T) {
 			insert(t, s, newJobs("job", 3, 0)...)
 			reach(t, s)
 			shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
-			filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 2}
+			filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 2, Oldest: true}
 			var ids []string
-			for more := true; more; more = filter.Cursor != "" {
+			for more := true; more; {
 				page, err := s.List(t.Context(), filter)
 				require.NoError(t, err)
 				for _, j := range page.Jobs {
 					ids = append(ids, j.ID)
 				}
-				filter.Cursor = page.Cursor
+				filter.After, more = page.Reached, page.More
 			}
+			filter.After = store.Position{}
 			require.Equal(t, []string{"job-0000", "job-0002"}, ids)
 			for range 30 {
 				_, err := s.List(t.Context(), filter)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
@@ -76,14 +77,14 @@ func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
 	insert(t, s, newJobs("a", 7, time.Hour)...)
 	insert(t, s, newJobs("b", 5, 2*time.Hour)...)
 	list := func(filter store.Filter) (ids []string) {
-		filter.Namespace, filter.Topic, filter.Limit = lane.Namespace, lane.Topic, 3
+		filter.Namespace, filter.Topic, filter.Limit, filter.Oldest = lane.Namespace, lane.Topic, 3, true
 		for {
 			page, err := s.List(t.Context(), filter)
 			require.NoError(t, err)
 			for _, j := range page.Jobs {
 				ids = append(ids, j.ID)
 			}
-			if filter.Cursor = page.Cursor; filter.Cursor == "" {
+			if filter.After = page.Reached; !page.More {
 				return ids
 			}
 		}
@@ -92,9 +93,9 @@ func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
 	for _, e := range append(newJobs("a", 7, 0), newJobs("b", 5, 0)...) {
 		want = append(want, e.ID)
 	}
-	require.Equal(t, want, list(store.Filter{State: "scheduled"}))
-	require.Equal(t, want[:7], list(store.Filter{State: "scheduled", Before: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
-	require.Equal(t, want[7:], list(store.Filter{State: "scheduled", After: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
+	require.Equal(t, want, list(store.Filter{States: []job.State{job.Scheduled}}))
+	require.Equal(t, want[:7], list(store.Filter{Due: store.TimeRange{Before: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}}))
+	require.Equal(t, want[7:], list(store.Filter{Due: store.TimeRange{After: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}}))
 	for i, id := range want {
 		_, err := s.Cancel(t.Context(), store.NewToken(), ref(id))
 		require.NoError(t, err)
@@ -102,5 +103,5 @@ func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
 			c.pass(time.Second)
 		}
 	}
-	require.Equal(t, want, list(store.Filter{State: "cancelled"}))
+	require.Equal(t, want, list(store.Filter{States: []job.State{job.Cancelled}}))
 }

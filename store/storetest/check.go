@@ -52,7 +52,7 @@ func checkTopic(ctx context.Context, shard store.Shard, row store.TopicStats) er
 	listed := make(map[job.State]int64)
 	places := make(map[job.Ref]job.State)
 	for _, state := range states {
-		jobs, err := listAll(ctx, shard, store.Filter{Namespace: row.Namespace, Topic: row.Topic, State: state})
+		jobs, err := listAll(ctx, shard, store.Filter{Namespace: row.Namespace, Topic: row.Topic, States: []job.State{state}})
 		if err != nil {
 			return fmt.Errorf("list %s jobs: %w", state, err)
 		}

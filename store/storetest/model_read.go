@@ -3,11 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -46,35 +42,7 @@ func (s *modelShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) 
 	return known, nil
 }
 
-// position is the place of a job in a list: by lane, time of the state, and id.
-type position struct {
-	lane string
-	ms   int64
-	id   string
-}
-
-func (a position) compare(b position) int {
-	return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.ms, b.ms), cmp.Compare(a.id, b.id))
-}
-
-func (a position) cursor() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s/%d/%s", a.lane, a.ms, a.id))
-}
-
-func parsePosition(cursor string) (position, error) {
-	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	parts := strings.Split(string(text), "/")
-	if err != nil || len(parts) != 3 {
-		return position{}, store.ErrCursor
-	}
-	ms, err := strconv.ParseInt(parts[1], 10, 64)
-	if err != nil {
-		return position{}, store.ErrCursor
-	}
-	return position{parts[0], ms, parts[2]}, nil
-}
-
-// List returns a page of the matching jobs.
+// List looks at the jobs of the filter's topics and states, in order.
 func (s *modelShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	m := s.model
 	now, err := m.open(ctx)
@@ -82,57 +50,42 @@ func (s *modelShard) List(ctx context.Context, f store.Filter) (store.Page, erro
 		return store.Page{}, err
 	}
 	defer m.mu.Unlock()
-	var from position
-	if f.Cursor != "" {
-		if from, err = parsePosition(f.Cursor); err != nil {
-			return store.Page{}, err
+	type listed struct {
+		place store.Position
+		job   job.Job
+	}
+	// The model breaks ties by id.
+	compare := func(a, b store.Position) int {
+		return cmp.Or(a.Compare(b, f.Oldest), cmp.Compare(a.Tie, b.Tie))
+	}
+	f.After.Shard = 0
+	var rest []listed
+	for name := range s.topics {
+		if name.namespace != f.Namespace || !f.SelectsTopic(name.topic) {
+			continue
+		}
+		for r := range s.jobsOf(name) {
+			j := r.view(now)
+			if place := store.PositionOf(&j, j.ID); f.SelectsState(j.State) && compare(place, f.After) > 0 {
+				rest = append(rest, listed{place, j})
+			}
 		}
 	}
-	type hit struct {
-		position
-		job job.Job
-	}
-	var hits []hit
-	for r := range s.jobsOf(topicName{f.Namespace, f.Topic}) {
-		j := r.view(now)
-		at := timeOfState(j)
-		h := hit{position{j.Lane, at.UnixMilli(), j.ID}, j}
-		if matches(f, j, at) && (f.Cursor == "" || h.compare(from) > 0) {
-			hits = append(hits, h)
-		}
-	}
-	slices.SortFunc(hits, func(a, b hit) int { return a.compare(b.position) })
+	slices.SortFunc(rest, func(a, b listed) int { return compare(a.place, b.place) })
 	var page store.Page
-	for i, h := range hits {
-		if i == f.Limit {
-			page.Cursor = hits[i-1].cursor()
+	for _, l := range rest {
+		if len(page.Jobs) == f.Limit || page.Scanned == cmp.Or(f.ScanLimit, store.MaxScanLimit) {
+			page.More = true
 			break
 		}
-		h.job.Body = nil
-		page.Jobs = append(page.Jobs, h.job)
-	}
-	return page, nil
-}
-
-func timeOfState(j job.Job) time.Time {
-	if j.State.Ended() {
-		return j.FinishedAt
-	}
-	return j.DueAt
-}
-
-func matches(f store.Filter, j job.Job, at time.Time) bool {
-	if f.Label != "" {
-		if value, ok := j.Labels[f.Label]; !ok || value != f.Value {
-			return false
+		page.Reached = l.place
+		page.Scanned++
+		if f.Matches(&l.job) {
+			l.job.Body = nil
+			page.Jobs, page.Ties = append(page.Jobs, l.job), append(page.Ties, l.place.Tie)
 		}
 	}
-	return j.State == f.State &&
-		(f.Reason == "" || f.Reason == j.Reason) &&
-		(f.Status == 0 || f.Status == j.Status) &&
-		(f.Lane == "" || f.Lane == j.Lane) &&
-		(f.After.IsZero() || !at.Before(f.After)) &&
-		(f.Before.IsZero() || at.Before(f.Before))
+	return page, nil
 }
 
 // jobsOf iterates over a topic's jobs.

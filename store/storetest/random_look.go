@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -15,29 +16,42 @@ func (p *engineAndModel) compareReads(t *rapid.T) {
 	if p.sweeping {
 		p.sweep(t)
 	}
+	p.sameLists(t)
 	for _, topic := range []string{"orders", "mails"} {
-		for _, state := range states {
-			f := store.Filter{Namespace: p.namespace, Topic: topic, State: state, Limit: rapid.IntRange(1, 5).Draw(t, "limit")}
-			if rapid.IntRange(0, 2).Draw(t, "filter") == 0 {
-				f.Reason = rapid.SampledFrom([]policy.Reason{"", policy.ReasonGaveUp, policy.ReasonExhausted}).Draw(t, "reason")
-				f.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
-			}
-			wanted, err := listAll(p.ctx, p.model.shards[0], f)
-			p.must(err, "list the model")
-			got, err := listAll(p.ctx, p.s.shard(), f)
-			p.must(err, "list")
-			a, b := idsOfJobs(wanted), idsOfJobs(got)
-			slices.Sort(a)
-			slices.Sort(b)
-			if !slices.Equal(a, b) {
-				p.Fatalf("%s jobs of %s: %v, want %v", state, topic, b, a)
-			}
-		}
 		p.sameStats(topic)
 		p.sameLanes(topic)
 		p.samePutLanes(topic)
 	}
 	p.sameTotals()
+}
+
+// sameLists compares a list of each state, and one of all.
+func (p *engineAndModel) sameLists(t *rapid.T) {
+	f := store.Filter{Namespace: p.namespace}
+	for _, state := range append(slices.Clone(states), "") {
+		f.Topic = rapid.SampledFrom([]string{"", "orders", "mails"}).Draw(t, "topic")
+		f.Oldest = rapid.Bool().Draw(t, "oldest")
+		f.Limit = rapid.IntRange(1, 5).Draw(t, "limit")
+		f.ScanLimit = rapid.IntRange(0, 3).Draw(t, "scan limit")
+		f.Reason, f.Status, f.States = "", 0, nil
+		if state != "" {
+			f.States = []job.State{state}
+		}
+		if rapid.IntRange(0, 2).Draw(t, "filter") == 0 {
+			f.Reason = rapid.SampledFrom([]policy.Reason{"", policy.ReasonGaveUp, policy.ReasonExhausted}).Draw(t, "reason")
+			f.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
+		}
+		wanted, err := listAll(p.ctx, p.model.shards[0], f)
+		p.must(err, "list the model")
+		got, err := listAll(p.ctx, p.s.shard(), f)
+		p.must(err, "list")
+		a, b := idsOfJobs(wanted), idsOfJobs(got)
+		slices.Sort(a)
+		slices.Sort(b)
+		if !slices.Equal(a, b) {
+			p.Fatalf("list %+v: %v, want %v", f, b, a)
+		}
+	}
 }
 
 func (p *engineAndModel) sameTotals() {

@@ -36,6 +36,7 @@ var caseGroups = []caseGroup{
 	{"ReviveBatch", reviveBatchCases},
 	{"Purge", purgeCases},
 	{"Read", readCases},
+	{"List", listCases},
 	{"Count", countCases},
 	{"ClaimExpired", expiredCases},
 	{"Status", answerCases},

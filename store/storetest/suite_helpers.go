@@ -154,25 +154,64 @@ func (s *suite) list(f store.Filter) []job.Job {
 	return jobs
 }
 
+// listAll reads all pages of a shard's list.
 func listAll(ctx context.Context, shard store.Shard, f store.Filter) ([]job.Job, error) {
-	if f.Limit == 0 {
-		f.Limit = 500
-	}
+	return readPages(f, func(f store.Filter) (store.Page, error) {
+		page, err := shard.List(ctx, f)
+		if err == nil && (len(page.Ties) != len(page.Jobs) || slices.Contains(page.Ties, "")) {
+			err = fmt.Errorf("a page of %d jobs has the ties %q", len(page.Jobs), page.Ties)
+		}
+		return page, err
+	})
+}
+
+// readPages reads all pages of a list, and checks what the contract says about each.
+func readPages(f store.Filter, list func(store.Filter) (store.Page, error)) ([]job.Job, error) {
+	f.Limit = cmp.Or(f.Limit, store.MaxListLimit)
 	var all []job.Job
 	for {
-		page, err := shard.List(ctx, f)
+		page, err := list(f)
+		if err == nil {
+			err = checkListed(page, &f)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if len(page.Jobs) > f.Limit {
-			return nil, fmt.Errorf("a page of %d jobs, limit %d", len(page.Jobs), f.Limit)
-		}
 		all = append(all, page.Jobs...)
-		if page.Cursor == "" {
+		if !page.More {
 			return all, nil
 		}
-		f.Cursor = page.Cursor
+		f.After = page.Reached
 	}
+}
+
+// maxOvershoot is how many jobs more than the ScanLimit a page may look at.
+const maxOvershoot = 1000
+
+// checkListed checks what the contract says about a page of any list of a shard, or of a store.
+func checkListed(page store.Page, f *store.Filter) error {
+	scanLimit := cmp.Or(f.ScanLimit, store.MaxScanLimit)
+	switch {
+	case len(page.Jobs) > f.Limit:
+		return fmt.Errorf("a page of %d jobs, limit %d", len(page.Jobs), f.Limit)
+	case page.Scanned < len(page.Jobs) || page.Scanned > scanLimit+maxOvershoot:
+		return fmt.Errorf("a page of %d jobs looked at %d, limit %d", len(page.Jobs), page.Scanned, scanLimit)
+	case page.More && (page.Reached == f.After || page.Reached.Compare(f.After, f.Oldest) < 0):
+		return fmt.Errorf("a page after %+v has reached %+v", f.After, page.Reached)
+	}
+	before := f.After
+	for i := range page.Jobs {
+		at := store.PositionOf(&page.Jobs[i], "")
+		at.Shard = before.Shard // that of the job is not known
+		if at.Compare(before, f.Oldest) < 0 {
+			return fmt.Errorf("%s is at %+v, behind %+v", page.Jobs[i].ID, at, before)
+		}
+		before = at
+	}
+	if before.Shard = page.Reached.Shard; page.More && page.Reached.Compare(before, f.Oldest) < 0 {
+		return fmt.Errorf("a page with a job at %+v has reached %+v", before, page.Reached)
+	}
+	return nil
 }
 
 // idsOfJobs returns the ids of listed jobs.

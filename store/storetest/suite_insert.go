@@ -185,7 +185,7 @@ var insertCases = []testCase{
 		require.Equal(s, job.Ready, got.State)
 		require.Equal(s, "theirs", string(got.Body))
 		require.EqualValues(s, 1, s.stats().Registered)
-		require.Empty(s, s.list(store.Filter{Namespace: "third", Topic: s.queue.Topic, State: job.Ready}))
+		require.Empty(s, s.list(store.Filter{Namespace: "third", Topic: s.queue.Topic, States: []job.State{job.Ready}}))
 	}},
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// filter returns a filter of the test's topic.
+// filter returns a filter of the test's topic, oldest jobs first.
 func (s *suite) filter(state job.State) store.Filter {
-	return store.Filter{Namespace: s.queue.Namespace, Topic: s.queue.Topic, State: state}
+	return store.Filter{Namespace: s.queue.Namespace, Topic: s.queue.Topic, States: []job.State{state}, Oldest: true}
 }
 
 // oneEach brings one job into each state, with the state as its id.
@@ -56,7 +56,7 @@ var readCases = []testCase{
 			require.Equal(s, state, got[0].State)
 			require.Equal(s, state, s.get(string(state)).State)
 		}
-		require.Empty(s, s.list(store.Filter{Namespace: s.queue.Namespace, Topic: "other", State: job.Ready}))
+		require.Empty(s, s.list(store.Filter{Namespace: s.queue.Namespace, Topic: "other"}))
 	}},
 	{"List omits body and history", func(s *suite) {
 		e := s.entry("a", delayed(long))
@@ -71,74 +71,6 @@ var readCases = []testCase{
 		require.Empty(s, got.History)
 		got.History = nil
 		require.Equal(s, wanted, got)
-	}},
-	{"List filters by lane and by label", func(s *suite) {
-		s.insertNew(
-			s.entry("a", delayed(long), labelled("customer", "1")),
-			s.entry("b", delayed(long), labelled("customer", "2")),
-			s.entry("c", delayed(long), in(s.laneQueue(1)), labelled("customer", "1")),
-			s.entry("d", delayed(long), in(s.laneQueue(1)), labelled("other", "1")),
-			s.entry("e", delayed(long)),
-		)
-		f := s.filter(job.Scheduled)
-		f.Lane = s.laneQueue(1).Lane
-		require.ElementsMatch(s, []string{"c", "d"}, idsOfJobs(s.list(f)))
-		f.Label, f.Value = "customer", "1"
-		require.Equal(s, []string{"c"}, idsOfJobs(s.list(f)))
-		f.Lane = ""
-		require.ElementsMatch(s, []string{"a", "c"}, idsOfJobs(s.list(f)))
-		f.Lane = "nowhere"
-		require.Empty(s, s.list(f))
-	}},
-	{"List filters by time, After inclusive and Before exclusive", func(s *suite) {
-		for i := range 4 {
-			s.insertNew(s.entry(fmt.Sprint(i), delayed(long+time.Duration(i)*time.Minute)))
-		}
-		f := s.filter(job.Scheduled)
-		f.After, f.Before = s.get("1").DueAt, s.get("3").DueAt
-		require.Equal(s, []string{"1", "2"}, idsOfJobs(s.list(f)))
-		f.Before = time.Time{}
-		require.Equal(s, []string{"1", "2", "3"}, idsOfJobs(s.list(f)))
-		for i := range 3 {
-			s.endJob(fmt.Sprintf("dead-%d", i), dead)
-			s.advance(2 * time.Millisecond)
-		}
-		f = s.filter(job.Dead)
-		f.After, f.Before = s.get("dead-1").FinishedAt, s.get("dead-2").FinishedAt
-		require.Equal(s, []string{"dead-1"}, idsOfJobs(s.list(f)))
-	}},
-	{"List pages return each job once, in order within a lane", func(s *suite) {
-		var wanted []string
-		for i := range 60 {
-			id := fmt.Sprintf("job-%02d", i)
-			wanted = append(wanted, id)
-			// Some are due in the same millisecond.
-			s.insertNew(s.entry(id, in(s.laneQueue(i%3)), delayed(long-time.Duration(i/6)*time.Minute)))
-		}
-		f := s.filter(job.Scheduled)
-		for _, limit := range []int{1, 7, 500} {
-			f.Limit = limit
-			got := s.list(f)
-			require.ElementsMatch(s, wanted, idsOfJobs(got), "limit %d", limit)
-			last := make(map[string]time.Time)
-			for _, j := range got {
-				require.False(s, j.DueAt.Before(last[j.Lane]), "lane %s out of order at %s", j.Lane, j.ID)
-				last[j.Lane] = j.DueAt
-			}
-		}
-		f.Limit, f.Lane = 4, s.laneQueue(1).Lane
-		require.Len(s, s.list(f), 20)
-	}},
-	{"List returns ended jobs in the order of their ends", func(s *suite) {
-		var ids []string
-		for i := range 7 {
-			ids = append(ids, fmt.Sprint(9-i))
-			s.endJob(ids[i], dead)
-			s.advance(2 * time.Millisecond)
-		}
-		f := s.filter(job.Dead)
-		f.Limit = 3
-		require.Equal(s, ids, idsOfJobs(s.list(f)))
 	}},
 	{"TopicStats.Registered is the sum of all states", func(s *suite) {
 		s.oneEach()

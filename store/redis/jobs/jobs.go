@@ -13,14 +13,16 @@ import (
 var files embed.FS
 
 var (
-	scriptInsert  = script.New(files, "insert", script.MovingJobs)
-	scriptGet     = script.New(files, "get", script.ReadingJobs)
-	scriptKnown   = script.New(files, "known", script.ReadingJobs)
-	scriptPage    = script.New(files, "page", "record read_without_body")
-	scriptReplace = script.New(files, "replace", script.MovingJobs, "reply")
-	scriptCancel  = script.New(files, "cancel", script.EndingJobs, "reply")
-	scriptRevive  = script.New(files, "revive", script.MovingJobs)
-	scriptPurge   = script.New(files, "purge", script.EndingJobs)
+	scriptInsert     = script.New(files, "insert", script.MovingJobs)
+	scriptGet        = script.New(files, "get", script.ReadingJobs)
+	scriptKnown      = script.New(files, "known", script.ReadingJobs)
+	scriptLanes      = script.New(files, "lanes")
+	scriptUnfinished = script.New(files, "unfinished", "order")
+	scriptEnded      = script.New(files, "ended", "order")
+	scriptReplace    = script.New(files, "replace", script.MovingJobs, "reply")
+	scriptCancel     = script.New(files, "cancel", script.EndingJobs, "reply")
+	scriptRevive     = script.New(files, "revive", script.MovingJobs)
+	scriptPurge      = script.New(files, "purge", script.EndingJobs)
 )
 
 // Jobs is the jobs of one shard. It is safe for concurrent use.

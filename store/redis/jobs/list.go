@@ -3,44 +3,29 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/script"
 )
 
-const (
-	// listLanes and listJobs bound the lanes and jobs that are read for one page. Beyond them the page is short.
-	listLanes = 500
-	listJobs  = 2000
-	listChunk = 500
-)
+// listChunk is about how many keys of jobs one script reads for a list.
+const listChunk = 500
 
-// List reads one page.
+// List reads one page: keys of jobs in the order of the list, then the jobs.
 func (s *Jobs) List(ctx context.Context, f store.Filter) (store.Page, error) {
-	var from place
-	if f.Cursor != "" {
-		var err error
-		if from, err = parsePlace(f.Cursor); err != nil {
-			return store.Page{}, fmt.Errorf("list: %w", err)
-		}
-	}
-	f.Limit = min(max(f.Limit, 1), 500)
+	f.Limit = min(max(f.Limit, 1), store.MaxListLimit)
+	f.ScanLimit = min(cmp.Or(max(f.ScanLimit, 0), store.MaxScanLimit), store.MaxScanLimit)
 	var page store.Page
-	err := s.RetryStale(func() (err error) {
-		if f.State.Ended() {
-			page, err = s.listEnded(ctx, &f, from)
-		} else {
-			page, err = s.listLanes(ctx, &f, from)
-		}
+	err := s.RetryStale(func() error {
+		r := pageReader{Jobs: s, filter: &f, page: store.Page{Reached: f.After}}
+		err := r.read(ctx)
+		page = r.page
 		return err
 	})
 	if err != nil {
@@ -49,212 +34,141 @@ func (s *Jobs) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	return page, nil
 }
 
-// window returns the filter's bounds for ZRANGEBYSCORE.
-func window(f *store.Filter) (least, greatest string) {
-	least, greatest = "-inf", "+inf"
-	if !f.After.IsZero() {
-		least = strconv.FormatInt(layout.MillisAt(f.After), 10)
-	}
-	if !f.Before.IsZero() {
-		greatest = "(" + strconv.FormatInt(layout.MillisAt(f.Before), 10)
-	}
-	return least, greatest
+// A pageReader reads one page of a list.
+type pageReader struct {
+	*Jobs
+	filter *store.Filter
+	page   store.Page
 }
 
-// listEnded lists a topic's jobs that ended in a state.
-func (s *Jobs) listEnded(ctx context.Context, f *store.Filter, from place) (store.Page, error) {
-	t := s.Keys.Topic(f.Namespace, f.Topic)
-	key := map[job.State]string{job.Delivered: t.Done, job.Dead: t.Dead, job.Cancelled: t.Cancelled}[f.State]
-	least, greatest := window(f)
-	var page store.Page
-	for seen := 0; seen < listJobs; {
-		part, err := s.readPage(ctx, key, least, greatest, min(f.Limit+1, listChunk), from)
+func (r *pageReader) read(ctx context.Context) error {
+	if r.filter.SelectsUnfinished() && !r.filter.After.Ended {
+		if err := r.readUnfinished(ctx); err != nil || r.page.More {
+			return err
+		}
+	}
+	if r.filter.SelectsEnded() {
+		return r.readEnded(ctx)
+	}
+	return nil
+}
+
+// isFull reports whether the page ends before the next job.
+func (r *pageReader) isFull() bool {
+	return len(r.page.Jobs) >= r.filter.Limit || r.page.Scanned >= r.filter.ScanLimit
+}
+
+// chunk returns how many keys of jobs to read next: while all jobs match, one more than the page takes, which shows whether there is
+// another page.
+func (r *pageReader) chunk() int {
+	n := listChunk
+	if len(r.page.Jobs) == r.page.Scanned {
+		n = min(n, r.filter.Limit-r.page.Scanned+1)
+	}
+	return max(1, min(n, r.filter.ScanLimit-r.page.Scanned+1))
+}
+
+// An entry is the place of a job among those of its lane, or among those that ended: its due time or its end in ms, and its key.
+type entry struct {
+	at  int64
+	key string
+}
+
+// parseEntries parses keys of jobs and scores.
+func parseEntries(reply any) []entry {
+	texts := script.Strs(reply)
+	entries := make([]entry, len(texts)/2)
+	for i := range entries {
+		entries[i] = entry{at: script.Num(texts[2*i+1]), key: texts[2*i]}
+	}
+	return entries
+}
+
+// compare orders entries as the list does.
+func (r *pageReader) compare(a, b entry) int {
+	order := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key))
+	if !r.filter.Oldest {
+		return -order
+	}
+	return order
+}
+
+// isAfter reports whether an entry comes after a place: that of an entry, or, without a key, that before the entries of its time.
+func (r *pageReader) isAfter(e, place entry) bool {
+	return place.at == 0 || place.key == "" && e.at == place.at || r.compare(e, place) > 0
+}
+
+// orderArgs returns the arguments of scripts that include order.lua.
+func (r *pageReader) orderArgs(bounds store.TimeRange, after entry, extra ...any) []any {
+	newest, low, high, at := "1", "", "", ""
+	if r.filter.Oldest {
+		newest = "0"
+	}
+	if !bounds.After.IsZero() {
+		low = strconv.FormatInt(layout.MillisAt(bounds.After), 10)
+	}
+	if !bounds.Before.IsZero() {
+		high = strconv.FormatInt(layout.MillisAt(bounds.Before)-1, 10)
+	}
+	if after.at != 0 {
+		at = strconv.FormatInt(after.at, 10)
+	}
+	return append([]any{newest, low, high, at, after.key}, extra...)
+}
+
+// look looks at the job at the next position; nil: one that does not match or cannot be read. One that has another position by now
+// is left out. A crash of Redis may have left a job at one position twice.
+func (r *pageReader) look(p store.Position, j *job.Job) {
+	if p == r.page.Reached {
+		return
+	}
+	r.page.Reached = p
+	r.page.Scanned++
+	if j != nil && r.filter.Matches(j) && store.PositionOf(j, p.Tie) == p {
+		r.page.Jobs, r.page.Ties = append(r.page.Jobs, *j), append(r.page.Ties, p.Tie)
+	}
+}
+
+// withPrefix returns the keys of the jobs whose ids have the prefix that the filter demands.
+func (r *pageReader) withPrefix(entries []entry) []string {
+	prefix := layout.JobKey(job.Ref{Namespace: r.filter.Namespace, ID: r.filter.IDPrefix})
+	keys := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if strings.HasPrefix(e.key, prefix) {
+			keys = append(keys, e.key)
+		}
+	}
+	return keys
+}
+
+// readJobs reads jobs that are not known yet, without their bodies. Those that cannot be decoded are logged, and nil.
+func (r *pageReader) readJobs(ctx context.Context, keys []string, known map[string]*job.Job) error {
+	wanted := make([]any, 0, len(keys))
+	for _, key := range keys {
+		if _, ok := known[key]; !ok {
+			wanted = append(wanted, key)
+		}
+	}
+	return r.EachJob(ctx, wanted, func(i int, now int64, record, run, queue string) error {
+		key := wanted[i].(string)
+		known[key] = nil
+		if record == "" {
+			return nil
+		}
+		q, err := r.QueueOf(record, queue)
+		if errors.Is(err, script.ErrStale) {
+			return err
+		}
+		var stored layout.StoredJob
+		if err == nil {
+			stored, err = layout.ParseJob(key, record, run, true, q.Queue)
+		}
 		if err != nil {
-			return store.Page{}, err
+			r.Unreadable.Error("job unreadable, leaving it out of a list", "job", key, "err", err)
+			return nil
 		}
-		for i := range part.jobs {
-			if len(page.Jobs) == f.Limit {
-				page.Cursor = from.cursor()
-				return page, nil
-			}
-			from = part.jobs[i].place
-			if matches(f, &part.jobs[i]) {
-				page.Jobs = append(page.Jobs, part.jobs[i].job)
-			}
-		}
-		if !part.more {
-			return page, nil
-		}
-		from, seen = part.to, seen+max(part.read, 1)
-	}
-	page.Cursor = from.cursor()
-	return page, nil
-}
-
-// listLanes lists the due, ready or claimed jobs of a topic, lane by lane.
-func (s *Jobs) listLanes(ctx context.Context, f *store.Filter, from place) (store.Page, error) {
-	lanes, more, err := s.lanesOf(ctx, f, from)
-	if err != nil {
-		return store.Page{}, err
-	}
-	early := false // jobs may be ready before their moment
-	if f.State == job.Scheduled {
-		if early, err = s.wasClockAhead(ctx); err != nil {
-			return store.Page{}, err
-		}
-	}
-	var page store.Page
-	seen := 0
-	for i, lane := range lanes {
-		if lane != from.lane {
-			from = place{lane: lane}
-		}
-		unordered, err := s.listUnordered(ctx, f.State, early, lane)
-		if err != nil {
-			return store.Page{}, err
-		}
-		for {
-			part, err := s.listLane(ctx, f, from, unordered)
-			if err != nil {
-				return store.Page{}, err
-			}
-			for k := range part.jobs {
-				if len(page.Jobs) == f.Limit {
-					page.Cursor = from.cursor()
-					return page, nil
-				}
-				from = part.jobs[k].place
-				if matches(f, &part.jobs[k]) {
-					page.Jobs = append(page.Jobs, part.jobs[k].job)
-				}
-			}
-			seen += max(part.read, 1)
-			if part.more {
-				from = part.to
-			}
-			if part.more && seen < listJobs {
-				continue
-			}
-			if seen >= listJobs && (part.more || i+1 < len(lanes) || more) {
-				page.Cursor = from.cursor()
-				return page, nil
-			}
-			break
-		}
-	}
-	if more {
-		page.Cursor = place{lane: lanes[len(lanes)-1], score: strconv.FormatInt(layout.Never, 10)}.cursor()
-	}
-	return page, nil
-}
-
-// lanesOf returns the lanes to list, beginning with the cursor's. more: there are others.
-func (s *Jobs) lanesOf(ctx context.Context, f *store.Filter, from place) (lanes []string, more bool, err error) {
-	if f.Lane != "" {
-		// Read, not taken from the cache: the sets that are read next are found by the number alone.
-		q := job.Queue{Namespace: f.Namespace, Topic: f.Topic, Lane: f.Lane}
-		number, err := s.Client.HGet(ctx, s.Keys.Queues, q.String()).Result()
-		if connect.IsNil(err) {
-			return nil, false, nil
-		}
-		if err != nil {
-			return nil, false, connect.MapError(ctx, err)
-		}
-		return []string{f.Lane + "\x00" + number}, false, nil
-	}
-	least := "-"
-	if from.lane != "" {
-		least = "[" + from.lane
-	}
-	lanes, err = s.Client.ZRangeByLex(ctx, s.Keys.TopicLanes(layout.TopicName(f.Namespace, f.Topic)),
-		&redis.ZRangeBy{Min: least, Max: "+", Count: listLanes}).Result()
-	if err != nil {
-		return nil, false, connect.MapError(ctx, err)
-	}
-	return lanes, len(lanes) == listLanes, nil
-}
-
-// listUnordered reads the jobs of a lane that are not sorted by due time: the ready list, or the claimed jobs. Both are bounded.
-func (s *Jobs) listUnordered(ctx context.Context, state job.State, early bool, lane string) (jobs []listedJob, err error) {
-	_, number, _ := strings.Cut(lane, "\x00")
-	var members []string
-	switch {
-	case state == job.Ready || early:
-		members, err = s.Client.LRange(ctx, s.Keys.Ready(number), 0, -1).Result()
-	case state == job.Running:
-		members, err = s.Client.ZRange(ctx, s.Keys.Claimed(number), 0, -1).Result()
-	default:
-		return nil, nil
-	}
-	if err != nil {
-		return nil, connect.MapError(ctx, err)
-	}
-	return s.readLaneJobs(ctx, members, lane)
-}
-
-// listLane reads the jobs of one lane that come after a place, in order, merged with the unordered ones.
-func (s *Jobs) listLane(ctx context.Context, f *store.Filter, from place, unordered []listedJob) (part jobPage, err error) {
-	_, number, _ := strings.Cut(from.lane, "\x00")
-	least, greatest := window(f)
-	if f.State == job.Scheduled || f.State == job.Ready {
-		if part, err = s.readPage(ctx, s.Keys.Due(number), least, greatest, min(f.Limit+1, listChunk), from); err != nil {
-			return jobPage{}, err
-		}
-	}
-	for i := range unordered {
-		// Beyond the last of the due ones there may be due ones that were not read.
-		if (from.score == "" || compare(&unordered[i], &listedJob{place: from}) > 0) &&
-			(!part.more || compare(&unordered[i], &listedJob{place: part.to}) <= 0) {
-			part.jobs = append(part.jobs, unordered[i])
-			part.read++
-		}
-	}
-	slices.SortFunc(part.jobs, func(a, b listedJob) int { return compare(&a, &b) })
-	return part, nil
-}
-
-func compare(a, b *listedJob) int {
-	return cmp.Or(cmp.Compare(script.Num(a.score), script.Num(b.score)), cmp.Compare(a.jobKey, b.jobKey))
-}
-
-// matches reports whether a job matches the filter.
-func matches(f *store.Filter, p *listedJob) bool {
-	j := &p.job
-	if j.State != f.State || (f.Lane != "" && j.Lane != f.Lane) {
-		return false
-	}
-	if (f.Reason != "" && j.Reason != f.Reason) || (f.Status != 0 && j.Status != f.Status) {
-		return false
-	}
-	if f.Label != "" {
-		if value, ok := j.Labels[f.Label]; !ok || value != f.Value {
-			return false
-		}
-	}
-	when := j.DueAt
-	if j.State.Ended() {
-		when = j.FinishedAt
-	}
-	return (f.After.IsZero() || !when.Before(f.After)) && (f.Before.IsZero() || when.Before(f.Before))
-}
-
-// wasClockAhead reports whether Redis's clock was set back: jobs that were due before may be in ready lists although their due time
-// is in the future now.
-func (s *Jobs) wasClockAhead(ctx context.Context) (bool, error) {
-	ahead, err := s.Client.HGet(ctx, s.Keys.Clock, "ahead").Result()
-	if connect.IsNil(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, connect.MapError(ctx, err)
-	}
-	server, err := s.Client.Node(ctx, s.Keys.Clock) // a command without a key would go to any server of a cluster
-	if err != nil {
-		return false, connect.MapError(ctx, err)
-	}
-	now, err := server.Time(ctx).Result()
-	if err != nil {
-		return false, connect.MapError(ctx, err)
-	}
-	return layout.Int(ahead) > now.UnixMilli(), nil
+		j := stored.Job(now)
+		known[key] = &j
+		return nil
+	})
 }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
-	"encoding/base64"
-	"encoding/json"
 	"math"
-	"slices"
+	"strconv"
 
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
@@ -17,56 +15,37 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// What one page looks at, at most, whatever its limit: rows, and lanes.
 const (
-	MaxRows   = 5000
-	listLanes = 500
-	listChunk = 500
+	// maxSeeks bounds the lanes that are read for one page, and the reads of names of topics and lanes.
+	maxSeeks = 1000
+	// maxNames is the number of names of lanes read at once.
+	maxNames = 500
 )
-
-// A cursor is a position in a list: behind a job of a lane. Lists of ended jobs run over all lanes at once, without a lane.
-type cursor struct {
-	Lane string `json:"l,omitempty"`
-	MS   int64  `json:"t"`
-	N    int64  `json:"n"`
-}
-
-func (p cursor) encode() string { return base64.RawURLEncoding.EncodeToString([]byte(db.JSON(p))) }
-
-func parseCursor(text string) (cursor, error) {
-	var p cursor
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(raw, &p) != nil {
-		return cursor{}, store.ErrCursor
-	}
-	return p, nil
-}
 
 // A List is one page of jobs that is being read.
 type List struct {
-	filter   store.Filter
-	log      *limitedlog.Log
-	from, to int64  // of the state's time, to exclusive
-	at       cursor // behind what was looked at last
-	looked   int
-	page     store.Page
-	now      clock.Instant
-	running  map[int64]table.Mark   // leased jobs in the snapshot, by number
-	byLane   map[int64][]table.Mark // the same, by lane
-	passed   int                    // how many of them lie in the lane that is being listed
+	filter  store.Filter
+	log     *limitedlog.Log
+	now     clock.Instant
+	tie     int64 // of filter.After
+	page    store.Page
+	last    *table.Row             // looked at last, behind page.Reached; nil: none since then
+	read    int                    // rows
+	seeks   int                    // see maxSeeks
+	running map[int64]table.Mark   // leased jobs in the snapshot, by number
+	byLane  map[int64][]table.Mark // the same, by lane
 }
 
 // NewList returns a list of the jobs that a filter selects, with states at now. Jobs that cannot be decoded are logged and
 // left out. It fails with store.ErrCursor.
 func NewList(filter store.Filter, now clock.Instant, log *limitedlog.Log) (*List, error) {
-	l := &List{filter: filter, log: log, from: clock.MillisUp(filter.After), to: math.MaxInt64, at: cursor{N: -1}, now: now}
-	if !filter.Before.IsZero() {
-		l.to = clock.MillisUp(filter.Before)
-	}
-	if filter.Cursor != "" {
+	filter.Limit = min(max(filter.Limit, 1), store.MaxListLimit)
+	filter.ScanLimit = min(cmp.Or(max(filter.ScanLimit, 0), store.MaxScanLimit), store.MaxScanLimit)
+	l := &List{filter: filter, log: log, now: now, page: store.Page{Reached: filter.After}}
+	if filter.After.Tie != "" {
 		var err error
-		if l.at, err = parseCursor(filter.Cursor); err != nil {
-			return nil, err
+		if l.tie, err = strconv.ParseInt(filter.After.Tie, 10, 64); err != nil {
+			return nil, store.ErrCursor
 		}
 	}
 	return l, nil
@@ -74,206 +53,249 @@ func NewList(filter store.Filter, now clock.Instant, log *limitedlog.Log) (*List
 
 // Run reads the page from a snapshot.
 func (l *List) Run(ctx context.Context, c *db.Conn) (store.Page, error) {
-	list := l.open
-	if l.filter.State.Ended() {
-		list = l.ended
+	done, err := l.unfinished(ctx, c)
+	if err == nil && !done {
+		err = l.ended(ctx, c)
 	}
-	err := list(ctx, c)
-	return l.page, err
+	if err != nil {
+		return store.Page{}, err
+	}
+	if l.last != nil {
+		l.page.Reached = store.PositionOf(&l.last.Job, tie(l.last))
+	}
+	return l.page, nil
 }
 
-// stop says that the page ends here, and where the next begins.
-func (l *List) stop() bool {
-	if len(l.page.Jobs) < l.filter.Limit && l.looked < MaxRows {
-		return false
-	}
-	l.page.Cursor = l.at.encode()
+// tie returns the tie of a row's position.
+func tie(r *table.Row) string { return strconv.FormatInt(r.N, 10) }
+
+// stop ends the page before the end of the list.
+func (l *List) stop() (done bool) {
+	l.page.More = true
 	return true
 }
 
-// add takes a row that the filter lets through.
-func (l *List) add(r *table.Row) {
-	f := &l.filter
-	switch {
-	case f.Lane != "" && r.Lane != f.Lane, f.Reason != "" && r.Reason != f.Reason, f.Status != 0 && r.Status != f.Status:
-		return
+// isFull reports whether the page has as many jobs as it may have.
+func (l *List) isFull() bool { return len(l.page.Jobs) == l.filter.Limit }
+
+// look looks at the next row of the list, and takes it if it matches. done: the page ends before it.
+func (l *List) look(r *table.Row) (done bool) {
+	if l.isFull() {
+		return l.stop()
 	}
-	if _, running := l.running[r.N]; running && r.State == job.Scheduled {
-		return // it waits no longer
+	l.page.Scanned++
+	l.last = r
+	if !r.State.Ended() {
+		r.State = table.WaitingState(clock.Millis(r.DueAt), l.now.Millis)
+		if _, leased := l.running[r.N]; leased {
+			r.State = job.Running
+		}
+	}
+	if !l.filter.MatchesProgress(&r.Job) {
+		return false
 	}
 	if err := r.Decode(); err != nil {
 		l.log.Error("job unreadable, leaving it out of a list", "job", r.ID, "err", err)
-		return
+		return false
 	}
-	if l.filter.Label != "" {
-		if value, ok := r.Labels[l.filter.Label]; !ok || value != l.filter.Value {
-			return
-		}
+	if l.filter.MatchesSpec(&r.Job) {
+		l.page.Jobs, l.page.Ties = append(l.page.Jobs, r.Job), append(l.page.Ties, tie(r))
 	}
-	l.page.Jobs = append(l.page.Jobs, r.View(l.now))
+	return false
 }
 
-// open lists unfinished jobs, a lane after the other.
-func (l *List) open(ctx context.Context, c *db.Conn) error {
-	switch l.filter.State {
-	case job.Scheduled:
-		l.from = max(l.from, l.now.Millis+1)
-	case job.Ready:
-		l.to = min(l.to, l.now.Millis+1)
-	case job.Running:
-	default:
-		return nil // a state that this version does not know has no jobs
+// enter moves to the beginning of a topic or a lane.
+func (l *List) enter(p store.Position) { l.page.Reached, l.last = p, nil }
+
+// unfinished lists unfinished jobs, a lane after the other. done: the page ends there.
+func (l *List) unfinished(ctx context.Context, c *db.Conn) (done bool, err error) {
+	f := &l.filter
+	if f.After.Ended || !f.SelectsUnfinished() {
+		return false, nil
 	}
-	var err error
 	if l.running, err = readRunning(ctx, c); err != nil {
-		return err
+		return false, err
 	}
 	l.byLane = make(map[int64][]table.Mark)
 	for _, m := range l.running {
 		l.byLane[m.Q] = append(l.byLane[m.Q], m)
 	}
+	for from := f.After.Topic; ; {
+		var more bool
+		if from, more = f.NextTopic(from); !more {
+			return false, nil
+		}
+		if l.seeks++; l.seeks > maxSeeks {
+			return l.stop(), nil
+		}
+		topic := ""
+		if err := c.Query(ctx, table.UnfinishedTopic, func(v []driver.Value) error {
+			topic = db.Text(v[0])
+			return nil
+		}, f.Namespace, from); err != nil || topic == "" {
+			return false, err
+		}
+		if from = topic; !f.SelectsTopic(topic) {
+			continue
+		}
+		if done, err := l.topic(ctx, c, topic); done || err != nil {
+			return done, err
+		}
+		from = after(topic)
+	}
+}
+
+// after returns the first name after a name.
+func after(name string) string { return name + "\x00" }
+
+// topic lists the unfinished jobs of one topic.
+func (l *List) topic(ctx context.Context, c *db.Conn, topic string) (done bool, err error) {
+	f := &l.filter
+	from, limit := f.Lane, maxNames
+	if topic == f.After.Topic {
+		from = max(from, f.After.Lane)
+	} else {
+		l.enter(store.Position{Topic: topic})
+	}
+	if f.Lane != "" {
+		limit = 1
+	}
 	type lane struct {
 		q    int64
 		name string
 	}
-	var lanes []lane
-	first := l.at.Lane
-	if l.filter.Lane != "" {
-		first = l.filter.Lane
-	}
-	err = c.Query(ctx, table.ListQueues, func(v []driver.Value) error {
-		lanes = append(lanes, lane{db.Int(v[0]), db.Text(v[1])})
-		return nil
-	}, l.filter.Namespace, l.filter.Topic, first, int64(listLanes))
-	if err != nil {
-		return err
-	}
-	for _, lane := range lanes {
-		if l.filter.Lane != "" && lane.name != l.filter.Lane {
+	for {
+		if l.seeks++; l.seeks > maxSeeks {
+			return l.stop(), nil
+		}
+		var lanes []lane
+		err := c.Query(ctx, table.UnfinishedLanes, func(v []driver.Value) error {
+			lanes = append(lanes, lane{db.Int(v[0]), db.Text(v[1])})
 			return nil
+		}, f.Namespace, topic, from, int64(limit))
+		if err != nil {
+			return false, err
 		}
-		if lane.name != l.at.Lane {
-			l.at = cursor{Lane: lane.name, MS: l.from, N: -1}
+		for _, lane := range lanes {
+			if f.Lane != "" && lane.name != f.Lane {
+				return false, nil
+			}
+			if done, err := l.lane(ctx, c, lane.q, topic, lane.name); done || err != nil {
+				return done, err
+			}
+			from = after(lane.name)
 		}
-		if done, err := l.lane(ctx, c, lane.q); err != nil || done {
-			return err
+		if len(lanes) < limit || f.Lane != "" {
+			return false, nil
 		}
 	}
-	if len(lanes) == listLanes && l.filter.Lane == "" {
-		l.page.Cursor = cursor{Lane: l.at.Lane, MS: math.MaxInt64}.encode()
-	}
-	return nil
 }
 
-// lane lists one lane from the cursor; done says that the page is full.
-func (l *List) lane(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
-	if l.filter.State == job.Running {
-		return l.leased(ctx, c, q)
+// lane lists the unfinished jobs of one lane.
+func (l *List) lane(ctx context.Context, c *db.Conn, q int64, topic, name string) (done bool, err error) {
+	f := &l.filter
+	waiting := f.SelectsState(job.Scheduled) || f.SelectsState(job.Ready)
+	if !waiting && len(l.byLane[q]) == 0 {
+		return false, nil
 	}
-	l.passed = len(l.byLane[q])
-	return l.walk(ctx, c, table.OpenAt, table.OpenAfter, q, job.Scheduled, func(v []driver.Value) (*table.Row, int64) {
+	if l.seeks++; l.isFull() || l.seeks > maxSeeks {
+		return l.stop(), nil
+	}
+	at := store.Position{Topic: topic, Lane: name}
+	if topic == f.After.Topic && name == f.After.Lane {
+		at = f.After
+	} else {
+		l.enter(at)
+	}
+	from, to := bounds(f.Due)
+	passed := 0 // rows that the filter does not select
+	if !f.SelectsState(job.Running) {
+		passed = len(l.byLane[q])
+		if !f.SelectsState(job.Ready) {
+			from = max(from, l.now.Millis+1)
+		}
+		if !f.SelectsState(job.Scheduled) {
+			to = min(to, l.now.Millis+1)
+		}
+	}
+	s := l.newSource(q, job.Scheduled, from, to, at)
+	s.chunk = min(f.Limit-len(l.page.Jobs)+1+passed, maxChunk)
+	s.decode = func(v []driver.Value) *table.Row {
 		r := (*table.Cells)(&v).Row()
-		r.Topic, r.Lane = l.filter.Topic, l.at.Lane
-		return r, clock.Millis(r.DueAt)
-	})
-}
-
-// leased lists the running jobs of a lane. Its rows are all read for each page: no more than its limit.
-func (l *List) leased(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
-	var rows []*table.Row
-	for _, m := range l.byLane[q] {
-		if err := c.Query(ctx, table.JobWithoutBodyByN, func(v []driver.Value) error {
-			rows = append(rows, (*table.Cells)(&v).Row())
-			return nil
-		}, m.N); err != nil {
+		r.Topic, r.Lane = topic, name
+		return r
+	}
+	if !waiting {
+		if err := s.loadLeased(ctx, c, l.byLane[q]); err != nil {
 			return false, err
 		}
 	}
-	slices.SortFunc(rows, func(a, b *table.Row) int {
-		return cmp.Or(cmp.Compare(clock.Millis(a.DueAt), clock.Millis(b.DueAt)), cmp.Compare(a.N, b.N))
-	})
-	for _, r := range rows {
-		k := r.Key()
-		if !(table.Key{Due: l.at.MS, N: l.at.N}).Before(k) || k.Due < l.from || k.Due >= l.to {
-			continue
-		}
-		r.State, r.Topic, r.Lane = job.Running, l.filter.Topic, l.at.Lane
-		l.at.MS, l.at.N = k.Due, k.N
-		l.looked++
-		l.add(r)
-		if l.stop() {
-			return true, nil
-		}
-	}
-	return false, nil
+	return l.merge(ctx, c, sources{s})
 }
 
-// ended lists delivered, dead or cancelled jobs by the time of their end.
+// ended lists ended jobs by the time of their end: those of each topic and state are a source.
 func (l *List) ended(ctx context.Context, c *db.Conn) error {
-	topic := int64(0)
-	err := c.Query(ctx, table.FindTopic, func(v []driver.Value) error {
-		topic = db.Int(v[0])
-		return nil
-	}, l.filter.Namespace, l.filter.Topic)
-	if err != nil || topic == 0 {
-		return err
+	f := &l.filter
+	start := store.Position{Ended: true}
+	if f.After.Ended {
+		start = f.After
 	}
-	_, err = l.walk(ctx, c, table.EndedAt, table.EndedAfter, topic, l.filter.State, func(v []driver.Value) (*table.Row, int64) {
-		c := table.Cells(v)
-		r := c.Row()
-		c.Names(r)
-		return r, clock.Millis(r.FinishedAt)
-	})
+	from, to := bounds(f.Ended)
+	var all sources
+	for _, state := range []job.State{job.Delivered, job.Dead, job.Cancelled} {
+		if !f.SelectsState(state) {
+			continue
+		}
+		add := func(topic, head int64) {
+			s := l.newSource(topic, state, from, to, start)
+			s.skipTo(head)
+			s.decode = decodeEnded
+			all = append(all, s)
+		}
+		var err error
+		if f.Topic != "" {
+			err = c.Query(ctx, table.FindTopic, func(v []driver.Value) error {
+				if f.SelectsTopic(f.Topic) {
+					add(db.Int(v[0]), 0)
+				}
+				return nil
+			}, f.Namespace, f.Topic)
+		} else {
+			heads := table.LastEnds
+			if f.Oldest {
+				heads = table.FirstEnds
+			}
+			err = c.Query(ctx, heads, func(v []driver.Value) error {
+				if head := db.Int(v[2]); head != 0 && f.SelectsTopic(db.Text(v[1])) {
+					add(db.Int(v[0]), head)
+				}
+				return nil
+			}, f.Namespace, string(state), l.newSource(0, state, from, to, start).at.ms)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, s := range all {
+		s.chunk = min(max((f.Limit-len(l.page.Jobs)+1)/len(all), minChunk), maxChunk)
+	}
+	_, err := l.merge(ctx, c, all)
 	return err
 }
 
-// walk reads rows from the cursor on, chunk by chunk, until the page is full (done) or there are no more. The
-// statement same reads on within the cursor's millisecond, later reads what comes after that moment: one
-// for both would look at every row of a moment again for each chunk.
-func (l *List) walk(
-	ctx context.Context, c *db.Conn, same, later db.Statement, of int64, state job.State,
-	read func([]driver.Value) (r *table.Row, at int64),
-) (done bool, err error) {
-	if l.at.MS < l.from {
-		l.at.MS, l.at.N = l.from, -1
-	}
-	next := same
-	for {
-		chunk, rows := l.chunk(), 0
-		args := []driver.Value{of, string(state), l.to, l.at.MS, int64(chunk)}
-		if next == same {
-			args = []driver.Value{of, string(state), l.to, l.at.MS, l.at.N, int64(chunk)}
-		}
-		err := c.Query(ctx, next, func(v []driver.Value) error {
-			rows++
-			r, at := read(v)
-			l.at.MS, l.at.N = at, r.N
-			l.looked++
-			l.add(r)
-			if done = l.stop(); done {
-				return db.ErrStop
-			}
-			return nil
-		}, args...)
-		switch {
-		case err != nil || done:
-			return done, err
-		case rows == chunk:
-			next = same
-		case next == later:
-			return false, nil
-		default:
-			next = later
-		}
-	}
+// decodeEnded reads a row of an ended job.
+func decodeEnded(v []driver.Value) *table.Row {
+	c := table.Cells(v)
+	r := c.Row()
+	c.Names(r)
+	return r
 }
 
-// chunk is how many rows to read at once: no more than the page can take and those that are passed over, unless a filter
-// may drop some.
-func (l *List) chunk() int {
-	f := &l.filter
-	if f.Label == "" && f.Reason == "" && f.Status == 0 && (f.Lane == "" || !f.State.Ended()) {
-		return max(1, min(listChunk, l.filter.Limit-len(l.page.Jobs)+l.passed))
+// bounds returns the milliseconds of a range, to exclusive.
+func bounds(r store.TimeRange) (from, to int64) {
+	from, to = clock.MillisUp(r.After), math.MaxInt64
+	if !r.Before.IsZero() {
+		to = clock.MillisUp(r.Before)
 	}
-	return listChunk
+	return from, to
 }

@@ -47,16 +47,23 @@ func explain(t *testing.T, c *db.Conn, id db.Statement) string {
 func TestStatements_SeekWithinJobsOfOneMillisecond(t *testing.T) {
 	c := openEmpty(t)
 	for id, says := range map[db.Statement]string{
-		FirstWaiting: "jobs_open (q=? AND state=? AND due>?)",
-		WaitingAt:    "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
-		WaitingAfter: "jobs_open (q=? AND state=? AND due>? AND due<?)",
-		OpenAt:       "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
-		OpenAfter:    "jobs_open (q=? AND state=? AND due>? AND due<?)",
-		EndedAt:      "jobs_ended (t=? AND state=? AND finished=? AND rowid>?)",
-		EndedAfter:   "jobs_ended (t=? AND state=? AND finished>? AND finished<?)",
-		CountLanes:   "queues_pending (namespace=? AND topic=? AND lane>?)",
-		ListQueues:   "queues_pending (namespace=? AND topic=? AND lane>?)",
-		TopicQueues:  "queues_pending (namespace=? AND topic=?)",
+		FirstWaiting:       "jobs_open (q=? AND state=? AND due>?)",
+		WaitingAt:          "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
+		WaitingAfter:       "jobs_open (q=? AND state=? AND due>? AND due<?)",
+		UnfinishedAt:       "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
+		UnfinishedAfter:    "jobs_open (q=? AND state=? AND due>? AND due<?)",
+		UnfinishedAtNewest: "jobs_open (q=? AND state=? AND due=? AND rowid<?)",
+		UnfinishedBefore:   "jobs_open (q=? AND state=? AND due>? AND due<?)",
+		EndedAt:            "jobs_ended (t=? AND state=? AND finished=? AND rowid>?)",
+		EndedAfter:         "jobs_ended (t=? AND state=? AND finished>? AND finished<?)",
+		EndedAtNewest:      "jobs_ended (t=? AND state=? AND finished=? AND rowid<?)",
+		EndedBefore:        "jobs_ended (t=? AND state=? AND finished>? AND finished<?)",
+		FirstEnds:          "jobs_ended (t=? AND state=? AND finished>?)",
+		LastEnds:           "jobs_ended (t=? AND state=? AND finished<?)",
+		CountLanes:         "queues_pending (namespace=? AND topic=? AND lane>?)",
+		UnfinishedTopic:    "queues_pending (namespace=? AND topic>?)",
+		UnfinishedLanes:    "queues_pending (namespace=? AND topic=? AND lane>?)",
+		TopicQueues:        "queues_pending (namespace=? AND topic=?)",
 	} {
 		require.Contains(t, explain(t, c, id), says, id.Text())
 	}

@@ -116,22 +116,39 @@ var (
 	IsLeased         = db.NewStatement(`SELECT EXISTS (SELECT 1 FROM leases WHERE instr(jobs, ',' || ? || ']'))`)
 	ReadFirstAttempt = db.NewStatement(`SELECT entry FROM first_attempts WHERE a = ?`)
 	ReadAttempts     = db.NewStatement(`SELECT entry FROM attempts WHERE n = ? ORDER BY seq`)
-	ListQueues       = db.NewStatement(`SELECT q, lane FROM queues INDEXED BY queues_pending
+	// UnfinishedTopic and UnfinishedLanes read the names of topics and of lanes with unfinished jobs, from a name on.
+	UnfinishedTopic = db.NewStatement(`SELECT topic FROM queues INDEXED BY queues_pending
+ WHERE namespace = ? AND topic >= ? AND unfinished > 0 ORDER BY topic LIMIT 1`)
+	UnfinishedLanes = db.NewStatement(`SELECT q, lane FROM queues INDEXED BY queues_pending
  WHERE namespace = ? AND topic = ? AND lane >= ? AND unfinished > 0 ORDER BY lane LIMIT ?`)
 	CountLanes = db.NewStatement(`SELECT q, lane, unfinished FROM queues INDEXED BY queues_pending
  WHERE namespace = ? AND topic = ? AND lane > ? AND unfinished > 0 ORDER BY lane LIMIT ?`)
 	TopicQueues = db.NewStatement(`SELECT q FROM queues INDEXED BY queues_pending
  WHERE namespace = ? AND topic = ? AND unfinished > 0 LIMIT ?`)
-	OpenAt = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
- AND due = ?4 AND n > ?5 AND due < ?3 ORDER BY n LIMIT ?6`)
-	OpenAfter = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
- AND due > ?4 AND due < ?3 ORDER BY due, n LIMIT ?5`)
+	// The next eight read the jobs of a lane by due time, or those of a topic and a state by their end: those of one
+	// millisecond after a number, and those after a millisecond; newest first: before them.
+	UnfinishedAt = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
+ AND due = ?3 AND n > ?4 ORDER BY n LIMIT ?5`)
+	UnfinishedAfter = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
+ AND due > ?3 AND due < ?4 ORDER BY due, n LIMIT ?5`)
+	UnfinishedAtNewest = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
+ AND due = ?3 AND n < ?4 ORDER BY n DESC LIMIT ?5`)
+	UnfinishedBefore = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
+ AND due < ?3 AND due >= ?4 ORDER BY due DESC, n DESC LIMIT ?5`)
 	EndedAt = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
- WHERE t = ?1 AND state = ?2 AND finished IS NOT NULL
- AND finished = ?4 AND jobs.n > ?5 AND finished < ?3 ORDER BY jobs.n LIMIT ?6`)
+ WHERE t = ?1 AND state = ?2 AND finished = ?3 AND jobs.n > ?4 ORDER BY jobs.n LIMIT ?5`)
 	EndedAfter = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
- WHERE t = ?1 AND state = ?2 AND finished IS NOT NULL
- AND finished > ?4 AND finished < ?3 ORDER BY finished, jobs.n LIMIT ?5`)
+ WHERE t = ?1 AND state = ?2 AND finished > ?3 AND finished < ?4 ORDER BY finished, jobs.n LIMIT ?5`)
+	EndedAtNewest = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE t = ?1 AND state = ?2 AND finished = ?3 AND jobs.n < ?4 ORDER BY jobs.n DESC LIMIT ?5`)
+	EndedBefore = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE t = ?1 AND state = ?2 AND finished < ?3 AND finished >= ?4 ORDER BY finished DESC, jobs.n DESC LIMIT ?5`)
+	// FirstEnds and LastEnds read the topics of a namespace, each with the first end from a millisecond on, or the last up to
+	// one, of its jobs in a state; NULL: there is no such job.
+	FirstEnds = db.NewStatement(`SELECT t, name, (SELECT finished FROM jobs WHERE jobs.t = topics.t AND state = ?2
+ AND finished >= ?3 ORDER BY finished LIMIT 1) FROM topics WHERE namespace = ?1`)
+	LastEnds = db.NewStatement(`SELECT t, name, (SELECT finished FROM jobs WHERE jobs.t = topics.t AND state = ?2
+ AND finished <= ?3 ORDER BY finished DESC LIMIT 1) FROM topics WHERE namespace = ?1`)
 	PageTopics = db.NewStatement(`SELECT name FROM topics WHERE namespace = ?1 AND name > ?2 AND registered > 0 AND ` + notInternal + `
  ORDER BY name LIMIT ?3`)
 	AllTopics = db.NewStatement(`SELECT t, namespace, name, limits, coalesce(revision, 0), registered, delivered, dead, cancelled, kept_done, kept_done_bytes,

@@ -9,11 +9,14 @@ local function read_without_body(jobs, runs, names, members)
   end
   if n == 0 then return {}, {}, {} end
   local records, lines, queues = call('HMGET', jobs, unpack(members, 1, n)), call('HMGET', runs, unpack(members, 1, n)), {}
+  local known = {}
   for i = 1, n do
     local rec = records[i]
     queues[i] = ''
     if rec and #rec >= 18 then
-      queues[i] = call('HGET', names, queue_number(rec)) or ''
+      local number = queue_number(rec)
+      known[number] = known[number] or call('HGET', names, number) or ''
+      queues[i] = known[number]
       records[i] = without_body(rec)
     end
     records[i], lines[i] = records[i] or '', lines[i] or ''

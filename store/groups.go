@@ -1,0 +1,64 @@
+package store
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// GroupBy selects the fields by which jobs are grouped.
+type GroupBy struct {
+	Topic  bool
+	Lane   bool
+	Reason bool
+	Status bool
+}
+
+// Key returns the key of a job's group.
+func (b GroupBy) Key(j *job.Job) GroupKey {
+	var k GroupKey
+	if b.Topic {
+		k.Topic = j.Topic
+	}
+	if b.Lane {
+		k.Lane = j.Lane
+	}
+	if b.Reason {
+		k.Reason = j.Reason
+	}
+	if b.Status {
+		k.Status = j.Status
+	}
+	return k
+}
+
+// GroupKey is the fields that the jobs of a group have in common. Fields that GroupBy does not select are zero.
+type GroupKey struct {
+	Topic  string
+	Lane   string
+	Reason policy.Reason
+	Status int
+}
+
+// Compare orders keys by topic, lane, reason and status.
+func (k GroupKey) Compare(o GroupKey) int {
+	return cmp.Or(cmp.Compare(k.Topic, o.Topic), cmp.Compare(k.Lane, o.Lane), cmp.Compare(k.Reason, o.Reason), cmp.Compare(k.Status, o.Status))
+}
+
+// Group counts jobs that have a key, with the id and the end of one of them.
+type Group struct {
+	GroupKey
+	Count   int64
+	ID      string
+	EndedAt time.Time
+}
+
+// Groups is the groups of the jobs that a filter selects, the largest first.
+type Groups struct {
+	Groups []Group
+	// Exact is set when all jobs were counted. Else the counts are those of some of the jobs, or groups are missing.
+	Exact   bool
+	Scanned int // jobs looked at
+}
