@@ -174,7 +174,7 @@ func TestTopicCallbacks_NameTheFieldThatTheServiceRefuses(t *testing.T) {
 func TestRedactCallback_HidesSecretHeaders(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": {"headers": {"Cookie": 1}}}, "response": null}`: `{"job":{"headers":{"X-Auth":"[redacted]","A":["1"]},"body":{"headers": {"Cookie": 1}}},"response":null}`,
-		` {"response": {"headers": {"set-\u0063ookie": "hunter2"}, "status": 1.50}} `:                                     `{"response":{"headers":{"set-cookie":"[redacted]"},"status":1.50}}`,
+		` {"attempt": {"response_headers": {"set-\u0063ookie": "hunter2"}, "status": 1.50}} `:                             `{"attempt":{"response_headers":{"set-cookie":"[redacted]"},"status":1.50}}`,
 		`{"job": {"headers": null}}`: `{"job":{"headers":null}}`,
 		`{}`:                         `{}`,
 		` [1, 2] `:                   `[1, 2] `,

@@ -67,7 +67,7 @@ func fullService() *fake {
 			ContentType: "application/json", BodyKind: job.BodyJSON, Kind: job.KindCallback, Origin: "dead",
 			Labels: map[string]string{job.LabelTopic: "order.close"},
 			Body: []byte(`{"type":"job.dead","job":{"id":"dead","headers":{"Authorization":["Bearer hunter2"],"X-Tenant":["42"]},"body":{"order":  4711}},` +
-				`"attempts":13,"response":{"status":503,"headers":{"Set-Cookie":["s=hunter2"],"X-B":["1","2"]}}}`),
+				`"attempt":{"status":503,"response_headers":{"Set-Cookie":"s=hunter2","X-B":["1","2"]}}}`),
 		},
 		Progress: job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch, Version: 1},
 	}

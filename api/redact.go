@@ -29,16 +29,16 @@ func redactCallback(payload []byte) []byte {
 	return o.Bytes()
 }
 
-// redactHeaders redacts the secret headers of a job or a response.
+// redactHeaders redacts the secret headers of a job or of an attempt.
 func redactHeaders(object []byte) []byte {
 	o := new(response.Buffer)
 	o.Open()
 	for name, value := range jsonscan.Members(object) {
-		if string(name) != "headers" || value[0] != '{' {
+		if string(name) != "headers" && string(name) != "response_headers" || value[0] != '{' {
 			o.Member(string(name), value)
 			continue
 		}
-		o.Object("headers")
+		o.Object(string(name))
 		for header, values := range jsonscan.Members(value) {
 			if job.SecretHeader(string(header)) {
 				values = []byte(`"` + response.Redacted + `"`)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,44 +21,80 @@ import (
 // topic's ladder, passes the address guard, and is signed with the secrets of the reported job's topic. The end of a
 // callback's job is not reported.
 type callback struct {
-	Type      string      `json:"type"` // job.delivered, job.dead
-	Timestamp timestamp   `json:"timestamp"`
-	Job       callbackJob `json:"job"`
-	// Attempts is the number of attempts made, over all revivals.
-	Attempts int               `json:"attempts"`
-	Response *callbackResponse `json:"response"` // of the last attempt; null when the job ended without one
+	Type      string           `json:"type"` // job.delivered, job.dead
+	Timestamp timestamp        `json:"timestamp"`
+	Job       callbackJob      `json:"job"`
+	Attempt   *callbackAttempt `json:"attempt"` // the last one; null when the job ended without one
 }
 
-// callbackJob is what a callback contains of its job.
+// callbackJob is what a callback contains of its job, in the form of the API. Nil: none, or not included.
 type callbackJob struct {
-	ID         string              `json:"id"`
-	Topic      string              `json:"topic"`
-	Lane       string              `json:"lane"`
-	URL        string              `json:"url,omitempty"` // without its query, unless included
-	Method     string              `json:"method"`
-	Labels     map[string]string   `json:"labels,omitempty"`
-	State      job.State           `json:"state"`
-	Reason     policy.Reason       `json:"reason,omitempty"`
-	Generation int                 `json:"generation"`
-	CreatedAt  timestamp           `json:"created_at"`
-	Headers    map[string][]string `json:"headers,omitempty"`
-	Body       json.RawMessage     `json:"body,omitempty"`
-	BodyText   *string             `json:"body_text,omitempty"`
-	BodyBase64 []byte              `json:"body_base64,omitempty"`
+	ID           string            `json:"id"`
+	Topic        string            `json:"topic"`
+	Lane         string            `json:"lane"`
+	URL          *string           `json:"url"` // without its query, unless included
+	Method       string            `json:"method"`
+	Headers      headers           `json:"headers"`
+	ContentType  *string           `json:"content_type"`
+	Labels       map[string]string `json:"labels"`
+	State        job.State         `json:"state"`
+	Reason       *policy.Reason    `json:"reason"`
+	AttemptsMade int               `json:"attempts_made"`
+	LastStatus   *int              `json:"last_status"`
+	CreatedAt    timestamp         `json:"created_at"`
+	Generation   int               `json:"generation"`
+	Body         json.RawMessage   `json:"body"`
+	BodyText     *string           `json:"body_text"`
+	BodyBase64   []byte            `json:"body_base64"`
 	// BodyOmitted reports that the included body was omitted, because the callback would be larger than a job may be.
-	BodyOmitted bool `json:"body_omitted,omitempty"`
+	BodyOmitted bool `json:"body_omitted"`
 }
 
-// callbackResponse is the result of the last attempt.
-type callbackResponse struct {
-	Status     int                 `json:"status,omitempty"`
-	Error      string              `json:"error,omitempty"`
-	ErrorClass policy.ErrorClass   `json:"error_class,omitempty"`
-	StartedAt  timestamp           `json:"started_at"`
-	DurationMS int64               `json:"duration_ms"`
-	Headers    map[string][]string `json:"headers,omitempty"`
-	Body       *string             `json:"body,omitempty"`
-	BodyBase64 []byte              `json:"body_base64,omitempty"`
+// callbackAttempt is the last attempt, in the form of the API.
+type callbackAttempt struct {
+	N                  int                `json:"n"`
+	Kind               job.AttemptKind    `json:"kind"`
+	StartedAt          timestamp          `json:"started_at"`
+	DurationMS         int64              `json:"duration_ms"`
+	Status             *int               `json:"status"`
+	Verdict            *string            `json:"verdict"`
+	Reason             *policy.Reason     `json:"reason"`
+	Error              *string            `json:"error"`
+	ErrorClass         *policy.ErrorClass `json:"error_class"`
+	ResponseHeaders    headers            `json:"response_headers"`
+	ResponseBody       *string            `json:"response_body"`
+	ResponseBodyBase64 []byte             `json:"response_body_base64"`
+}
+
+// headers are headers in the form of the API: one value as a string, several as an array, secret ones redacted; null when
+// there are none.
+type headers map[string][]string
+
+// MarshalJSON returns that form.
+func (h headers) MarshalJSON() ([]byte, error) {
+	if len(h) == 0 {
+		return []byte("null"), nil
+	}
+	shown := make(map[string]any, len(h))
+	for name, values := range h {
+		switch {
+		case job.SecretHeader(name):
+			shown[name] = redacted
+		case len(values) == 1:
+			shown[name] = values[0]
+		default:
+			shown[name] = values
+		}
+	}
+	return marshal(shown)
+}
+
+// nonZero returns a pointer to a value; nil for the zero value.
+func nonZero[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
 }
 
 // timestamp is a time in the API's format: UTC, with milliseconds.
@@ -85,10 +120,14 @@ func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
 		made++
 	}
 	c := callback{
-		Type: kind, Timestamp: timestamp(time.Now()), Job: newCallbackJob(&ended.Job, end.URL, to.Include), Attempts: made,
-		Response: newCallbackResponse(end.Attempt),
+		Type: kind, Timestamp: timestamp(time.Now()), Job: newCallbackJob(&ended.Job, end.URL, to.Include),
+		Attempt: newCallbackAttempt(&end.Attempt),
 	}
-	c.Job.State, c.Job.Reason = state, end.Verdict.Reason
+	c.Job.State, c.Job.Reason, c.Job.AttemptsMade = state, nonZero(end.Verdict.Reason), made
+	c.Job.LastStatus = nonZero(ended.Status)
+	if c.Attempt != nil {
+		c.Job.LastStatus = c.Attempt.Status
+	}
 	n := newCallback(to, ended.Namespace, ended.Topic, c)
 	if len(n.Body) > job.MaxBody {
 		c.Job.Body, c.Job.BodyText, c.Job.BodyBase64, c.Job.BodyOmitted = nil, nil, nil, true
@@ -105,32 +144,43 @@ func (d *Dispatcher) outboxEntry(n job.New) store.NewJob {
 
 // newCallback returns the job that delivers a payload to a callback's URL.
 func newCallback(to *policy.Callback, namespace, topic string, what any) job.New {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // a job's JSON body keeps its characters
-	if err := encoder.Encode(what); err != nil {
+	body, err := marshal(what)
+	if err != nil {
 		panic("dispatcher: a callback always has a JSON form: " + err.Error())
 	}
 	return job.New{Spec: job.Spec{
 		Queue: job.Queue{Namespace: namespace, Topic: job.CallbackTopic, Lane: laneOf(to.URL)},
 		URL:   to.URL, Method: cmp.Or(to.Method, http.MethodPost), Header: to.Headers,
-		ContentType: "application/json", BodyKind: job.BodyJSON, Body: bytes.TrimSpace(body.Bytes()),
+		ContentType: "application/json", BodyKind: job.BodyJSON, Body: body,
 		Labels: map[string]string{job.LabelTopic: topic},
 		Terms:  policy.Terms{Retries: to.Retries, Timeout: to.Timeout},
 	}}
 }
 
+// marshal is json.Marshal without escapes for HTML: a job's JSON body keeps its characters.
+func marshal(what any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(what)
+	return bytes.TrimSpace(text.Bytes()), err
+}
+
 // newCallbackJob returns the fields of a job in a callback: the default ones, and those in include.
 func newCallbackJob(j *job.Job, target string, include []string) callbackJob {
 	t := callbackJob{
-		ID: j.ID, Topic: j.Topic, Lane: j.Lane, URL: target, Method: j.Method, Labels: j.Labels, Generation: j.Generation,
+		ID: j.ID, Topic: j.Topic, Lane: j.Lane, Method: j.Method, ContentType: nonZero(j.ContentType), Generation: j.Generation,
 		CreatedAt: timestamp(j.CreatedAt),
 	}
-	if !slices.Contains(include, policy.IncludeQuery) {
-		t.URL = withoutQuery(t.URL)
+	if len(j.Labels) > 0 {
+		t.Labels = j.Labels
 	}
+	if !slices.Contains(include, policy.IncludeQuery) {
+		target = withoutQuery(target)
+	}
+	t.URL = nonZero(target)
 	if slices.Contains(include, policy.IncludeHeaders) {
-		t.Headers = redactHeaders(j.Header)
+		t.Headers = j.Header
 	}
 	if slices.Contains(include, policy.IncludeBody) {
 		switch {
@@ -149,20 +199,6 @@ func newCallbackJob(j *job.Job, target string, include []string) callbackJob {
 // redacted replaces the values of secret headers.
 const redacted = "[redacted]"
 
-// redactHeaders returns headers with the values of secret headers replaced.
-func redactHeaders(header map[string][]string) map[string][]string {
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(header)), job.SecretHeader) {
-		return header
-	}
-	shown := maps.Clone(header)
-	for name := range header {
-		if job.SecretHeader(name) {
-			shown[name] = []string{redacted}
-		}
-	}
-	return shown
-}
-
 // withoutQuery returns a URL without its query.
 func withoutQuery(target string) string {
 	u, err := url.Parse(target)
@@ -173,21 +209,20 @@ func withoutQuery(target string) string {
 	return u.String()
 }
 
-// newCallbackResponse returns the result of an attempt; nil if there was none.
-func newCallbackResponse(a job.Attempt) *callbackResponse {
+// newCallbackAttempt returns an attempt; nil if there was none.
+func newCallbackAttempt(a *job.Attempt) *callbackAttempt {
 	if a.Kind == "" {
 		return nil
 	}
-	r := &callbackResponse{
-		Status: a.Status, Error: a.Error, ErrorClass: a.ErrorClass, StartedAt: timestamp(a.StartedAt), Headers: redactHeaders(a.Header),
-		DurationMS: a.Duration.Round(time.Millisecond).Milliseconds(),
+	shown := &callbackAttempt{
+		N: a.N, Kind: a.Kind, StartedAt: timestamp(a.StartedAt), DurationMS: a.Duration.Round(time.Millisecond).Milliseconds(),
+		Status: nonZero(a.Status), Verdict: nonZero(a.Verdict), Reason: nonZero(a.Reason), Error: nonZero(a.Error),
+		ErrorClass: nonZero(a.ErrorClass), ResponseHeaders: a.Header,
 	}
-	switch {
-	case len(a.Body) == 0:
-	case utf8.Valid(a.Body):
-		r.Body = new(string(a.Body))
-	default:
-		r.BodyBase64 = a.Body
+	if text, ok := a.ResponseText(); ok {
+		shown.ResponseBody = &text
+	} else if len(a.Body) > 0 {
+		shown.ResponseBodyBase64 = a.Body
 	}
-	return r
+	return shown
 }

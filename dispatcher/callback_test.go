@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert/yaml"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/dispatcher"
@@ -72,6 +75,30 @@ func golden(t *testing.T, name string, c call) {
 	var got bytes.Buffer
 	require.NoError(t, json.Indent(&got, c.Body, "", "  "))
 	require.Equal(t, string(want), got.String()+"\n")
+}
+
+// requireFormOfAPI requires that the job and the attempt in a callback have the members of the API: of the job some, of the
+// attempt all.
+func requireFormOfAPI(t *testing.T, body map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile("../api/openapi.yaml")
+	require.NoError(t, err)
+	var contract struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(text, &contract))
+	schemas := contract.Components.Schemas
+	subject, _ := body["job"].(map[string]any)
+	delete(subject, "body_omitted")
+	for name := range subject {
+		if _, ok := schemas["JobBody"].Properties[name]; !ok {
+			require.Contains(t, schemas["JobItem"].Properties, name)
+		}
+	}
+	attempt, _ := body["attempt"].(map[string]any)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(schemas["Attempt"].Properties)), slices.Collect(maps.Keys(attempt)))
 }
 
 func TestGet_NamesOnlyTheCallbackThatIsSent(t *testing.T) {
@@ -147,6 +174,7 @@ func TestCallback_Body(t *testing.T) {
 		require.Len(t, sent, 1)
 		c := sent[0]
 		golden(t, "job_dead.json", c)
+		requireFormOfAPI(t, decoded(t, c))
 		require.Equal(t, "rb:close-4711:0", generationOf(c.Ref.ID))
 		require.Equal(t, "https://callback.example/ends?x=1", c.URL)
 		require.Equal(t, "PUT", c.Method)
@@ -194,15 +222,16 @@ func TestCallback_IncludesOptionalParts(t *testing.T) {
 				full, _ := decoded(t, sent[1])["job"].(map[string]any)
 				require.Equal(t, "https://shop.example/x", plain["url"])
 				require.Equal(t, "https://shop.example/x?a=1", full["url"])
-				require.Equal(t, map[string]any{"X-A": []any{"1"}}, full["headers"])
+				require.Equal(t, map[string]any{"X-A": "1"}, full["headers"])
 				for _, field := range []string{"headers", "body", "body_text", "body_base64"} {
-					require.NotContains(t, plain, field)
+					require.Contains(t, plain, field)
+					require.Nil(t, plain[field])
 					switch field {
 					case "headers":
 					case c.field:
 						require.Equal(t, c.want, full[field])
 					default:
-						require.NotContains(t, full, field)
+						require.Nil(t, full[field])
 					}
 				}
 			})
@@ -294,7 +323,7 @@ func TestCallback_IsSentOncePerGeneration(t *testing.T) {
 			require.Len(t, sent, generation+1)
 			require.Equal(t, fmt.Sprintf("rb:a:%d", generation), generationOf(sent[generation].Ref.ID))
 			body := decoded(t, sent[generation])
-			require.EqualValues(t, generation+1, body["attempts"])
+			require.EqualValues(t, generation+1, body["job"].(map[string]any)["attempts_made"])
 			require.EqualValues(t, generation, body["job"].(map[string]any)["generation"])
 			_, err := r.Revive(t.Context(), store.Revival{Ref: made.Ref()})
 			require.NoError(t, err)
@@ -324,9 +353,9 @@ func TestCallback_WithoutARequestHasNoResponse(t *testing.T) {
 		time.Sleep(time.Minute)
 		reasons := map[string]any{}
 		for _, c := range rec.callbacks() {
-			require.Contains(t, string(c.Body), `"response":null`)
+			require.Contains(t, string(c.Body), `"attempt":null`)
 			body := decoded(t, c)
-			require.EqualValues(t, 1, body["attempts"], "there was one before")
+			require.EqualValues(t, 1, body["job"].(map[string]any)["attempts_made"], "there was one before")
 			reasons[generationOf(c.Ref.ID)] = body["job"].(map[string]any)["reason"]
 		}
 		require.Equal(t, map[string]any{"rb:expired:0": "expired", "rb:aged:0": "max_age"}, reasons)
@@ -593,11 +622,11 @@ func TestCallback_OmitsABodyBeyondItsLimit(t *testing.T) {
 		fits, subject := ends("b", append(pad, control[:most]...))
 		require.Len(t, fits.Body, job.MaxBody)
 		require.Len(t, subject["body_text"], most+len(pad))
-		require.NotContains(t, subject, "body_omitted")
+		require.Equal(t, false, subject["body_omitted"])
 
 		omits, subject := ends("c", append(append(pad, 'x'), control[:most]...))
 		require.Less(t, len(omits.Body), 1000)
-		require.NotContains(t, subject, "body_text")
+		require.Nil(t, subject["body_text"])
 		require.Equal(t, true, subject["body_omitted"])
 	})
 }

@@ -80,8 +80,8 @@ func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 				for _, c := range rec.calls()[before:] {
 					require.Equal(t, job.CallbackTopic, c.Queue.Topic, "no job is attempted")
 					body := decoded(t, c)
-					require.Nil(t, body["response"])
-					require.EqualValues(t, 0, body["attempts"])
+					require.Nil(t, body["attempt"])
+					require.EqualValues(t, 0, body["job"].(map[string]any)["attempts_made"])
 					subject := body["job"].(map[string]any)
 					reasons[subject["id"].(string)] = subject["reason"]
 				}

@@ -108,3 +108,17 @@ func differentExpiry(n *job.New, stored *job.Job) string {
 	}
 	return ""
 }
+
+// redactHeaders returns headers with the values of secret headers replaced.
+func redactHeaders(header map[string][]string) map[string][]string {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(header)), job.SecretHeader) {
+		return header
+	}
+	shown := maps.Clone(header)
+	for name := range header {
+		if job.SecretHeader(name) {
+			shown[name] = []string{redacted}
+		}
+	}
+	return shown
+}

@@ -13,15 +13,14 @@ import (
 
 // callback is a received callback about a job's end.
 type callback struct {
-	Type     string
-	Attempts int
-	Job      struct {
+	Type string
+	Job  struct {
 		ID, Topic, Lane, URL, State, Reason string
-		Body                                json.RawMessage
+		AttemptsMade                        int `json:"attempts_made"`
+		Body                                any
 	}
-	Response *struct {
+	Attempt *struct {
 		Status int
-		Body   string
 	}
 }
 
@@ -55,19 +54,19 @@ func TestCallback_IsSentForEveryEnd(t *testing.T) {
 		require.Equal(t, delivered.ID, what.Job.ID)
 		require.Equal(t, r.URL+"/ok", what.Job.URL, "without the query")
 		require.Nil(t, what.Job.Body)
-		require.Equal(t, 1, what.Attempts)
-		require.Equal(t, 200, what.Response.Status)
+		require.Equal(t, 1, what.Job.AttemptsMade)
+		require.Equal(t, 200, what.Attempt.Status)
 		require.Equal(t, hmacHeaders(secret, a.id, unix(t, a.header.Get("webhook-timestamp")), a.body), headersOf(a))
 
 		again := owner.arrives(t, "rb:"+dead.ID+":0", 2) // its first attempt fails
 		require.Equal(t, again[0].body, again[1].body)
 		require.Equal(t, "shop", again[1].header.Get("X-Owner"))
 		what = callbackOf(t, again[1])
-		require.Equal(t, []any{"job.dead", "exhausted", 2, 404}, []any{what.Type, what.Job.Reason, what.Attempts, what.Response.Status})
+		require.Equal(t, []any{"job.dead", "exhausted", 2, 404}, []any{what.Type, what.Job.Reason, what.Job.AttemptsMade, what.Attempt.Status})
 
 		what = callbackOf(t, owner.arrives(t, "rb:"+expired.ID+":0", 1)[0])
 		require.Equal(t, "expired", what.Job.Reason)
-		require.Nil(t, what.Response)
+		require.Nil(t, what.Attempt)
 
 		await(t, p, silent.ID, "delivered")
 		require.Empty(t, owner.of("rb:"+silent.ID+":0"))
@@ -201,7 +200,7 @@ func TestMaxAge_EndsJobsOfADeadHostWithCallbacks(t *testing.T) {
 			require.NotEmpty(t, a)
 			what := callbackOf(t, a[0])
 			require.Equal(t, []any{"job.dead", "max_age"}, []any{what.Type, what.Job.Reason})
-			made += what.Attempts
+			made += what.Job.AttemptsMade
 		}
 		t.Logf("%d jobs made %d attempts", jobs, made)
 		require.Less(t, made, jobs/10, "the breaker spared the host, and the retries")

@@ -3,7 +3,6 @@ package response
 import (
 	"encoding/base64"
 	"encoding/json"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -102,27 +101,11 @@ func (o *Buffer) attempt(t *job.Attempt) {
 	if len(t.Body) == 0 {
 		return
 	}
-	if text, ok := asText(t.Body); ok {
+	if text, ok := t.ResponseText(); ok {
 		o.Text("response_body", text)
 	} else {
 		o.bytes("response_body_base64", t.Body)
 	}
-}
-
-// asText returns a receiver's body as text, without a last character that the size limit cut.
-func asText(body []byte) (string, bool) {
-	if len(body) >= job.MaxAttemptBody {
-		for cut := 1; cut < utf8.UTFMax; cut++ {
-			if last := len(body) - cut; utf8.RuneStart(body[last]) {
-				if !utf8.FullRune(body[last:]) {
-					body = body[:last]
-				}
-				break
-			}
-		}
-	}
-	text := string(body)
-	return text, utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
 // JobPage writes a page of jobs with the cursor of the next; empty: it is the last.
