@@ -113,6 +113,12 @@ func requireConsistent(tb testing.TB, s *Store) {
 			}
 		}
 		require.Equal(tb, len(due)+len(ready)+len(claimed) > 0, slices.Contains(agenda, number), "queue %s on the agenda", name)
+		for _, z := range s.Client.ZRangeWithScores(ctx, sh.Keys.Due(number), 0, -1).Val() {
+			q, _ := layout.ParseQueue(name)
+			found, err := s.Shards()[0].Get(ctx, job.Ref{Namespace: q.Namespace, ID: z.Member.(string)})
+			require.NoError(tb, err)
+			require.Equal(tb, found.DueAt.UnixMilli(), int64(z.Score), "the due time of %s", found.ID)
+		}
 		if owner := hash(sh.Keys.Owners)[number]; owner != "" {
 			for _, m := range claimed {
 				require.Equal(tb, owner, hash(sh.Keys.Runs)[m][:len(owner)], "the owner of all leases of %s", name)

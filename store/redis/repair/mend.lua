@@ -17,12 +17,14 @@ end
 -- LOST is what is added to a job's timeout for the deadline of a lease that has none, in ms.
 local LOST = 30000
 
--- number returns the number of the queue that a job's record names, nil if there is no readable record. It returns false for a
--- record of more than 4 KiB, which is not read.
+-- number returns the number of the queue that a job's record names, and its first due moment; nil if there is no readable record. It
+-- returns false for a record of more than 4 KiB, which is not read.
 local function number(member)
   local size = call('HSTRLEN', JOBS, member)
   if size < 18 then return nil end
-  return size <= 4096 and queue_number(call('HGET', JOBS, member))
+  if size > 4096 then return false end
+  local rec = call('HGET', JOBS, member)
+  return queue_number(rec), decode_number(rec, 13, 18)
 end
 
 -- is_foreign reports whether a job's record names another queue, or does not exist.

@@ -51,8 +51,10 @@ function walks.due(q, from)
     for i = first, last do
       local line = runs[i - first + 1]
       local lease, state = lease_and_state(line)
-      local moved = line and lease and tonumber(scores[i]) ~= tonumber((split_schedule(parse_run(line).schedule)))
-      if lease and (lease ~= '-' or state ~= '-' or moved) or is_foreign(q, members[i]) then mend(q, members[i]) end
+      local n, due = number(members[i])
+      if line and lease then due = tonumber((split_schedule(parse_run(line).schedule))) end
+      local moved = lease and due and tonumber(scores[i]) ~= due
+      if lease and (lease ~= '-' or state ~= '-') or moved or n == nil or n and n ~= q.n then mend(q, members[i]) end
     end
   end
   room = room - #members
