@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,16 +142,18 @@ func (r *pageReader) withPrefix(entries []entry) []string {
 	return keys
 }
 
-// readJobs reads jobs that are not known yet, without their bodies. Those that cannot be decoded are logged, and nil.
+// readJobs reads jobs that are not known yet, without their bodies. Those that cannot be decoded are logged, and nil. It changes keys.
 func (r *pageReader) readJobs(ctx context.Context, keys []string, known map[string]*job.Job) error {
-	wanted := make([]any, 0, len(keys))
-	for _, key := range keys {
-		if _, ok := known[key]; !ok {
-			wanted = append(wanted, key)
-		}
+	unknown := slices.DeleteFunc(keys, func(key string) bool {
+		_, ok := known[key]
+		return ok
+	})
+	args := make([]any, len(unknown))
+	for i, key := range unknown {
+		args[i] = key
 	}
-	return r.EachJob(ctx, wanted, func(i int, now int64, record, run, queue string) error {
-		key := wanted[i].(string)
+	return r.EachJob(ctx, args, func(i int, now int64, record, run, queue string) error {
+		key := unknown[i]
 		known[key] = nil
 		if record == "" {
 			return nil

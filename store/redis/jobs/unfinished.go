@@ -77,13 +77,10 @@ func (r *pageReader) readUnfinished(ctx context.Context) error {
 // readLanes reads keys of jobs of lanes, beginning after a place in the first. read is how many lanes it read: fewer than all if
 // these have many jobs. Only the last of them may have more.
 func (r *pageReader) readLanes(ctx context.Context, lanes []lane, after entry) (found []laneJobs, read int, err error) {
-	states := ""
-	for _, s := range []struct {
-		state  job.State
-		letter string
-	}{{job.Scheduled, "s"}, {job.Ready, "r"}, {job.Running, "c"}} {
-		if r.filter.SelectsState(s.state) {
-			states += s.letter
+	var states []byte
+	for state, letter := range map[job.State]byte{job.Scheduled: 's', job.Ready: 'r', job.Running: 'c'} {
+		if r.filter.SelectsState(state) {
+			states = append(states, letter)
 		}
 	}
 	keys := make([]string, 1, 1+3*len(lanes))
