@@ -37,8 +37,8 @@ type Jobs interface {
 	Cancel(ctx context.Context, token Token, ref job.Ref) (job.Job, error)
 
 	// Revive makes up to MaxBatch ended jobs due again and returns one result for each, in order. A revived job has a fresh
-	// budget: FailedAttempts and ConsecutiveLost restart at 0, Attempts continues. The errors are ErrNotFound; a StateError
-	// when the job is unfinished or not in the state From; and ErrExpired when the job would expire before it is due. Two
+	// budget: FailedAttempts and ConsecutiveLost restart at 0, Attempts continues. The errors are ErrNotFound; ErrVersion when
+	// IfVersion is not the job's version; a StateError when the job is unfinished or not in the state From; and ErrExpired when the job would expire before it is due. Two
 	// revivals of one job in a call are applied in order.
 	Revive(ctx context.Context, token Token, items []Revival) ([]ReviveResult, error)
 
@@ -89,6 +89,8 @@ type Revival struct {
 	Header map[string][]string
 	// From is the state that the job must have; empty: any state in which a job has ended.
 	From job.State
+	// IfVersion is the version that the job must have; zero: any.
+	IfVersion int64
 }
 
 // ReviveResult is the result of one revival: the job, or an error. The results of a call contain bodies up to 8 MiB in

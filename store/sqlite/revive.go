@@ -55,6 +55,9 @@ func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error
 	if err != nil {
 		return nil, err
 	}
+	if item.IfVersion != 0 && item.IfVersion != r.Version {
+		return nil, store.ErrVersion
+	}
 	if !r.State.Ended() || (item.From != "" && r.State != item.From) {
 		return nil, &store.StateError{State: r.View(u.Now).State}
 	}

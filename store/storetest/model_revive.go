@@ -32,6 +32,9 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	if r == nil {
 		return job.Job{}, store.ErrNotFound
 	}
+	if item.IfVersion != 0 && item.IfVersion != r.job.Version {
+		return job.Job{}, store.ErrVersion
+	}
 	state := r.view(now).State
 	if !state.Ended() || (item.From != "" && item.From != state) {
 		return job.Job{}, &store.StateError{State: state}

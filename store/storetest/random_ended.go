@@ -21,6 +21,9 @@ func (p *engineAndModel) revive(t *rapid.T) {
 		item.From = rapid.SampledFrom([]job.State{"", "", job.Dead, job.Delivered, job.Cancelled}).Draw(t, "from")
 		item.URL = rapid.SampledFrom([]string{"", "http://moved.example/", p.url()}).Draw(t, "url")
 		item.Header = rapid.SampledFrom([]map[string][]string{nil, {}, {"X-Moved": {"1", "2"}}}).Draw(t, "header")
+		if known, err := p.model.shards[0].Get(p.ctx, item.Ref); err == nil {
+			item.IfVersion = rapid.SampledFrom([]int64{0, 0, known.Version, known.Version + 1}).Draw(t, "version")
+		}
 		if rapid.IntRange(0, 2).Draw(t, "expiry") == 0 {
 			item.ExpiresIn = rapid.SampledFrom([]time.Duration{long / 2, 3 * long}).Draw(t, "expires in")
 		}

@@ -11,6 +11,24 @@ import (
 )
 
 var reviveCases = []testCase{
+	{"compares IfVersion, so that no death is revived twice", func(s *suite) {
+		s.endJob("a", dead)
+		wrong := store.Revival{Ref: s.ref("a"), From: job.Dead, IfVersion: 2}
+		right := wrong
+		right.IfVersion = 1
+		_, err := s.reviveWith(store.NewToken(), wrong)
+		require.ErrorIs(s, err, store.ErrVersion)
+		got, err := s.reviveWith(store.NewToken(), right)
+		require.NoError(s, err)
+		require.EqualValues(s, 2, got.Version)
+		_, err = s.reviveWith(store.NewToken(), right)
+		require.ErrorIs(s, err, store.ErrVersion, "it is not dead any more, and changed")
+		s.settleOne(s.claimAll("a")[0], dead)
+		_, err = s.reviveWith(store.NewToken(), right)
+		require.ErrorIs(s, err, store.ErrVersion, "it died again")
+		_, err = s.reviveWith(store.NewToken(), wrong)
+		require.NoError(s, err)
+	}},
 	{"starts a new generation with a full budget, attempt numbers continue", func(s *suite) {
 		s.endJob("delivered", delivered)
 		s.endJob("dead", dead)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -37,7 +38,7 @@ func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revi
 		c.Add(reviveReply, reviveStored)
 		for i := range items {
 			item := &items[i]
-			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), changedFields(queues, position[i], item), layout.FormatState(item.From),
+			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), changedFields(queues, position[i], item), requiredState(item),
 				layout.FormatExpiry(item.ExpiresIn, time.Time{}))
 		}
 		reply, reached, err := s.RunDurably(ctx, c)
@@ -56,6 +57,15 @@ func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revi
 		return nil, fmt.Errorf("revive: %w", err)
 	}
 	return results, nil
+}
+
+// requiredState formats the state and the version that a job must have.
+func requiredState(item *store.Revival) string {
+	state := layout.FormatState(item.From)
+	if item.IfVersion != 0 {
+		state += strconv.FormatInt(item.IfVersion, 10)
+	}
+	return state
 }
 
 // changedFields encodes the new URL and the new headers of a job of a queue, empty when both stay.
@@ -89,6 +99,8 @@ func (s *Jobs) revived(items []store.Revival, reply any) ([]store.ReviveResult, 
 		switch code {
 		case "none":
 			results[i].Err = store.ErrNotFound
+		case "version":
+			results[i].Err = store.ErrVersion
 		case "expired":
 			results[i].Err = store.ErrExpired
 		case "state":

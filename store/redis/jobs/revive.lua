@@ -2,9 +2,9 @@
 -- KEYS    those of keys.lua
 -- ARGV    most bytes of records to return, most to keep in the reply, then for each item: position of its queue (0 there is no such
 --         job), member, due as '@ms' or a wait in ms, its new fields ('' they stay), state it must be in (d, x, c, '' any of
---         them), new expiry ('' it stays, or a wait)
+--         them) and after it the version it must have ('' any), new expiry ('' it stays, or a wait)
 -- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
---         is ok, bare when its record is left without its body by the bound, none, state, expired when its expiry would
+--         is ok, bare when its record is left without its body by the bound, none, version, state, expired when its expiry would
 --         come before it is due, or form when the record cannot be read here
 local at, entries = A + 2, floor((#ARGV - A - 2) / 6)
 local room, keep = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2])
@@ -69,7 +69,8 @@ end
 read_agenda_head()
 local runs, revived, records, lines, reply, ttls = {}, {}, {}, {}, {}, {}
 local function decide(a)
-  local q, member, wait, fields, from = queues[tonumber(ARGV[a])], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
+  local q, member, wait, fields = queues[tonumber(ARGV[a])], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3]
+  local from, required = match(ARGV[a + 4], '^(%D?)(%d*)$')
   local when = ARGV[a + 5]
   local rec = call('HGET', JOBS, member)
   if not rec then return 'none', '', '' end
@@ -77,13 +78,14 @@ local function decide(a)
   if not q or queue_number(rec) ~= q.n then return nil end
   local line = call('HGET', RUNS, member)
   local r = runs[member] or line and parse_run(line) or default_run(rec)
+  local _, _, version, generation = split_schedule(r.schedule)
+  if required ~= '' and required ~= version then return 'version', '', '' end
   if r.state == '-' or (from ~= '' and from ~= r.state) then return 'state', format_run(r), '' end
   local due = math.max(parse_time(wait, later), now)
   local expires, age = read_lifetime(rec)
   if when ~= '' then expires = parse_time(when, later) end
   if expires and expires < due then return 'expired', '', '' end
   local ended, size, state, new = q.topic[r.state], r.size, r.state, with_fields(rec, fields .. encode_expiry(when, later))
-  local _, _, version, generation = split_schedule(r.schedule)
   r.failed, r.lost, r.state, r.finished, r.reason, r.size = '0', '0', '-', '0', '-', #new
   r.schedule = join_schedule(due, due, increment(version), increment(generation))
   add_attempt(r, member, '{"n":' .. r.attempts .. ',"k":"revived","ms":' .. NOW .. '}\n')
