@@ -425,8 +425,8 @@ func TestPutTopic_RefusesInvalidFields(t *testing.T) {
 			[]string{"/keep_dead/for", "/keep_dead/max", "/keep_dead/max_bytes", "/keep_dead/more", "/keep_delivered"},
 		},
 		{
-			`{"paused": "yes", "ladder": 1, "jitter": "x", "max_age": {}, "headers": []}`, 422,
-			[]string{"/paused", "/ladder", "/jitter", "/max_age", "/headers"},
+			`{"ladder": 1, "jitter": "x", "max_age": {}, "headers": []}`, 422,
+			[]string{"/ladder", "/jitter", "/max_age", "/headers"},
 		},
 		{`{"headers": {"X-Token": "[redacted]"}}`, 422, []string{"/headers/X-Token"}},
 		{`{"keep_dead": {"max": 1, "max": 2}}`, 400, nil},

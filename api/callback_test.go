@@ -146,8 +146,9 @@ func TestCallbackTopic_HasAPolicyAndNoJobsOfClients(t *testing.T) {
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodPut, "/v1/topics/_callbacks", `{"ladder": ["1s"]}`).Code)
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodPatch, "/v1/topics/_callbacks", `{"workers": 5}`).Code)
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/topics/_callbacks/pause", "").Code)
-	require.Equal(t, policy.Topic{Ladder: policy.Ladder{time.Second}, Workers: 5, Paused: true}, f.topics[job.CallbackTopic].Policy)
-	require.Equal(t, http.StatusOK, call(t, h, http.MethodPut, "/v1/topics/_callbacks/lanes/a", `{"paused": true}`).Code)
+	stored := f.topics[job.CallbackTopic].Policy
+	require.Equal(t, policy.Topic{Ladder: policy.Ladder{time.Second}, Workers: 5, Paused: true, Pause: stored.Pause}, stored)
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/topics/_callbacks/lanes/a/pause", "").Code)
 
 	w := call(t, h, http.MethodPut, "/v1/topics/_callbacks", `{"on_dead": "https://a.example/", "on_delivered": "https://a.example/",
 		"on_backlog": {"url": "https://a.example/", "more_than": 5}}`)

@@ -29,7 +29,7 @@ func TestDurability_IsInAnswersToChanges(t *testing.T) {
 		{"POST /v1/topics/a/pause", ``, ""},
 		{"POST /v1/topics/a/resume", ``, ""},
 		{"PUT /v1/topics/a/lanes/b", `{"url": "http://a.example/"}`, ""},
-		{"PATCH /v1/topics/a/lanes/b", `{"paused": true}`, ""},
+		{"PATCH /v1/topics/a/lanes/b", `{"lane_concurrency": 2}`, ""},
 		{"POST /v1/topics/a/lanes/b/pause", ``, ""},
 	} {
 		for _, reached := range []*job.Durability{nil, {}, {Replicas: 2}, {Replicas: 1, Synced: true}} {

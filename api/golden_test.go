@@ -96,6 +96,7 @@ func fullService() *fake {
 	}}
 	f.topics["order.close"] = store.Topic{Name: "order.close", Revision: 7, Policy: policy.Topic{
 		URL: "https://shop.example/hooks/close", Headers: map[string][]string{"X-Api-Key": {"hunter2"}, "X-A": {"1"}}, Paused: true,
+		Pause:    policy.Pause{At: epoch, By: "mia", Note: "the receiver moves"},
 		KeepDead: policy.Retention{For: new(36 * time.Hour), MaxBytes: new(int64(1<<20 + 1))},
 		Rate:     policy.Rate{Starts: 100, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: 90 * time.Second},
 		Success:     policy.Success{BodyEquals: "success", BodyContains: "<ok>"},
@@ -110,7 +111,7 @@ func fullService() *fake {
 	}}
 	f.own["order.close/a"] = store.Lane{Revision: 8, Settings: policy.Lane{
 		URL: "https://a.example/", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}}, LaneConcurrency: 4,
-		LaneRate: policy.Rate{Starts: 10, Per: time.Second}, Paused: true,
+		LaneRate: policy.Rate{Starts: 10, Per: time.Second}, Paused: true, Pause: policy.Pause{At: epoch, By: "mia", Note: "ask Mia"},
 		Secrets: []policy.Secret{{ID: keySecret.ID(), CreatedAt: epoch, Value: policy.Sealed(keySecret.Text())}},
 	}}
 	f.own["order.close/b"] = store.Lane{Revision: 9, Settings: policy.Lane{URL: "https://b.example/"}, Durability: &job.Durability{Replicas: 1}}
@@ -167,8 +168,9 @@ var golden = []struct {
 	{"batch", "BatchResults", "POST", "/v1/batch", `{"jobs": [{"id": "a"}, {"id": "a"}, {"id": "a.b"}, {"id": "c", "id": "c"}]}`, 200},
 	{"batch_durable", "BatchResults", "POST", "/v1/batch", `{"jobs": [{"id": "durable"}, {"id": "a.b"}]}`, 200},
 	{"job_durable", "ChangedJob", "PATCH", "/v1/jobs/durable", `{"retries": 1}`, 200},
-	{"topic_durable", "Topic", "POST", "/v1/topics/written/pause", "", 200},
+	{"topic_durable", "Topic", "PATCH", "/v1/topics/written", `{"workers": 8}`, 200},
 	{"topic", "Topic", "GET", "/v1/topics/order.close", "", 200},
+	{"topic_set", "Topic", "GET", "/v1/topics/order.close?defaults=false", "", 200},
 	{"topic_callbacks", "Topic", "GET", "/v1/topics/_callbacks", "", 200},
 	{"topic_list", "TopicPage", "GET", "/v1/topics?limit=1", "", 200},
 	{"topic_stats", "TopicStats", "GET", "/v1/topics/order.close/stats?limit=3", "", 200},
@@ -178,7 +180,7 @@ var golden = []struct {
 	{"dead_revived", "ReviveResult", "POST", "/v1/dead/revive", `{"topic": "order.close", "rate": "50/s", "url": "https://shop.example/new"}`, 200},
 	{"dead_purged", "PurgeResult", "POST", "/v1/dead/purge", `{"all": true, "dry_run": true}`, 200},
 	{"lane", "Lane", "GET", "/v1/topics/order.close/lanes/a", "", 200},
-	{"lane_durable", "Lane", "POST", "/v1/topics/order.close/lanes/b/pause", "", 200},
+	{"lane_durable", "Lane", "PATCH", "/v1/topics/order.close/lanes/b", `{"lane_concurrency": 2}`, 200},
 	{"lane_list", "LanePage", "GET", "/v1/topics/order.close/lanes?limit=1", "", 200},
 	{"secret_added", "Secret", "POST", "/v1/topics/seen/secrets", `{"secret": "` + sharedSecret.Text() + `"}`, 201},
 	{"key_added", "Secret", "POST", "/v1/topics/seen/lanes/a/secrets", `{"secret": "` + keySecret.Text() + `"}`, 201},

@@ -137,7 +137,7 @@ func TestFromError_HidesInternals(t *testing.T) {
 			case strings.Contains(path, "dead"):
 				body = `{"all": true}`
 			case strings.Contains(path, "lanes") && method == http.MethodPatch:
-				body = `{"paused": true}`
+				body = `{"lane_concurrency": 2}`
 			case method == http.MethodPatch, path == "/v1/jobs":
 				body = `{"retries": 1}`
 			}

@@ -32,6 +32,9 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
+		for i := range found {
+			found[i].Durability = nil // of a change only
+		}
 		writePage(o, p, found, o.Lane, func(l *store.Lane) string { return l.Queue.Lane })
 		return nil
 	})
@@ -92,21 +95,36 @@ func (a *api) decodeLane(
 	}, write)
 }
 
-// pauseLane pauses or resumes a lane.
-func (a *api) pauseLane(paused bool) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		q, err := request.PathNewQueue(r)
-		if err == nil {
-			err = request.RequireNoBody(r)
-		}
-		if err != nil {
-			return err
-		}
-		return a.changeLane(w, r, q, func(stored *policy.Lane) error {
-			stored.Paused = paused
-			return nil
-		}, a.service.ChangeLane)
+// pauseLane pauses a lane.
+func (a *api) pauseLane(w http.ResponseWriter, r *http.Request) error {
+	q, err := request.PathNewQueue(r)
+	if err != nil {
+		return err
 	}
+	note, err := request.ReadPause(w, r)
+	if err != nil {
+		return err
+	}
+	return a.changeLane(w, r, q, func(stored *policy.Lane) error {
+		stored.Pause = newPause(r, stored.Paused, stored.Pause, note)
+		stored.Paused = true
+		return nil
+	}, a.service.ChangeLane)
+}
+
+// resumeLane resumes a lane.
+func (a *api) resumeLane(w http.ResponseWriter, r *http.Request) error {
+	q, err := request.PathNewQueue(r)
+	if err == nil {
+		err = request.RequireNoBody(r)
+	}
+	if err != nil {
+		return err
+	}
+	return a.changeLane(w, r, q, func(stored *policy.Lane) error {
+		stored.Paused, stored.Pause = false, policy.Pause{}
+		return nil
+	}, a.service.ChangeLane)
 }
 
 // changeLane changes a lane's settings and answers with them.
@@ -164,6 +182,5 @@ func answerLane(w http.ResponseWriter, l store.Lane) {
 	w.Header().Set("Etag", request.ETag(l.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Lane(&l)
-		o.Durability(l.Durability)
 	})
 }

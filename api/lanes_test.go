@@ -23,15 +23,16 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	require.Contains(t, problemIn(t, w).Detail, "create them with PUT")
 
 	w = call(t, h, http.MethodPut, path, `{"url": "https://a.example/", "headers": {"authorization": "Bearer hunter2", "X-A": "1"},
-		"lane_concurrency": 4, "lane_rate": "5/90s", "paused": true}`)
+		"lane_concurrency": 4, "lane_rate": "5/90s"}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	want := policy.Lane{
 		URL: "https://a.example/", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}}, LaneConcurrency: 4,
-		LaneRate: policy.Rate{Starts: 5, Per: 90 * time.Second}, Paused: true,
+		LaneRate: policy.Rate{Starts: 5, Per: 90 * time.Second},
 	}
 	settings := func() policy.Lane { return f.own["order.close/customer-42"].Settings }
 	require.Equal(t, want, settings())
-	require.JSONEq(t, `{"topic": "order.close", "lane": "customer-42", "revision": 1, "url": "https://a.example/", "paused": true,
+	require.JSONEq(t, `{"topic": "order.close", "lane": "customer-42", "revision": 1, "url": "https://a.example/", "paused": false,
+		"paused_at": null, "paused_by": null, "pause_note": null,
 		"headers": {"Authorization": "[redacted]", "X-A": "1"}, "lane_concurrency": 4, "lane_rate": "5/1m30s", "durability": null}`, w.Body.String())
 	require.JSONEq(t, w.Body.String(), call(t, h, http.MethodGet, path, "").Body.String())
 
@@ -39,11 +40,9 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 		`{"lane_concurrency": null, "headers": {"x-a": null}}`: func(l *policy.Lane) {
 			l.LaneConcurrency, l.Headers = 0, map[string][]string{"Authorization": {"Bearer hunter2"}}
 		},
-		`{"lane_rate": "", "url": null}`: func(l *policy.Lane) { l.LaneRate, l.URL = policy.Rate{}, "" },
-		`{"headers": {"Authorization": "[redacted]"}, "paused": null}`: func(l *policy.Lane) {
-			l.Paused = false
-		},
-		`{"headers": null}`: func(l *policy.Lane) { l.Headers = nil },
+		`{"lane_rate": "", "url": null}`:               func(l *policy.Lane) { l.LaneRate, l.URL = policy.Rate{}, "" },
+		`{"headers": {"Authorization": "[redacted]"}}`: func(*policy.Lane) {},
+		`{"headers": null}`:                            func(l *policy.Lane) { l.Headers = nil },
 	} {
 		f.own["order.close/customer-42"] = store.Lane{Revision: 1, Settings: want}
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodPatch, path, body, "Content-Type", "application/merge-patch+json").Code, body)
@@ -53,9 +52,9 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	}
 
 	f.own["order.close/customer-42"] = store.Lane{Revision: 1, Settings: want}
-	require.Equal(t, false, decodeResponse(t, call(t, h, http.MethodPost, path+"/resume", ""))["paused"])
-	require.False(t, settings().Paused)
 	require.Equal(t, true, decodeResponse(t, call(t, h, http.MethodPost, path+"/pause", "{}"))["paused"])
+	require.True(t, settings().Paused)
+	require.Equal(t, false, decodeResponse(t, call(t, h, http.MethodPost, path+"/resume", ""))["paused"])
 	require.Equal(t, want, settings())
 
 	w = call(t, h, http.MethodDelete, path, "")
@@ -86,7 +85,7 @@ func TestPutLane_KeepsSecrets(t *testing.T) {
 func TestLane_PathMayHoldHostsAndPorts(t *testing.T) {
 	f := newFake()
 	for path, lane := range map[string]string{"a.example:443": "a.example:443", "[::1]:80": "[::1]:80", "%5B%3A%3A1%5D%3A81": "[::1]:81"} {
-		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a/lanes/"+path, `{"paused": true}`)
+		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a/lanes/"+path, `{"lane_concurrency": 2}`)
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 		require.Equal(t, lane, decodeResponse(t, w)["lane"])
 		require.Contains(t, f.own, "a/"+lane)
@@ -95,8 +94,8 @@ func TestLane_PathMayHoldHostsAndPorts(t *testing.T) {
 
 func TestPutLane_RefusesInvalidFields(t *testing.T) {
 	for body, fields := range map[string][]string{
-		`{"url": "ftp://a", "headers": {"Host": "x"}, "lane_concurrency": 0, "lane_rate": "x", "paused": 5, "workers": 1}`: {
-			"/url", "/headers/Host", "/lane_concurrency", "/lane_rate", "/paused", "/workers",
+		`{"url": "ftp://a", "headers": {"Host": "x"}, "lane_concurrency": 0, "lane_rate": "x", "workers": 1}`: {
+			"/url", "/headers/Host", "/lane_concurrency", "/lane_rate", "/workers",
 		},
 		`{"lane_concurrency": 10001, "secrets": [], "headers": {"X-Token": "[redacted]"}}`: {"/lane_concurrency", "/secrets", "/headers/X-Token"},
 		`[]`: {""},

@@ -81,10 +81,10 @@ func (a *api) routes() []route {
 			http.MethodPatch: {access.ChangeTopic, ofPath, a.patchTopic},
 		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/pause", methods: map[string]endpoint{
-			http.MethodPost: {access.PauseTopic, ofPath, a.pause(true)},
+			http.MethodPost: {access.PauseTopic, ofPath, a.pause},
 		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/resume", methods: map[string]endpoint{
-			http.MethodPost: {access.ResumeTopic, ofPath, a.pause(false)},
+			http.MethodPost: {access.ResumeTopic, ofPath, a.resume},
 		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
 		{path: "/v1/topics/{topic}/lanes", methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
@@ -95,10 +95,10 @@ func (a *api) routes() []route {
 			http.MethodDelete: {access.DeleteLane, ofPath, a.deleteLane},
 		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]endpoint{
-			http.MethodPost: {access.PauseLane, ofPath, a.pauseLane(true)},
+			http.MethodPost: {access.PauseLane, ofPath, a.pauseLane},
 		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]endpoint{
-			http.MethodPost: {access.ResumeLane, ofPath, a.pauseLane(false)},
+			http.MethodPost: {access.ResumeLane, ofPath, a.resumeLane},
 		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/secrets", methods: secrets, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},

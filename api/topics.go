@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -17,8 +19,9 @@ const maxPolicy = 512 << 10
 
 // topics lists topics in order of name.
 func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
-	p, err := pageOf(r, request.TopicCursor)
-	if err != nil {
+	q := request.NewQuery(r, "cursor", "limit", "defaults")
+	p, defaults := readPage(q, request.TopicCursor), q.Bool("defaults", true)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
@@ -26,16 +29,36 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		writePage(o, p, topics, func(t *store.Topic) { o.Topic(t, a.service.Effective(t.Policy)) },
-			func(t *store.Topic) string { return t.Name })
+		writePage(o, p, topics, func(t *store.Topic) {
+			t.Durability = nil // of a change only
+			o.Topic(t, a.shownPolicy(t.Policy, defaults))
+		}, func(t *store.Topic) string { return t.Name })
 		return nil
 	})
 }
 
-// topic answers with a topic's effective policy.
+// shownPolicy returns a policy as answers show it: with every default filled in, or as it is stored.
+func (a *api) shownPolicy(p policy.Topic, defaults bool) policy.Topic {
+	if !defaults {
+		return p
+	}
+	p = a.service.Effective(p)
+	p.MaxAge = p.Terms(policy.Terms{}).MaxAge
+	if len(p.Success.Status) == 0 {
+		p.Success.Status = []string{"2xx"}
+	}
+	return p
+}
+
+// topic answers with a topic's policy.
 func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathTopic(r)
 	if err != nil {
+		return err
+	}
+	q := request.NewQuery(r, "defaults")
+	defaults := q.Bool("defaults", true)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	t, err := a.findTopic(r, name)
@@ -46,7 +69,7 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t.Durability = nil // of a change only
-	a.answerTopic(w, t)
+	a.answerTopic(w, t, defaults)
 	return nil
 }
 
@@ -78,21 +101,50 @@ func (a *api) decodeTopic(
 	}, write)
 }
 
-// pause pauses or resumes a topic.
-func (a *api) pause(paused bool) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		name, err := a.knownTopic(r)
-		if err != nil {
-			return err
-		}
-		if err := request.RequireNoBody(r); err != nil {
-			return err
-		}
-		return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
-			stored.Paused = paused
-			return stored, nil
-		}, a.service.ChangeTopic)
+// pause pauses a topic.
+func (a *api) pause(w http.ResponseWriter, r *http.Request) error {
+	name, err := a.knownTopic(r)
+	if err != nil {
+		return err
 	}
+	note, err := request.ReadPause(w, r)
+	if err != nil {
+		return err
+	}
+	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+		stored.Pause = newPause(r, stored.Paused, stored.Pause, note)
+		stored.Paused = true
+		return stored, nil
+	}, a.service.ChangeTopic)
+}
+
+// newPause returns the pause that a request makes. A repeated one keeps the time of the first, and without a note it changes
+// nothing.
+func newPause(r *http.Request, paused bool, stored policy.Pause, note string) policy.Pause {
+	p := policy.Pause{At: job.Millis(time.Now()), By: access.PrincipalOf(r.Context()).Actor, Note: note}
+	switch {
+	case !paused || stored.At.IsZero():
+		return p
+	case note == "":
+		return stored
+	}
+	p.At = stored.At
+	return p
+}
+
+// resume resumes a topic.
+func (a *api) resume(w http.ResponseWriter, r *http.Request) error {
+	name, err := a.knownTopic(r)
+	if err == nil {
+		err = request.RequireNoBody(r)
+	}
+	if err != nil {
+		return err
+	}
+	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+		stored.Paused, stored.Pause = false, policy.Pause{}
+		return stored, nil
+	}, a.service.ChangeTopic)
 }
 
 // knownTopic returns the topic in the path, which must exist.
@@ -138,7 +190,7 @@ func (a *api) changeTopic(
 	if err != nil {
 		return err
 	}
-	a.answerTopic(w, put)
+	a.answerTopic(w, put, true)
 	return nil
 }
 
@@ -179,10 +231,9 @@ func noTopic(err error) error {
 }
 
 // answerTopic answers with a topic and the durability of its change.
-func (a *api) answerTopic(w http.ResponseWriter, t store.Topic) {
+func (a *api) answerTopic(w http.ResponseWriter, t store.Topic, defaults bool) {
 	w.Header().Set("Etag", request.ETag(t.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
-		o.Topic(&t, a.service.Effective(t.Policy))
-		o.Durability(t.Durability)
+		o.Topic(&t, a.shownPolicy(t.Policy, defaults))
 	})
 }

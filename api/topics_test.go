@@ -19,19 +19,19 @@ func TestPutTopic_SetsTheWholePolicy(t *testing.T) {
 	w := call(t, h, http.MethodPut, "/v1/topics/order.close", `{"ladder": ["15s", 180], "retries": 5, "jitter": 0,
 		"timeout": "5s", "max_age": "2d", "workers": 8, "lane_concurrency": 2, "url": "https://shop.example/",
 		"headers": {"x-a": ["1", "2"]}, "give_up_on": ["4xx"], "keep_delivered": {"for": "1h", "max": 5, "max_bytes": "1MiB"},
-		"keep_dead": {"max_bytes": 0}, "id_window": "0s", "paused": true}`)
+		"keep_dead": {"max_bytes": 0}, "id_window": "0s"}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, policy.Topic{
 		Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(5), Jitter: new(0.0), Timeout: 5 * time.Second,
 		MaxAge: 48 * time.Hour, Workers: 8, LaneConcurrency: 2, URL: "https://shop.example/",
 		Headers: map[string][]string{"X-A": {"1", "2"}}, GiveUpOn: []string{"4xx"},
 		KeepDelivered: policy.Retention{For: new(time.Hour), Max: new(int64(5)), MaxBytes: new(int64(1 << 20))},
-		KeepDead:      policy.Retention{MaxBytes: new(int64(0))}, IDWindow: new(time.Duration(0)), Paused: true,
+		KeepDead:      policy.Retention{MaxBytes: new(int64(0))}, IDWindow: new(time.Duration(0)),
 	}, f.topics["order.close"].Policy)
 
 	w = call(t, h, http.MethodPut, "/v1/topics/order.close", `{}`)
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Equal(t, policy.Topic{Paused: true}, f.topics["order.close"].Policy, "omitted fields take their defaults, but a pause stays")
+	require.Equal(t, policy.Topic{}, f.topics["order.close"].Policy, "omitted fields take their defaults")
 	require.EqualValues(t, 2, decodeResponse(t, w)["revision"])
 }
 
@@ -48,9 +48,9 @@ func TestPutTopic_KeepsAPause(t *testing.T) {
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, path+"/pause", "").Code)
 		require.Equal(t, true, paused(http.MethodPut, `{"url": "http://b.example/"}`), path)
 		require.Equal(t, true, paused(http.MethodPut, `{}`), path)
-		require.Equal(t, false, paused(http.MethodPut, `{"paused": false}`), path)
-		require.Equal(t, true, paused(http.MethodPut, `{"paused": true}`), path)
-		require.Equal(t, false, paused(http.MethodPut, `{"paused": null}`), path)
+		require.Equal(t, true, paused(http.MethodPut, `{"url": "http://b.example/", "paused": false, "paused_at": null}`), path)
+		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, path+"/resume", "").Code)
+		require.Equal(t, false, paused(http.MethodPut, `{"url": "http://b.example/", "paused": true, "pause_note": 5}`), path)
 	}
 }
 
@@ -91,8 +91,8 @@ func TestPatchTopic_ChangesTheFieldsItNames(t *testing.T) {
 	}, f.topics["a"].Policy)
 	require.Equal(t, time.Hour, *stored.KeepDead.For, "what was stored is not written to")
 
-	call(t, handlerOf(f), http.MethodPatch, "/v1/topics/a", `{"headers": null, "keep_dead": null, "paused": null, "give_up_on": []}`)
-	require.Equal(t, policy.Topic{Timeout: 2 * time.Second, Workers: 8, GiveUpOn: []string{}}, f.topics["a"].Policy)
+	call(t, handlerOf(f), http.MethodPatch, "/v1/topics/a", `{"headers": null, "keep_dead": null, "give_up_on": []}`)
+	require.Equal(t, policy.Topic{Timeout: 2 * time.Second, Workers: 8, Paused: true, GiveUpOn: []string{}}, f.topics["a"].Policy)
 
 	for _, target := range []string{"/v1/topics/b", "/v1/topics/b%20c"} {
 		require.Equal(t, http.StatusNotFound, call(t, handlerOf(f), http.MethodPatch, target, `{}`).Code)
@@ -140,7 +140,7 @@ func TestTopic_IsPausedAndResumed(t *testing.T) {
 	h := handlerOf(f)
 	f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Workers: 8}}
 	require.Equal(t, true, decodeResponse(t, call(t, h, http.MethodPost, "/v1/topics/a/pause", ""))["paused"])
-	require.Equal(t, policy.Topic{Workers: 8, Paused: true}, f.topics["a"].Policy)
+	require.True(t, f.topics["a"].Policy.Paused)
 	require.Equal(t, false, decodeResponse(t, call(t, h, http.MethodPost, "/v1/topics/a/resume", "{}"))["paused"])
 	require.Equal(t, policy.Topic{Workers: 8}, f.topics["a"].Policy)
 	w := call(t, h, http.MethodPost, "/v1/topics/b/pause", "")

@@ -178,10 +178,12 @@ func steal(w walk, home, thief *collector) {
 		require.EqualValues(w.t, 0, revived["revived"])
 	}
 	w.ask(200, "POST /v1/dead/revive", `{'kind': 'all', 'url': '%s/200', 'rate': '100/s'}`, thief.URL)
-	w.ask(200, "PUT /v1/topics/_callbacks", `{'paused': true, 'ladder': ['50ms']}`)
+	w.ask(200, "PUT /v1/topics/_callbacks", `{'ladder': ['50ms']}`)
+	w.ask(200, "POST /v1/topics/_callbacks/pause", `{}`)
 	w.ask(200, "POST /v1/jobs/"+callback+"/revive", ``)
 	w.ask(422, "PATCH /v1/jobs/"+callback, `{'url': '%s/200'}`, thief.URL)
-	w.ask(200, "PATCH /v1/topics/_callbacks", `{'paused': false, 'url': '%s/200'}`, thief.URL)
+	w.ask(200, "PATCH /v1/topics/_callbacks", `{'url': '%s/200'}`, thief.URL)
+	w.ask(200, "POST /v1/topics/_callbacks/resume", `{}`)
 	w.until(callback, "dead")
 
 	// Settings that would be sent along.

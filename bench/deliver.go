@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -39,14 +38,12 @@ func (b *bench) sinkOf(l load) string {
 	return b.sink
 }
 
-// topicPolicy returns the policy of Ringback's topic, paused.
+// topicPolicy returns the policy of Ringback's topic.
 func (l load) topicPolicy() obj {
-	policy := obj{"workers": l.concurrency, "lane_concurrency": laneLimit(l.concurrency)}
 	if l.policy != nil {
-		policy = maps.Clone(l.policy)
+		return l.policy
 	}
-	policy["paused"] = true
-	return policy
+	return obj{"workers": l.concurrency, "lane_concurrency": laneLimit(l.concurrency)}
 }
 
 // expect resets the receiver's counts.
@@ -108,6 +105,9 @@ func laneLimit(concurrency int) int { return 8 * concurrency }
 // returns the processor time of some processes.
 func (b *bench) deliver(ctx context.Context, r *ringback, topic string, l load, watched map[string]*process) (reading, error) {
 	if err := r.topic(ctx, topic, l.topicPolicy()); err != nil {
+		return nil, err
+	}
+	if err := r.call(ctx, http.MethodPost, "/v1/topics/"+topic+"/pause", nil, http.StatusOK, nil); err != nil {
 		return nil, err
 	}
 	text := string(body(time.Now()))

@@ -16,8 +16,9 @@ func TestDescriptors_TooFewCostNoJobItsAttempt(t *testing.T) {
 	r := newReceiver(t)
 	p := launchProgram(t, "/bin/sh", nil, "-c", `ulimit -n 90; exec "$0" "$@"`, binary,
 		"serve", "--addr=127.0.0.1:0", "--store="+newSQLite(t), "--allow-private", "--log=json")
-	policy := obj{"retries": 0, "breaker": obj{"failures": 1}, "paused": true}
+	policy := obj{"retries": 0, "breaker": obj{"failures": 1}}
 	call[obj](t, p, http.MethodPut, "/v1/topics/orders", policy, http.StatusOK)
+	call[obj](t, p, http.MethodPost, "/v1/topics/orders/pause", nil, http.StatusOK)
 	var batch []obj
 	for n := range jobs {
 		batch = append(batch, obj{"topic": "orders", "lane": fmt.Sprintf("host-%d", n%40), "url": r.URL + "/hold/200ms"})

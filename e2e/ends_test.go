@@ -44,7 +44,7 @@ func TestCallback_IsSentForEveryEnd(t *testing.T) {
 			"topic": "notifying", "url": r.URL + "/ok?token=x", "body": obj{"n": 1}, "on_delivered": owner.URL + "/ok",
 		})
 		dead := register(t, p, obj{"topic": "notifying", "url": r.URL + "/status/404", "body": obj{"n": 2}})
-		call[obj](t, p, http.MethodPut, "/v1/topics/notifying/lanes/paused", obj{"paused": true}, http.StatusOK)
+		call[obj](t, p, http.MethodPost, "/v1/topics/notifying/lanes/paused/pause", obj{}, http.StatusOK)
 		expired := register(t, p, obj{"topic": "notifying", "lane": "paused", "url": r.URL + "/ok", "expires_in": "50ms"})
 		silent := register(t, p, obj{"topic": "notifying", "url": r.URL + "/ok"})
 

@@ -86,7 +86,8 @@ func newCounter(b *testing.B, takes time.Duration) *counter {
 // rate returns the deliveries per second of the processes, over 100 lanes.
 func (c *counter) rate(b *testing.B, processes []*process, topic string, jobs int) float64 {
 	b.Helper()
-	call[obj](b, processes[0], http.MethodPut, "/v1/topics/"+topic, obj{"workers": benchWorkers, "paused": true}, http.StatusOK)
+	call[obj](b, processes[0], http.MethodPut, "/v1/topics/"+topic, obj{"workers": benchWorkers}, http.StatusOK)
+	call[obj](b, processes[0], http.MethodPost, "/v1/topics/"+topic+"/pause", nil, http.StatusOK)
 	const batch = 5000
 	for start := 0; start < jobs; start += batch {
 		var text bytes.Buffer

@@ -13,9 +13,20 @@ type Lane struct {
 	// LaneConcurrency and LaneRate override the topic's.
 	LaneConcurrency int  `json:"lane_concurrency,omitempty"`
 	LaneRate        Rate `json:"lane_rate,omitzero"`
-	// Paused stops attempts; jobs are still accepted.
-	Paused bool `json:"paused,omitempty"`
+	// Paused stops attempts; jobs are still accepted. Pause describes the pause.
+	Paused bool  `json:"paused,omitempty"`
+	Pause  Pause `json:"pause,omitzero"`
 }
+
+// Pause describes the pause of a topic or a lane. It is zero without one, and for one of which nothing is known.
+type Pause struct {
+	At   time.Time `json:"at,omitzero"`
+	By   string    `json:"by,omitempty"`   // the client's name
+	Note string    `json:"note,omitempty"` // at most MaxPauseNote characters
+}
+
+// MaxPauseNote is the maximum length of a pause's note, in characters.
+const MaxPauseNote = 500
 
 // IsZero reports whether no setting is set.
 func (l Lane) IsZero() bool {

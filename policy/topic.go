@@ -45,8 +45,9 @@ type Topic struct {
 	KeepDead      Retention `json:"keep_dead,omitzero"`
 	// IDWindow is how long an id chosen by a client stays reserved after its job's end; nil: 1 h.
 	IDWindow *time.Duration `json:"id_window,omitempty"`
-	// Paused stops attempts; jobs are still accepted.
-	Paused bool `json:"paused,omitempty"`
+	// Paused stops attempts; jobs are still accepted. Pause describes the pause.
+	Paused bool  `json:"paused,omitempty"`
+	Pause  Pause `json:"pause,omitzero"`
 }
 
 // Retention bounds the ended jobs that are kept. The oldest are removed when any bound is exceeded. A nil field takes the

@@ -13,30 +13,32 @@ type laneForm struct {
 	headers headerForm
 }
 
-// PutLane reads all settings of a lane. Fields left out are removed; secrets, secret headers and a pause are kept.
+// PutLane reads all settings of a lane. Fields left out are removed; secrets, secret headers and a pause are kept. Read-only
+// members are ignored.
 func PutLane(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
-	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets, Paused: stored.Paused}}
-	f.read(text)
+	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets, Paused: stored.Paused, Pause: stored.Pause}}
+	f.read(text, false)
 	return f.finish(stored, false)
 }
 
 // PatchLane reads a merge patch of a lane's settings (RFC 7396).
 func PatchLane(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
 	f := laneForm{Lane: stored}
-	f.read(text)
+	f.read(text, true)
 	return f.finish(stored, true)
 }
 
 // read reads the fields of a lane.
-func (f *laneForm) read(text []byte) {
-	f.decoder.read("", text, "a lane", fields{
+func (f *laneForm) read(text []byte, patch bool) {
+	table := fields{
 		"url":              set(&f.URL, f.text),
 		"headers":          f.headers.reader(&f.decoder),
 		"lane_concurrency": set(&f.LaneConcurrency, f.positiveCount),
 		"lane_rate":        set(&f.LaneRate, f.rate),
-		"paused":           set(&f.Paused, f.boolean),
 		"secrets":          f.reject(haveOwnPath),
-	})
+	}
+	f.addReadOnly(table, patch)
+	f.decoder.read("", text, "a lane", table)
 }
 
 // finish merges the headers and validates the settings.

@@ -67,6 +67,20 @@ func (q *Query) Limit(standard int) int {
 	return n
 }
 
+// Bool returns a boolean, or the default.
+func (q *Query) Bool(name string, standard bool) bool {
+	switch q.Get(name) {
+	case "":
+		return standard
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	q.AddError(QueryField(name), "must be true or false")
+	return standard
+}
+
 // time returns a time; zero when there is none.
 func (q *Query) time(name string) time.Time {
 	text := q.Get(name)

@@ -16,11 +16,11 @@ type topicForm struct {
 	merge bool
 }
 
-// PutTopic reads a whole policy. Fields left out get their defaults. Secrets, the client certificate, secret headers and
-// a pause are kept unless they are named, so that a client that reads a policy and puts it back does not lose them. Null
-// removes them.
+// PutTopic reads a whole policy. Fields left out get their defaults. Secrets, the client certificate and secret headers are
+// kept unless they are named, so that a client that reads a policy and puts it back does not lose them. Null removes them. A
+// pause is kept, and read-only members are ignored.
 func PutTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
-	kept := policy.Topic{Secrets: stored.Secrets, ClientCert: stored.ClientCert, Paused: stored.Paused}
+	kept := policy.Topic{Secrets: stored.Secrets, ClientCert: stored.ClientCert, Paused: stored.Paused, Pause: stored.Pause}
 	return decodeTopic(text, topicForm{Topic: kept, stored: stored})
 }
 
@@ -30,7 +30,7 @@ func PatchTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Probl
 }
 
 func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
-	f.read("", text, "a topic", fields{
+	table := fields{
 		"ladder":           set(&f.Ladder, f.ladder),
 		"retries":          setPointer(&f.Retries, f.count),
 		"jitter":           setPointer(&f.Jitter, f.number),
@@ -61,11 +61,29 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 		"keep_delivered": f.retention(&f.KeepDelivered),
 		"keep_dead":      f.retention(&f.KeepDead),
 		"id_window":      setPointer(&f.IDWindow, f.duration),
-		"paused":         set(&f.Paused, f.boolean),
 		"secrets":        f.reject(haveOwnPath),
-	})
+	}
+	f.addReadOnly(table, f.merge)
+	f.read("", text, "a topic", table)
 	return f.finish()
 }
+
+// addReadOnly adds the members that only answers have. A PUT ignores them, so that it accepts what a GET returned. A patch names
+// only what it changes, and is refused.
+func (d *decoder) addReadOnly(table fields, patch bool) {
+	for name, detail := range map[string]string{
+		"topic": "is read-only", "lane": "is read-only", "revision": "is read-only: send it as If-Match", "durability": "is read-only",
+		"paused": hasOwnVerbs, "paused_at": hasOwnVerbs, "paused_by": hasOwnVerbs, "pause_note": hasOwnVerbs,
+	} {
+		table[name] = d.reject(detail)
+		if !patch {
+			table[name] = func(string, []byte) {}
+		}
+	}
+}
+
+// hasOwnVerbs is the error of a patch of a pause.
+const hasOwnVerbs = "is changed by POST …/pause and POST …/resume"
 
 // haveOwnPath is the error of a request that sets secrets as a field.
 const haveOwnPath = "are set by POST …/secrets"

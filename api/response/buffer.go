@@ -222,6 +222,15 @@ func (o *Buffer) durationsOrNull(name string, all []time.Duration) {
 // texts writes an array of strings.
 func (o *Buffer) texts(name string, all []string) { o.Key(name); o.textArray(all) }
 
+// textsOrNull writes an array of strings; null when it is nil.
+func (o *Buffer) textsOrNull(name string, all []string) {
+	if all == nil {
+		o.Null(name)
+	} else {
+		o.texts(name, all)
+	}
+}
+
 func (o *Buffer) textArray(all []string) {
 	o.b = append(o.b, '[')
 	for _, s := range all {

@@ -3,53 +3,69 @@ package response
 import (
 	"cmp"
 	"net/http"
+	"time"
 
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
-// Topic writes a topic. Its policy p must have every default filled in. Secrets are left out.
+// Topic writes a topic with a policy, its own or the effective one. What the policy does not set is null. Secrets are left
+// out.
 func (o *Buffer) Topic(t *store.Topic, p policy.Topic) {
 	o.Text("topic", t.Name)
 	o.Number("revision", t.Revision)
-	o.durations("ladder", p.Ladder)
-	o.Number("retries", int64(*p.Retries))
-	o.Float("jitter", *p.Jitter)
-	o.Duration("timeout", p.Timeout)
-	o.Duration("max_age", p.Terms(policy.Terms{}).MaxAge)
-	o.Number("workers", int64(p.Workers))
-	o.Number("lane_concurrency", int64(p.LaneConcurrency))
-	o.Text("rate", units.FormatRate(p.Rate))
-	o.Text("lane_rate", units.FormatRate(p.LaneRate))
-	o.Text("url", p.URL)
-	o.headers("headers", p.Headers)
-	o.success("success", p.Success)
-	o.texts("give_up_on", p.GiveUpOn)
-	o.Object("breaker")
-	o.Number("failures", int64(*p.Breaker.Failures))
-	o.Duration("open", p.Breaker.Open)
-	o.Close()
+	o.durationsOrNull("ladder", p.Ladder)
+	o.countOrNull("retries", p.Retries)
+	if p.Jitter == nil {
+		o.Null("jitter")
+	} else {
+		o.Float("jitter", *p.Jitter)
+	}
+	o.DurationOrNull("timeout", p.Timeout)
+	o.DurationOrNull("max_age", p.MaxAge)
+	o.numberOrNull("workers", int64(p.Workers))
+	o.numberOrNull("lane_concurrency", int64(p.LaneConcurrency))
+	o.TextOrNull("rate", units.FormatRate(p.Rate))
+	o.TextOrNull("lane_rate", units.FormatRate(p.LaneRate))
+	o.TextOrNull("url", p.URL)
+	o.headersOrNull("headers", p.Headers)
+	o.objectOrNull("success", !p.Success.IsZero(), func() {
+		o.textsOrNull("status", p.Success.Status)
+		o.TextOrNull("body_equals", p.Success.BodyEquals)
+		o.TextOrNull("body_contains", p.Success.BodyContains)
+	})
+	o.textsOrNull("give_up_on", p.GiveUpOn)
+	o.objectOrNull("breaker", p.Breaker != policy.Breaker{}, func() {
+		o.countOrNull("failures", p.Breaker.Failures)
+		o.DurationOrNull("open", p.Breaker.Open)
+	})
 	o.callback("on_delivered", p.OnDelivered)
 	o.callback("on_dead", p.OnDead)
 	o.backlog("on_backlog", p.OnBacklog)
 	o.clientCert("client_cert", p.ClientCert)
 	o.retention("keep_delivered", p.KeepDelivered)
 	o.retention("keep_dead", p.KeepDead)
-	o.Duration("id_window", *p.IDWindow)
-	o.Bool("paused", p.Paused)
+	o.spanOrNull("id_window", p.IDWindow)
+	o.pause(t.Policy.Paused, t.Policy.Pause)
+	o.Durability(t.Durability)
 }
 
-// success writes a rule for successful responses.
-func (o *Buffer) success(name string, s policy.Success) {
-	o.Object(name)
-	if len(s.Status) == 0 {
-		s.Status = []string{"2xx"}
+// spanOrNull writes a duration whose absence differs from 0.
+func (o *Buffer) spanOrNull(name string, d *time.Duration) {
+	if d == nil {
+		o.Null(name)
+	} else {
+		o.Duration(name, *d)
 	}
-	o.texts("status", s.Status)
-	o.Text("body_equals", s.BodyEquals)
-	o.Text("body_contains", s.BodyContains)
-	o.Close()
+}
+
+// pause writes whether a topic or a lane is paused, since when, by whom and why.
+func (o *Buffer) pause(paused bool, p policy.Pause) {
+	o.Bool("paused", paused)
+	o.Time("paused_at", p.At)
+	o.TextOrNull("paused_by", p.By)
+	o.TextOrNull("pause_note", p.Note)
 }
 
 // objectOrNull writes an object with the members that write writes, or null unless it is set.
@@ -94,13 +110,21 @@ func (o *Buffer) clientCert(name string, c *policy.ClientCert) {
 	})
 }
 
-// retention writes how long ended jobs are kept, and how many.
+// retention writes how long ended jobs are kept, and how many, or null.
 func (o *Buffer) retention(name string, k policy.Retention) {
-	o.Object(name)
-	o.Duration("for", *k.For)
-	o.Number("max", *k.Max)
-	o.Text("max_bytes", units.FormatSize(*k.MaxBytes))
-	o.Close()
+	o.objectOrNull(name, k != policy.Retention{}, func() {
+		o.spanOrNull("for", k.For)
+		if k.Max == nil {
+			o.Null("max")
+		} else {
+			o.Number("max", *k.Max)
+		}
+		if k.MaxBytes == nil {
+			o.Null("max_bytes")
+		} else {
+			o.Text("max_bytes", units.FormatSize(*k.MaxBytes))
+		}
+	})
 }
 
 // Lane writes a lane's own settings. Secrets are left out.
@@ -108,15 +132,12 @@ func (o *Buffer) Lane(l *store.Lane) {
 	o.Text("topic", l.Queue.Topic)
 	o.Text("lane", l.Queue.Lane)
 	o.Number("revision", l.Revision)
-	o.Text("url", l.Settings.URL)
-	o.headers("headers", l.Settings.Headers)
-	if l.Settings.LaneConcurrency > 0 {
-		o.Number("lane_concurrency", int64(l.Settings.LaneConcurrency))
-	} else {
-		o.Null("lane_concurrency")
-	}
-	o.Text("lane_rate", units.FormatRate(l.Settings.LaneRate))
-	o.Bool("paused", l.Settings.Paused)
+	o.TextOrNull("url", l.Settings.URL)
+	o.headersOrNull("headers", l.Settings.Headers)
+	o.numberOrNull("lane_concurrency", int64(l.Settings.LaneConcurrency))
+	o.TextOrNull("lane_rate", units.FormatRate(l.Settings.LaneRate))
+	o.pause(l.Settings.Paused, l.Settings.Pause)
+	o.Durability(l.Durability)
 }
 
 // Secret writes the id and the age of a stored secret.

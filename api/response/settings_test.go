@@ -27,6 +27,7 @@ func TestTopic_ShowsDefaultsAndNoSecrets(t *testing.T) {
 		Headers:     map[string][]string{"Authorization": {"hidden"}},
 		OnDelivered: &policy.Callback{URL: "https://a.example/", Headers: map[string][]string{"X-Api-Key": {"hidden"}}, Retries: new(0)},
 		OnBacklog:   &policy.Backlog{Callback: policy.Callback{URL: "https://b.example/", Method: "PUT"}, OlderThan: time.Minute},
+		Success:     policy.Success{Status: []string{"2xx"}},
 	}.WithDefaults(policy.Builtin())
 	got := decoded(t, func(o *Buffer) { o.Topic(&store.Topic{Name: "orders", Revision: 3}, set) })
 	require.EqualValues(t, "orders", got["topic"])
@@ -46,11 +47,16 @@ func TestTopic_ShowsDefaultsAndNoSecrets(t *testing.T) {
 func TestLane_ShowsUnsetSettings(t *testing.T) {
 	queue := job.Queue{Topic: "orders", Lane: "a"}
 	require.Equal(t, map[string]any{
-		"topic": "orders", "lane": "a", "revision": 0.0, "url": "", "headers": map[string]any{}, "lane_concurrency": nil, "lane_rate": "", "paused": false,
+		"topic": "orders", "lane": "a", "revision": 0.0, "url": nil, "headers": nil, "lane_concurrency": nil, "lane_rate": nil,
+		"paused": false, "paused_at": nil, "paused_by": nil, "pause_note": nil, "durability": nil,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue}) }))
-	set := policy.Lane{LaneConcurrency: 2, LaneRate: policy.Rate{Starts: 5, Per: time.Second}, Paused: true, Secrets: []policy.Secret{{Value: "hidden"}}}
+	set := policy.Lane{
+		LaneConcurrency: 2, LaneRate: policy.Rate{Starts: 5, Per: time.Second}, Secrets: []policy.Secret{{Value: "hidden"}},
+		Paused: true, Pause: policy.Pause{At: at, By: "mia", Note: "moves"},
+	}
 	require.Equal(t, map[string]any{
-		"topic": "orders", "lane": "a", "revision": 7.0, "url": "", "headers": map[string]any{}, "lane_concurrency": 2.0, "lane_rate": units.FormatRate(set.LaneRate), "paused": true,
+		"topic": "orders", "lane": "a", "revision": 7.0, "url": nil, "headers": nil, "lane_concurrency": 2.0, "lane_rate": units.FormatRate(set.LaneRate),
+		"paused": true, "paused_at": "2026-03-01T12:00:00.000Z", "paused_by": "mia", "pause_note": "moves", "durability": nil,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue, Revision: 7, Settings: set}) }))
 }
 
