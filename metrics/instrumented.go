@@ -161,6 +161,18 @@ func (s instrumentedShard) LaneStats(
 	})
 }
 
+func (s instrumentedShard) QueueState(ctx context.Context, queue job.Queue) (store.QueueState, error) {
+	return timed(ctx, s.m, "queue_state", func() (store.QueueState, error) { return s.next.QueueState(ctx, queue) })
+}
+
+func (s instrumentedShard) TopicState(
+	ctx context.Context, namespace, topic string, rate policy.Rate,
+) (store.TopicState, error) {
+	return timed(ctx, s.m, "topic_state", func() (store.TopicState, error) {
+		return s.next.TopicState(ctx, namespace, topic, rate)
+	})
+}
+
 func (s instrumentedShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	swept, err := timed(ctx, s.m, "sweep", func() (store.SweepResult, error) { return s.next.Sweep(ctx, token, limit) })
 	if err == nil {

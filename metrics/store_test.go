@@ -75,6 +75,10 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"LaneStats": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].LaneStats(ctx, "default", "orders", "", 1)
 	},
+	"QueueState": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].QueueState(ctx, queue) },
+	"TopicState": func(ctx context.Context, s store.Store) {
+		_, _ = s.Shards()[0].TopicState(ctx, "default", "orders", policy.Rate{})
+	},
 	"Sweep":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Sweep(ctx, store.NewToken(), 1) },
 	"Repair": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Repair(ctx) },
 	"put_topic": func(ctx context.Context, s store.Store) {

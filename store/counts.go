@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 )
 
 // Counts is the part of a shard that counts jobs.
@@ -17,6 +20,12 @@ type Counts interface {
 
 	// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, at most limit lanes after the name after.
 	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]LaneStats, error)
+
+	// QueueState returns what delays the due jobs of a queue. That of a queue without unfinished jobs may be zero.
+	QueueState(ctx context.Context, queue job.Queue) (QueueState, error)
+
+	// TopicState returns what delays the due jobs of a topic's lanes on the shard, under a rate of the topic.
+	TopicState(ctx context.Context, namespace, topic string, rate policy.Rate) (TopicState, error)
 }
 
 // StatsFilter selects topics of a namespace: those listed, or a page of all.
@@ -75,4 +84,24 @@ type LaneStats struct {
 	CooldownUntil time.Time
 	// BreakerOpen is set while the lane's breaker is open, also while it waits for its probe.
 	BreakerOpen bool
+}
+
+// QueueState is the state of one queue: the counts and the throttles of its lane.
+type QueueState struct {
+	LaneStats
+
+	// NextStart is when the lane's rate allows the next start; zero: it allows one now, or the lane has no rate.
+	NextStart time.Time
+	// Led is set while a process holds the shard's carrier lock: a process that delivers is alive, or was within
+	// LeadershipTTL.
+	Led bool
+}
+
+// TopicState is the state of a topic on one shard.
+type TopicState struct {
+	// Running is the number of leased jobs on the shard.
+	Running int64
+	// NextStart is when the topic's rate grants the next start, on the shard that ShardOfTopic names; zero: it grants one
+	// now, the topic has no rate, or the shard is another.
+	NextStart time.Time
 }

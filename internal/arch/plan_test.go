@@ -65,7 +65,7 @@ var plan = []row{
 	{
 		pkg:    "store/router",
 		reason: "calls the right shards of any store, a few times for many jobs; knows no engine",
-		ours:   []string{"job", "store"},
+		ours:   []string{"job", "policy", "store"},
 	},
 	{
 		pkg:    "store/sqlite/file",
@@ -164,7 +164,7 @@ var plan = []row{
 	{
 		pkg:    "store/redis/counts",
 		reason: "store.Counts; changes nothing",
-		ours:   []string{"job", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
+		ours:   []string{"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{

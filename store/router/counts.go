@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -55,6 +57,26 @@ func (r *Router) LaneStats(ctx context.Context, namespace, topic, after string, 
 	})
 	slices.SortFunc(all, func(a, b store.LaneStats) int { return cmp.Compare(a.Lane, b.Lane) })
 	return all[:min(limit, len(all))], err
+}
+
+// QueueState is Counts.QueueState on the queue's shard.
+func (r *Router) QueueState(ctx context.Context, q job.Queue) (store.QueueState, error) {
+	return r.shards[r.ShardOf(q)].QueueState(ctx, q)
+}
+
+// TopicState adds up the shards' running jobs of a topic, and returns when its rate grants the next start.
+func (r *Router) TopicState(ctx context.Context, namespace, topic string, rate policy.Rate) (sum store.TopicState, err error) {
+	states, err := readShards(r, func(shard store.Shard) ([]store.TopicState, error) {
+		state, err := shard.TopicState(ctx, namespace, topic, rate)
+		return []store.TopicState{state}, err
+	})
+	for _, state := range states {
+		sum.Running += state.Running
+		if state.NextStart.After(sum.NextStart) {
+			sum.NextStart = state.NextStart // of the one shard that grants starts
+		}
+	}
+	return sum, err
 }
 
 // readShards reads rows from all shards concurrently, and returns them in order of the shards.

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
@@ -217,4 +219,37 @@ func (s *Store) LaneStats(
 		l.Scheduled = pending[i] - l.Running - l.Ready
 	}
 	return lanes, nil
+}
+
+// QueueState implements store.Counts. A lane that is not in memory has no unfinished jobs and no throttle.
+func (s *Store) QueueState(ctx context.Context, name job.Queue) (state store.QueueState, err error) {
+	err = s.count(ctx, func(u *work.Unit, room *int) error {
+		state = store.QueueState{LaneStats: store.LaneStats{Lane: name.Lane}, Led: s.Led()}
+		q := u.Mem.Queues[name]
+		if q == nil {
+			return nil
+		}
+		if err := countDue(u, q, room); err != nil {
+			return err
+		}
+		state.Scheduled, state.Ready, state.Running = q.Waiting-q.Ready, q.Ready, q.Running
+		state.CooldownUntil, state.BreakerOpen, state.NextStart = q.CooldownUntil(u.Now), q.BreakerOpen(u.Now), q.NextStart(u.Now)
+		return nil
+	})
+	return state, err
+}
+
+// TopicState implements store.Counts.
+func (s *Store) TopicState(ctx context.Context, namespace, topic string, rate policy.Rate) (state store.TopicState, err error) {
+	err = s.count(ctx, func(u *work.Unit, _ *int) error {
+		state = store.TopicState{}
+		if t := u.Mem.Topics[memory.TopicName{Namespace: namespace, Name: topic}]; t != nil {
+			state.Running = t.Running
+			if t.Grants != nil {
+				state.NextStart = u.Now.TimeAt(t.Grants.Starts.Free(rate, u.Now))
+			}
+		}
+		return nil
+	})
+	return state, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -216,4 +217,37 @@ func (s *modelShard) LaneStats(ctx context.Context, namespace, topic, after stri
 	}
 	slices.SortFunc(rows, func(a, b store.LaneStats) int { return cmp.Compare(a.Lane, b.Lane) })
 	return rows[:min(len(rows), limit)], nil
+}
+
+// QueueState counts a queue's jobs, and reads its throttles.
+func (s *modelShard) QueueState(ctx context.Context, name job.Queue) (store.QueueState, error) {
+	m := s.model
+	now, err := m.open(ctx)
+	if err != nil {
+		return store.QueueState{}, err
+	}
+	defer m.mu.Unlock()
+	state := store.QueueState{LaneStats: store.LaneStats{Lane: name.Lane}, Led: s.leader.until.After(now)}
+	if q := s.queues[name]; q != nil {
+		state.LaneStats, state.NextStart = q.count(now), q.window.freeAt(s.limits(name).Rate, now)
+	}
+	return state, nil
+}
+
+// TopicState counts a topic's leased jobs.
+func (s *modelShard) TopicState(ctx context.Context, namespace, topic string, rate policy.Rate) (store.TopicState, error) {
+	m := s.model
+	now, err := m.open(ctx)
+	if err != nil {
+		return store.TopicState{}, err
+	}
+	defer m.mu.Unlock()
+	name := topicName{namespace, topic}
+	state := store.TopicState{NextStart: s.permits[name].freeAt(rate, now)}
+	if t := s.topics[name]; t != nil {
+		for _, q := range t.lanes {
+			state.Running += int64(len(q.claimed.items))
+		}
+	}
+	return state, nil
 }

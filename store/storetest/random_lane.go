@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -107,15 +108,16 @@ func (p *engineAndModel) samePutLanes(topic string) {
 	}
 }
 
+// topicRate returns the rate of the topics.
+func (p *engineAndModel) topicRate() policy.Rate {
+	return policy.Rate{Starts: 5, Per: cmp.Or(p.rate.Per, long+time.Millisecond)}
+}
+
 // permit requests starts of a topic.
 func (p *engineAndModel) permit(t *rapid.T) {
 	p.nextInstant()
-	rate := policy.Rate{Starts: 5, Per: p.rate.Per}
-	if rate.Per == 0 {
-		rate.Per = long + time.Millisecond
-	}
 	ask := store.PermitRequest{
-		Namespace: p.namespace, Topic: "orders", Rate: rate, Starts: rapid.IntRange(0, 4).Draw(t, "starts"),
+		Namespace: p.namespace, Topic: "orders", Rate: p.topicRate(), Starts: rapid.IntRange(0, 4).Draw(t, "starts"),
 		Slack: rapid.SampledFrom([]time.Duration{0, 4 * time.Second}).Draw(t, "slack"),
 	}
 	asks := rapid.IntRange(1, 2).Draw(t, "asks")

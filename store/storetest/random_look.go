@@ -21,6 +21,10 @@ func (p *engineAndModel) compareReads(t *rapid.T) {
 		p.sameStats(topic)
 		p.sameLanes(topic)
 		p.samePutLanes(topic)
+		p.sameTopicState(topic)
+	}
+	for _, q := range p.queues {
+		p.sameQueueState(q)
 	}
 	p.sameTotals()
 }
@@ -107,15 +111,44 @@ func (p *engineAndModel) sameLanes(topic string) {
 		return rows
 	}
 	wanted, got := read(p.model.shards[0]), read(p.s.shard())
-	same := slices.EqualFunc(wanted, got, func(a, b store.LaneStats) bool {
-		apart := a.CooldownUntil.Sub(b.CooldownUntil).Abs()
-		if a.CooldownUntil.IsZero() != b.CooldownUntil.IsZero() || apart > p.slack() {
-			return false
-		}
-		a.CooldownUntil, b.CooldownUntil = time.Time{}, time.Time{}
-		return a == b
-	})
-	if !same {
+	if !slices.EqualFunc(wanted, got, p.equalLanes) {
 		p.Fatalf("lanes of %s: %+v, want %+v", topic, got, wanted)
+	}
+}
+
+// equalLanes compares the stats of a lane, and the ends of its cooldown roughly.
+func (p *engineAndModel) equalLanes(a, b store.LaneStats) bool {
+	equal := p.equalTimes(a.CooldownUntil, b.CooldownUntil)
+	a.CooldownUntil, b.CooldownUntil = time.Time{}, time.Time{}
+	return equal && a == b
+}
+
+// equalTimes compares times of the two clocks; a zero time equals only itself.
+func (p *engineAndModel) equalTimes(a, b time.Time) bool {
+	return a.IsZero() == b.IsZero() && a.Sub(b).Abs() <= p.slack()
+}
+
+// sameQueueState compares the state of a queue with unfinished jobs.
+func (p *engineAndModel) sameQueueState(q job.Queue) {
+	wanted, err := p.model.shards[0].QueueState(p.ctx, q)
+	p.must(err, "read the state of the model's queue")
+	got, err := p.s.shard().QueueState(p.ctx, q)
+	p.must(err, "read the state of a queue")
+	if wanted.Scheduled+wanted.Ready+wanted.Running == 0 {
+		return
+	}
+	if !p.equalLanes(wanted.LaneStats, got.LaneStats) || !p.equalTimes(wanted.NextStart, got.NextStart) {
+		p.Fatalf("state of %s: %+v, want %+v", q, got, wanted)
+	}
+}
+
+// sameTopicState compares the state of a topic.
+func (p *engineAndModel) sameTopicState(topic string) {
+	wanted, err := p.model.shards[0].TopicState(p.ctx, p.namespace, topic, p.topicRate())
+	p.must(err, "read the state of the model's topic")
+	got, err := p.s.router.TopicState(p.ctx, p.namespace, topic, p.topicRate())
+	p.must(err, "read the state of a topic")
+	if wanted.Running != got.Running || !p.equalTimes(wanted.NextStart, got.NextStart) {
+		p.Fatalf("state of topic %s: %+v, want %+v", topic, got, wanted)
 	}
 }

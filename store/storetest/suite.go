@@ -38,6 +38,7 @@ var caseGroups = []caseGroup{
 	{"Read", readCases},
 	{"List", listCases},
 	{"Count", countCases},
+	{"State", stateCases},
 	{"ClaimExpired", expiredCases},
 	{"Status", answerCases},
 	{"Retention", retentionCases},

@@ -16,6 +16,8 @@ var (
 	scriptWaiting      = script.New(files, "waiting")
 	scriptThrottles    = script.New(files, "throttles")
 	scriptOpenBreakers = script.New(files, "open_breakers")
+	scriptQueueState   = script.New(files, "queue_state", script.ReadingJobs, "limits throttle")
+	scriptTopicState   = script.New(files, "topic_state", "window clock_steps permits")
 )
 
 // Counts counts the jobs of one shard. It is safe for concurrent use.

@@ -12,20 +12,8 @@ local again = call('GET', KEYS[1])
 if again then return words(again) end
 call('DEL', KEYS[1]) -- a first write that is allowed while memory is full, see keys.lua
 
--- Starts are stored with the epoch of the clock in which they were written, '…@epoch'. Later steps move them.
 local clocked = call('HMGET', KEYS[2], 'epoch', 'steps')
 local epoch = clocked[1] and '@' .. clocked[1] or ''
-local function stored(key)
-  local text = call('GET', key)
-  if not text then return {} end
-  local list = parse_groups(text)
-  if epoch ~= '' then
-    for _, step in ipairs(steps_after(clocked[2], tonumber(string.match(text, '@(%d+)$') or 0))) do
-      rescore_starts(list, step, now)
-    end
-  end
-  return list
-end
 
 -- SPARE is how much longer than they count starts are stored: a clock that is set ahead by less removes none.
 local SPARE = 7200000
@@ -34,7 +22,7 @@ for i = 3, #KEYS do
   local key = KEYS[i]
   local starts, per, slack = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local asked = tonumber(ARGV[at + 3])
-  local list, n = count_window(windows[key] or stored(key), per, now)
+  local list, n = count_window(windows[key] or parse_permits(call('GET', key), clocked), per, now)
   local granted, wait = math.max(0, math.min(asked, starts - n)), 0
   if granted > 0 then grant_starts(list, now, later + slack, granted, starts, per) end
   if granted < asked and list[1] then wait = list[1].last + per - now end

@@ -20,7 +20,7 @@ var (
 	scriptOverdue = script.New(files, "overdue", script.ReadingJobs, "run")
 	scriptExpire  = script.New(files, "expire", script.MovingJobs)
 	scriptSettle  = script.New(files, "settle", script.EndingJobs, "outbox")
-	scriptPermit  = script.New(files, "permit", "window grant clock_steps")
+	scriptPermit  = script.New(files, "permit", "window grant clock_steps permits")
 	scriptNotify  = script.New(files, "notify", script.MovingJobs)
 )
 

@@ -71,6 +71,14 @@ func (i Instant) WallAt(mono int64) int64 {
 	return i.Millis + ms
 }
 
+// TimeAt returns what the wall clock shows at a monotonic time that is still to come; zero if it is not.
+func (i Instant) TimeAt(mono int64) time.Time {
+	if mono <= i.Mono {
+		return time.Time{}
+	}
+	return Time(i.WallAt(mono))
+}
+
 // Due returns the due time of a job with a delay, or of one that runs at a time, in Unix milliseconds: not before now, and
 // rounded up.
 func (i Instant) Due(delay time.Duration, runAt time.Time) int64 {

@@ -14,6 +14,9 @@ type leadLock struct {
 	until int64 // monotonic
 }
 
+// isHeld reports whether the lock is held at a time. The caller holds mu.
+func (l *leadLock) isHeld(now int64) bool { return l.token != "" && now < l.until }
+
 // A lead is the carrier lock with the token of its holder.
 type lead struct {
 	keeper *Keeper
@@ -28,11 +31,19 @@ func (k *Keeper) Lead(ctx context.Context) (store.Leadership, error) {
 	now, l := k.clock().Mono, &k.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.token != "" && now < l.until {
+	if l.isHeld(now) {
 		return nil, store.ErrNotLeader
 	}
 	l.token, l.until = store.NewToken(), now+int64(store.LeadershipTTL)
 	return &lead{keeper: k, token: l.token}, nil
+}
+
+// Led reports whether the carrier lock is held.
+func (k *Keeper) Led() bool {
+	now, l := k.clock().Mono, &k.lead
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.isHeld(now)
 }
 
 // Extend implements store.Leadership.

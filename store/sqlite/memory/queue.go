@@ -127,8 +127,16 @@ func (q *Queue) ThrottleExpired(now clock.Instant) bool {
 
 // CooldownUntil returns the end of a queue's cooldown by the wall clock, or zero.
 func (q *Queue) CooldownUntil(now clock.Instant) time.Time {
-	if q.Throttle == nil || q.Throttle.Until <= now.Mono {
+	if q.Throttle == nil {
 		return time.Time{}
 	}
-	return clock.Time(now.WallAt(q.Throttle.Until))
+	return now.TimeAt(q.Throttle.Until)
+}
+
+// NextStart returns when the lane's rate allows the next start, by the wall clock; zero: now.
+func (q *Queue) NextStart(now clock.Instant) time.Time {
+	if q.Throttle == nil {
+		return time.Time{}
+	}
+	return now.TimeAt(q.Throttle.Starts.Free(q.Limits().Rate, now))
 }

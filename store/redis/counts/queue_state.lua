@@ -1,0 +1,19 @@
+-- Reads the state of a queue. Changes nothing.
+-- KEYS    those of keys.lua, with the queue; then the carrier's lock
+-- ARGV    none
+-- result  jobs in due, those of them that are due, in ready, claimed; the end of the cooldown (0 none), 1 while the breaker is open,
+--         when the rate allows the next start (0 now), 1 while the carrier's lock is held
+local q, free_at, cooldown, open = queues[1], 0, 0, 0
+local claimed = count_claimed(q)
+capacity(q) -- closes a breaker that was not probed, in memory
+if q.throttle then
+  local throttle, effective = q.throttle, limits(q)
+  if throttle.cooldown > now then cooldown = throttle.cooldown end
+  if throttle.open then open = 1 end
+  if effective.starts then
+    local list, n = count_window(throttle.starts, effective.per, now)
+    if n >= effective.starts then free_at = next_start(list, n, effective.starts, effective.per) end
+  end
+end
+return { call('ZCARD', q.due), call('ZCOUNT', q.due, '-inf', NOW), call('LLEN', q.ready), claimed, int(cooldown), open, int(free_at),
+  call('EXISTS', KEYS[K + 1]) }
