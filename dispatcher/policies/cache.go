@@ -2,6 +2,7 @@ package policies
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"sync/atomic"
@@ -134,6 +135,22 @@ func (c *Cache) Cached(ctx context.Context) (*Set, error) { return c.Snapshot(ct
 func (c *Cache) Resolve(ctx context.Context, namespace, name string) policy.Topic {
 	_, _ = c.Snapshot(ctx, max(refreshAfter, c.maxAge)) // with an error the cache or the defaults apply
 	return c.Get(namespace, name).Resolved
+}
+
+// Current returns a topic's policy as it is in the store now. It reads the topic's document, and reloads the cache if that has
+// changed.
+func (c *Cache) Current(ctx context.Context, namespace, name string) (*Topic, error) {
+	docs, err := c.settings.GetDocuments(ctx, []store.DocumentKey{{Kind: store.KindTopic, Namespace: namespace, Name: name}})
+	if err != nil {
+		return nil, fmt.Errorf("read the policy of topic %s: %w", name, err)
+	}
+	if t := c.Get(namespace, name); t.Stored.Revision == docs[0].Revision {
+		return t, nil
+	}
+	if _, err := c.Reload(ctx); err != nil {
+		return nil, err
+	}
+	return c.Get(namespace, name), nil
 }
 
 // Refresh reloads policies that are older than refreshAfter.

@@ -100,7 +100,7 @@ func (s *Sealer) Credentials(t store.Topic) *Credentials {
 	}
 	c := &Credentials{}
 	owner := job.Queue{Namespace: t.Namespace, Topic: t.Name}
-	c.Signer, c.Err = s.signer(owner, t.Policy.Secrets)
+	c.Signer, c.Err = s.Signer(owner, t.Policy.Secrets)
 	if cert := t.Policy.ClientCert; cert != nil {
 		var err error
 		c.Certificate, err = s.certificate(owner, cert)
@@ -126,7 +126,7 @@ func (s *Sealer) certificate(owner job.Queue, cert *policy.ClientCert) (*tls.Cer
 
 // LaneSigner returns the signer of a lane with secrets. It logs failures.
 func (s *Sealer) LaneSigner(lane store.Lane) (job.Signer, error) {
-	signer, err := s.signer(lane.Queue, lane.Settings.Secrets)
+	signer, err := s.Signer(lane.Queue, lane.Settings.Secrets)
 	if err != nil {
 		s.log.Error("cannot sign: secret not readable; deliveries of this lane are held", "topic", lane.Queue.Topic,
 			"lane", lane.Queue.Lane, "err", err)
@@ -134,8 +134,8 @@ func (s *Sealer) LaneSigner(lane store.Lane) (job.Signer, error) {
 	return signer, err
 }
 
-// signer returns a signer of an owner's secrets; nil if there are none.
-func (s *Sealer) signer(owner job.Queue, stored []policy.Secret) (job.Signer, error) {
+// Signer returns a signer of an owner's secrets; nil if there are none.
+func (s *Sealer) Signer(owner job.Queue, stored []policy.Secret) (job.Signer, error) {
 	if len(stored) == 0 {
 		return nil, nil
 	}

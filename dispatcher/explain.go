@@ -1,0 +1,329 @@
+package dispatcher
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/units"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/seal"
+	"github.com/ringback/ringback/store"
+)
+
+// explainTimeout bounds the calls of the store for an explanation: its caller has the job already.
+const explainTimeout = 2 * time.Second
+
+// Explain returns what applies to an unfinished job now, and what it waits for; nil if the job has ended or the store does not
+// return its settings. It never fails: what cannot be read is left out, and logged.
+//
+// It makes at most three calls of the store at a time, and for a due job in a lane that is not throttled one more for each
+// shard.
+func (d *Dispatcher) Explain(ctx context.Context, j *job.Job) *job.Explanation {
+	if j.State.Ended() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
+	defer cancel()
+	x := explainer{d: d, job: j}
+	err := x.read(ctx)
+	if err != nil {
+		d.log.Warn("explaining a job failed, answering without", "job", j.ID, "err", err)
+		return nil
+	}
+	explanation := &job.Explanation{Effective: x.effective()}
+	if j.State == job.Running {
+		return explanation
+	}
+	if explanation.WaitingFor, err = x.waitingFor(ctx); err != nil {
+		d.log.Warn("explaining what a job waits for failed, answering without", "job", j.ID, "err", err)
+	}
+	return explanation
+}
+
+// explainer explains one job.
+type explainer struct {
+	d     *Dispatcher
+	job   *job.Job
+	topic *policies.Topic
+	lane  store.Lane
+	terms policy.Terms
+	state store.QueueState
+	// stateErr is the error of reading state.
+	stateErr error
+}
+
+// read reads the job's settings and, unless it is running, the state of its queue.
+func (x *explainer) read(ctx context.Context) error {
+	var reads sync.WaitGroup
+	var topicErr, laneErr error
+	reads.Go(func() { x.topic, topicErr = x.d.policies.Current(ctx, x.job.Namespace, x.job.Topic) })
+	reads.Go(func() { x.lane, laneErr = x.d.Lane(ctx, x.job.Queue) })
+	if x.job.State != job.Running {
+		reads.Go(func() { x.state, x.stateErr = x.d.store.QueueState(ctx, x.job.Queue) })
+	}
+	reads.Wait()
+	if err := errors.Join(topicErr, laneErr); err != nil {
+		return err
+	}
+	x.terms = x.topic.Resolved.Terms(x.job.Terms)
+	return nil
+}
+
+// effective returns the settings of the next attempt; nil if they are not readable.
+func (x *explainer) effective() *job.Effective {
+	if x.topic.Stored.Unreadable || x.lane.Unreadable {
+		return nil
+	}
+	return &job.Effective{
+		URL: x.url(), Terms: x.terms, RetriesLeft: max(0, *x.terms.Retries-x.job.FailedAttempts),
+	}
+}
+
+// url returns the URL of the next attempt; empty: none.
+func (x *explainer) url() string {
+	return cmp.Or(x.job.URL, x.lane.Settings.URL, x.topic.Resolved.URL)
+}
+
+// waitingFor returns what keeps the job from running. Of several obstacles it is
+//
+//  1. one that lasts until somebody acts: a pause, then a secret;
+//  2. else the one that ends last, of those whose end is known: the due time, a cooldown, a rate;
+//  3. else one that ends with an attempt in flight: a probe, the lane's limit, the topic's limit, the process's workers.
+func (x *explainer) waitingFor(ctx context.Context) (*job.Wait, error) {
+	if wait := cmp.Or(x.pause(), x.unreadableSecret()); wait != nil {
+		return wait, nil
+	}
+	if x.stateErr != nil {
+		return nil, x.stateErr
+	}
+	if wait := latest(x.dueTime(), x.cooldown(), x.laneRate()); wait != nil {
+		return wait, nil
+	}
+	if wait := cmp.Or(x.probe(), x.laneLimit()); wait != nil {
+		return wait, nil
+	}
+	topic, err := x.d.store.TopicState(ctx, x.job.Namespace, x.job.Topic, x.topic.Resolved.Rate)
+	if err != nil {
+		return nil, err
+	}
+	return cmp.Or(x.topicRate(topic), x.topicLimit(topic), x.worker()), nil
+}
+
+// latest returns the wait that ends last, the first of equal ones; nil: there is none.
+func latest(waits ...*job.Wait) (last *job.Wait) {
+	for _, wait := range waits {
+		if wait != nil && (last == nil || wait.Until.After(last.Until)) {
+			last = wait
+		}
+	}
+	return last
+}
+
+// waitFor returns a wait until a time; zero: its end is not known.
+func waitFor(kind job.WaitKind, until time.Time, format string, args ...any) *job.Wait {
+	return &job.Wait{Kind: kind, Until: until, Detail: fmt.Sprintf(format, args...)}
+}
+
+// topicPath and lanePath are the paths of the job's topic and lane in the API.
+func (x *explainer) topicPath() string { return "/v1/topics/" + x.job.Topic }
+
+func (x *explainer) lanePath() string { return x.topicPath() + "/lanes/" + url.PathEscape(x.job.Lane) }
+
+// pause returns the pause of the topic or the lane. Settings that are not readable are a pause, too.
+func (x *explainer) pause() *job.Wait {
+	switch {
+	case x.topic.Stored.Unreadable:
+		return waitFor(job.WaitPaused, time.Time{},
+			"The policy of topic %s is not readable, so its jobs are held: PUT %s again, then resume the topic.", x.job.Topic, x.topicPath())
+	case x.lane.Unreadable:
+		return waitFor(job.WaitPaused, time.Time{},
+			"The settings of lane %s of topic %s are not readable, so its jobs are held: PUT %s again.", x.job.Lane, x.job.Topic, x.lanePath())
+	case x.topic.Resolved.Paused:
+		return waitFor(job.WaitPaused, time.Time{}, "Topic %s is paused: POST %s/resume to resume it.", x.job.Topic, x.topicPath())
+	case x.lane.Settings.Paused:
+		return waitFor(job.WaitPaused, time.Time{}, "Lane %s of topic %s is paused: POST %s/resume to resume it.",
+			x.job.Lane, x.job.Topic, x.lanePath())
+	}
+	return nil
+}
+
+// unreadableSecret returns the wait for a secret that the attempt needs and that this process cannot open. A process that does
+// not deliver may have no key at all, and then cannot know.
+func (x *explainer) unreadableSecret() *job.Wait {
+	if x.d.opts.RegisterOnly && !x.d.opts.Seal.Encrypts() {
+		return nil
+	}
+	what := cmp.Or(x.unreadableCredential(), x.unreadableHeader())
+	if what == "" {
+		return nil
+	}
+	return waitFor(job.WaitSecret, time.Time{},
+		"%s is not readable with the keys of this process: set it again, or start the processes with the key that sealed it (%s).",
+		what, seal.Setting)
+}
+
+// unreadableCredential returns what cannot be opened of the attempt's signer and certificate; empty: nothing. A callback is
+// signed with the secrets of its subject's topic, and the secrets of a lane replace those of its topic.
+func (x *explainer) unreadableCredential() string {
+	topic := x.topic
+	if x.job.Kind != "" {
+		topic = x.d.policies.Get(x.job.Namespace, cmp.Or(x.job.Labels[job.LabelTopic], x.job.Topic))
+	}
+	credentials := topic.Credentials
+	failed := credentials != nil && credentials.Err != nil
+	if failed && credentials.Certificate == nil && topic.Resolved.ClientCert != nil {
+		return "The client certificate or a signing secret of topic " + topic.Stored.Name
+	}
+	if len(x.lane.Settings.Secrets) > 0 {
+		if _, err := x.d.sealer.Signer(x.job.Queue, x.lane.Settings.Secrets); err != nil {
+			return "A signing secret of lane " + x.job.Lane + " of topic " + x.job.Topic
+		}
+		return ""
+	}
+	if failed {
+		return "A signing secret of topic " + topic.Stored.Name
+	}
+	return ""
+}
+
+// unreadableHeader returns a secret header that cannot be opened; empty: none. Those of the job override those of the lane, and
+// these those of the topic.
+func (x *explainer) unreadableHeader() string {
+	overridden := make(map[string]bool)
+	for _, of := range []struct {
+		owner  string
+		header map[string][]string
+	}{
+		{"the job", x.job.Header},
+		{"lane " + x.job.Lane + " of topic " + x.job.Topic, x.lane.Settings.Headers},
+		{"topic " + x.job.Topic, x.topic.Resolved.Headers},
+	} {
+		for _, name := range slices.Sorted(maps.Keys(of.header)) {
+			if sealed, ok := job.Sealed(of.header[name]); ok && !overridden[name] {
+				if _, err := x.d.sealer.OpenHeader(name, sealed); err != nil {
+					return "The secret header " + name + " of " + of.owner
+				}
+			}
+			overridden[name] = true
+		}
+	}
+	return ""
+}
+
+// dueTime returns the wait for the due time of a job that is not due.
+func (x *explainer) dueTime() *job.Wait {
+	j := x.job
+	switch failed := j.FailedAttempts; {
+	case j.State != job.Scheduled:
+		return nil
+	case failed > 0:
+		return waitFor(job.WaitRetry, j.DueAt,
+			"Waits after failed attempt %d of %d for rung %d of %d (%s), or longer if the receiver's Retry-After asked for it: POST /v1/jobs/%s/run to run it now.",
+			failed, *x.terms.Retries+1, min(failed, len(x.terms.Ladder)), len(x.terms.Ladder), units.FormatDuration(x.terms.Ladder.Rung(failed)), j.ID)
+	default:
+		return waitFor(job.WaitDue, j.DueAt, "Waits for its due time: POST /v1/jobs/%s/run to run it now.", j.ID)
+	}
+}
+
+// cooldown returns the wait for the end of the lane's cooldown, which an open breaker begins with.
+func (x *explainer) cooldown() *job.Wait {
+	switch until := x.state.CooldownUntil; {
+	case until.IsZero():
+		return nil
+	case x.state.BreakerOpen:
+		return waitFor(job.WaitBreaker, until,
+			"The breaker of lane %s is open after failures in a row: when its cooldown ends, one job is attempted as a probe.", x.job.Lane)
+	default:
+		return waitFor(job.WaitRetryAfter, until, "The receiver of lane %s asked for a pause (Retry-After), which holds for the whole lane.", x.job.Lane)
+	}
+}
+
+// limits returns the limits of the lane, and limitOwner the settings that set one of them.
+func (x *explainer) limits() policy.Limits {
+	return x.lane.Settings.Limits().Over(x.topic.Resolved.Limits())
+}
+
+func (x *explainer) limitOwner(ofLane bool) string {
+	if ofLane {
+		return x.lanePath()
+	}
+	return x.topicPath()
+}
+
+// laneRate returns the wait for the next start that the lane's rate allows.
+func (x *explainer) laneRate() *job.Wait {
+	if x.state.NextStart.IsZero() {
+		return nil
+	}
+	return waitFor(job.WaitRate, x.state.NextStart, "Lane %s has used up its lane_rate of %s: the next start is free then, and PATCH %s raises the rate.",
+		x.job.Lane, units.FormatRate(x.limits().Rate), x.limitOwner(x.lane.Settings.LaneRate.Limited()))
+}
+
+// probe returns the wait for the probe of a breaker that is half open.
+func (x *explainer) probe() *job.Wait {
+	switch {
+	case !x.state.BreakerOpen:
+		return nil
+	case x.state.Running > 0:
+		return waitFor(job.WaitBreaker, time.Time{}, "The breaker of lane %s is half open, and its probe is in flight: if that succeeds, the other jobs follow.", x.job.Lane)
+	default:
+		return waitFor(job.WaitBreaker, time.Time{}, "The breaker of lane %s is half open: the next attempt of the lane is its probe, and if that succeeds, the other jobs follow.", x.job.Lane)
+	}
+}
+
+// laneLimit returns the wait for an attempt of a lane that has no room for another.
+func (x *explainer) laneLimit() *job.Wait {
+	most := x.limits().Concurrency
+	if x.state.Running < int64(most) {
+		return nil
+	}
+	return waitFor(job.WaitLaneFull, time.Time{},
+		"Lane %s is at its lane_concurrency of %d: the job follows when an attempt ends, and PATCH %s raises the limit.", x.job.Lane, most, x.limitOwner(x.lane.Settings.LaneConcurrency > 0))
+}
+
+// topicRate returns the wait for the next start that the topic's rate grants.
+func (x *explainer) topicRate(topic store.TopicState) *job.Wait {
+	if topic.NextStart.IsZero() {
+		return nil
+	}
+	return waitFor(job.WaitRate, topic.NextStart, "Topic %s has used up its rate of %s: the next start is free then, and PATCH %s raises the rate.",
+		x.job.Topic, units.FormatRate(x.topic.Resolved.Rate), x.topicPath())
+}
+
+// topicLimit returns the wait for an attempt of a topic of which a process may make no more.
+func (x *explainer) topicLimit(topic store.TopicState) *job.Wait {
+	most := x.topic.Resolved.Workers
+	if topic.Running < int64(most) {
+		return nil
+	}
+	return waitFor(job.WaitTopicFull, time.Time{},
+		"Topic %s has as many attempts in flight as a process makes of it (workers: %d): the job follows when one ends, and PATCH %s raises the limit.",
+		x.job.Topic, most, x.topicPath())
+}
+
+// worker returns the wait for a worker: nothing else keeps the job from running.
+func (x *explainer) worker() *job.Wait {
+	if !x.state.Led {
+		return waitFor(job.WaitWorker, time.Time{}, "No process delivers now: start one with the role worker.")
+	}
+	if p := x.d.pool; p != nil {
+		if s := p.State(); s.InFlight >= s.Workers {
+			return waitFor(job.WaitWorker, time.Time{},
+				"All workers of this process are in use (%d): the job follows when one is free, and more processes or a larger --workers would help.", s.Workers)
+		}
+	}
+	if x.state.Ready > 1 {
+		return waitFor(job.WaitWorker, time.Time{}, "The job is one of %d due jobs of lane %s, which follow one another in order of their due times.",
+			x.state.Ready, x.job.Lane)
+	}
+	return waitFor(job.WaitWorker, time.Time{}, "The job is due and waits for a free worker.")
+}

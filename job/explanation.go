@@ -1,0 +1,47 @@
+package job
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// Explanation describes an unfinished job as things are now: what applies to its next attempt, and what the job waits for.
+type Explanation struct {
+	// Effective is nil if the settings of the topic or the lane are not readable.
+	Effective *Effective
+	// WaitingFor is nil while the job is running, and if the store did not return what is needed.
+	WaitingFor *Wait
+}
+
+// Effective holds the settings of a job's next attempt: those of the job, else of its lane, else of its topic, else built in.
+type Effective struct {
+	URL   string // empty: none
+	Terms policy.Terms
+	// RetriesLeft is the number of retries after the next attempt.
+	RetriesLeft int
+}
+
+// Wait is what keeps a job from running.
+type Wait struct {
+	Kind   WaitKind
+	Until  time.Time // when the wait ends by itself, by the store's clock; zero: unknown
+	Detail string    // a sentence that names the obstacle, and what to do about it
+}
+
+// WaitKind is the kind of a Wait.
+type WaitKind string
+
+// The kinds of waits.
+const (
+	WaitDue        WaitKind = "due"         // its due time
+	WaitRetry      WaitKind = "retry"       // its due time after a failed attempt
+	WaitPaused     WaitKind = "paused"      // its topic or lane is paused, or their settings are not readable
+	WaitLaneFull   WaitKind = "lane_full"   // its lane has as many attempts in flight as its lane_concurrency
+	WaitTopicFull  WaitKind = "topic_full"  // its topic has as many attempts in flight as a process makes of it
+	WaitRate       WaitKind = "rate"        // the rate of its lane or topic is used up
+	WaitBreaker    WaitKind = "breaker"     // its lane's breaker is open or half open
+	WaitRetryAfter WaitKind = "retry_after" // its lane's receiver asked for a pause
+	WaitSecret     WaitKind = "secret"      // a secret that its attempt needs is not readable
+	WaitWorker     WaitKind = "worker"      // a free worker, or a process that delivers
+)
