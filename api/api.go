@@ -22,6 +22,9 @@ type Jobs interface {
 	// *job.TakenError and those of package store.
 	Register(ctx context.Context, jobs []job.New) []store.RoutedResult
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
+	// Explain returns what applies to an unfinished job now and what it waits for; nil if that is not known, or the job has
+	// ended.
+	Explain(ctx context.Context, j *job.Job) *job.Explanation
 	List(ctx context.Context, filter store.Filter) (store.Page, error)
 }
 

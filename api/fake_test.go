@@ -51,6 +51,8 @@ type fake struct {
 	lanes   []store.LaneStats
 	err     error // of every call
 	ready   error
+	// explanations are those of unfinished jobs, by id.
+	explanations map[string]*job.Explanation
 	// register, unless nil, returns the result of a registration.
 	register func(job.New) store.RoutedResult
 }
@@ -117,6 +119,8 @@ func (f *fake) find(ref job.Ref) (job.Job, error) {
 }
 
 func (f *fake) Get(_ context.Context, ref job.Ref) (job.Job, error) { return f.find(ref) }
+
+func (f *fake) Explain(_ context.Context, j *job.Job) *job.Explanation { return f.explanations[j.ID] }
 
 func (f *fake) List(_ context.Context, filter store.Filter) (store.Page, error) {
 	f.filter = filter

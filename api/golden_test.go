@@ -81,6 +81,17 @@ func fullService() *fake {
 		Spec:     job.Spec{ID: "plain", Queue: job.Queue{Topic: "default", Lane: "a.example:80"}, Method: "POST", BodyKind: job.BodyBase64, Body: []byte{0, 255}},
 		Progress: job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(30 * time.Minute), Version: 1},
 	}
+	terms := policy.Builtin().Terms(policy.Terms{})
+	f.explanations = map[string]*job.Explanation{
+		"running": {Effective: &job.Effective{Terms: terms}},
+		"plain": {
+			Effective: &job.Effective{URL: "https://a.example/hook", Terms: terms, RetriesLeft: 8},
+			WaitingFor: &job.Wait{
+				Kind: job.WaitRetry, Until: epoch.Add(30 * time.Minute), Detail: "Waits after failed attempt 1 of 10.",
+			},
+		},
+		"rb:dead:1": {WaitingFor: &job.Wait{Kind: job.WaitPaused, Detail: "The policy of topic _callbacks is not readable."}},
+	}
 	f.jobs["durable"] = job.Job{
 		Spec:       job.Spec{ID: "durable", Queue: job.Queue{Topic: "default", Lane: "default"}, Method: "POST"},
 		Progress:   job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch, Version: 1},

@@ -49,7 +49,7 @@ func registrationStatus(result *store.RoutedResult) (status int, p *response.Pro
 	}
 }
 
-// get answers with a job and its attempts.
+// get answers with a job, its attempts, and what it waits for.
 func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	ref, err := request.PathJob(r)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.showJob(w, &found)
+	return a.showJob(w, &found, a.service.Explain(r.Context(), &found))
 }
 
 // list answers with a page of jobs.
@@ -170,8 +170,8 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// showJob answers with a job and its attempts. It refuses when too many bytes of answers are in flight.
-func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
+// showJob answers with a job, its attempts and its explanation. It refuses when too many bytes of answers are in flight.
+func (a *api) showJob(w http.ResponseWriter, j *job.Job, explanation *job.Explanation) error {
 	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer reserved.Release()
 	if !ok {
@@ -180,6 +180,7 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 	o := newJobBuffer(w, j)
 	defer o.Free()
 	o.Attempts(j.History)
+	o.Explanation(explanation)
 	o.Close()
 	o.Send(w, http.StatusOK)
 	return nil
