@@ -109,6 +109,20 @@ func TestDocs_FieldPagesListTheFieldsOfTheContract(t *testing.T) {
 	}
 }
 
+func TestDocs_WaitingPageListsTheKindsOfTheContract(t *testing.T) {
+	var contract struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct{ Enum []string }
+			}
+		}
+	}
+	readYAML(t, "../api/openapi.yaml", &contract)
+	kinds := contract.Components.Schemas["WaitingFor"].Properties["kind"].Enum
+	require.NotEmpty(t, kinds)
+	require.ElementsMatch(t, kinds, submatches("(?m)^\\| `([a-z_]+)` \\|", read(t, "../docs/waiting.md")))
+}
+
 func TestDocs_ArchitectureNamesFilesThatExist(t *testing.T) {
 	text := read(t, "../ARCHITECTURE.md")
 	_, table, found := strings.Cut(text, "\n## Where to find what\n")
