@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
@@ -93,6 +94,24 @@ type Counts interface {
 	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error)
 }
 
+// Tokens stores tokens and namespaces. A change holds in all processes within 5 s.
+type Tokens interface {
+	apiaccess.Stored
+	// CreateToken stores a token and returns its text, which is not stored. Error: *job.QuotaError.
+	CreateToken(ctx context.Context, token access.Token) (created access.Token, text string, err error)
+	// Token, Tokens and RevokeToken concern the tokens of a namespace, or of all if it is empty. store.ErrNotFound.
+	Token(ctx context.Context, namespace, id string) (access.Token, error)
+	Tokens(ctx context.Context, namespace, after string, limit int) ([]access.Token, error)
+	RevokeToken(ctx context.Context, namespace, id string) error
+	// Namespace returns store.ErrNotFound for an unknown one; the default one is always known.
+	Namespace(ctx context.Context, name string) (job.Namespace, error)
+	Namespaces(ctx context.Context, after string, limit int) ([]job.Namespace, error)
+	// PutNamespace stores a namespace. ifRevision is as for ChangeTopic. Error: *job.QuotaError.
+	PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error)
+	// DeleteNamespace removes a namespace. Errors: store.ErrNotFound, *job.NamespaceInUseError.
+	DeleteNamespace(ctx context.Context, name string, ifRevision int64) error
+}
+
 // Health returns an error when jobs cannot be registered or delivered.
 type Health interface {
 	Ready(ctx context.Context) error
@@ -107,6 +126,7 @@ type Service interface {
 	Secrets
 	DeadLetters
 	Counts
+	Tokens
 	Health
 }
 
@@ -185,7 +205,7 @@ func newAPI(o Options) (a *api, end func()) {
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
 	a.overloadLog.Logger = a.log
-	a.callers = apiaccess.NewAuthenticator(o.Access, a.log)
+	a.callers = apiaccess.NewAuthenticator(o.Access, o.Service, a.log)
 	return a, end
 }
 

@@ -17,24 +17,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// fakeTokens are stored tokens by text. The others are malformed or unknown.
-type fakeTokens map[string]*access.Principal
-
-func (f fakeTokens) Authenticate(_ context.Context, text string) (*access.Principal, error) {
-	if p, ok := f[text]; ok {
-		if !p.ExpiresAt.IsZero() {
-			return nil, &access.ExpiredError{At: p.ExpiresAt}
-		}
-		return p, nil
-	}
-	if _, err := access.ParseID(text); err != nil {
-		return nil, err
-	}
-	return nil, access.ErrUnknown
-}
-
-func (f fakeTokens) HasNamespace(_ context.Context, name string) (bool, error) {
-	return name == "shop", nil
+// withTokens returns a service with stored tokens, by text.
+func withTokens(f *fake, tokens map[string]*access.Principal) *fake {
+	f.callers = tokens
+	return f
 }
 
 // samples has the path, the query and the body of a request that succeeds for a root, by method and route, if they are not
@@ -48,6 +34,7 @@ var samples = map[string]struct{ query, body string }{
 	"PATCH /v1/jobs/{id}":  {body: `{"retries": 1}`},
 	"POST /v1/dead/revive": {body: `{"topic": "order.close", "dry_run": true}`},
 	"POST /v1/dead/purge":  {body: `{"topic": "order.close", "dry_run": true}`},
+	"POST /v1/tokens":      {body: `{"name": "shop-api", "role": "publish"}`},
 }
 
 // sample makes the request of a route with a topic, and more headers.
@@ -64,7 +51,10 @@ func sample(t *testing.T, h http.Handler, method, path, topic string, header ...
 			id = keySecret.ID()
 		}
 	}
-	target := strings.NewReplacer("{topic}", "order.close", "{lane}", "a", "{id}", id).Replace(path) + s.query
+	if strings.Contains(path, "/tokens/") {
+		id = "5tR1nGs0"
+	}
+	target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}", id).Replace(path) + s.query
 	w := call(t, h, method, strings.ReplaceAll(target, "order.close", topic), strings.ReplaceAll(s.body, "order.close", topic), header...)
 	return w.Code, w.Body.String()
 }
@@ -84,9 +74,10 @@ func TestRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 	bearer := func(text string) []string { return []string{"Authorization", "Bearer " + text} }
 	handler := func(p *access.Principal) http.Handler {
 		metrics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-		return New(Options{Service: fullService(), Metrics: metrics, Logger: quiet, Access: apiaccess.Options{
-			Tokens: []redact.Text{"the root's token"}, Stored: fakeTokens{valid: p},
-		}})
+		return New(Options{
+			Service: withTokens(fullService(), map[string]*access.Principal{valid: p}), Metrics: metrics, Logger: quiet,
+			Access: apiaccess.Options{Tokens: []redact.Text{"the root's token"}},
+		})
 	}
 	for _, r := range new(api).routes() {
 		for method, e := range r.methods {
@@ -158,11 +149,11 @@ func TestRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 }
 
 func TestRoutes_RestrictedTokensNameTheTopicOfLists(t *testing.T) {
-	f := fullService()
 	valid, _ := access.NewText()
-	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Stored: fakeTokens{
+	f := withTokens(fullService(), map[string]*access.Principal{
 		valid: {Role: access.Admin, Namespace: "default", Topics: access.Topics{"order.*"}},
-	}}})
+	})
+	h := New(Options{Service: f, Logger: quiet})
 	for target, status := range map[string]int{
 		"GET /v1/dead":                                     403,
 		`POST /v1/dead/purge {"all": true}`:                403,
@@ -187,11 +178,11 @@ func TestRoutes_RestrictedTokensNameTheTopicOfLists(t *testing.T) {
 }
 
 func TestBatch_ChecksTheTopicOfEachJob(t *testing.T) {
-	f := newFake()
 	valid, _ := access.NewText()
-	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Stored: fakeTokens{
+	f := withTokens(newFake(), map[string]*access.Principal{
 		valid: {Role: access.Publish, Namespace: "shop", Topics: access.Topics{"order.*"}},
-	}}})
+	})
+	h := New(Options{Service: f, Logger: quiet})
 	const good, bad = `{"id": "a", "url": "http://a.example", "topic": "order.close"}`, `{"id": "b", "url": "http://a.example", "topic": "invoice"}`
 	w := call(t, h, http.MethodPost, "/v1/batch", `{"jobs": [`+good+`, `+bad+`]}`, "Authorization", "Bearer "+valid)
 	require.Equal(t, []int{201, 403}, statusesIn(t, w.Body.String()))
@@ -248,10 +239,10 @@ func TestNamespace_IsThatOfTheToken(t *testing.T) {
 		{"valid", "default", 403, ""},
 		{"valid", "missing", 403, ""},
 	} {
-		s := &namespaceService{fake: fullService()}
-		h := New(Options{Service: s, Logger: quiet, Access: apiaccess.Options{
-			Tokens: []redact.Text{"root"}, Stored: fakeTokens{valid: {Role: access.Admin, Namespace: "shop"}},
-		}})
+		s := &namespaceService{fake: withTokens(fullService(), map[string]*access.Principal{
+			valid: {Role: access.Admin, Namespace: "shop"},
+		})}
+		h := New(Options{Service: s, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
 		text := c.token
 		if text == "valid" {
 			text = valid

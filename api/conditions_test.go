@@ -20,7 +20,7 @@ func TestConditions_RefusesUnsupportedOnes(t *testing.T) {
 			if method == http.MethodGet {
 				continue
 			}
-			path := strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
+			path := strings.NewReplacer("{namespace}", "a", "{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
 			for name, tag := range conditions {
 				if slices.Contains(r.conditions, name) {
 					continue
@@ -38,11 +38,12 @@ func TestConditions_RefusesUnsupportedOnes(t *testing.T) {
 	}
 }
 
-// storedSettings returns a service with the topic a and its lane b, both with the revision 7, a secret s, and without jobs.
+// storedSettings returns a service with the topic a, its lane b and the namespace a, all with the revision 7, a secret s, and without jobs.
 func storedSettings() *fake {
 	f := newFake()
 	f.topics["a"] = store.Topic{Name: "a", Revision: 7, Policy: policy.Topic{Secrets: []policy.Secret{{ID: "s"}}}}
 	f.own["a/b"] = store.Lane{Revision: 7, Settings: policy.Lane{LaneConcurrency: 3, Secrets: []policy.Secret{{ID: "s"}}}}
+	f.namespaces["a"] = job.Namespace{Name: "a", Revision: 7}
 	return f
 }
 
@@ -51,6 +52,7 @@ func requireSameSettings(t *testing.T, f *fake, change string) {
 	t.Helper()
 	require.Equal(t, storedSettings().topics, f.topics, change)
 	require.Equal(t, storedSettings().own, f.own, change)
+	require.Equal(t, storedSettings().namespaces, f.namespaces, change)
 }
 
 // settingsChanges are the changes of settings, with a body that each accepts.
@@ -58,7 +60,7 @@ func settingsChanges() (changes []string) {
 	for _, r := range new(api).routes() {
 		for method := range r.methods {
 			if method != http.MethodGet && slices.Contains(r.conditions, "If-None-Match") {
-				changes = append(changes, method+" "+strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "s").Replace(r.path))
+				changes = append(changes, method+" "+strings.NewReplacer("{namespace}", "a", "{topic}", "a", "{lane}", "b", "{id}", "s").Replace(r.path))
 			}
 		}
 	}

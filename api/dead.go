@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -52,7 +53,7 @@ func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	done, err := a.service.ReviveDead(r.Context(), f.Selection, f.RevivePlan)
-	a.auditDead(r, "revive", f, done, err)
+	a.auditDead(r, access.ReviveDead, f, done, err)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	done, err := a.service.PurgeDead(r.Context(), f.Selection)
-	a.auditDead(r, "purge", f, done, err)
+	a.auditDead(r, access.PurgeDead, f, done, err)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (a *api) readDeadLetters(w http.ResponseWriter, r *http.Request, revival bo
 }
 
 // auditDead logs a revival or a purge.
-func (a *api) auditDead(r *http.Request, action string, f request.DeadLetterRequest, worked store.BulkResult, err error) {
+func (a *api) auditDead(r *http.Request, action access.Action, f request.DeadLetterRequest, worked store.BulkResult, err error) {
 	if f.DryRun || err != nil && response.FromError(err).Status < http.StatusInternalServerError {
 		return // nothing was changed
 	}

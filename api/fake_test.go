@@ -55,6 +55,8 @@ type fake struct {
 	explanations map[string]*job.Explanation
 	// register, unless nil, returns the result of a registration.
 	register func(job.New) store.RoutedResult
+
+	fakeTokens
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -62,7 +64,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 func newFake() *fake {
 	return &fake{
 		jobs: make(map[string]job.Job), topics: make(map[string]store.Topic), own: make(map[string]store.Lane),
-		text: make(map[string]string),
+		text: make(map[string]string), fakeTokens: newFakeTokens(),
 	}
 }
 

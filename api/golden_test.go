@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
@@ -131,6 +132,12 @@ func fullService() *fake {
 			{ID: "gone", Err: store.ErrNotFound}, {ID: "runs", Err: &store.StateError{State: job.Running}}, {ID: "away", Err: store.ErrUnavailable},
 		},
 	}
+	f.tokens["5tR1nGs0"] = access.Token{
+		ID: "5tR1nGs0", Name: "shop-api", Role: access.Publish, Namespace: "default", Topics: access.Topics{"order.*"}, Bodies: true,
+		Hash: access.HashOf(fakeToken), CreatedAt: epoch, CreatedBy: access.Root, ExpiresAt: epoch.Add(90 * 24 * time.Hour),
+		LastUsedAt: epoch.Truncate(time.Hour),
+	}
+	f.tokens["zzzzzzzz"] = access.Token{ID: "zzzzzzzz", Name: "ops", Role: access.Read, Namespace: "shop", CreatedAt: epoch}
 	f.topics["seen"] = store.Topic{Name: "seen"}
 	f.counts = []store.TopicStats{
 		{Topic: "order.close", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch, OpenBreakers: 2},
@@ -198,6 +205,13 @@ var golden = []struct {
 	{"secret_list", "SecretPage", "GET", "/v1/topics/order.close/secrets", "", 200},
 	{"key_list", "KeyPage", "GET", "/v1/topics/order.close/lanes/a/keys", "", 200},
 	{"stats", "Stats", "GET", "/v1/stats", "", 200},
+	{"token_created", "NewToken", "POST", "/v1/tokens", `{"name": "shop-api", "role": "publish", "topics": ["order.*"]}`, 201},
+	{"token", "Token", "GET", "/v1/tokens/5tR1nGs0", "", 200},
+	{"token_list", "TokenPage", "GET", "/v1/tokens?limit=1", "", 200},
+	{"whoami", "Principal", "GET", "/v1/whoami", "", 200},
+	{"namespace_put", "Namespace", "PUT", "/v1/namespaces/new", `{"quota": {"pending": 5}}`, 200},
+	{"namespace_list", "NamespacePage", "GET", "/v1/namespaces?limit=1", "", 200},
+	{"namespace", "Namespace", "GET", "/v1/namespaces/shop", "", 200},
 	{"version", "Version", "GET", "/v1/version", "", 200},
 	{"root", "Root", "GET", "/", "", 200},
 	{"alive", "Status", "GET", "/healthz", "", 200},

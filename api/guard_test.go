@@ -159,20 +159,24 @@ func TestHandle_LogsTheCauseOfEvery500(t *testing.T) {
 
 func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 	for target, want := range map[string]string{
-		`POST /v1/dead/purge {"topic": "a"}`:                   "action=purge remote=192.0.2.1:1234 topic=a matched=5 done=3 failed=3 more=true",
-		`POST /v1/dead/revive {"ids": ["x", "y"]}`:             "action=revive remote=192.0.2.1:1234 topic=\"\" matched=5 done=3 failed=3 more=true ids=2",
+		`POST /v1/dead/purge {"topic": "a"}`:                   "actor=\"\" action=dead.purge remote=192.0.2.1:1234 topic=a matched=5 done=3 failed=3 more=true",
+		`POST /v1/dead/revive {"ids": ["x", "y"]}`:             "actor=\"\" action=dead.revive remote=192.0.2.1:1234 topic=\"\" matched=5 done=3 failed=3 more=true ids=2",
 		`POST /v1/dead/purge {"all": true, "dry_run": true}`:   "",
 		`POST /v1/dead/purge {"all": 5}`:                       "",
-		`POST /v1/topics/seen/pause`:                           `action="POST /v1/topics/{topic}/pause" remote=192.0.2.1:1234 topic=seen`,
-		`PUT /v1/topics/seen {}`:                               `action="PUT /v1/topics/{topic}"`,
+		`POST /v1/topics/seen/pause`:                           `action=topic.pause remote=192.0.2.1:1234 topic=seen`,
+		`PUT /v1/topics/seen {}`:                               `action=topic.change`,
 		`PUT /v1/topics/seen {"workers": 0}`:                   "",
-		`DELETE /v1/topics/order.close/lanes/a`:                `action="DELETE /v1/topics/{topic}/lanes/{lane}" remote=192.0.2.1:1234 topic=order.close lane=a`,
-		`POST /v1/topics/seen/secrets`:                         `action="POST /v1/topics/{topic}/secrets"`,
+		`DELETE /v1/topics/order.close/lanes/a`:                `action=lane.delete remote=192.0.2.1:1234 topic=order.close lane=a`,
+		`POST /v1/topics/seen/secrets`:                         `action=secret.add`,
 		`GET /v1/topics/seen`:                                  "",
 		`POST /v1/jobs {"id": "n", "url": "http://a.example"}`: "",
-		`POST /v1/jobs/dead/revive`:                            `action="POST /v1/jobs/{id}/revive" remote=192.0.2.1:1234 job=dead`,
+		`POST /v1/jobs/dead/revive`:                            `action=job.revive remote=192.0.2.1:1234 job=dead`,
 		`POST /v1/jobs/dead/run`:                               "",
 		`DELETE /v1/jobs/nothing`:                              "",
+		`POST /v1/tokens {"name": "a", "role": "read"}`:        "action=token.create remote=192.0.2.1:1234 token=5tR1nGs0 name=a role=read for=default",
+		`DELETE /v1/tokens/5tR1nGs0`:                           "action=token.revoke remote=192.0.2.1:1234 token=5tR1nGs0",
+		`PUT /v1/namespaces/new {}`:                            "action=namespace.put remote=192.0.2.1:1234 name=new",
+		`DELETE /v1/namespaces/shop`:                           "action=namespace.delete remote=192.0.2.1:1234 name=shop",
 	} {
 		var log bytes.Buffer
 		h := New(Options{Service: fullService(), Logger: slog.New(slog.NewTextHandler(&log, nil))})

@@ -111,6 +111,19 @@ func (a *api) routes() []route {
 		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
 		{path: "/v1/dead/purge", methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
 		{path: "/v1/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
+		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}, always: true},
+		{path: "/v1/tokens", methods: map[string]endpoint{
+			http.MethodGet: {access.ReadTokens, ofAll, a.tokens}, http.MethodPost: {access.CreateToken, ofAll, a.createToken},
+		}},
+		{path: "/v1/tokens/{id}", methods: map[string]endpoint{
+			http.MethodGet: {access.ReadTokens, ofAll, a.token}, http.MethodDelete: {access.RevokeToken, ofAll, a.revokeToken},
+		}, audited: true},
+		{path: "/v1/namespaces", methods: map[string]endpoint{http.MethodGet: {access.ReadNamespaces, ofAll, a.namespaces}}},
+		{path: "/v1/namespaces/{namespace}", methods: map[string]endpoint{
+			http.MethodGet:    {access.ReadNamespaces, ofAll, a.namespace},
+			http.MethodPut:    {access.PutNamespace, ofAll, a.putNamespace},
+			http.MethodDelete: {access.DeleteNamespace, ofAll, a.deleteNamespace},
+		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/version", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.serveVersion}}, always: true},
 		{path: "/healthz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.alive}}, always: true},
 		{path: "/readyz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.ready}}, always: true},
@@ -156,7 +169,7 @@ func (a *api) methods(r route) http.Handler {
 		}
 		err := found.serve(w, req)
 		if err == nil && r.audited && method != http.MethodGet {
-			a.auditChange(req, method+" "+r.path)
+			a.auditChange(req, found.action)
 		}
 		return err
 	})

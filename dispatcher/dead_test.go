@@ -199,7 +199,9 @@ type readCounter struct {
 }
 
 func (w *readCounter) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	w.topics.Add(1)
+	if after.Kind == store.KindTopic {
+		w.topics.Add(1)
+	}
 	return w.Store.ListDocuments(ctx, after, limit)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/dispatcher/secrets"
+	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -59,6 +60,10 @@ type Dispatcher struct {
 	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
 	pool     *pool.Pool
 	state    atomic.Int32
+	usages   usages
+
+	// Registry has the tokens and the namespaces.
+	*tenancy.Registry
 }
 
 // The states of a Dispatcher's Run.
@@ -88,6 +93,7 @@ func New(opts Options) (*Dispatcher, error) {
 		log:   cmp.Or(opts.Logger, slog.Default()),
 		store: router.New(opts.Store),
 	}
+	d.Registry = tenancy.New(opts.Store, d.log)
 	d.sealer = secrets.New(opts.Seal, d.log)
 	d.policies = policies.New(policies.Options{
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials, NoClaims: opts.RegisterOnly, Logger: d.log,
@@ -114,10 +120,11 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	unready := context.AfterFunc(ctx, func() { d.state.Store(stopping) })
 	defer unready()
 	if d.opts.RegisterOnly {
-		<-ctx.Done()
+		d.Registry.Run(ctx)
 		return nil
 	}
 	var carrying sync.WaitGroup
+	carrying.Go(func() { d.Registry.Run(ctx) })
 	carrying.Go(func() { d.carrier.Run(ctx) })
 	carrying.Go(func() { d.monitorBacklogs(ctx) })
 	var err error

@@ -17,15 +17,17 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// slowTopicsStore delays or blocks reads of policies.
+// slowTopicsStore delays or blocks reads of policies and of other settings.
 type slowTopicsStore struct {
 	store.Store
 	takes atomic.Int64 // nanoseconds; below 0: until the context ends
-	reads atomic.Int32
+	reads atomic.Int32 // of policies
 }
 
 func (s *slowTopicsStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	s.reads.Add(1)
+	if after.Kind == store.KindTopic {
+		s.reads.Add(1)
+	}
 	takes := s.takes.Load()
 	if takes < 0 {
 		<-ctx.Done()

@@ -24,11 +24,12 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 	newJobs := make([]store.NewJob, 0, len(jobs))
 	at := make([]int, 0, len(jobs))
 	now := time.Now()
+	over := d.overQuota(ctx, jobs)
 	topics := &lookup{policies: d.policies}
 	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs)
 	expired := d.expired(ctx, jobs, now)
 	for i := range jobs {
-		if err := expired[i]; err != nil {
+		if err := cmp.Or(over[i], expired[i]); err != nil {
 			results[i].Err = err
 			continue
 		}

@@ -1,6 +1,9 @@
 package job
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // FieldError is one invalid field of a request: the field as a JSON pointer ("/url", "/ladder/2") and the violated rule.
 type FieldError struct {
@@ -45,3 +48,20 @@ func (e *TakenError) Error() string {
 	}
 	return "the id " + e.ID + " belongs to a different request: a repeated request must be identical in every field"
 }
+
+// QuotaError rejects a job because its namespace has reached a quota.
+type QuotaError struct {
+	// Quota is the name of the quota, and Limit its text.
+	Quota, Limit string
+	// RetryAfter is when to try again.
+	RetryAfter time.Duration
+}
+
+func (e *QuotaError) Error() string {
+	return "the namespace has reached its quota " + e.Quota + " (" + e.Limit + ")"
+}
+
+// NamespaceInUseError rejects the removal of a namespace.
+type NamespaceInUseError struct{ By string }
+
+func (e *NamespaceInUseError) Error() string { return "the namespace has " + e.By }

@@ -36,8 +36,8 @@ type Authenticator struct {
 }
 
 // NewAuthenticator returns an Authenticator.
-func NewAuthenticator(o Options, log *slog.Logger) *Authenticator {
-	a := &Authenticator{stored: o.Stored, root: access.NewRoot(access.Root, job.DefaultNamespace), failed: limitedlog.Log{Logger: log}}
+func NewAuthenticator(o Options, stored Stored, log *slog.Logger) *Authenticator {
+	a := &Authenticator{stored: stored, root: access.NewRoot(access.Root, job.DefaultNamespace), failed: limitedlog.Log{Logger: log}}
 	for _, text := range o.Tokens {
 		a.roots = append(a.roots, access.HashOf(string(text)))
 	}
@@ -65,11 +65,9 @@ func (a *Authenticator) Principal(ctx context.Context, r *http.Request) (*access
 			NamespaceHeader+" must name one namespace: 1 to 32 of a-z 0-9 and -, not beginning with -")
 	}
 	if chosen[0] != job.DefaultNamespace {
-		known := false
-		if a.stored != nil {
-			if known, err = a.stored.HasNamespace(ctx, chosen[0]); err != nil {
-				return nil, err
-			}
+		known, err := a.stored.HasNamespace(ctx, chosen[0])
+		if err != nil {
+			return nil, err
 		}
 		if !known {
 			return nil, response.NewProblem(response.NotFound,
@@ -100,7 +98,7 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 		}
 	}
 	err := access.ErrUnknown
-	if a.stored != nil && strings.HasPrefix(text, access.Prefix) {
+	if strings.HasPrefix(text, access.Prefix) {
 		var p *access.Principal
 		if p, err = a.stored.Authenticate(ctx, text); err == nil {
 			return p, nil

@@ -31,8 +31,6 @@ func fromAttempt(header http.Header) bool {
 type Options struct {
 	// Tokens are root tokens. Empty: requests without a token are the root's.
 	Tokens []redact.Text
-	// Stored finds the other tokens. Nil: there are none.
-	Stored Stored
 	// Loopback serves only requests to localhost, a loopback address or one of Hosts, which prevents DNS rebinding. For
 	// listeners on loopback.
 	Loopback bool

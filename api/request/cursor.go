@@ -12,9 +12,11 @@ type CursorKind string
 
 // Kinds of cursors.
 const (
-	TopicCursor  CursorKind = "topic"
-	LaneCursor   CursorKind = "lane"
-	SecretCursor CursorKind = "secret"
+	TopicCursor     CursorKind = "topic"
+	LaneCursor      CursorKind = "lane"
+	SecretCursor    CursorKind = "secret"
+	TokenCursor     CursorKind = "token"
+	NamespaceCursor CursorKind = "namespace"
 )
 
 // Encode returns the cursor of the items after a name.

@@ -20,6 +20,7 @@ const (
 	IDTaken              Code = "id_taken"
 	WrongState           Code = "wrong_state"
 	Expired              Code = "expired"
+	InUse                Code = "in_use"
 	Contended            Code = "contended"
 	Unreadable           Code = "unreadable"
 	RevisionMismatch     Code = "revision_mismatch"
@@ -111,6 +112,11 @@ var problemTypes = []ProblemType{
 		Expired, http.StatusConflict, "Expired",
 		"The job would expire before it is due.",
 		"Set a later expiry: send expires_in.",
+	},
+	{
+		InUse, http.StatusConflict, "In use",
+		"The namespace cannot be removed, because it has unfinished jobs, topics with a policy, or tokens.",
+		"Remove them first. The detail names one.",
 	},
 	{
 		Contended, http.StatusConflict, "Contended",

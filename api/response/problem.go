@@ -79,6 +79,14 @@ func FromError(err error) *Problem {
 	if e, ok := errors.AsType[*job.UndeclaredTopicError](err); ok {
 		return Invalid(job.FieldError{Field: "/topic", Detail: e.Error()})
 	}
+	if e, ok := errors.AsType[*job.QuotaError](err); ok {
+		p := NewProblem(Quota, e.Error()+": retry later")
+		p.RetryAfter = e.RetryAfter
+		return p
+	}
+	if e, ok := errors.AsType[*job.NamespaceInUseError](err); ok {
+		return NewProblem(InUse, e.Error()+": remove them first")
+	}
 	if e, ok := errors.AsType[*store.StateError](err); ok {
 		return NewProblem(WrongState, e.Error())
 	}

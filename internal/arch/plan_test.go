@@ -263,9 +263,19 @@ var plan = []row{
 		ours:   []string{"job", "policy"},
 	},
 	{
+		pkg:    "dispatcher/documents",
+		reason: "caches the documents of one kind; knows none of the kinds",
+		ours:   []string{"store"},
+	},
+	{
+		pkg:    "dispatcher/tenancy",
+		reason: "tokens and namespaces in the store; decisions about them are made in access",
+		ours:   []string{"access", "dispatcher/documents", "job", "policy", "store"},
+	},
+	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
-		ours:   []string{"carrier", "dispatcher/pace", "dispatcher/policies", "dispatcher/secrets", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store", "store/router"},
+		ours:   []string{"carrier", "dispatcher/pace", "dispatcher/policies", "dispatcher/secrets", "dispatcher/tenancy", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store", "store/router"},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{
@@ -277,7 +287,7 @@ var plan = []row{
 	{
 		pkg:    "api/response",
 		reason: "writes JSON and problems; knows no handler and no service",
-		ours:   []string{"job", "job/units", "policy", "store"},
+		ours:   []string{"access", "job", "job/units", "policy", "store"},
 	},
 	{
 		pkg:    "api/limits",

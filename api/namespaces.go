@@ -1,0 +1,103 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// namespaces lists namespaces in order of name.
+func (a *api) namespaces(w http.ResponseWriter, r *http.Request) error {
+	p, err := pageOf(r, request.NamespaceCursor)
+	if err != nil {
+		return err
+	}
+	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
+		found, err := a.service.Namespaces(r.Context(), p.after, p.limit+1)
+		if err == nil {
+			writePage(o, p, found, o.Namespace, func(n *job.Namespace) string { return n.Name })
+		}
+		return err
+	})
+}
+
+// namespace answers with a namespace.
+func (a *api) namespace(w http.ResponseWriter, r *http.Request) error {
+	name, err := request.PathNamespace(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.service.Namespace(r.Context(), name)
+	if err != nil {
+		return noNamespace(err)
+	}
+	if same, err := notModified(w, r, found.Revision); same || err != nil {
+		return err
+	}
+	answerNamespace(w, &found)
+	return nil
+}
+
+// putNamespace creates a namespace, or sets its quota.
+func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
+	name, err := request.PathNewNamespace(r)
+	if err != nil {
+		return err
+	}
+	ifRevision, err := request.IfRevision(r)
+	if err != nil {
+		return err
+	}
+	text, err := request.ReadJSON(w, r, request.MaxTokenBytes)
+	if err != nil {
+		return err
+	}
+	quota, p := request.DecodeNamespace(text)
+	if p != nil {
+		return p
+	}
+	put, err := a.service.PutNamespace(r.Context(), job.Namespace{Name: name, Quota: quota}, ifRevision)
+	if err != nil {
+		return err
+	}
+	answerNamespace(w, &put)
+	return nil
+}
+
+// deleteNamespace removes a namespace that is not in use.
+func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
+	name, err := request.PathNamespace(r)
+	if err == nil {
+		err = request.RequireNoBody(r)
+	}
+	if err != nil {
+		return err
+	}
+	ifRevision, err := request.IfRevision(r)
+	if err != nil {
+		return err
+	}
+	if err := a.service.DeleteNamespace(r.Context(), name, ifRevision); err != nil {
+		return noNamespace(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// noNamespace explains a namespace that was not found.
+func noNamespace(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return response.NewProblem(response.NotFound, "no such namespace: create it with PUT")
+	}
+	return err
+}
+
+// answerNamespace answers with a namespace.
+func answerNamespace(w http.ResponseWriter, n *job.Namespace) {
+	w.Header().Set("Etag", request.ETag(n.Revision))
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Namespace(n) })
+}

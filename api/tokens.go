@@ -1,0 +1,122 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// createToken creates a token. Its answer is the only one that contains the token.
+func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
+	text, err := request.ReadJSON(w, r, request.MaxTokenBytes)
+	if err != nil {
+		return err
+	}
+	token, p := request.DecodeToken(text, time.Now())
+	if p != nil {
+		return p
+	}
+	if err := a.grant(r, &token); err != nil {
+		return err
+	}
+	created, secret, err := a.service.CreateToken(r.Context(), token)
+	if err != nil {
+		return err
+	}
+	a.audit(r, access.CreateToken, "token", created.ID, "name", created.Name, "role", created.Role, "for", created.Namespace)
+	w.Header().Set("Cache-Control", "no-store")
+	response.Answer(w, http.StatusCreated, func(o *response.Buffer) {
+		o.Token(&created)
+		o.Text("token", secret)
+	})
+	return nil
+}
+
+// grant completes a new token, and refuses one that may do more than the token of the request.
+func (a *api) grant(r *http.Request, token *access.Token) error {
+	p := access.PrincipalOf(r.Context())
+	token.CreatedBy = p.Actor
+	if token.Namespace == "" {
+		token.Namespace = p.Namespace
+	}
+	switch {
+	case p.Root:
+		exists, err := a.service.HasNamespace(r.Context(), token.Namespace)
+		if err == nil && !exists {
+			err = response.Invalid(job.FieldError{
+				Field: "/namespace", Detail: "must exist: create it with PUT /v1/namespaces/" + token.Namespace,
+			})
+		}
+		return err
+	case token.Namespace != p.Namespace:
+		return response.NewProblem(response.Forbidden, "this token may create tokens for the namespace "+p.Namespace+" only")
+	case token.Bodies && !p.Bodies:
+		return response.NewProblem(response.Forbidden, "this token may not read bodies, so it creates tokens with bodies: false only")
+	}
+	return nil
+}
+
+// tokens lists tokens in order of id.
+func (a *api) tokens(w http.ResponseWriter, r *http.Request) error {
+	p, err := pageOf(r, request.TokenCursor)
+	if err != nil {
+		return err
+	}
+	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
+		found, err := a.service.Tokens(r.Context(), tokenNamespace(r), p.after, p.limit+1)
+		if err == nil {
+			writePage(o, p, found, o.Token, func(t *access.Token) string { return t.ID })
+		}
+		return err
+	})
+}
+
+// tokenNamespace returns the namespace whose tokens a request may see; empty: all.
+func tokenNamespace(r *http.Request) string {
+	if p := access.PrincipalOf(r.Context()); !p.Root {
+		return p.Namespace
+	}
+	return ""
+}
+
+// token answers with a token, without its secret.
+func (a *api) token(w http.ResponseWriter, r *http.Request) error {
+	found, err := a.service.Token(r.Context(), tokenNamespace(r), r.PathValue("id"))
+	if err != nil {
+		return noToken(err)
+	}
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Token(&found) })
+	return nil
+}
+
+// revokeToken removes a token.
+func (a *api) revokeToken(w http.ResponseWriter, r *http.Request) error {
+	if err := request.RequireNoBody(r); err != nil {
+		return err
+	}
+	if err := a.service.RevokeToken(r.Context(), tokenNamespace(r), r.PathValue("id")); err != nil {
+		return noToken(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// noToken explains a token that was not found.
+func noToken(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return response.NewProblem(response.NotFound, "no such token: it was revoked, or never existed")
+	}
+	return err
+}
+
+// whoami answers with whose the request is.
+func (a *api) whoami(w http.ResponseWriter, r *http.Request) error {
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Principal(access.PrincipalOf(r.Context())) })
+	return nil
+}

@@ -1,0 +1,125 @@
+package tenancy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+func decodeNamespace(doc store.Document, _ *job.Namespace) (*job.Namespace, error) {
+	n := &job.Namespace{Name: doc.Key.Name, Revision: doc.Revision}
+	if err := json.Unmarshal(doc.Value, n); err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrUnreadable, err)
+	}
+	return n, nil
+}
+
+// HasNamespace reports whether a namespace exists.
+func (r *Registry) HasNamespace(ctx context.Context, name string) (bool, error) {
+	if name == job.DefaultNamespace {
+		return true, nil
+	}
+	set, err := r.namespaces.Get(ctx)
+	if err == nil && set.Values[name] == nil {
+		set, err = r.namespaces.Reload(ctx)
+	}
+	return err == nil && set.Values[name] != nil, err
+}
+
+// QuotaOf returns the quota of a namespace, without waiting for the store once quotas were read.
+func (r *Registry) QuotaOf(ctx context.Context, name string) (job.Quota, error) {
+	set, err := r.namespaces.Cached(ctx)
+	if err != nil {
+		return job.Quota{}, err
+	}
+	if n := set.Values[name]; n != nil {
+		return n.Quota, nil
+	}
+	return job.Quota{}, nil
+}
+
+// Namespace returns a namespace. store.ErrNotFound.
+func (r *Registry) Namespace(ctx context.Context, name string) (job.Namespace, error) {
+	set, err := r.namespaces.Reload(ctx)
+	if err != nil {
+		return job.Namespace{}, err
+	}
+	if n := set.Values[name]; n != nil {
+		return *n, nil
+	}
+	if name == job.DefaultNamespace {
+		return job.Namespace{Name: name}, nil
+	}
+	return job.Namespace{}, store.ErrNotFound
+}
+
+// Namespaces returns the namespaces in order of name, at most limit after a name.
+func (r *Registry) Namespaces(ctx context.Context, after string, limit int) ([]job.Namespace, error) {
+	set, err := r.namespaces.Reload(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]job.Namespace, 0, len(set.Values)+1)
+	if set.Values[job.DefaultNamespace] == nil {
+		all = append(all, job.Namespace{Name: job.DefaultNamespace})
+	}
+	for _, n := range set.Values {
+		all = append(all, *n)
+	}
+	all = slices.DeleteFunc(all, func(n job.Namespace) bool { return n.Name <= after })
+	slices.SortFunc(all, func(a, b job.Namespace) int { return cmp.Compare(a.Name, b.Name) })
+	return all[:min(len(all), limit)], nil
+}
+
+// PutNamespace stores a namespace. ifRevision is as for store.CheckCondition. Errors: *job.QuotaError, store.ErrVersion.
+func (r *Registry) PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error) {
+	set, err := r.namespaces.Reload(ctx)
+	if err != nil {
+		return job.Namespace{}, err
+	}
+	if set.Values[n.Name] == nil && len(set.Values) >= MaxNamespaces {
+		return job.Namespace{}, &job.QuotaError{Quota: "namespaces", Limit: strconv.Itoa(MaxNamespaces)}
+	}
+	stored := set.Revision(n.Name)
+	if err := store.CheckCondition(ifRevision, stored); err != nil {
+		return job.Namespace{}, err
+	}
+	doc, err := r.put(ctx, key(kindNamespace, n.Name), n, cmp.Or(stored, store.MustNotExist))
+	if err != nil {
+		return job.Namespace{}, err
+	}
+	n.Revision = doc.Revision
+	r.reloadNamespaces(ctx)
+	return n, nil
+}
+
+// DeleteNamespace removes a namespace. ifRevision is as for store.CheckCondition. Errors: store.ErrNotFound, store.ErrVersion.
+func (r *Registry) DeleteNamespace(ctx context.Context, name string, ifRevision int64) error {
+	n, err := r.Namespace(ctx, name)
+	if err == nil && n.Revision == 0 {
+		err = store.ErrNotFound
+	}
+	if err == nil {
+		err = store.CheckCondition(ifRevision, n.Revision)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := r.put(ctx, key(kindNamespace, name), nil, n.Revision); err != nil {
+		return err
+	}
+	r.reloadNamespaces(ctx)
+	return nil
+}
+
+func (r *Registry) reloadNamespaces(ctx context.Context) {
+	if _, err := r.namespaces.Reload(ctx); err != nil {
+		r.log.Warn("reloading namespaces failed; the change holds within 5s", "err", err)
+	}
+}

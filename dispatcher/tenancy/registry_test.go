@@ -1,0 +1,323 @@
+package tenancy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/dispatcher/tenancy"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// fakeSettings has documents in memory, and can be away.
+type fakeSettings struct {
+	docs     map[store.DocumentKey]store.Document
+	revision int64
+	away     atomic.Bool
+	lists    atomic.Int64
+	gets     atomic.Int64
+	puts     atomic.Int64
+}
+
+func newSettings() *fakeSettings {
+	return &fakeSettings{docs: make(map[store.DocumentKey]store.Document)}
+}
+
+var errAway = &store.UnavailableError{Reason: "away"}
+
+func (s *fakeSettings) PutDocument(_ context.Context, _ store.Token, doc store.Document, _ policy.Limits) (store.Document, error) {
+	if s.away.Load() {
+		return store.Document{}, errAway
+	}
+	if err := store.CheckRevision(doc.Revision, s.docs[doc.Key].Revision); err != nil {
+		return store.Document{}, err
+	}
+	s.puts.Add(1)
+	s.revision++
+	if len(doc.Value) == 0 {
+		delete(s.docs, doc.Key)
+		return store.Document{Key: doc.Key}, nil
+	}
+	doc.Revision = s.revision
+	s.docs[doc.Key] = doc
+	return doc, nil
+}
+
+func (s *fakeSettings) GetDocuments(_ context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	s.gets.Add(1)
+	if s.away.Load() {
+		return nil, errAway
+	}
+	docs := make([]store.Document, len(keys))
+	for i, key := range keys {
+		docs[i] = s.docs[key]
+	}
+	return docs, nil
+}
+
+func (s *fakeSettings) ListDocuments(_ context.Context, after store.DocumentKey, _ int) (docs []store.Document, revision int64, err error) {
+	s.lists.Add(1)
+	if s.away.Load() {
+		return nil, 0, errAway
+	}
+	for key, doc := range s.docs {
+		if key.Kind == after.Kind {
+			docs = append(docs, doc)
+		}
+	}
+	return docs, s.revision, nil
+}
+
+// create creates a token and returns its text.
+func create(t *testing.T, r *tenancy.Registry, token access.Token) (id, text string) {
+	t.Helper()
+	token.Name, token.Namespace = "tester", "default"
+	if token.Role == "" {
+		token.Role = access.Read
+	}
+	created, text, err := r.CreateToken(t.Context(), token)
+	require.NoError(t, err)
+	return created.ID, text
+}
+
+func TestAuthenticate_TellsTheFailuresApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tenancy.New(newSettings(), quiet)
+		_, text := create(t, r, access.Token{ExpiresAt: time.Now().Add(time.Hour), Topics: access.Topics{"order.*"}})
+		p, err := r.Authenticate(t.Context(), text)
+		require.NoError(t, err)
+		require.Equal(t, "tester", p.Actor)
+		require.Equal(t, access.Topics{"order.*"}, p.Topics)
+		other, _ := access.NewText()
+		_, err = r.Authenticate(t.Context(), other)
+		require.ErrorIs(t, err, access.ErrUnknown)
+		_, err = r.Authenticate(t.Context(), text[:60]+"-")
+		require.ErrorIs(t, err, access.ErrMalformed)
+		time.Sleep(time.Hour)
+		_, err = r.Authenticate(t.Context(), text)
+		_, expired := errors.AsType[*access.ExpiredError](err)
+		require.True(t, expired, "%v", err)
+	})
+}
+
+// A token with the id of another one and a valid checksum has another secret.
+func TestAuthenticate_ComparesTheWholeText(t *testing.T) {
+	s := newSettings()
+	r := tenancy.New(s, quiet)
+	id, text := create(t, r, access.Token{})
+	forged, forgedID := access.NewText()
+	key := store.DocumentKey{Kind: "token", Namespace: job.DefaultNamespace, Name: forgedID}
+	doc := s.docs[store.DocumentKey{Kind: "token", Namespace: job.DefaultNamespace, Name: id}]
+	doc.Key, doc.Revision = key, 0
+	_, err := s.PutDocument(t.Context(), store.NewToken(), doc, policy.Limits{})
+	require.NoError(t, err)
+	_, err = r.Authenticate(t.Context(), forged)
+	require.ErrorIs(t, err, access.ErrUnknown)
+	_, err = r.Authenticate(t.Context(), text)
+	require.NoError(t, err)
+}
+
+func TestRevoke_HoldsInAnotherProcessWithin5s(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSettings()
+		one, other := tenancy.New(s, quiet), tenancy.New(s, quiet)
+		id, text := create(t, one, access.Token{})
+		_, err := other.Authenticate(t.Context(), text)
+		require.NoError(t, err, "a new token works in another process at once")
+		require.NoError(t, one.RevokeToken(t.Context(), "", id))
+		_, err = one.Authenticate(t.Context(), text)
+		require.ErrorIs(t, err, access.ErrUnknown, "at once in its own process")
+		revoked := time.Now()
+		for err = nil; err == nil; time.Sleep(100 * time.Millisecond) {
+			_, err = other.Authenticate(t.Context(), text)
+		}
+		require.ErrorIs(t, err, access.ErrUnknown)
+		require.Less(t, time.Since(revoked), 5*time.Second)
+		require.ErrorIs(t, one.RevokeToken(t.Context(), "", id), store.ErrNotFound)
+	})
+}
+
+// An idle process has an old cache: its first request waits for a new one.
+func TestRevoke_HoldsInAnIdleProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSettings()
+		one, other := tenancy.New(s, quiet), tenancy.New(s, quiet)
+		id, text := create(t, one, access.Token{})
+		_, err := other.Authenticate(t.Context(), text)
+		require.NoError(t, err)
+		require.NoError(t, one.RevokeToken(t.Context(), "", id))
+		time.Sleep(5 * time.Second)
+		_, err = other.Authenticate(t.Context(), text)
+		require.ErrorIs(t, err, access.ErrUnknown)
+	})
+}
+
+func TestAuthenticate_KnownTokensWorkWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSettings()
+		r := tenancy.New(s, quiet)
+		_, text := create(t, r, access.Token{ExpiresAt: time.Now().Add(time.Hour)})
+		_, err := r.Authenticate(t.Context(), text)
+		require.NoError(t, err)
+		s.away.Store(true)
+		before := s.lists.Load()
+		for range 60 {
+			time.Sleep(500 * time.Millisecond)
+			_, err = r.Authenticate(t.Context(), text)
+			require.NoError(t, err)
+			unknown, _ := access.NewText()
+			_, err = r.Authenticate(t.Context(), unknown)
+			require.ErrorIs(t, err, store.ErrUnavailable, "it may have been created since")
+		}
+		require.LessOrEqual(t, s.lists.Load()-before, int64(31), "at most one load a second")
+		time.Sleep(time.Hour)
+		_, err = r.Authenticate(t.Context(), text)
+		_, expired := errors.AsType[*access.ExpiredError](err)
+		require.True(t, expired, "%v", err)
+		_, err = tenancy.New(s, quiet).Authenticate(t.Context(), text)
+		require.ErrorIs(t, err, store.ErrUnavailable, "a process that never knew it")
+	})
+}
+
+func TestAuthenticate_DoesNotAllocateForACachedToken(t *testing.T) {
+	r := tenancy.New(newSettings(), quiet)
+	_, text := create(t, r, access.Token{Topics: access.Topics{"a.*"}})
+	ctx := t.Context()
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if _, err := r.Authenticate(ctx, text); err != nil {
+			panic(err)
+		}
+	}))
+}
+
+func BenchmarkAuthenticate(b *testing.B) {
+	r := tenancy.New(newSettings(), quiet)
+	created, text, err := r.CreateToken(b.Context(), access.Token{Name: "a", Role: access.Read, Namespace: "default"})
+	require.NoError(b, err)
+	require.NotEmpty(b, created.ID)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Authenticate(b.Context(), text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestLastUse_IsWrittenOnceAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		s := newSettings()
+		r, other := tenancy.New(s, quiet), tenancy.New(s, quiet)
+		id, text := create(t, r, access.Token{})
+		create(t, r, access.Token{})
+		done := make(chan struct{})
+		go func() {
+			var running sync.WaitGroup
+			running.Go(func() { r.Run(ctx) })
+			running.Go(func() { other.Run(ctx) })
+			running.Wait()
+			close(done)
+		}()
+		before := s.puts.Load()
+		began := time.Now()
+		for range 180 {
+			_, err := r.Authenticate(t.Context(), text)
+			require.NoError(t, err)
+			_, err = other.Authenticate(t.Context(), text)
+			require.NoError(t, err)
+			time.Sleep(time.Minute)
+		}
+		puts := s.puts.Load() - before
+		require.GreaterOrEqual(t, puts, int64(3))
+		require.LessOrEqual(t, puts, int64(4), "not once a process, unless at the same moment")
+		found, err := other.Token(t.Context(), "", id)
+		require.NoError(t, err)
+		require.Zero(t, found.LastUsedAt.Unix()%3600)
+		require.WithinDuration(t, began.Add(179*time.Minute), found.LastUsedAt, time.Hour)
+		all, err := r.Tokens(t.Context(), "default", "", 10)
+		require.NoError(t, err)
+		require.Len(t, all, 2)
+		for _, token := range all {
+			require.Equal(t, token.ID != id, token.LastUsedAt.IsZero())
+		}
+		require.NoError(t, r.RevokeToken(t.Context(), "", id))
+		time.Sleep(time.Hour)
+		_, err = r.Token(t.Context(), "", id)
+		require.ErrorIs(t, err, store.ErrNotFound, "no late write brings it back")
+		stop()
+		<-done
+	})
+}
+
+func TestTokens_AreSeenInTheirNamespaceOnly(t *testing.T) {
+	r := tenancy.New(newSettings(), quiet)
+	for i := range 3 {
+		_, _, err := r.CreateToken(t.Context(), access.Token{Name: fmt.Sprint(i), Role: access.Read, Namespace: "shop"})
+		require.NoError(t, err)
+	}
+	id, _ := create(t, r, access.Token{})
+	shop, err := r.Tokens(t.Context(), "shop", "", 10)
+	require.NoError(t, err)
+	require.Len(t, shop, 3)
+	rest, err := r.Tokens(t.Context(), "shop", shop[0].ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, shop[1:2], rest)
+	all, err := r.Tokens(t.Context(), "", "", 10)
+	require.NoError(t, err)
+	require.Len(t, all, 4)
+	_, err = r.Token(t.Context(), "shop", id)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, r.RevokeToken(t.Context(), "shop", id), store.ErrNotFound)
+	require.NoError(t, r.RevokeToken(t.Context(), "", id))
+}
+
+func TestNamespaces_ArePutListedAndRemoved(t *testing.T) {
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "db"), Limits: sqlite.Defaults(policy.Builtin()).Limits(), Logger: quiet})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	r, other := tenancy.New(s, quiet), tenancy.New(s, quiet)
+	known, err := other.HasNamespace(t.Context(), "shop")
+	require.NoError(t, err)
+	require.False(t, known)
+	quota := job.Quota{Pending: 5, Rate: policy.Rate{Starts: 7, Per: time.Second}}
+	put, err := r.PutNamespace(t.Context(), job.Namespace{Name: "shop", Quota: quota}, 0)
+	require.NoError(t, err)
+	require.Positive(t, put.Revision)
+	known, err = other.HasNamespace(t.Context(), "shop")
+	require.NoError(t, err)
+	require.True(t, known, "at once")
+	found, err := other.Namespace(t.Context(), "shop")
+	require.NoError(t, err)
+	require.Equal(t, put, found)
+	got, err := r.QuotaOf(t.Context(), "shop")
+	require.NoError(t, err)
+	require.Equal(t, quota, got)
+	_, err = r.PutNamespace(t.Context(), job.Namespace{Name: "shop"}, put.Revision-1)
+	_, conflict := errors.AsType[*store.RevisionError](err)
+	require.True(t, conflict, "%v", err)
+	all, err := r.Namespaces(t.Context(), "", 10)
+	require.NoError(t, err)
+	require.Equal(t, []job.Namespace{{Name: "default"}, put}, all)
+	all, err = r.Namespaces(t.Context(), "default", 10)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.NoError(t, r.DeleteNamespace(t.Context(), "shop", put.Revision))
+	_, err = r.Namespace(t.Context(), "shop")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, r.DeleteNamespace(t.Context(), "default", 0), store.ErrNotFound)
+}

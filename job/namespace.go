@@ -1,0 +1,19 @@
+package job
+
+import "github.com/ringback/ringback/policy"
+
+// Namespace is a namespace: its jobs, topics and lanes are apart from those of others with the same names.
+type Namespace struct {
+	Name  string `json:"-"`
+	Quota Quota  `json:"quota,omitzero"`
+	// Revision is that of the stored namespace; 0: none is stored.
+	Revision int64 `json:"-"`
+}
+
+// Quota bounds what a namespace may use. Zero values are no bounds.
+type Quota struct {
+	// Pending bounds the unfinished jobs.
+	Pending int64 `json:"pending,omitempty"`
+	// Rate bounds the registrations of all processes together.
+	Rate policy.Rate `json:"rate,omitzero"`
+}
