@@ -1,8 +1,11 @@
 package sqlite
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,6 +41,35 @@ func TestList_LooksAtABoundedNumberOfJobsForAPage(t *testing.T) {
 		}
 		require.GreaterOrEqual(t, pages, 2, name)
 		require.Equal(t, int(oneIf(filter.Reason != "")), found, name)
+	}
+}
+
+func TestList_GoesOnOverManyTopicsAndLanes(t *testing.T) {
+	s := openStore(t, options(t))
+	var entries []store.NewJob
+	for i := range 1100 {
+		topic, lane := newJobInLane("l", fmt.Sprintf("topic-%d", i), time.Hour), newJobInLane(fmt.Sprintf("lane-%d", i), fmt.Sprintf("lane-%d", i), time.Hour)
+		topic.Topic = fmt.Sprintf("topic-%04d", i)
+		entries = append(entries, topic, lane)
+	}
+	last := newJobInLane("z", "last", time.Hour)
+	last.Topic, last.Labels = "z", map[string]string{"a": "b"}
+	for part := range slices.Chunk(append(entries, last), store.MaxBatch) {
+		insert(t, s, part...)
+	}
+	for _, filter := range []store.Filter{{Lane: "z"}, {Labels: []store.Label{{Key: "a", Value: "b"}}}} {
+		filter.Namespace, filter.Limit = lane.Namespace, 10
+		pages, found := 0, 0
+		for more := true; more; pages++ {
+			page, err := s.List(t.Context(), filter)
+			require.NoError(t, err)
+			require.LessOrEqual(t, page.Scanned, 1000)
+			require.True(t, !page.More || page.Reached.Compare(filter.After, false) > 0, "%+v", page.Reached)
+			found += len(page.Jobs)
+			filter.After, more = page.Reached, page.More
+		}
+		require.Equal(t, 1, found)
+		require.Greater(t, pages, 1)
 	}
 }
 

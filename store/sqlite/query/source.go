@@ -52,7 +52,6 @@ func (l *List) newSource(of int64, state job.State, from, to int64, at store.Pos
 	if at.At != 0 && l.compare(start, s.at) > 0 {
 		s.at = start
 	}
-	s.end = s.at.ms < from || s.at.ms >= to
 	return s
 }
 
