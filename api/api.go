@@ -32,10 +32,11 @@ type Jobs interface {
 // Changes changes one job. Its errors are *job.InvalidError and those of package store.
 type Changes interface {
 	Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error)
-	// RunNow makes a scheduled job due now. version is the one that the job must have; zero: any.
-	RunNow(ctx context.Context, ref job.Ref, version int64) (job.Job, error)
+	// RunNow makes a scheduled job due now. version is the one that the job must have; zero: any. actor is the name of the
+	// client.
+	RunNow(ctx context.Context, ref job.Ref, version int64, actor string) (job.Job, error)
 	Revive(ctx context.Context, revival store.Revival) (job.Job, error)
-	Cancel(ctx context.Context, ref job.Ref) (job.Job, error)
+	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
 }
 
 // Topics stores the policies of topics.

@@ -16,6 +16,9 @@ import (
 // namespaceOf returns the namespace of a request.
 func namespaceOf(r *http.Request) string { return access.PrincipalOf(r.Context()).Namespace }
 
+// actorOf returns the name of a request's token, for the events of jobs.
+func actorOf(ctx context.Context) string { return access.PrincipalOf(ctx).Actor }
+
 // authorize refuses a request that its token does not allow: by its role, or by the topics that it is restricted to.
 func (a *api) authorize(r *http.Request, e endpoint) error {
 	if e.action == access.Open {
@@ -80,9 +83,10 @@ func checkTopic(ctx context.Context, topic string) error {
 	return nil
 }
 
-// admit sets the namespace of a registration, and refuses a topic that the request's token may not use.
+// admit sets the namespace and the client of a registration, and refuses a topic that the request's token may not use.
 func admit(ctx context.Context, n *job.New) error {
-	n.Namespace = access.PrincipalOf(ctx).Namespace
+	p := access.PrincipalOf(ctx)
+	n.Namespace, n.CreatedBy = p.Namespace, p.Actor
 	return checkTopic(ctx, cmp.Or(n.Topic, job.DefaultTopic))
 }
 

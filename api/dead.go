@@ -52,6 +52,7 @@ func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	f.Actor = actorOf(r.Context())
 	done, err := a.service.ReviveDead(r.Context(), f.Selection, f.RevivePlan)
 	a.auditDead(r, access.ReviveDead, f, done, err)
 	if err != nil {

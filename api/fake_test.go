@@ -143,7 +143,7 @@ func (f *fake) Edit(_ context.Context, ref job.Ref, e job.Edit) (job.Job, error)
 	return j, nil
 }
 
-func (f *fake) RunNow(_ context.Context, ref job.Ref, version int64) (job.Job, error) {
+func (f *fake) RunNow(_ context.Context, ref job.Ref, version int64, _ string) (job.Job, error) {
 	j, err := f.waiting(ref, version)
 	if err == nil {
 		f.runs++
@@ -183,7 +183,7 @@ func (f *fake) Revive(_ context.Context, revival store.Revival) (job.Job, error)
 	return j, nil
 }
 
-func (f *fake) Cancel(_ context.Context, ref job.Ref) (job.Job, error) {
+func (f *fake) Cancel(_ context.Context, ref job.Ref, _ store.Cancellation) (job.Job, error) {
 	j, err := f.find(ref)
 	switch {
 	case err != nil:

@@ -49,10 +49,11 @@ func fullService() *fake {
 		},
 		CallbackID: "rb:close-4711:1:o71n66bf",
 		History: []job.Attempt{
-			{N: 11, Kind: job.KindEdited, StartedAt: epoch},
-			{N: 11, Kind: job.KindLost, StartedAt: epoch},
+			{N: 11, Kind: job.KindLost, StartedAt: epoch, Process: "7K2QJ7HNTA"},
 			{
 				N: 12, Kind: job.KindAttempt, StartedAt: epoch.Add(time.Second), Duration: 12_600 * time.Microsecond, Status: 503,
+				Phases:     policy.Phases{DNS: 400 * time.Microsecond, Connect: time.Millisecond, TLS: 3 * time.Millisecond, FirstByte: 8 * time.Millisecond},
+				RemoteAddr: "192.0.2.7:443", Process: "web-1/7K2QJ7HNTA",
 				Verdict: "again", Header: map[string][]string{"Content-Type": {"text/plain"}, "Set-Cookie": {"s=1"}}, Body: []byte("busy\n"),
 			},
 			{
@@ -61,6 +62,7 @@ func fullService() *fake {
 			},
 			{N: 14, Kind: job.KindAttempt, StartedAt: epoch, Status: 200, Verdict: "delivered", Body: []byte{0xff}},
 		},
+		Events: []job.Event{{At: epoch, Kind: job.EventEdited, Fields: []string{"url"}, Actor: "jan"}},
 	}
 	f.jobs["rb:dead:1"] = job.Job{
 		Spec: job.Spec{

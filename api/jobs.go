@@ -93,7 +93,7 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	edit.IfVersion = version
+	edit.IfVersion, edit.Actor = version, actorOf(r.Context())
 	edited, err := a.service.Edit(r.Context(), ref, edit)
 	if errors.Is(err, store.ErrExpired) {
 		return response.Invalid(job.FieldError{Field: request.TimeField(edit), Detail: "the job would expire before it is due"})
@@ -118,7 +118,7 @@ func (a *api) run(w http.ResponseWriter, r *http.Request) error {
 	if err := request.RequireNoBody(r); err != nil {
 		return err
 	}
-	due, err := a.service.RunNow(r.Context(), ref, version)
+	due, err := a.service.RunNow(r.Context(), ref, version, actorOf(r.Context()))
 	if err != nil {
 		return response.WithHint(err, "only scheduled and ready jobs can be made due; an ended one can be revived")
 	}
@@ -144,6 +144,7 @@ func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	revival.Actor = actorOf(r.Context())
 	revived, err := a.service.Revive(r.Context(), revival)
 	if err != nil {
 		return response.WithHint(err, "only delivered, dead and cancelled jobs can be revived")
@@ -158,7 +159,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cancelled, err := a.service.Cancel(r.Context(), ref)
+	cancelled, err := a.service.Cancel(r.Context(), ref, store.Cancellation{Actor: actorOf(r.Context())})
 	if err != nil {
 		return response.WithHint(err, "only unfinished jobs can be cancelled")
 	}
@@ -179,7 +180,7 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job, explanation *job.Explan
 	}
 	o := newJobBuffer(w, j)
 	defer o.Free()
-	o.Attempts(j.History)
+	o.History(j)
 	o.Explanation(explanation)
 	o.Close()
 	o.Send(w, http.StatusOK)

@@ -362,7 +362,7 @@ func TestGet_ShowsResponseBodiesAsTextOrBase64(t *testing.T) {
 		"\x00":     `"response_body_base64":"AA=="`,
 		"a\xc3":    `"response_body_base64":"YcM="`,
 		long:       `"response_body":"` + long[:len(long)-1] + `"`,
-		"":         `"kind":"attempt","started_at":null,"duration_ms":0}`,
+		"":         `"response_body":null,"response_body_base64":null}`,
 	} {
 		f := newFake()
 		f.jobs["a"] = job.Job{History: []job.Attempt{{Kind: job.KindAttempt, Body: []byte(body)}}}

@@ -253,7 +253,7 @@ func TestBacklog_FluctuationSendsOneCallback(t *testing.T) {
 				Namespace: job.DefaultNamespace, Topic: "orders", Limit: 1,
 			})
 			require.NoError(t, err)
-			_, err = r.Cancel(t.Context(), page.Jobs[0].Ref())
+			_, err = r.Cancel(t.Context(), page.Jobs[0].Ref(), store.Cancellation{})
 			require.NoError(t, err)
 			time.Sleep(5 * time.Second)
 		}

@@ -269,7 +269,7 @@ func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 			}
 		}
 		cancelled := r.register(t, job.New{Spec: job.Spec{ID: "bad-cancelled", Terms: own}, Delay: time.Hour})
-		_, err = r.Cancel(t.Context(), cancelled.Ref())
+		_, err = r.Cancel(t.Context(), cancelled.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		sent := map[string]string{}

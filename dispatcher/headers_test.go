@@ -83,7 +83,7 @@ func TestEdit_BindsSecretHeadersToTheOrigin(t *testing.T) {
 				require.NoError(t, err)
 				plain := add(job.New{Spec: job.Spec{Header: map[string][]string{"X-A": {"1"}}}})
 				early := add(job.New{Spec: job.Spec{Header: secretHeaders()}})
-				_, err = r.RunNow(t.Context(), early.Ref(), 0)
+				_, err = r.RunNow(t.Context(), early.Ref(), 0, "jan")
 				require.NoError(t, err)
 				time.Sleep(time.Second)
 				require.Len(t, rec.calls(), 1)

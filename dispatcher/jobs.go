@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/store"
 )
 
@@ -45,7 +46,8 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.
 	switch {
 	case edit.Change == nil:
 		return d.store.Replace(ctx, ref, store.Replacement{
-			Kind: job.KindEdited, IfVersion: edit.IfVersion, Due: edit.Due, Expiry: edit.Expiry,
+			Kind: job.EventEdited, Fields: editedTimes(&edit), Actor: edit.Actor, IfVersion: edit.IfVersion, Due: edit.Due,
+			Expiry: edit.Expiry,
 		})
 	case edit.IfVersion != 0:
 		return d.replace(ctx, ref, edit)
@@ -70,9 +72,22 @@ func (d *Dispatcher) replace(ctx context.Context, ref job.Ref, edit job.Edit) (j
 	if err := d.checkEdit(ctx, &found, &spec); err != nil {
 		return job.Job{}, err
 	}
+	fields := append(codec.Diff(found.Spec, spec), editedTimes(&edit)...)
 	return d.store.Replace(ctx, ref, store.Replacement{
-		Kind: job.KindEdited, IfVersion: found.Version, Spec: &spec, Due: edit.Due, Expiry: edit.Expiry,
+		Kind: job.EventEdited, Fields: fields[:min(len(fields), job.MaxFields)], Actor: edit.Actor, IfVersion: found.Version,
+		Spec: &spec, Due: edit.Due, Expiry: edit.Expiry,
 	})
+}
+
+// editedTimes returns the names of the times that an edit sets.
+func editedTimes(edit *job.Edit) (names []string) {
+	if edit.Due != nil {
+		names = append(names, "run_at")
+	}
+	if edit.Expiry != nil {
+		names = append(names, "expires_at")
+	}
+	return names
 }
 
 // checkEdit checks the changes of an edit, and seals new secret headers for the job's current URL.
@@ -105,9 +120,10 @@ func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Sp
 	return nil
 }
 
-// RunNow makes a scheduled job due now. A version other than 0 must be the job's. Errors as for Edit.
-func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64) (job.Job, error) {
-	return d.store.Replace(ctx, ref, store.Replacement{Kind: job.KindRun, IfVersion: version, Due: new(job.TimeOrDelay)})
+// RunNow makes a scheduled job due now. A version other than 0 must be the job's. actor is the name of the client. Errors as
+// for Edit.
+func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64, actor string) (job.Job, error) {
+	return d.store.Replace(ctx, ref, store.Replacement{Kind: job.EventRun, Actor: actor, IfVersion: version, Due: new(job.TimeOrDelay)})
 }
 
 // Revive starts a new generation of an ended job. Errors: store.ErrNotFound, *store.StateError, store.ErrExpired when it
@@ -151,6 +167,6 @@ func (d *Dispatcher) checkRevival(ctx context.Context, revival *store.Revival) e
 }
 
 // Cancel ends a waiting job, or marks a running one. Errors: store.ErrNotFound, *store.StateError.
-func (d *Dispatcher) Cancel(ctx context.Context, ref job.Ref) (job.Job, error) {
-	return d.store.Cancel(ctx, ref)
+func (d *Dispatcher) Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+	return d.store.Cancel(ctx, ref, cancellation)
 }

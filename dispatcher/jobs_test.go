@@ -33,19 +33,19 @@ func TestEdit_ChangesSpecificationAndTimes(t *testing.T) {
 		require.True(t, got.ExpiresAt.IsZero())
 		_, err = r.Edit(t.Context(), made.Ref(), job.Edit{IfVersion: got.Version - 1, Due: &job.TimeOrDelay{}})
 		require.ErrorIs(t, err, store.ErrVersion)
-		_, err = r.RunNow(t.Context(), made.Ref(), got.Version-1)
+		_, err = r.RunNow(t.Context(), made.Ref(), got.Version-1, "jan")
 		require.ErrorIs(t, err, store.ErrVersion)
-		got, err = r.RunNow(t.Context(), made.Ref(), got.Version)
+		got, err = r.RunNow(t.Context(), made.Ref(), got.Version, "jan")
 		require.NoError(t, err)
 		require.Equal(t, job.Ready, got.State)
-		require.Equal(t, []job.AttemptKind{job.KindEdited, job.KindEdited, job.KindRun}, kindsOf(r.get(t, made.Ref())))
+		require.Equal(t, []job.EventKind{job.EventEdited, job.EventEdited, job.EventRun}, kindsOf(r.get(t, made.Ref())))
 	})
 }
 
-func kindsOf(j job.Job) []job.AttemptKind {
-	var kinds []job.AttemptKind
-	for _, a := range j.History {
-		kinds = append(kinds, a.Kind)
+func kindsOf(j job.Job) []job.EventKind {
+	var kinds []job.EventKind
+	for _, e := range j.Events {
+		kinds = append(kinds, e.Kind)
 	}
 	return kinds
 }
@@ -59,7 +59,7 @@ func TestEdit_RetriesAfterConflictsButNotForever(t *testing.T) {
 		conflicts := 0
 		s.do = func() {
 			conflicts++
-			_, err := base.Shards()[0].Replace(t.Context(), store.NewToken(), made.Ref(), store.Replacement{Kind: job.KindEdited})
+			_, err := base.Shards()[0].Replace(t.Context(), store.NewToken(), made.Ref(), store.Replacement{Kind: job.EventEdited})
 			require.NoError(t, err)
 		}
 		_, err := r.Edit(t.Context(), made.Ref(), editOf("https://b.example/"))

@@ -111,7 +111,7 @@ func TestOrigin_ChangeIsRejectedLikeOtherEdits(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrVersion)
 		_, err = r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "unknown"}, editOf("https://b.example/"))
 		require.ErrorIs(t, err, store.ErrNotFound)
-		_, err = r.Cancel(t.Context(), made.Ref())
+		_, err = r.Cancel(t.Context(), made.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 		_, err = r.Edit(t.Context(), made.Ref(), editOf("https://b.example/"))
 		var state *store.StateError
@@ -267,7 +267,7 @@ func TestRevive_SecretHeadersStayOnTheirOrigin(t *testing.T) {
 			ID: id, URL: "https://a.example/x", Header: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}},
 		}, Delay: time.Hour}})[0]
 		require.NoError(t, registered.Err)
-		_, err := d.Cancel(t.Context(), registered.Job.Ref())
+		_, err := d.Cancel(t.Context(), registered.Job.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 		return registered.Job.Ref()
 	}

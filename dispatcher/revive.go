@@ -33,7 +33,7 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 			return checkOrigin(j)
 		}
 	}
-	r := reviver{d: d, url: how.URL, expiresIn: how.ExpiresIn, pace: pace.New(how.Rate, how.LaneRate, how.Delay)}
+	r := reviver{d: d, url: how.URL, expiresIn: how.ExpiresIn, actor: how.Actor, pace: pace.New(how.Rate, how.LaneRate, how.Delay)}
 	t.do = func(jobs []job.Job, walk *store.Filter) []error { return r.revive(ctx, jobs, walk) }
 	err := d.run(ctx, &t)
 	t.NextDelay = r.nextStart()
@@ -46,6 +46,7 @@ type reviver struct {
 	url string
 	// expiresIn is a new expiry, counted from the due time; zero: unchanged.
 	expiresIn time.Duration
+	actor     string
 	pace      *pace.Pacer
 	clock     storeClock
 }
@@ -73,7 +74,7 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 		narrowTo(walk, r.clock.at.Add(elapsed))
 	}
 	for i, j := range jobs {
-		items[i] = store.Revival{Ref: j.Ref(), URL: r.url, From: job.Dead}
+		items[i] = store.Revival{Ref: j.Ref(), URL: r.url, From: job.Dead, Actor: r.actor}
 		at := r.pace.Next(j.Queue, earliest)
 		if absolute {
 			items[i].RunAt = r.clock.at.Add(at)

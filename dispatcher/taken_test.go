@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 )
 
 func TestRegister_TakenIDNamesTheFieldsThatDiffer(t *testing.T) {
@@ -80,7 +81,7 @@ func TestRegister_TakenIDOfACancelledJobSaysSo(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	n := job.New{Spec: job.Spec{ID: "a", URL: "https://a.example/"}, Delay: time.Hour}
 	ref := d.Register(t.Context(), []job.New{n})[0].Job.Ref()
-	_, err := d.Cancel(t.Context(), ref)
+	_, err := d.Cancel(t.Context(), ref, store.Cancellation{})
 	require.NoError(t, err)
 	var taken *job.TakenError
 	require.ErrorAs(t, d.Register(t.Context(), []job.New{n})[0].Err, &taken)

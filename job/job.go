@@ -110,9 +110,11 @@ type Progress struct {
 type Job struct {
 	Spec
 	Progress
-	// History is the newest MaxAttempts attempts and MaxEvents other events, oldest first. Only calls that document it fill
-	// it.
+	// History is the newest attempts, at most MaxAttempts that count (AttemptKind.Counts) and MaxAttempts releases, oldest
+	// first. Events is the newest MaxEvents changes by clients, oldest first, without the registration; see Created.
+	// Only calls that document it fill them.
 	History []Attempt
+	Events  []Event
 	// CallbackID is the id of the callback at this job's end; empty: none. Package dispatcher sets it, not the engines.
 	CallbackID string
 	// Durability is set in the result of a change (register, edit, cancel, revive) if the store waits for durability.
@@ -127,45 +129,81 @@ type Durability struct {
 	Synced bool
 }
 
-// Bounds of a job's history. Attempts and other events have separate bounds.
+// Bounds of a job's history. Attempts that count, releases and events have separate bounds, so that none of them displaces
+// another's entries.
 const (
-	MaxAttempts = 20 // the newest attempts, see AttemptKind.IsAttempt
-	MaxEvents   = 20 // the newest other events
+	MaxAttempts = 20
+	MaxEvents   = 20
 )
 
-// AttemptKind is the kind of a history entry.
+// AttemptKind is the kind of an attempt.
 type AttemptKind string
 
-// The kinds of history entries.
+// The kinds of attempts.
 const (
-	KindAttempt   AttemptKind = "attempt"   // a request and its result
-	KindLost      AttemptKind = "lost"      // its lease expired without a settlement
-	KindReleased  AttemptKind = "released"  // costs no retry: released, or dead without a request
-	KindEdited    AttemptKind = "edited"    // changed by a client
-	KindRun       AttemptKind = "run"       // made due at once by a client
-	KindRevived   AttemptKind = "revived"   // revived by a client
-	KindCancelled AttemptKind = "cancelled" // cancelled by a client, or requested while running
+	KindAttempt  AttemptKind = "attempt"  // a request and its result
+	KindLost     AttemptKind = "lost"     // its lease expired without a settlement
+	KindReleased AttemptKind = "released" // costs no retry: released, or dead without a request
 )
 
-// IsAttempt reports whether the entry counts as an attempt.
-func (k AttemptKind) IsAttempt() bool { return k == KindAttempt || k == KindLost }
+// Counts reports whether the attempt counts as one of Progress.Attempts.
+func (k AttemptKind) Counts() bool { return k == KindAttempt || k == KindLost }
 
-// Attempt is one entry of a job's history. Its JSON form is the stored form, with short names to save space.
+// Attempt is one attempt of a job. JSON returns its stored form.
 type Attempt struct {
-	// N is the attempt's number over all generations, from 1; of other kinds, the number of attempts so far.
-	N         int         `json:"n"`
-	Kind      AttemptKind `json:"k"`
-	StartedAt time.Time   `json:"t"`
-	// Duration is in nanoseconds; the API shows milliseconds.
-	Duration   time.Duration       `json:"d,omitempty"`
-	Status     int                 `json:"s,omitempty"`
-	Verdict    string              `json:"v,omitempty"` // policy.Kind.String()
-	Reason     policy.Reason       `json:"r,omitempty"` // of a dead verdict
-	Error      string              `json:"e,omitempty"`
-	ErrorClass policy.ErrorClass   `json:"c,omitempty"`
-	Header     map[string][]string `json:"h,omitempty"`
-	Body       []byte              `json:"b,omitempty"` // truncated to MaxAttemptBody
+	// N is the attempt's number over all generations, from 1. A released attempt has the number of the next one that counts.
+	N         int
+	Kind      AttemptKind
+	StartedAt time.Time // in whole milliseconds
+	// Duration and Phases are multiples of policy.DurationUnit.
+	Duration time.Duration
+	Phases   policy.Phases
+	// URL is the URL of the request if it is not Spec.AttemptURL; empty: it is, or there was no request.
+	URL string
+	// RemoteAddr is the address and port that were dialled: the receiver's, or the forward proxy's. Empty: none was.
+	RemoteAddr string
+	// Process is the name of the process that made the attempt (pool.Pool.Process). Of a lost attempt it is the lease owner
+	// that the name ends with. Empty: unknown.
+	Process    string
+	Status     int
+	Verdict    string        // policy.Kind.String()
+	Reason     policy.Reason // of a dead verdict
+	Error      string
+	ErrorClass policy.ErrorClass
+	Header     map[string][]string
+	Body       []byte // truncated to MaxAttemptBody
 }
+
+// EventKind is the kind of an event.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventCreated   EventKind = "created"   // registered; never stored, see Job.Created
+	EventEdited    EventKind = "edited"    // changed by a client
+	EventRun       EventKind = "run"       // made due at once by a client
+	EventRevived   EventKind = "revived"   // revived by a client
+	EventCancelled EventKind = "cancelled" // cancelled by a client, or requested while running
+)
+
+// Bounds of an event.
+const (
+	MaxActor  = 64 // bytes of an actor's name
+	MaxFields = 16 // names of changed fields
+)
+
+// Event is a change of a job by a client. JSON returns its stored form.
+type Event struct {
+	At   time.Time // in whole milliseconds
+	Kind EventKind
+	// Fields are the names of the fields that an edit changed, at most MaxFields.
+	Fields []string
+	// Actor is the name of the client, at most MaxActor bytes; empty: unknown.
+	Actor string
+}
+
+// Created returns the event of the job's registration, which is derived from the job and not part of Events.
+func (j *Job) Created() Event { return Event{At: j.CreatedAt, Kind: EventCreated, Actor: j.CreatedBy} }
 
 // Bounds of the part of a response that is kept, in bytes.
 const (

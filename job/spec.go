@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -45,8 +46,25 @@ type Spec struct {
 	Kind   string
 	Origin string
 
+	// CreatedBy is the name of the client that registered the job, at most MaxActor bytes; empty: unknown. It is not part of
+	// the fingerprint.
+	CreatedBy string
+	// FirstURL is the URL before its first change; empty: it was not changed, or was empty.
+	FirstURL string
+
 	// Unknown holds stored fields that this version does not know. A rewrite keeps them.
 	Unknown []byte
+}
+
+// AttemptURL returns the URL of attempts whose Attempt.URL is empty. It is the same for the life of the job, so that most
+// attempts need not store their URL.
+func (s *Spec) AttemptURL() string { return cmp.Or(s.FirstURL, s.URL) }
+
+// SetURL changes the URL.
+func (s *Spec) SetURL(url string) {
+	if url != s.URL {
+		s.FirstURL, s.URL = s.AttemptURL(), url
+	}
 }
 
 // Ref returns the job's Ref.
@@ -119,4 +137,6 @@ type Edit struct {
 	// Due is the new due time, Expiry the new expiry, whose zero removes it. Nil: unchanged.
 	Due    *TimeOrDelay
 	Expiry *TimeOrDelay
+	// Actor is the name of the client; empty: unknown.
+	Actor string
 }

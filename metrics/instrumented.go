@@ -117,8 +117,8 @@ func (s instrumentedShard) Settle(
 	return errs, claimed, err
 }
 
-func (s instrumentedShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
-	return timed(ctx, s.m, "cancel", func() (job.Job, error) { return s.next.Cancel(ctx, token, ref) })
+func (s instrumentedShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+	return timed(ctx, s.m, "cancel", func() (job.Job, error) { return s.next.Cancel(ctx, token, ref, cancellation) })
 }
 
 func (s instrumentedShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {

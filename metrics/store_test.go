@@ -58,7 +58,7 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 		_, _, _ = s.Shards()[0].Settle(ctx, store.NewToken(), nil, nil)
 	},
 	"Cancel": func(ctx context.Context, s store.Store) {
-		_, _ = s.Shards()[0].Cancel(ctx, store.NewToken(), job.Ref{})
+		_, _ = s.Shards()[0].Cancel(ctx, store.NewToken(), job.Ref{}, store.Cancellation{})
 	},
 	"Replace": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].Replace(ctx, store.NewToken(), job.Ref{}, store.Replacement{})

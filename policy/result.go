@@ -44,6 +44,29 @@ func (c ErrorClass) Timeout() bool {
 	}
 }
 
+// Phases are the durations of a request's phases, one after the other. Zero: the phase did not take place, as with DNS,
+// Connect and TLS of a reused connection. The phase in which a request failed has its time until then.
+type Phases struct {
+	DNS     time.Duration // until the host name was resolved
+	Connect time.Duration // from then until the connection was open, through a forward proxy if there is one
+	TLS     time.Duration // the handshake with the receiver
+	// FirstByte is the time from the start of the request on its connection until the header of the answer.
+	FirstByte time.Duration
+}
+
+// DurationUnit is the resolution of durations that are stored and shown.
+const DurationUnit = 100 * time.Microsecond
+
+// RoundUp rounds the phases up to DurationUnit, so that a phase that took place is not zero.
+func (p Phases) RoundUp() Phases {
+	return Phases{RoundUp(p.DNS), RoundUp(p.Connect), RoundUp(p.TLS), RoundUp(p.FirstByte)}
+}
+
+// RoundUp rounds a duration up to DurationUnit.
+func RoundUp(d time.Duration) time.Duration {
+	return (d + DurationUnit - 1).Truncate(DurationUnit)
+}
+
 // Result is the result of one attempt. A failing receiver is a value, not an error.
 type Result struct {
 	// Status is the response's status, 100 to 999; zero without a response.
@@ -56,6 +79,9 @@ type Result struct {
 	// StartedAt and Duration are by the process's clock.
 	StartedAt time.Time
 	Duration  time.Duration
+	Phases    Phases
+	// RemoteAddr is the address and port that were dialled: the receiver's, or the forward proxy's. Empty: none was.
+	RemoteAddr string
 	// NonRetryable is set if the receiver forbids a retry.
 	NonRetryable bool
 	// Header and Body are the response's, truncated by the sender.

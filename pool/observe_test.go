@@ -92,7 +92,7 @@ func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 			case r.Ref.ID == "late" && n < 3:
 				return policy.Result{Status: 500}
 			case r.Ref.ID == "cancelled":
-				_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), r.Ref)
+				_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), r.Ref, store.Cancellation{})
 				require.NoError(t, err)
 				return policy.Result{Status: 410}
 			case r.Ref.ID == "lost" && n == 1:

@@ -28,6 +28,8 @@ type RevivePlan struct {
 	// ExpiresIn is the time from a job's due time to its new expiry; zero: expiries do not change, and expired jobs fail
 	// with ErrExpired.
 	ExpiresIn time.Duration
+	// Actor is the name of the client, as in Revival.
+	Actor string
 }
 
 // BulkResult is the result of an operation on a selection.

@@ -26,15 +26,15 @@ type Jobs interface {
 	// cannot be decoded are logged and left out. ErrCursor when filter.After has a Tie that the engine cannot read.
 	List(ctx context.Context, filter Filter) (Page, error)
 
-	// Replace changes a scheduled or ready job and adds an entry to its history. ErrNotFound; ErrVersion when IfVersion is
+	// Replace changes a scheduled or ready job and adds an event to its history. ErrNotFound; ErrVersion when IfVersion is
 	// not the job's version; a StateError in any other state; ErrExpired when the due time or the expiry moves so that the
 	// job expires before it is due.
 	Replace(ctx context.Context, token Token, ref job.Ref, replacement Replacement) (job.Job, error)
 
-	// Cancel ends an unfinished job and returns it. A running job is marked instead (CancelRequested): a settlement with the
-	// verdict Delivered still delivers it; any other settlement, or the expiry of the lease, cancels it. Cancelling a
-	// cancelled or marked job changes nothing. ErrNotFound; a StateError when the job is delivered or dead.
-	Cancel(ctx context.Context, token Token, ref job.Ref) (job.Job, error)
+	// Cancel ends an unfinished job, adds an event, and returns the job. A running job is marked instead (CancelRequested): a
+	// settlement with the verdict Delivered still delivers it; any other settlement, or the expiry of the lease, cancels it.
+	// Cancelling a cancelled or marked job changes nothing. ErrNotFound; a StateError when the job is delivered or dead.
+	Cancel(ctx context.Context, token Token, ref job.Ref, cancellation Cancellation) (job.Job, error)
 
 	// Revive makes up to MaxBatch ended jobs due again and returns one result for each, in order. A revived job has a fresh
 	// budget: FailedAttempts and ConsecutiveLost restart at 0, Attempts continues. The errors are ErrNotFound; ErrVersion when
@@ -49,8 +49,11 @@ type Jobs interface {
 
 // Replacement is a change to a scheduled or ready job: to its specification, to its times, or to both.
 type Replacement struct {
-	// Kind is the kind of the entry in the history: job.KindEdited or job.KindRun.
-	Kind job.AttemptKind
+	// Kind is the kind of the event: job.EventEdited or job.EventRun. Fields are the names of the fields that an edit changes,
+	// at most job.MaxFields. Actor is the name of the client, at most job.MaxActor bytes.
+	Kind   job.EventKind
+	Fields []string
+	Actor  string
 	// IfVersion is the version that the job must have: that of the job from which Spec was made. Zero means any version
 	// and is for replacements without a Spec.
 	IfVersion int64
@@ -66,13 +69,32 @@ type Replacement struct {
 // MovesTime reports whether the due time or the expiry moves.
 func (r Replacement) MovesTime() bool { return r.Due != nil || r.Expiry != nil }
 
-// Apply replaces the specification of a stored job, but for its id and queue.
+// Apply replaces the specification of a stored job, but for what never changes: its id, its queue and the URL of attempts
+// that have none.
 func (r Replacement) Apply(s *job.Spec) {
-	if r.Spec != nil {
-		id, queue := s.ID, s.Queue
-		*s = *r.Spec
-		s.ID, s.Queue = id, queue
+	if r.Spec == nil {
+		return
 	}
+	before := *s
+	*s = *r.Spec
+	s.ID, s.Queue, s.CreatedBy, s.URL, s.FirstURL = before.ID, before.Queue, before.CreatedBy, before.URL, before.FirstURL
+	s.SetURL(r.Spec.URL)
+}
+
+// Event returns the event of the replacement.
+func (r Replacement) Event(at time.Time) job.Event {
+	return job.Event{At: at, Kind: r.Kind, Fields: r.Fields, Actor: r.Actor}
+}
+
+// Cancellation describes a cancellation.
+type Cancellation struct {
+	// Actor is the name of the client, at most job.MaxActor bytes; empty: unknown.
+	Actor string
+}
+
+// Event returns the event of the cancellation.
+func (c Cancellation) Event(at time.Time) job.Event {
+	return job.Event{At: at, Kind: job.EventCancelled, Actor: c.Actor}
 }
 
 // Revival makes an ended job due again, as its next generation.
@@ -91,6 +113,13 @@ type Revival struct {
 	From job.State
 	// IfVersion is the version that the job must have; zero: any.
 	IfVersion int64
+	// Actor is the name of the client, at most job.MaxActor bytes; empty: unknown.
+	Actor string
+}
+
+// Event returns the event of the revival.
+func (r *Revival) Event(at time.Time) job.Event {
+	return job.Event{At: at, Kind: job.EventRevived, Actor: r.Actor}
 }
 
 // ReviveResult is the result of one revival: the job, or an error. The results of a call contain bodies up to 8 MiB in

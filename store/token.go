@@ -11,8 +11,8 @@ func NewToken() Token { return Token(rand.Text()) }
 // LeaseOwner identifies a process that claims jobs: 10 random characters. Its tokens begin with it.
 type LeaseOwner string
 
-// leaseOwnerLength leaves a token 80 random bits.
-const leaseOwnerLength = 10
+// LeaseOwnerLength leaves a token 80 random bits.
+const LeaseOwnerLength = 10
 
 // NewLeaseOwner returns a random lease owner.
 func NewLeaseOwner() LeaseOwner { return NewToken().Owner() }
@@ -20,5 +20,5 @@ func NewLeaseOwner() LeaseOwner { return NewToken().Owner() }
 // NewToken returns a random token of the owner.
 func (o LeaseOwner) NewToken() Token { return Token(o) + Token(rand.Text()[len(o):]) }
 
-// Owner returns the lease owner of a token.
-func (t Token) Owner() LeaseOwner { return LeaseOwner(t[:leaseOwnerLength]) }
+// Owner returns the lease owner of a token; empty for the empty token.
+func (t Token) Owner() LeaseOwner { return LeaseOwner(t[:min(len(t), LeaseOwnerLength)]) }

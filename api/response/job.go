@@ -78,36 +78,6 @@ func (o *Buffer) bytes(name string, b []byte) {
 	o.b = append(base64.StdEncoding.AppendEncode(append(o.b, '"'), b), '"')
 }
 
-// Attempts writes a job's attempts, oldest first.
-func (o *Buffer) Attempts(all []job.Attempt) { Objects(o, "attempts", all, o.attempt) }
-
-func (o *Buffer) attempt(t *job.Attempt) {
-	o.Number("n", int64(t.N))
-	o.Text("kind", string(t.Kind))
-	o.Time("started_at", t.StartedAt)
-	if t.Kind == job.KindAttempt || t.Duration > 0 {
-		o.Number("duration_ms", t.Duration.Round(time.Millisecond).Milliseconds())
-	}
-	if t.Status > 0 {
-		o.Number("status", int64(t.Status))
-	}
-	o.TextIfSet("verdict", t.Verdict)
-	o.TextIfSet("reason", string(t.Reason))
-	o.TextIfSet("error", t.Error)
-	o.TextIfSet("error_class", string(t.ErrorClass))
-	if len(t.Header) > 0 {
-		o.headers("response_headers", t.Header)
-	}
-	if len(t.Body) == 0 {
-		return
-	}
-	if text, ok := t.ResponseText(); ok {
-		o.Text("response_body", text)
-	} else {
-		o.bytes("response_body_base64", t.Body)
-	}
-}
-
 // JobPage writes a page of jobs with the cursor of the next; empty: it is the last.
 func (o *Buffer) JobPage(page store.Page, next string) {
 	Objects(o, "items", page.Jobs, o.Job)

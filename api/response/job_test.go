@@ -63,18 +63,40 @@ func TestJob_HasZeroRetries(t *testing.T) {
 	require.Contains(t, written(t, func(o *Buffer) { o.Job(&j) }), `"retries":0,"ladder":["1s"],"timeout":"1m"`)
 }
 
-func TestAttempts_HaveDurationsOfRequestsOnly(t *testing.T) {
-	got := written(t, func(o *Buffer) {
-		o.Attempts([]job.Attempt{
-			{N: 1, Kind: job.KindAttempt, StartedAt: at, Duration: 1600 * time.Microsecond, Status: 500, Verdict: "again"},
-			{N: 1, Kind: job.KindEdited, StartedAt: at},
-			{N: 2, Kind: job.KindAttempt, StartedAt: at, Error: "refused", ErrorClass: policy.ClassRefused},
-		})
-	})
+func TestHistory_SeparatesAttemptsFromEvents(t *testing.T) {
+	j := job.Job{
+		Spec:     job.Spec{URL: "https://b.example/", FirstURL: "https://a.example/?x=1", CreatedBy: "shop-api"},
+		Progress: job.Progress{CreatedAt: at},
+		History: []job.Attempt{
+			{
+				N: 1, Kind: job.KindAttempt, StartedAt: at, Duration: 1600 * time.Microsecond, Status: 500, Verdict: "again",
+				Phases:     policy.Phases{DNS: 100 * time.Microsecond, Connect: time.Millisecond, FirstByte: 500 * time.Microsecond},
+				RemoteAddr: "192.0.2.7:443", Process: "web-1/7K2QJ7HNTA",
+			},
+			{N: 2, Kind: job.KindReleased, StartedAt: at, Error: "the secret is not readable", Verdict: "released"},
+			{N: 2, Kind: job.KindLost, StartedAt: at, Duration: 3 * time.Second, Process: "7K2QJ7HNTA"},
+			{N: 3, Kind: job.KindAttempt, StartedAt: at, Error: "refused", ErrorClass: policy.ClassRefused, URL: "https://b.example/"},
+		},
+		Events: []job.Event{{At: at.Add(time.Second), Kind: job.EventEdited, Fields: []string{"body", "url"}, Actor: "jan"}, {At: at, Kind: job.EventRun}},
+	}
+	got := written(t, func(o *Buffer) { o.History(&j) })
 	requireExact(t, `{"attempts":[`+
-		`{"n":1,"kind":"attempt","started_at":"2026-03-01T12:00:00.000Z","duration_ms":2,"status":500,"verdict":"again"},`+
-		`{"n":1,"kind":"edited","started_at":"2026-03-01T12:00:00.000Z"},`+
-		`{"n":2,"kind":"attempt","started_at":"2026-03-01T12:00:00.000Z","duration_ms":0,"error":"refused","error_class":"refused"}]}`, got)
+		`{"n":1,"kind":"attempt","started_at":"2026-03-01T12:00:00.000Z","duration_ms":1.6,`+
+		`"phases":{"dns_ms":0.1,"connect_ms":1,"tls_ms":null,"first_byte_ms":0.5},`+
+		`"url":"https://a.example/?x=1","remote_addr":"192.0.2.7:443","process":"web-1/7K2QJ7HNTA","status":500,"verdict":"again",`+
+		`"reason":null,"error":null,"error_class":null,"response_headers":null,"response_body":null,"response_body_base64":null},`+
+		`{"n":2,"kind":"released","started_at":"2026-03-01T12:00:00.000Z","duration_ms":null,"phases":null,`+
+		`"url":null,"remote_addr":null,"process":null,"status":null,"verdict":"released",`+
+		`"reason":null,"error":"the secret is not readable","error_class":null,"response_headers":null,"response_body":null,"response_body_base64":null},`+
+		`{"n":2,"kind":"lost","started_at":"2026-03-01T12:00:00.000Z","duration_ms":3000,"phases":null,`+
+		`"url":null,"remote_addr":null,"process":"7K2QJ7HNTA","status":null,"verdict":null,`+
+		`"reason":null,"error":null,"error_class":null,"response_headers":null,"response_body":null,"response_body_base64":null},`+
+		`{"n":3,"kind":"attempt","started_at":"2026-03-01T12:00:00.000Z","duration_ms":0,"phases":null,`+
+		`"url":"https://b.example/","remote_addr":null,"process":null,"status":null,"verdict":null,`+
+		`"reason":null,"error":"refused","error_class":"refused","response_headers":null,"response_body":null,"response_body_base64":null}],`+
+		`"events":[{"at":"2026-03-01T12:00:00.000Z","kind":"created","fields":null,"actor":"shop-api"},`+
+		`{"at":"2026-03-01T12:00:01.000Z","kind":"edited","fields":["body","url"],"actor":"jan"},`+
+		`{"at":"2026-03-01T12:00:00.000Z","kind":"run","fields":null,"actor":null}]}`, got)
 }
 
 func TestAttempts_ShowResponseBodiesAsTextOrBase64(t *testing.T) {
@@ -93,15 +115,12 @@ func TestAttempts_ShowResponseBodiesAsTextOrBase64(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got struct{ Attempts []map[string]any }
-			text := written(t, func(o *Buffer) { o.Attempts([]job.Attempt{{Body: c.body}}) })
+			text := written(t, func(o *Buffer) { o.History(&job.Job{History: []job.Attempt{{Body: c.body}}}) })
 			require.NoError(t, json.Unmarshal([]byte(text), &got))
-			for _, key := range []string{"n", "kind", "started_at"} {
-				delete(got.Attempts[0], key)
+			for _, key := range []string{"response_body", "response_body_base64"} {
+				require.Contains(t, got.Attempts[0], key)
+				require.Equal(t, c.want[key], got.Attempts[0][key], key)
 			}
-			if c.want == nil {
-				c.want = map[string]any{}
-			}
-			require.Equal(t, c.want, got.Attempts[0])
 		})
 	}
 }

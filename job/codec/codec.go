@@ -32,7 +32,7 @@ var ErrMalformed = errors.New("codec: malformed fields")
 // field describes one field: append appends its value to b (nothing for the default), read decodes it.
 type field[T any] struct {
 	tag    byte
-	name   string // in the API
+	name   string // in the API; empty: clients do not set it
 	append func(b []byte, of *T) []byte
 	read   func(of *T, value []byte) error
 }

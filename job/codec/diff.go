@@ -12,6 +12,9 @@ func Diff(a, b job.Spec) []string {
 	var names []string
 	var textA, textB []byte
 	for _, f := range specFields {
+		if f.name == "" {
+			continue
+		}
 		textA, textB = f.append(textA[:0], &a), f.append(textB[:0], &b)
 		if !bytes.Equal(textA, textB) || f.name == "body" && !bytes.Equal(a.Body, b.Body) {
 			names = append(names, f.name)

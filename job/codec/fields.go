@@ -17,7 +17,13 @@ const (
 	defaultKind   = job.BodyJSON
 )
 
-var urlField = field[job.Spec]{2, "url", appendURL, readURL}
+var urlField = field[job.Spec]{
+	TagURL, "url", func(b []byte, s *job.Spec) []byte { return appendURL(b, s.Lane, s.URL) },
+	func(s *job.Spec, value []byte) (err error) {
+		s.URL, err = readURL(s.Lane, value)
+		return err
+	},
+}
 
 var headerField = field[job.Spec]{
 	5, "headers", func(b []byte, s *job.Spec) []byte { return appendHeader(b, s.Header) },
@@ -103,7 +109,21 @@ var specFields = []field[job.Spec]{
 	},
 	textField(12, "kind", func(s *job.Spec) *string { return &s.Kind }),
 	textField(13, "origin", func(s *job.Spec) *string { return &s.Origin }),
+	textField(14, "", func(s *job.Spec) *string { return &s.CreatedBy }),
+	{
+		TagFirstURL, "", func(b []byte, s *job.Spec) []byte { return appendURL(b, s.Lane, s.FirstURL) },
+		func(s *job.Spec, value []byte) (err error) {
+			s.FirstURL, err = readURL(s.Lane, value)
+			return err
+		},
+	},
 }
+
+// Tags of fields that scripts of an engine change without decoding them. Both have the same encoding.
+const (
+	TagURL      = 2
+	TagFirstURL = 15
+)
 
 // textField returns a field that is encoded as its bytes.
 func textField[T any](tag byte, name string, of func(*T) *string) field[T] {

@@ -80,8 +80,9 @@ func TestFingerprint_IsStable(t *testing.T) {
 	}
 }
 
-// settings of Terms that come from a topic's policy are none of a registration's.
-var notSent = []string{"Jitter", "MaxAge", "GiveUpOn", "Success"}
+// notSent are fields that are not part of a registration: settings of Terms that come from a topic's policy, and the name of
+// the client.
+var notSent = []string{"Jitter", "MaxAge", "GiveUpOn", "Success", "CreatedBy"}
 
 // A field that is added must be printed, and must not change the fingerprint of what does not use it.
 func TestFingerprint_CoversEveryField(t *testing.T) {
@@ -181,6 +182,13 @@ func TestFingerprint_DiffersByEveryField(t *testing.T) {
 		require.NotContains(t, seen, text, "another %s is not seen: it is taken for %s", name, seen[text])
 		seen[text] = name
 	}
+}
+
+func TestFingerprint_IgnoresTheClient(t *testing.T) {
+	n := registration()
+	n.CreatedBy = "shop-api"
+	require.Equal(t, codec.Fingerprint(registration()), codec.Fingerprint(n))
+	require.Equal(t, "shop-api", n.CreatedBy)
 }
 
 func TestFingerprint_IgnoresTimeZones(t *testing.T) {

@@ -1,10 +1,6 @@
 package codec
 
-import (
-	"strings"
-
-	"github.com/ringback/ringback/job"
-)
+import "strings"
 
 // origin is the start of a URL whose host and port are the job's lane, the default lane. A lane always has a port; a URL
 // may omit the default port.
@@ -17,13 +13,13 @@ type origin struct {
 // if that begins with a slash, 1 + len(origins) + the index and the part after the slash.
 var origins = [...]origin{{"http://", ""}, {"https://", ""}, {"http://", ":80"}, {"https://", ":443"}}
 
-func appendURL(b []byte, s *job.Spec) []byte {
-	if s.URL == "" {
+func appendURL(b []byte, lane, url string) []byte {
+	if url == "" {
 		return b
 	}
-	if s.Lane != "" {
+	if lane != "" {
 		for i, o := range origins {
-			rest, ok := o.cut(s.URL, s.Lane)
+			rest, ok := o.cut(url, lane)
 			if !ok {
 				continue
 			}
@@ -33,22 +29,21 @@ func appendURL(b []byte, s *job.Spec) []byte {
 			return append(append(b, byte(1+i)), rest...)
 		}
 	}
-	return append(append(b, 0), s.URL...)
+	return append(append(b, 0), url...)
 }
 
-func readURL(s *job.Spec, value []byte) error {
+func readURL(lane string, value []byte) (url string, err error) {
 	if len(value) == 0 || int(value[0]) > 2*len(origins) {
-		return ErrMalformed
+		return "", ErrMalformed
 	}
 	switch n, rest := int(value[0]), string(value[1:]); {
 	case n == 0:
-		s.URL = rest
+		return rest, nil
 	case n <= len(origins):
-		s.URL = origins[n-1].join(s.Lane, rest)
+		return origins[n-1].join(lane, rest), nil
 	default:
-		s.URL = origins[n-1-len(origins)].join(s.Lane, "/"+rest)
+		return origins[n-1-len(origins)].join(lane, "/"+rest), nil
 	}
-	return nil
 }
 
 // join returns the URL for the result of cut.

@@ -90,7 +90,7 @@ func TestRevive_RepeatReturnsTheFirstResult(t *testing.T) {
 		require.ErrorIs(t, first[3].Err, store.ErrNotFound)
 		_, err = storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.URL = "https://other.example/" })
 		require.NoError(t, err)
-		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("b"))
+		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("b"), store.Cancellation{})
 		require.NoError(t, err)
 		insert(t, s, entry("no"))
 		again, err := s.Shards()[0].Revive(t.Context(), token, items)
@@ -125,7 +125,7 @@ func TestRevive_KeepsUnchangedFields(t *testing.T) {
 		got := results[0].Job
 		require.WithinDuration(t, time.Now().Add(2*time.Hour), got.ExpiresAt, time.Minute)
 		want := e.Spec
-		want.URL, want.Unknown = url, []byte(newer)
+		want.URL, want.FirstURL, want.Unknown = url, e.URL, []byte(newer)
 		require.Equal(t, want, got.Spec)
 		after, err := s.Client.HGet(t.Context(), sh.Keys.Jobs, "a").Result()
 		require.NoError(t, err)
@@ -162,8 +162,8 @@ func TestBatch_IsRepeatedWhenAJobMoved(t *testing.T) {
 		found, _, err := sh.Find(t.Context(), []job.Queue{other.Queue})
 		require.NoError(t, err)
 		for position := range 2 {
-			c := sh.NewCall(scriptRevive, sh.Keys.Reply("", ""), found, nil, 8)
-			c.Add(1, 1, position, "a", "0", "", "", "")
+			c := sh.NewCall(scriptRevive, sh.Keys.Reply("", ""), found, nil, 9)
+			c.Add(1, 1, position, "a", "0", "", "", "", `{"ms":`)
 			reply, err := s.Run(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, "again", script.Str(reply))

@@ -101,7 +101,7 @@ func TestRead_DetectsReassignedNumbers(t *testing.T) {
 
 	turn()
 	for _, e := range []string{"of-one", "of-two"} {
-		_, err = other.Shards()[0].Replace(t.Context(), store.NewToken(), ref(e), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
+		_, err = other.Shards()[0].Replace(t.Context(), store.NewToken(), ref(e), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 		require.NoError(t, err)
 	}
 	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{job.Ready}, Limit: 10})

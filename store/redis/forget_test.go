@@ -167,7 +167,7 @@ func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 		insert(t, s, entries[from:min(from+500, lanes)]...)
 	}
 	for _, e := range entries[1:] {
-		_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), e.Ref())
+		_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), e.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 	}
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
@@ -239,7 +239,7 @@ func TestForget_StopsNoCheck(t *testing.T) {
 		}
 		if step == 2 { // the queues have been read, and some of them checked
 			for i := 0; i < lanes; i += 2 {
-				_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), entries[i].Ref())
+				_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), entries[i].Ref(), store.Cancellation{})
 				require.NoError(t, err)
 			}
 			clock.pass(2 * *policy.Builtin().KeepDelivered.For)

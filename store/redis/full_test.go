@@ -26,7 +26,7 @@ func TestFull_RefusesJobsAndDelivers(t *testing.T) {
 	expiring, waiting, gone := entry("expiring"), entry("waiting"), entry("gone")
 	waiting.Delay, gone.Delay, gone.Topic = time.Hour, time.Hour, "u"
 	insert(t, s, entry("a"), entry("b"), expiring, waiting, gone)
-	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("gone"))
+	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("gone"), store.Cancellation{})
 	require.NoError(t, err)
 	_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: "u", Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}}})
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestFull_RefusesJobsAndDelivers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []error{nil}, errs)
 	require.Len(t, third.Jobs, 1)
-	marked, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), third.Jobs[0].Ref())
+	marked, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), third.Jobs[0].Ref(), store.Cancellation{})
 	require.NoError(t, err)
 	require.True(t, marked.CancelRequested)
 	settle(t, s, settlement(held.Jobs[1], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 500))
@@ -68,10 +68,10 @@ func TestFull_RefusesJobsAndDelivers(t *testing.T) {
 		expired += carried.ExpiredLeases
 		return expired == 1
 	}, 5*time.Second, 5*time.Millisecond)
-	cancelled, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("waiting"))
+	cancelled, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("waiting"), store.Cancellation{})
 	require.NoError(t, err)
 	require.Equal(t, job.Cancelled, cancelled.State)
-	_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("unknown"))
+	_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("unknown"), store.Cancellation{})
 	require.ErrorIs(t, err, store.ErrNotFound)
 	swept, err := s.Shards()[0].Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestFull_RefusesLargeBodies(t *testing.T) {
 		large[i] = 'x'
 	}
 	insert(t, s, entry("a"), entry("ended"))
-	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("ended"))
+	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("ended"), store.Cancellation{})
 	require.NoError(t, err)
 	before := map[string]job.Job{}
 	for _, id := range []string{"a", "ended"} {
@@ -127,7 +127,7 @@ func TestFull_RefusesLargeBodies(t *testing.T) {
 	_, err = s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{
-		Kind: job.KindEdited, Due: &job.TimeOrDelay{In: time.Hour}, Spec: &e.Spec,
+		Kind: job.EventEdited, Due: &job.TimeOrDelay{In: time.Hour}, Spec: &e.Spec,
 	})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = reviveOne(t, s, store.NewToken(), "ended", time.Hour)

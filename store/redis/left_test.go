@@ -52,7 +52,7 @@ func TestKeys_OfOtherJobsStayWhenOneIsRemoved(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL(), Limits: none})
 	insert(t, s, entry("a"), entry("b"))
 	h := claimAll(t, s, 2).Jobs
-	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("b"))
+	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("b"), store.Cancellation{})
 	require.NoError(t, err)
 	released := settlement(h[1], policy.Verdict{Kind: policy.Released}, 0)
 	released.Attempt.Kind = ""

@@ -97,7 +97,7 @@ func insertMany(t *testing.T, s *Store, n int, change func(i int, e *store.NewJo
 func cancelMany(t *testing.T, s *Store, ids []string) {
 	t.Helper()
 	for _, id := range ids {
-		_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref(id))
+		_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref(id), store.Cancellation{})
 		require.NoError(t, err)
 	}
 }
@@ -116,7 +116,7 @@ func TestList_ReadsManyLanesInFewRoundTrips(t *testing.T) {
 
 	q := lane
 	q.Topic, q.Lane = "topic-6", "lane-9995"
-	_, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("job-09995"), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
+	_, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("job-09995"), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 	require.NoError(t, err)
 	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: q, Max: 1, Timeout: time.Minute}}, Max: 1, MaxBytes: 1 << 20,

@@ -197,7 +197,7 @@ func fillStore(tb testing.TB, s *Store, jobs int) {
 			}
 		}
 	}
-	_, err := s.Shards()[0].Cancel(ctx, store.NewToken(), ref(fmt.Sprint("job-", 5)))
+	_, err := s.Shards()[0].Cancel(ctx, store.NewToken(), ref(fmt.Sprint("job-", 5)), store.Cancellation{})
 	require.NoError(tb, err)
 }
 

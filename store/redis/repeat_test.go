@@ -27,12 +27,12 @@ func TestRepeat_ReturnsTheResultAfterTheJobIsGone(t *testing.T) {
 			changes = append(changes, func() (job.Job, error) { return change(token) })
 		}
 		add(func(token store.Token) (job.Job, error) {
-			return s.Shards()[0].Replace(t.Context(), token, ref("edited"), store.Replacement{Kind: job.KindEdited, Due: &job.TimeOrDelay{}})
+			return s.Shards()[0].Replace(t.Context(), token, ref("edited"), store.Replacement{Kind: job.EventEdited, Due: &job.TimeOrDelay{}})
 		})
 		add(func(token store.Token) (job.Job, error) { return reviveOne(t, s, token, "revived", 0) })
 		for range 2 { // the second finds the mark
 			add(func(token store.Token) (job.Job, error) {
-				return s.Shards()[0].Cancel(t.Context(), token, ref("marked"))
+				return s.Shards()[0].Cancel(t.Context(), token, ref("marked"), store.Cancellation{})
 			})
 		}
 		first := make([]job.Job, len(changes))
@@ -80,7 +80,7 @@ func TestRepeat_ReadsAMovedJobAgain(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "again", script.Str(script.List(reply)[0]), name)
 		}
-		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
+		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"), store.Cancellation{})
 		require.NoError(t, err)
 	})
 }

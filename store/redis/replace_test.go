@@ -27,7 +27,7 @@ func TestReplace_KeepsFieldsOfANewerVersion(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "https://other.example/", edited.URL)
 		require.False(t, edited.ExpiresAt.IsZero())
-		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
+		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"), store.Cancellation{})
 		require.NoError(t, err)
 		_, err = reviveOne(t, s, store.NewToken(), "a", 0)
 		require.NoError(t, err)

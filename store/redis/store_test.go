@@ -138,7 +138,7 @@ func TestStore_DeliversAJob(t *testing.T) {
 		require.Equal(t, 1, got.FailedAttempts)
 		require.Len(t, got.History, 1)
 
-		edited, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
+		edited, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 		require.NoError(t, err)
 		require.Equal(t, job.Ready, edited.State)
 		require.EqualValues(t, 2, edited.Version)
@@ -150,7 +150,8 @@ func TestStore_DeliversAJob(t *testing.T) {
 		got, err = s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, job.Delivered, got.State)
-		require.Len(t, got.History, 3)
+		require.Len(t, got.History, 2)
+		require.Len(t, got.Events, 1)
 
 		again := insert(t, s, e)
 		require.Equal(t, store.Existing, again[0].Outcome)
@@ -164,7 +165,7 @@ func TestStore_DeliversAJob(t *testing.T) {
 		revived, err := reviveOne(t, s, store.NewToken(), "a", time.Minute)
 		require.NoError(t, err)
 		require.Equal(t, job.Scheduled, revived.State)
-		cancelled, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
+		cancelled, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"), store.Cancellation{})
 		require.NoError(t, err)
 		require.Equal(t, job.Cancelled, cancelled.State)
 

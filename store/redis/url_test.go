@@ -48,7 +48,7 @@ func urlsStay(t *testing.T, s *Store) {
 		token := store.NewToken()
 		for range 2 { // a repeat returns the stored reply
 			edited, err := s.Shards()[0].Replace(t.Context(), token, ref("a"), store.Replacement{
-				Kind: job.KindEdited, IfVersion: found.Version, Spec: &found.Spec,
+				Kind: job.EventEdited, IfVersion: found.Version, Spec: &found.Spec,
 			})
 			require.NoError(t, err)
 			require.Equal(t, url, edited.URL)
@@ -57,7 +57,7 @@ func urlsStay(t *testing.T, s *Store) {
 	}
 	revive := func(url, want string) {
 		t.Helper()
-		_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
+		_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"), store.Cancellation{})
 		require.NoError(t, err)
 		token := store.NewToken()
 		for range 2 {

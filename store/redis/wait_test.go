@@ -71,7 +71,7 @@ func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
 	j, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.Retries = new(3) })
 	require.NoError(t, err)
 	reached(1, j.Durability)
-	j, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
+	j, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"), store.Cancellation{})
 	require.NoError(t, err)
 	reached(1, j.Durability)
 	j, err = reviveOne(t, s, store.NewToken(), "a", 0)

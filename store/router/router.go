@@ -69,12 +69,12 @@ func (r *Router) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 }
 
 // Cancel is Jobs.Cancel on the job's shard.
-func (r *Router) Cancel(ctx context.Context, ref job.Ref) (job.Job, error) {
+func (r *Router) Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
 	shard, err := r.shardOfJob(ctx, ref)
 	if err != nil {
 		return job.Job{}, err
 	}
-	return shard.Cancel(ctx, store.NewToken(), ref)
+	return shard.Cancel(ctx, store.NewToken(), ref, cancellation)
 }
 
 // Replace is Jobs.Replace on the job's shard. A Spec names the job's queue and so its shard.

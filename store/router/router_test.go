@@ -83,11 +83,11 @@ func TestRouterGet_FindsAJobOnAnyShard(t *testing.T) {
 			found, err := r.Get(t.Context(), e.Ref())
 			require.NoError(t, err)
 			require.Equal(t, e.Lane, found.Lane)
-			_, err = r.Replace(t.Context(), e.Ref(), store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
+			_, err = r.Replace(t.Context(), e.Ref(), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 			require.NoError(t, err)
-			_, err = r.Replace(t.Context(), e.Ref(), store.Replacement{Kind: job.KindEdited, IfVersion: 2, Spec: &found.Spec})
+			_, err = r.Replace(t.Context(), e.Ref(), store.Replacement{Kind: job.EventEdited, IfVersion: 2, Spec: &found.Spec})
 			require.NoError(t, err)
-			cancelled, err := r.Cancel(t.Context(), e.Ref())
+			cancelled, err := r.Cancel(t.Context(), e.Ref(), store.Cancellation{})
 			require.NoError(t, err)
 			require.Equal(t, job.Cancelled, cancelled.State)
 			revived := r.Revive(t.Context(), []store.Revival{{Ref: e.Ref(), Delay: time.Hour}})
@@ -97,7 +97,7 @@ func TestRouterGet_FindsAJobOnAnyShard(t *testing.T) {
 	}
 	_, err := r.Get(t.Context(), job.Ref{Namespace: "default", ID: "nobody"})
 	require.ErrorIs(t, err, store.ErrNotFound)
-	_, err = r.Cancel(t.Context(), job.Ref{Namespace: "default", ID: "nobody"})
+	_, err = r.Cancel(t.Context(), job.Ref{Namespace: "default", ID: "nobody"}, store.Cancellation{})
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
@@ -140,7 +140,7 @@ func TestRouterList_ShowsJobsOfOneMillisecondOnAllShardsOnce(t *testing.T) {
 	for i := range 60 {
 		e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%20))
 		require.NoError(t, r.Insert(t.Context(), []store.NewJob{e})[0].Err)
-		_, err := r.Cancel(t.Context(), e.Ref())
+		_, err := r.Cancel(t.Context(), e.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 		if i%30 == 0 {
 			at = at.Add(time.Millisecond)

@@ -35,7 +35,7 @@ func (s *Store) change(
 }
 
 // Cancel implements store.Shard.
-func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
 	return s.change(ctx, "cancel a job", token, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
 		switch {
 		case r.State == job.Delivered, r.State == job.Dead:
@@ -44,8 +44,7 @@ func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job
 			return nil
 		}
 		to := r.Progress()
-		to.Version++
-		if err := u.RecordEvent(r.N, &to, job.KindCancelled); err != nil {
+		if err := u.RecordEvent(r.N, &to, cancellation.Event(clock.Time(u.Now.Millis))); err != nil {
 			return err
 		}
 		r.Version = to.Version
@@ -92,10 +91,10 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 			return store.ErrExpired
 		}
 		to := r.Progress()
-		if err := u.RecordEvent(r.N, &to, replacement.Kind); err != nil {
+		if err := u.RecordEvent(r.N, &to, replacement.Event(clock.Time(u.Now.Millis))); err != nil {
 			return err
 		}
-		r.Version++
+		r.Version = to.Version
 		if err := rewriteJob(u, r, to, size); err != nil {
 			return err
 		}

@@ -348,11 +348,11 @@ func (c *claim) answer(s *Store) store.ClaimResult {
 	claimed := store.ClaimResult{Queues: c.reply.queues, Revision: c.revision}
 	for i, r := range c.rows {
 		h := c.leases[i]
+		r.Queue = h.Queue.Name
 		if err := r.Decode(); err != nil {
 			s.unreadable.Error("claimed job unreadable, leaving it to its lease", "job", h.Ref.ID, "err", err)
 			continue
 		}
-		r.Queue = h.Queue.Name
 		r.State = job.Running
 		claimed.Jobs = append(claimed.Jobs, store.ClaimedJob{
 			Job:      r.Job,

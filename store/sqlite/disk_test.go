@@ -100,7 +100,7 @@ func TestWriter_SyncsDurableCallsOnly(t *testing.T) {
 	require.True(t, fsync())
 	h := claimJobs(t, s, 1)[0]
 	require.False(t, fsync())
-	_, err := s.Cancel(t.Context(), store.NewToken(), h.Ref())
+	_, err := s.Cancel(t.Context(), store.NewToken(), h.Ref(), store.Cancellation{})
 	require.NoError(t, err)
 	require.True(t, fsync())
 	settle(t, s, settlementOf(h, policy.Verdict{Kind: policy.Again}))
@@ -117,7 +117,7 @@ func TestSweep_GivesFreePagesBackAfterRetention(t *testing.T) {
 		entries := newLargeJobs(string(rune('a'+i)), 100, 10_000)
 		insert(t, s, entries...)
 		for _, e := range entries {
-			_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
+			_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref(), store.Cancellation{})
 			require.NoError(t, err)
 		}
 	}
@@ -196,7 +196,7 @@ func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 	swept, err := s.Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
 	require.Equal(t, store.SweepResult{Jobs: 1}, swept)
-	_, err = s.Cancel(t.Context(), store.NewToken(), ref("a"))
+	_, err = s.Cancel(t.Context(), store.NewToken(), ref("a"), store.Cancellation{})
 	require.NoError(t, err)
 	_, err = store.PutTopic(t.Context(), s, store.Topic{
 		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}},

@@ -78,15 +78,15 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 	})
 	require.ErrorIs(t, getError(s, jobs[2].Ref()), store.ErrNotFound, "no dead job is kept")
 	again("cancel a running job", table.MarkCancel, func(token store.Token) error {
-		_, err := s.Cancel(t.Context(), token, jobs[3].Ref())
+		_, err := s.Cancel(t.Context(), token, jobs[3].Ref(), store.Cancellation{})
 		return err
 	})
 	again("cancel", table.EndJob, func(token store.Token) error {
-		_, err := s.Cancel(t.Context(), token, spare.Ref())
+		_, err := s.Cancel(t.Context(), token, spare.Ref(), store.Cancellation{})
 		return err
 	})
 	again("replace", table.ReplaceJob, func(token store.Token) error {
-		_, err := s.Replace(t.Context(), token, jobs[1].Ref(), store.Replacement{Kind: job.KindEdited, Due: &job.TimeOrDelay{In: time.Hour}})
+		_, err := s.Replace(t.Context(), token, jobs[1].Ref(), store.Replacement{Kind: job.EventEdited, Due: &job.TimeOrDelay{In: time.Hour}})
 		return err
 	})
 	c.pass(time.Minute)

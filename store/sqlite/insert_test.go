@@ -34,6 +34,6 @@ func TestInsert_ChangesNothingWhenAJobIsUnreadable(t *testing.T) {
 	_, err := s.Insert(t.Context(), store.NewToken(), []store.NewJob{newJob("new", time.Hour), known})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorIs(t, getError(s, ref("new")), store.ErrNotFound)
-	_, err = s.Cancel(t.Context(), store.NewToken(), known.Ref())
+	_, err = s.Cancel(t.Context(), store.NewToken(), known.Ref(), store.Cancellation{})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 }

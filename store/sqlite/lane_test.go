@@ -54,7 +54,7 @@ func TestLaneSettings_ApplyWhereverTheQueueIsLoaded(t *testing.T) {
 	s = openStore(t, o) // its queue is pending
 	require.Len(t, claimJobs(t, s, 5), 2)
 	for _, e := range newJobs("job", 5, 0) {
-		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
@@ -124,7 +124,7 @@ func TestLaneSettings_UnreadableLimitsPauseTheirLaneAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, found[0].Settings.LaneConcurrency, "the settings themselves are readable")
 	for _, e := range append(newJobs("job", 2, 0), newJobs("new", 1, 0)...) {
-		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
@@ -309,7 +309,7 @@ func TestRevive_ReturnsBodiesWithinABound(t *testing.T) {
 	var items []store.Revival
 	for _, e := range newLargeJobs("job", jobs, size) {
 		insert(t, s, e)
-		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 		items = append(items, store.Revival{Ref: e.Ref(), Delay: time.Hour})
 	}

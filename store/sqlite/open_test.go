@@ -43,7 +43,7 @@ func TestOpen_RecordsAttemptsOfADeadProcessAsLost(t *testing.T) {
 	require.NoError(t, err)
 	jobs := claimJobs(t, s, 3)
 	require.Len(t, jobs, 3)
-	_, err = s.Cancel(t.Context(), store.NewToken(), jobs[2].Ref())
+	_, err = s.Cancel(t.Context(), store.NewToken(), jobs[2].Ref(), store.Cancellation{})
 	require.NoError(t, err)
 	delivered := settlementOf(jobs[0], policy.Verdict{Kind: policy.Delivered})
 	delivered.Outbox = []store.NewJob{child}
@@ -135,7 +135,7 @@ func TestSweep_RemovesUnreadableJobs(t *testing.T) {
 	s := openStore(t, o)
 	insert(t, s, newJobs("job", 3, 0)...)
 	for _, e := range newJobs("job", 3, 0) {
-		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())

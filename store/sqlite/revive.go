@@ -79,26 +79,27 @@ func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error
 	releaseRetained(u, q, r)
 	q.Topic.Count(r.State, -1)
 	to := r.Progress()
-	if err := u.RecordEvent(r.N, &to, job.KindRevived); err != nil {
+	if err := u.RecordEvent(r.N, &to, item.Event(clock.Time(u.Now.Millis))); err != nil {
 		return nil, err
 	}
+	spec := r.EncodedSpec
 	if item.URL != "" {
-		r.URL = item.URL
+		r.SetURL(item.URL)
 	}
 	if item.Header != nil {
 		r.Header = item.Header
-		if err := u.Exec(table.UpdateSpec, table.Encode(&r.Spec).Spec, r.N); err != nil {
-			return nil, err
-		}
+	}
+	if item.URL != "" || item.Header != nil {
+		spec = table.Encode(&r.Spec).Spec
 	}
 	r.State, r.FinishedAt, r.Reason = job.Scheduled, time.Time{}, ""
-	r.Version++
+	r.Version = to.Version
 	r.Generation++
 	r.FailedAttempts, r.ConsecutiveLost = 0, 0
 	r.FirstDueAt = r.DueAt
 	u.Mem.NextTTL = 0
 	err = u.Exec(table.ReviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.Entries, db.NullZero(to.First),
-		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, r.N)
+		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, spec, r.N)
 	if err != nil {
 		return nil, err
 	}

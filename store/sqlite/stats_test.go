@@ -97,7 +97,7 @@ func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
 	require.Equal(t, want[:7], list(store.Filter{Due: store.TimeRange{Before: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}}))
 	require.Equal(t, want[7:], list(store.Filter{Due: store.TimeRange{After: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}}))
 	for i, id := range want {
-		_, err := s.Cancel(t.Context(), store.NewToken(), ref(id))
+		_, err := s.Cancel(t.Context(), store.NewToken(), ref(id), store.Cancellation{})
 		require.NoError(t, err)
 		if i == 6 {
 			c.pass(time.Second)

@@ -254,7 +254,7 @@ func TestSettle_DropsTheOutboxOfACancelledJob(t *testing.T) {
 	insert(t, s, newJobs("job", 3, 0)...)
 	for i, verdict := range []policy.Verdict{{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, againVerdict, deliveredVerdict} {
 		h := claimJobs(t, s, 1)[0]
-		_, err := s.Cancel(t.Context(), store.NewToken(), h.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), h.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 		item := settlementOf(h, verdict)
 		item.Outbox = newJobs("child", i+1, 0)[i:]

@@ -58,7 +58,7 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 	again := newJob("again", time.Hour)
 	again.Queue = entries[1].Queue
 	insert(t, s, again)
-	_, err := s.Cancel(t.Context(), store.NewToken(), again.Ref())
+	_, err := s.Cancel(t.Context(), store.NewToken(), again.Ref(), store.Cancellation{})
 	require.NoError(t, err)
 	sweep()
 	require.Equal(t, 2, loadedLanes(t, s), "one has a job, one was used since the last look")
@@ -90,7 +90,7 @@ func TestSweep_RemovesEveryLaneAndTopicThatIsUnused(t *testing.T) {
 		e := newJob(fmt.Sprint("job-", i), 0)
 		e.Queue = job.Queue{Namespace: lane.Namespace, Topic: fmt.Sprint("topic-", i), Lane: "lane"}
 		insert(t, s, e)
-		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref(), store.Cancellation{})
 		require.NoError(t, err)
 	}
 	rows := func() (lanes, kept int64) {

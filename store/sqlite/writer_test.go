@@ -71,8 +71,11 @@ func TestWriter_SharesNothingWithACallerThatHasLeft(t *testing.T) {
 			_, err := s.Carry(ctx, store.NewToken(), store.CarryOptions{})
 			return err
 		},
-		"Sweep":  func(ctx context.Context) error { _, err := s.Sweep(ctx, store.NewToken(), 10); return err },
-		"Cancel": func(ctx context.Context) error { _, err := s.Cancel(ctx, store.NewToken(), ref("a")); return err },
+		"Sweep": func(ctx context.Context) error { _, err := s.Sweep(ctx, store.NewToken(), 10); return err },
+		"Cancel": func(ctx context.Context) error {
+			_, err := s.Cancel(ctx, store.NewToken(), ref("a"), store.Cancellation{})
+			return err
+		},
 		"Totals": func(ctx context.Context) error { _, err := s.Totals(ctx, job.DefaultNamespace); return err },
 		"TopicStats": func(ctx context.Context) error {
 			_, err := s.TopicStats(ctx, store.StatsFilter{Namespace: job.DefaultNamespace, Limit: store.MaxBatch})

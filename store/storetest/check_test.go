@@ -93,7 +93,7 @@ func TestCheck_FindsWrongLanesReasonsAndSettings(t *testing.T) {
 	require.NoError(t, err)
 	_, err = store.PutLane(t.Context(), m.Shards()[0], store.NewToken(), store.Lane{Queue: queue, Settings: policy.Lane{LaneConcurrency: 1}})
 	require.NoError(t, err)
-	_, err = m.Shards()[0].Cancel(t.Context(), store.NewToken(), job.Ref{Namespace: "default", ID: "a"})
+	_, err = m.Shards()[0].Cancel(t.Context(), store.NewToken(), job.Ref{Namespace: "default", ID: "a"}, store.Cancellation{})
 	require.NoError(t, err)
 	require.NoError(t, storetest.Check(t.Context(), blankStore{Store: m}))
 	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, lanes: true}), "the lanes count 0 waiting")

@@ -139,8 +139,8 @@ func (f faultyShard) Settle(ctx context.Context, token store.Token, items []stor
 	return a.errs, a.claimed, err
 }
 
-func (f faultyShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
-	return intercept(f.decide, "Cancel", func() (job.Job, error) { return f.Shard.Cancel(ctx, token, ref) })
+func (f faultyShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+	return intercept(f.decide, "Cancel", func() (job.Job, error) { return f.Shard.Cancel(ctx, token, ref, cancellation) })
 }
 
 func (f faultyShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {

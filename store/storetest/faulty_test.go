@@ -57,7 +57,7 @@ func TestFaulty_CoversEveryMethodThatChangesSomething(t *testing.T) {
 		},
 		"Claim":  func() error { _, err := f.Shards()[0].Claim(ctx, token, all); return err },
 		"Settle": func() error { _, _, err := f.Shards()[0].Settle(ctx, token, nil, nil); return err },
-		"Cancel": func() error { _, err := f.Shards()[0].Cancel(ctx, token, ref); return err },
+		"Cancel": func() error { _, err := f.Shards()[0].Cancel(ctx, token, ref, store.Cancellation{}); return err },
 		"Replace": func() error {
 			_, err := f.Shards()[0].Replace(ctx, token, ref, store.Replacement{})
 			return err

@@ -136,7 +136,9 @@ func (s *modelShard) expireLease(r *record, now time.Time) {
 	if r.job.ConsecutiveLost > policy.FreeLosses {
 		r.job.FailedAttempts++
 	}
-	r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed)})
+	r.addAttempt(job.Attempt{
+		N: r.job.Attempts, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed), Process: string(r.lease.Owner()),
+	})
 	if r.job.CancelRequested {
 		s.end(r, job.Cancelled, job.ReasonCancelled, now)
 		return

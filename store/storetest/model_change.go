@@ -29,7 +29,7 @@ func (s *modelShard) change(ctx context.Context, c call, ref job.Ref, do func(*r
 }
 
 // Cancel ends a job, or marks it while it is running.
-func (s *modelShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+func (s *modelShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
 	return s.change(ctx, call{"cancel", token}, ref, func(r *record, now time.Time) error {
 		switch {
 		case r.job.State == job.Delivered, r.job.State == job.Dead:
@@ -38,7 +38,7 @@ func (s *modelShard) Cancel(ctx context.Context, token store.Token, ref job.Ref)
 			return nil
 		}
 		r.job.Version++
-		r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: job.KindCancelled, StartedAt: now})
+		r.addEvent(cancellation.Event(now))
 		if r.job.State == job.Running {
 			r.job.CancelRequested = true
 			return nil
@@ -75,7 +75,7 @@ func (s *modelShard) Replace(ctx context.Context, token store.Token, ref job.Ref
 		r.job.Spec = clone(r.job.Spec)
 		r.job.Version++
 		r.job.ExpiresAt, r.aged = expires, false
-		r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: replacement.Kind, StartedAt: now})
+		r.addEvent(replacement.Event(now))
 		if replacement.Due == nil {
 			s.placeIn(r, place)
 			return nil

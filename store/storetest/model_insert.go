@@ -118,30 +118,23 @@ func expiresAt(now time.Time, in time.Duration, at time.Time) time.Time {
 // view returns a copy of a job, without its history. The model never writes to memory that the copy shares.
 func (r *record) view(now time.Time) job.Job {
 	j := r.job
-	j.History = nil
+	j.History, j.Events = nil, nil
 	if j.State == job.Scheduled && !j.DueAt.After(now) {
 		j.State = job.Ready
 	}
 	return j
 }
 
-// addAttempt appends to a job's history.
+// addAttempt appends to a job's history, which views may share.
 func (r *record) addAttempt(a job.Attempt) {
-	kept, same := append(slices.Clone(r.job.History), a), 0
-	for _, entry := range kept {
-		if entry.Kind.IsAttempt() == a.Kind.IsAttempt() {
-			same++
-		}
-	}
-	most := job.MaxEvents
-	if a.Kind.IsAttempt() {
-		most = job.MaxAttempts
-	}
-	if same > most {
-		oldest := slices.IndexFunc(kept, func(entry job.Attempt) bool { return entry.Kind.IsAttempt() == a.Kind.IsAttempt() })
-		kept = slices.Delete(kept, oldest, oldest+1)
-	}
-	r.job.History = kept
+	r.job.History = slices.Clone(r.job.History)
+	r.job.AddAttempt(a)
+}
+
+// addEvent appends to a job's events, which views may share.
+func (r *record) addEvent(e job.Event) {
+	r.job.Events = slices.Clone(r.job.Events)
+	r.job.AddEvent(e)
 }
 
 // clone returns a copy that shares no memory with the caller.

@@ -24,7 +24,7 @@ func (s *modelShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 		return job.Job{}, store.ErrNotFound
 	}
 	found := r.view(now)
-	found.History = r.job.History
+	found.History, found.Events = r.job.History, r.job.Events
 	return found, nil
 }
 

@@ -58,7 +58,7 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	}
 	s.remove(r)
 	if item.URL != "" {
-		r.job.URL = item.URL
+		r.job.SetURL(item.URL)
 	}
 	if item.Header != nil {
 		r.job.Header = item.Header
@@ -69,7 +69,7 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	r.job.FailedAttempts, r.job.ConsecutiveLost = 0, 0
 	r.job.DueAt, r.job.FirstDueAt = due, due
 	r.job.ExpiresAt, r.aged = expires, false
-	r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: job.KindRevived, StartedAt: now})
+	r.addEvent(item.Event(now))
 	if id := s.ids[item.Ref]; id != nil {
 		id.state, id.finishedAt, id.reason = "", time.Time{}, ""
 	}

@@ -145,7 +145,7 @@ func (p *engineAndModel) endUnfinished() {
 		_, _, _ = p.s.shard().Settle(p.ctx, store.NewToken(), []store.Settlement{settlement(l.engine, dead)}, nil)
 	}
 	for _, id := range p.ids {
-		_, _ = p.s.shard().Cancel(p.ctx, store.NewToken(), p.ref(id))
+		_, _ = p.s.shard().Cancel(p.ctx, store.NewToken(), p.ref(id), store.Cancellation{})
 	}
 }
 

@@ -51,14 +51,14 @@ func sameError(a, b error) bool {
 func (p *engineAndModel) cancel(*rapid.T) {
 	ref := p.ref(p.anyID("id"))
 	p.change("cancel "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
-		return shard.Cancel(p.ctx, token, ref)
+		return shard.Cancel(p.ctx, token, ref, store.Cancellation{Actor: "jan"})
 	})
 }
 
 func (p *engineAndModel) replace(t *rapid.T) {
 	ref := p.ref(p.anyID("id"))
 	known, err := p.model.shards[0].Get(p.ctx, ref)
-	replacement := store.Replacement{Kind: job.KindEdited}
+	replacement := store.Replacement{Kind: job.EventEdited, Actor: "jan", Fields: []string{"url", "retries"}}
 	if rapid.Bool().Draw(t, "due") {
 		replacement.Due = &job.TimeOrDelay{In: p.wait(true)}
 	}
@@ -86,7 +86,7 @@ func (p *engineAndModel) replace(t *rapid.T) {
 func (p *engineAndModel) run(*rapid.T) {
 	ref := p.ref(p.anyID("id"))
 	p.change("run "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
-		return shard.Replace(p.ctx, token, ref, store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
+		return shard.Replace(p.ctx, token, ref, store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 	})
 }
 
@@ -258,7 +258,10 @@ func (p *engineAndModel) compareJobs(t *rapid.T) {
 func recordLines(j job.Job) []string {
 	var lines []string
 	for _, a := range j.History {
-		lines = append(lines, fmt.Sprintf("%d %s %s %s %d", a.N, a.Kind, a.Verdict, a.Reason, a.Status))
+		lines = append(lines, fmt.Sprintf("%d %s %s %s %d %s", a.N, a.Kind, a.Verdict, a.Reason, a.Status, a.Process))
+	}
+	for _, e := range j.Events {
+		lines = append(lines, fmt.Sprintf("%s %v %s", e.Kind, e.Fields, e.Actor))
 	}
 	return lines
 }

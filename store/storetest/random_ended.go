@@ -17,7 +17,7 @@ func (p *engineAndModel) revive(t *rapid.T) {
 	var items []store.Revival
 	for i := range rapid.IntRange(1, 4).Draw(t, "revivals") {
 		// Only the first of a call may be due now, so that due times differ.
-		item := store.Revival{Ref: p.ref(p.anyID("id")), Delay: p.wait(i == 0)}
+		item := store.Revival{Ref: p.ref(p.anyID("id")), Delay: p.wait(i == 0), Actor: "jan"}
 		item.From = rapid.SampledFrom([]job.State{"", "", job.Dead, job.Delivered, job.Cancelled}).Draw(t, "from")
 		item.URL = rapid.SampledFrom([]string{"", "http://moved.example/", p.url()}).Draw(t, "url")
 		item.Header = rapid.SampledFrom([]map[string][]string{nil, {}, {"X-Moved": {"1", "2"}}}).Draw(t, "header")

@@ -108,7 +108,7 @@ func listedJobs(s *suite) []job.Job {
 	var all []job.Job
 	for i, e := range entries {
 		if i%9 == 0 {
-			_, _ = s.router.Cancel(s.Context(), e.Ref()) // unless it has ended
+			_, _ = s.router.Cancel(s.Context(), e.Ref(), store.Cancellation{}) // unless it has ended
 		}
 	}
 	for _, e := range entries {

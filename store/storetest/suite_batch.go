@@ -71,13 +71,13 @@ var reviveBatchCases = []testCase{
 			require.Equal(s, job.Scheduled, got.State)
 		}
 	}},
-	{"URL replaces the job's URL and nothing else", func(s *suite) {
+	{"URL replaces the job's URL, and keeps the first", func(s *suite) {
 		e := s.entry("a")
 		e.Spec = fullSpec("a", s.queue)
 		s.insertNew(e)
 		s.settleOne(s.claimAll("a")[0], dead)
 		wanted := s.get("a").Spec
-		wanted.URL = "https://moved.example/hooks/" + strings.Repeat("x", 300)
+		wanted.SetURL("https://moved.example/hooks/" + strings.Repeat("x", 300))
 		got, err := s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("a"), URL: wanted.URL})
 		require.NoError(s, err)
 		require.Equal(s, wanted, got.Spec)

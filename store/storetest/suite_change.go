@@ -20,9 +20,21 @@ var cancelCases = []testCase{
 			require.Equal(s, job.ReasonCancelled, got.Reason)
 			require.EqualValues(s, 2, got.Version)
 			s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
-			require.Equal(s, []job.AttemptKind{job.KindCancelled}, kinds(s.get(id)))
+			require.Equal(s, []job.EventKind{job.EventCancelled}, eventKinds(s.get(id)))
 		}
 		s.claimAll()
+	}},
+	{"names its actor", func(s *suite) {
+		s.insertNew(s.entry("running"), s.entry("waiting", delayed(long)))
+		s.claimAll("running")
+		for _, id := range []string{"running", "waiting"} {
+			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id), store.Cancellation{Actor: `jan "ops" <ü>`})
+			require.NoError(s, err)
+			events := s.get(id).Events
+			require.Len(s, events, 1)
+			s.sameTime(s.now(), events[0].At, "At")
+			require.Equal(s, []job.Event{{At: events[0].At, Kind: job.EventCancelled, Actor: `jan "ops" <ü>`}}, events)
+		}
 	}},
 	{"does not change a cancelled or marked job", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
@@ -60,7 +72,8 @@ var cancelCases = []testCase{
 			require.Equal(s, job.Cancelled, got.State, id)
 			require.Equal(s, job.ReasonCancelled, got.Reason, id)
 			require.False(s, got.FinishedAt.IsZero(), id)
-			require.Len(s, got.History, 2, id)
+			require.Len(s, got.History, 1, id)
+			require.Len(s, got.Events, 1, id)
 		}
 		require.EqualValues(s, 3, s.stats().Cancelled)
 		require.Zero(s, s.stats().Dead)
@@ -80,7 +93,7 @@ var cancelCases = []testCase{
 		s.insertNew(s.entry("a"))
 		token := store.NewToken()
 		for range 2 {
-			got, err := s.shard().Cancel(s.Context(), token, s.ref("a"))
+			got, err := s.shard().Cancel(s.Context(), token, s.ref("a"), store.Cancellation{})
 			require.NoError(s, err)
 			require.Equal(s, job.Cancelled, got.State)
 			require.EqualValues(s, 2, got.Version)
@@ -88,7 +101,7 @@ var cancelCases = []testCase{
 		}
 		_, err := s.revive("a", long)
 		require.NoError(s, err)
-		got, err := s.shard().Cancel(s.Context(), token, s.ref("a"))
+		got, err := s.shard().Cancel(s.Context(), token, s.ref("a"), store.Cancellation{})
 		require.NoError(s, err)
 		require.EqualValues(s, 2, got.Version, "the first result is returned")
 		require.Equal(s, job.Scheduled, s.get("a").State, "a repeated call changes nothing")
@@ -100,7 +113,7 @@ var replaceCases = []testCase{
 		e := s.entry("a", delayed(long))
 		e.Spec = fullSpec("a", s.queue)
 		s.insertNew(e)
-		wanted := s.get("a")
+		wanted, first := s.get("a"), e.URL
 		for i, change := range []func(*job.Spec){
 			func(spec *job.Spec) { spec.URL = "https://new.example/" },
 			func(spec *job.Spec) { spec.Header = map[string][]string{"X-New": {"1"}} },
@@ -119,13 +132,14 @@ var replaceCases = []testCase{
 			got, err := s.replace("a", store.Replacement{IfVersion: wanted.Version, Spec: &wanted.Spec})
 			require.NoError(s, err)
 			wanted.Version++
+			wanted.FirstURL, wanted.CreatedBy = first, e.CreatedBy
 			require.Equal(s, normal(wanted.Spec), normal(got.Spec), "answer to change %d", i)
 			require.Equal(s, wanted.Progress, got.Progress)
 			kept := s.get("a")
 			require.Equal(s, normal(wanted.Spec), normal(kept.Spec), "after change %d", i)
-			require.Len(s, kept.History, i+1)
+			require.Len(s, kept.Events, i+1)
 		}
-		require.Equal(s, job.KindEdited, s.get("a").History[0].Kind)
+		require.Equal(s, job.EventEdited, s.get("a").Events[0].Kind)
 	}},
 	{"keeps the specification when it is given none", func(s *suite) {
 		e := s.entry("a", delayed(long))
@@ -136,6 +150,39 @@ var replaceCases = []testCase{
 			require.NoError(s, err)
 			require.Equal(s, e.Spec, got.Spec)
 			require.Equal(s, e.Spec, s.get("a").Spec)
+		}
+	}},
+	{"names its actor and the fields", func(s *suite) {
+		s.insertNew(s.entry("a", delayed(long)))
+		for _, r := range []store.Replacement{
+			{Kind: job.EventEdited, Due: &job.TimeOrDelay{In: long}, Fields: []string{"url", "headers"}, Actor: "jan\n"},
+			{Kind: job.EventRun, Due: &job.TimeOrDelay{}, Actor: "ci"},
+			{Kind: job.EventEdited, Due: &job.TimeOrDelay{In: long}, Fields: []string{"body"}},
+		} {
+			_, err := s.replace("a", r)
+			require.NoError(s, err)
+			events := s.get("a").Events
+			last := events[len(events)-1]
+			s.sameTime(s.now(), last.At, "At")
+			require.Equal(s, job.Event{At: last.At, Kind: r.Kind, Fields: r.Fields, Actor: r.Actor}, last)
+		}
+	}},
+	{"keeps the first URL and who registered the job", func(s *suite) {
+		for id, first := range map[string]string{"near": "http://" + s.queue.Lane + "/first", "far": "https://elsewhere.example/first?a=1"} {
+			e := s.entry(id, delayed(long), at(first))
+			e.CreatedBy = "shop-api"
+			s.insertNew(e)
+			require.Equal(s, "shop-api", s.get(e.ID).CreatedBy)
+			for _, url := range []string{"http://" + s.queue.Lane + "/second", "", "https://third.example/", e.URL} {
+				spec := s.get(e.ID).Spec
+				spec.URL, spec.FirstURL, spec.CreatedBy = url, "https://ignored.example/", "ignored"
+				got, err := s.replace(e.ID, store.Replacement{Spec: &spec, IfVersion: s.get(e.ID).Version})
+				require.NoError(s, err)
+				require.Equal(s, got.Spec, s.get(e.ID).Spec)
+				require.Equal(s, url, got.URL)
+				require.Equal(s, e.URL, got.AttemptURL())
+				require.Equal(s, "shop-api", got.CreatedBy)
+			}
 		}
 	}},
 	{"keeps the id and the queue", func(s *suite) {
@@ -186,13 +233,13 @@ var replaceCases = []testCase{
 	{"run makes a job due now and notifies", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		s.drainWakeups()
-		got, err := s.replace("a", store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
+		got, err := s.replace("a", store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		require.EqualValues(s, 2, got.Version)
 		s.waitNotified(s.queue)
 		s.claimAll("a")
-		require.Equal(s, []job.AttemptKind{job.KindRun}, kinds(s.get("a")))
+		require.Equal(s, []job.EventKind{job.EventRun}, eventKinds(s.get("a")))
 	}},
 	{"a postponed ready job is not claimed", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
@@ -251,17 +298,17 @@ var replaceCases = []testCase{
 		s.inState(err, job.Cancelled)
 		_, err = edit("unknown")
 		require.ErrorIs(s, err, store.ErrNotFound)
-		require.Empty(s, s.get("running").History)
+		require.Empty(s, s.get("running").Events)
 	}},
 	{"a repeated token returns the first result", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		token := store.NewToken()
 		for range 2 {
-			got, err := s.shard().Replace(s.Context(), token, s.ref("a"), store.Replacement{Kind: job.KindEdited, IfVersion: 1, Due: &job.TimeOrDelay{In: 2 * long}})
+			got, err := s.shard().Replace(s.Context(), token, s.ref("a"), store.Replacement{Kind: job.EventEdited, IfVersion: 1, Due: &job.TimeOrDelay{In: 2 * long}})
 			require.NoError(s, err)
 			require.EqualValues(s, 2, got.Version)
 		}
-		require.Len(s, s.get("a").History, 1)
+		require.Len(s, s.get("a").Events, 1)
 	}},
 }
 

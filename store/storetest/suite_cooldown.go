@@ -138,7 +138,7 @@ var cooldownCases = []testCase{
 		got, err := s.replace("ready", store.Replacement{IfVersion: 1, Spec: &waiting.Spec, Due: &job.TimeOrDelay{In: 3 * long}})
 		require.NoError(s, err)
 		require.Equal(s, job.Scheduled, got.State)
-		got, err = s.replace("later", store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
+		got, err = s.replace("later", store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		got, err = s.cancel("gone")

@@ -63,7 +63,7 @@ var countCases = []testCase{
 			for _, h := range s.claim(claimOf(s.queue)).Jobs { // a throttle is set by a job that is the only one to claim
 				s.settleOne(h, retry(0))
 			}
-			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[0]))
+			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[0]), store.Cancellation{})
 			require.NoError(s, err)
 			throttle.apply(s)
 			_, err = s.replace(ids[1], store.Replacement{Due: &job.TimeOrDelay{In: s.shortTime()}})
@@ -76,12 +76,12 @@ var countCases = []testCase{
 			s.checkCounts(ids)
 			s.drainWakeups()
 			s.checkCounts(ids)
-			_, err = s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[4]))
+			_, err = s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[4]), store.Cancellation{})
 			require.NoError(s, err)
 			_, err = s.replace(ids[3], store.Replacement{Due: &job.TimeOrDelay{In: long}})
 			require.NoError(s, err)
 			s.checkCounts(ids)
-			_, err = s.replace(ids[3], store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
+			_, err = s.replace(ids[3], store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 			require.NoError(s, err)
 			s.checkCounts(ids)
 			require.NoError(s, Check(s.Context(), s.Store))

@@ -27,6 +27,8 @@ func delayed(d time.Duration) option { return func(e *store.NewJob) { e.Delay = 
 func body(text string) option {
 	return func(e *store.NewJob) { e.Body, e.BodyKind = []byte(text), job.BodyText }
 }
+func at(url string) option { return func(e *store.NewJob) { e.URL = url } }
+
 func timeout(d time.Duration) option { return func(e *store.NewJob) { e.Timeout = d } }
 func expires(d time.Duration) option { return func(e *store.NewJob) { e.ExpiresIn = d } }
 func labelled(key, value string) option {

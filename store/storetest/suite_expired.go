@@ -102,7 +102,7 @@ var expiredCases = []testCase{
 		s.claimAll("held")
 		s.insertNew(s.entry("cancelled", expires(s.shortTime())), s.entry("edited", expires(s.shortTime())), s.entry("aged", maxAge(s.shortTime())),
 			s.entry("moved", delayed(long/2), maxAge(s.shortTime())))
-		_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref("cancelled"))
+		_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref("cancelled"), store.Cancellation{})
 		require.NoError(s, err)
 		edit := store.Replacement{Expiry: &job.TimeOrDelay{}}
 		_, err = s.replace("edited", edit)

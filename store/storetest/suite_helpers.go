@@ -32,12 +32,12 @@ func (s *suite) isGone(id string) bool {
 }
 
 func (s *suite) cancel(id string) (job.Job, error) {
-	return s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id))
+	return s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id), store.Cancellation{})
 }
 
 // replace sends a replacement of the kind edited, unless it has another.
 func (s *suite) replace(id string, r store.Replacement) (job.Job, error) {
-	r.Kind = cmp.Or(r.Kind, job.KindEdited)
+	r.Kind = cmp.Or(r.Kind, job.EventEdited)
 	return s.shard().Replace(s.Context(), store.NewToken(), s.ref(id), r)
 }
 
@@ -53,7 +53,7 @@ func Edit(ctx context.Context, shard store.Shard, token store.Token, ref job.Ref
 		return job.Job{}, err
 	}
 	change(&found.Spec)
-	return shard.Replace(ctx, token, ref, store.Replacement{Kind: job.KindEdited, IfVersion: found.Version, Spec: &found.Spec})
+	return shard.Replace(ctx, token, ref, store.Replacement{Kind: job.EventEdited, IfVersion: found.Version, Spec: &found.Spec})
 }
 
 func (s *suite) revive(id string, delay time.Duration) (job.Job, error) {
@@ -223,7 +223,32 @@ func idsOfJobs(jobs []job.Job) []string {
 	return ids
 }
 
-// kinds returns the kinds of the entries in a job's history.
+// releaseUnrecorded returns a claimed job without an entry in its history.
+func (s *suite) releaseUnrecorded(h store.ClaimedJob) {
+	s.Helper()
+	item := settlement(h, released)
+	item.Attempt = job.Attempt{}
+	require.NoError(s, s.settle(item)[0])
+}
+
+// numbers returns the numbers from first to last.
+func numbers(first, last int) (all []int) {
+	for n := first; n <= last; n++ {
+		all = append(all, n)
+	}
+	return all
+}
+
+// eventKinds returns the kinds of a job's events.
+func eventKinds(j job.Job) []job.EventKind {
+	var all []job.EventKind
+	for _, e := range j.Events {
+		all = append(all, e.Kind)
+	}
+	return all
+}
+
+// kinds returns the kinds of the attempts in a job's history.
 func kinds(j job.Job) []job.AttemptKind {
 	var all []job.AttemptKind
 	for _, a := range j.History {

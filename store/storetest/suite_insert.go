@@ -204,7 +204,7 @@ func fullSpec(id string, q job.Queue) job.Spec {
 				Retries: new(0), Timeout: time.Second, Include: []string{policy.IncludeBody, policy.IncludeQuery},
 			},
 		},
-		Kind: "callback", Origin: "parent",
+		Kind: "callback", Origin: "parent", CreatedBy: "shop-api",
 		Unknown: []byte{60, 2, 'v', '2'}, // a field of a newer version
 	}
 }

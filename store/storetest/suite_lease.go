@@ -33,7 +33,7 @@ func (s *suite) expireLeases(n int) {
 var leaseCases = []testCase{
 	{"an expired lease makes the job due and adds a lost attempt", func(s *suite) {
 		s.insertNew(s.entry("a"))
-		s.expireOne()
+		lost := s.expireOne()
 		got := s.get("a")
 		require.Equal(s, job.Ready, got.State)
 		require.Equal(s, 1, got.Attempts)
@@ -43,6 +43,8 @@ var leaseCases = []testCase{
 		require.Len(s, got.History, 1)
 		require.Equal(s, job.KindLost, got.History[0].Kind)
 		require.Equal(s, 1, got.History[0].N)
+		require.NotEmpty(s, lost.Lease.Owner())
+		require.Equal(s, string(lost.Lease.Owner()), got.History[0].Process)
 		s.waitNotified(s.queue)
 		require.Equal(s, 1, s.claimAll("a")[0].Attempts)
 	}},
@@ -122,7 +124,8 @@ var leaseCases = []testCase{
 		got = s.get("a")
 		require.Equal(s, job.Cancelled, got.State)
 		require.Equal(s, job.ReasonCancelled, got.Reason)
-		require.Equal(s, []job.AttemptKind{job.KindCancelled, job.KindLost}, kinds(got))
+		require.Equal(s, []job.AttemptKind{job.KindLost}, kinds(got))
+		require.Equal(s, []job.EventKind{job.EventCancelled}, eventKinds(got))
 		s.claimAll()
 	}},
 	{"expiry frees the lane's slot and notifies", func(s *suite) {

@@ -65,11 +65,12 @@ var readCases = []testCase{
 		_, err := s.edit("a", func(spec *job.Spec) { spec.Timeout = time.Second })
 		require.NoError(s, err)
 		wanted := s.get("a")
-		wanted.Body, wanted.History = nil, nil
+		wanted.Body, wanted.History, wanted.Events = nil, nil, nil
 		got := s.list(s.filter(job.Scheduled))[0]
 		got.Spec = normal(got.Spec)
 		require.Empty(s, got.History)
-		got.History = nil
+		require.Empty(s, got.Events)
+		got.History, got.Events = nil, nil
 		require.Equal(s, wanted, got)
 	}},
 	{"TopicStats.Registered is the sum of all states", func(s *suite) {

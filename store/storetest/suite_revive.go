@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -50,8 +51,8 @@ var reviveCases = []testCase{
 			require.Zero(s, got.FailedAttempts, id)
 			require.Zero(s, got.ConsecutiveLost, id)
 			require.False(s, got.CancelRequested, id)
-			record := kinds(s.get(id))
-			require.Equal(s, job.KindRevived, record[len(record)-1], id)
+			events := eventKinds(s.get(id))
+			require.Equal(s, job.EventRevived, events[len(events)-1], id)
 		}
 		stats := s.stats()
 		require.EqualValues(s, 3, stats.Registered)
@@ -87,7 +88,7 @@ var reviveCases = []testCase{
 			wanted := s.get(id).Spec
 			item.Ref, item.Delay = s.ref(id), long
 			if item.URL != "" {
-				wanted.URL = item.URL
+				wanted.SetURL(item.URL)
 			}
 			if item.Header != nil {
 				wanted.Header = item.Header
@@ -96,6 +97,27 @@ var reviveCases = []testCase{
 			require.NoError(s, err)
 			require.Equal(s, normal(wanted), normal(got.Spec), i)
 			require.Equal(s, normal(wanted), normal(s.get(id).Spec), i)
+		}
+	}},
+	{"names its actor, and keeps the first URL", func(s *suite) {
+		for id, first := range map[string]string{"near": "http://" + s.queue.Lane + "/first", "far": "https://elsewhere.example/first", "none": ""} {
+			s.endJob(id, dead, at(first))
+			want := first
+			for i, url := range []string{"", first, "https://second.example/", "http://" + s.queue.Lane + "/third", ""} {
+				revival := store.Revival{Ref: s.ref(id), URL: url, Actor: fmt.Sprint("actor-", i)}
+				got, err := s.reviveWith(store.NewToken(), revival)
+				require.NoError(s, err)
+				if url != "" && want == "" {
+					want = url // attempts before it have their own
+				}
+				require.Equal(s, want, got.AttemptURL(), id)
+				found := s.get(id)
+				require.Equal(s, normal(got.Spec), normal(found.Spec))
+				require.Equal(s, job.Event{At: found.Events[i].At, Kind: job.EventRevived, Actor: revival.Actor}, found.Events[i])
+				h := s.claimAll(id)[0]
+				require.Equal(s, want, h.AttemptURL(), "of the claimed job")
+				s.settleOne(h, dead)
+			}
 		}
 	}},
 	{"increments the version", func(s *suite) {
@@ -118,7 +140,8 @@ var reviveCases = []testCase{
 		got = s.get("a")
 		require.Equal(s, 2, got.Attempts)
 		require.Zero(s, got.FailedAttempts)
-		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindRevived, job.KindAttempt}, kinds(got))
+		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindAttempt}, kinds(got))
+		require.Equal(s, []job.EventKind{job.EventRevived}, eventKinds(got))
 	}},
 	{"a past expiry needs a new one, a future one stays", func(s *suite) {
 		s.endJob("past", dead, expires(s.shortTime()))

@@ -253,35 +253,54 @@ var settleCases = []testCase{
 		}
 		require.Equal(s, job.MaxAttempts+5, got.Attempts)
 	}},
-	{"history keeps the newest attempts and the newest other entries", func(s *suite) {
-		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
-		s.settleOne(s.claimAll("a")[0], retry(long))
-		_, err := s.replace("b", store.Replacement{Due: &job.TimeOrDelay{In: long}})
-		require.NoError(s, err)
-		for range job.MaxEvents + 5 {
-			_, err := s.replace("a", store.Replacement{Due: &job.TimeOrDelay{In: long}})
+	{"attempts, releases and events displace only their own kind", func(s *suite) {
+		// The first entry of a job is stored apart from the others in some engines.
+		s.insertNew(s.entry("attempt"), s.entry("release"), s.entry("event", delayed(long)))
+		ids := []string{"attempt", "release", "event"}
+		edit := func(id string, n int) {
+			_, err := s.replace(id, store.Replacement{Due: &job.TimeOrDelay{}, Fields: []string{fmt.Sprint("field-", n)}, Actor: "shop-api"})
 			require.NoError(s, err)
 		}
-		got := s.get("a")
-		require.Len(s, got.History, 1+job.MaxEvents)
-		require.Equal(s, job.KindAttempt, got.History[0].Kind, "edits displace no attempt")
-		for _, id := range []string{"a", "b"} {
-			_, err := s.replace(id, store.Replacement{Kind: job.KindRun, Due: &job.TimeOrDelay{}})
-			require.NoError(s, err)
-		}
-		for range job.MaxAttempts + 5 {
-			for _, h := range s.claimAll("a", "b") {
-				s.settleOne(h, retry(0))
+		first := s.claimAll("attempt", "release")
+		s.settleOne(first[0], retry(0))
+		s.settleOne(first[1], released)
+		edit("event", 1)
+		for round := 1; round <= job.MaxAttempts+5; round++ {
+			for i, verdict := range []policy.Verdict{retry(0), released} {
+				for _, h := range s.claimAll(ids...) {
+					if round > 1 || h.ID != ids[i] {
+						s.settleOne(h, verdict)
+					} else {
+						s.releaseUnrecorded(h)
+					}
+				}
+			}
+			for _, id := range ids {
+				if round > 1 || id != "event" {
+					edit(id, round)
+				}
 			}
 		}
-		got = s.get("a")
-		require.Len(s, got.History, job.MaxAttempts+job.MaxEvents)
-		require.Equal(s, job.KindRun, got.History[job.MaxEvents-1].Kind, "attempts displace nothing else")
-		require.Equal(s, job.MaxAttempts+6, got.History[len(got.History)-1].N)
-		got = s.get("b")
-		require.Len(s, got.History, job.MaxAttempts+2)
-		require.Equal(s, []job.AttemptKind{job.KindEdited, job.KindRun, job.KindAttempt}, kinds(got)[:3])
-		require.Equal(s, 6, got.History[2].N)
+		const last = job.MaxAttempts + 5
+		for _, id := range ids {
+			got := s.get(id)
+			var attempts, releases []int
+			for _, a := range got.History {
+				if a.Kind == job.KindReleased {
+					releases = append(releases, a.N)
+				} else {
+					attempts = append(attempts, a.N)
+				}
+			}
+			require.Equal(s, numbers(last-job.MaxAttempts+1, last), attempts, id)
+			require.Equal(s, numbers(last-job.MaxAttempts+2, last+1), releases, id)
+			require.Len(s, got.Events, job.MaxEvents, id)
+			for i, e := range got.Events {
+				s.sameTime(s.now(), e.At, "At")
+				n := last - job.MaxEvents + 1 + i
+				require.Equal(s, job.Event{At: e.At, Kind: job.EventEdited, Fields: []string{fmt.Sprint("field-", n)}, Actor: "shop-api"}, e, id)
+			}
+		}
 	}},
 	{"accepts MaxBatch jobs", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})

@@ -1,6 +1,6 @@
 -- Ends an unfinished job, or marks a claimed one.
 -- KEYS    those of keys.lua; one queue
--- ARGV    member
+-- ARGV    member, JSON of the event up to its time
 -- result  code, now, record, run; code is ok, none, state when it is delivered or dead, or again when it is of another
 --         queue
 local q, member = queues[1], ARGV[A + 1]
@@ -20,7 +20,7 @@ end
 read_agenda_head()
 local due, first_due, version, generation = split_schedule(r.schedule)
 r.schedule, r.size = join_schedule(due, first_due, increment(version), generation), #rec
-add_attempt(r, member, '{"n":' .. r.attempts .. ',"k":"cancelled","ms":' .. NOW .. '}\n')
+add_attempt(r, member, ARGV[A + 2] .. NOW .. '}\n')
 -- The reply keeps the record of a job that is deleted, or may be before the call is repeated.
 local kept, copy = true, ''
 if r.lease ~= '-' then

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -63,8 +64,7 @@ func (s *Jobs) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 			return err
 		}
 		found = st.Job(st.now)
-		found.History, err = layout.ParseAttempts(st.attempts)
-		return err
+		return layout.AddEntries(&found, st.attempts)
 	})
 	if err != nil {
 		return job.Job{}, fmt.Errorf("get: %w", err)
@@ -163,10 +163,11 @@ func (s *Jobs) changed(st *storedJob, reply any) (job.Job, error) {
 }
 
 // Cancel ends a job, or marks it while it is claimed.
-func (s *Jobs) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+func (s *Jobs) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+	event := cancellation.Event(time.Time{})
 	j, err := s.change(ctx, token, "x", ref, func(st *storedJob, replyKey string) (*script.Call, error) {
-		c := s.NewCall(scriptCancel, replyKey, []*layout.Queue{st.queue}, nil, 1)
-		c.Add(st.Key)
+		c := s.NewCall(scriptCancel, replyKey, []*layout.Queue{st.queue}, nil, 2)
+		c.Add(st.Key, event.JSONUpToTime())
 		return c, nil
 	})
 	if err != nil {
@@ -177,7 +178,7 @@ func (s *Jobs) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.
 
 // Replace changes a scheduled or ready job.
 func (s *Jobs) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
-	due, moves := "", 0
+	due, moves, event := "", 0, replacement.Event(time.Time{})
 	if replacement.Due != nil {
 		due = layout.FormatDue(replacement.Due.In, replacement.Due.At)
 	}
@@ -199,7 +200,7 @@ func (s *Jobs) Replace(ctx context.Context, token store.Token, ref job.Ref, repl
 			return nil, err
 		}
 		c := s.NewCall(scriptReplace, replyKey, []*layout.Queue{st.queue}, nil, 9)
-		c.Add(st.Key, st.Run.Version, replacement.IfVersion, due, expiry, head, rest, string(replacement.Kind), moves)
+		c.Add(st.Key, st.Run.Version, replacement.IfVersion, due, expiry, head, rest, event.JSONUpToTime(), moves)
 		return c, nil
 	})
 	if err != nil {

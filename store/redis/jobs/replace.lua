@@ -1,8 +1,8 @@
 -- Changes a job without a lease.
 -- KEYS    those of keys.lua; one queue
 -- ARGV    member, version that the caller read, version that must be (0 any), due ('' stays, '@ms' or a wait),
---         expiry ('' none, '@ms' or a wait), head of the new record, rest of it, kind for the record, 1 when the due time
---         or the expiry moves
+--         expiry ('' none, '@ms' or a wait), head of the new record, rest of it, JSON of the event up to its time, 1 when
+--         the due time or the expiry moves
 -- result  code, now, record, run; code is ok, none, state, version, expired when the expiry would come before the due
 --         time, or again when it is not as it was read
 local q, member = queues[1], ARGV[A + 1]
@@ -26,7 +26,7 @@ if ARGV[A + 9] == '1' and expires and expires < tonumber(due) then return refuse
 rec = ARGV[A + 6] .. string.sub(rec, 13, 18) .. ARGV[A + 7] .. encode_expiry(ARGV[A + 5], base)
 call('HSET', JOBS, member, rec) -- the first write, so that the call is refused whole while memory is full
 r.size = #rec
-add_attempt(r, member, '{"n":' .. r.attempts .. ',"k":"' .. ARGV[A + 8] .. '","ms":' .. NOW .. '}\n')
+add_attempt(r, member, ARGV[A + 8] .. NOW .. '}\n')
 if when ~= '' then
   if tonumber(r.failed) == 0 and tonumber(r.lost) == 0 then first_due = due end
   if call('ZREM', q.due, member) == 0 then

@@ -34,12 +34,13 @@ func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revi
 	}
 	var results []store.ReviveResult
 	err := s.withQueues(ctx, refs, func(queues []*layout.Queue, position []int) error {
-		c := s.NewCall(scriptRevive, s.Keys.Reply(string(token), "v"), queues, nil, 2+6*len(items))
+		c := s.NewCall(scriptRevive, s.Keys.Reply(string(token), "v"), queues, nil, 2+7*len(items))
 		c.Add(reviveReply, reviveStored)
 		for i := range items {
 			item := &items[i]
+			event := item.Event(time.Time{})
 			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), changedFields(queues, position[i], item), requiredState(item),
-				layout.FormatExpiry(item.ExpiresIn, time.Time{}))
+				layout.FormatExpiry(item.ExpiresIn, time.Time{}), event.JSONUpToTime())
 		}
 		reply, reached, err := s.RunDurably(ctx, c)
 		if err != nil {

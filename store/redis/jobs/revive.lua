@@ -2,11 +2,12 @@
 -- KEYS    those of keys.lua
 -- ARGV    most bytes of records to return, most to keep in the reply, then for each item: position of its queue (0 there is no such
 --         job), member, due as '@ms' or a wait in ms, its new fields ('' they stay), state it must be in (d, x, c, '' any of
---         them) and after it the version it must have ('' any), new expiry ('' it stays, or a wait)
+--         them) and after it the version it must have ('' any), new expiry ('' it stays, or a wait), JSON of the event up to its
+--         time
 -- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
 --         is ok, bare when its record is left without its body by the bound, none, version, state, expired when its expiry would
 --         come before it is due, or form when the record cannot be read here
-local at, entries = A + 2, floor((#ARGV - A - 2) / 6)
+local at, entries = A + 2, floor((#ARGV - A - 2) / 7)
 local room, keep = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2])
 local again, result = call('GET', REPLY), { int(now) }
 
@@ -28,7 +29,7 @@ if again then
   end
   for i = 1, entries do
     local code, run, rec = part(), part(), part()
-    if code == 'ok' and rec == '' then rec = call('HGET', JOBS, ARGV[at + (i - 1) * 6 + 2]) or '' end
+    if code == 'ok' and rec == '' then rec = call('HGET', JOBS, ARGV[at + (i - 1) * 7 + 2]) or '' end
     if code == 'ok' and rec == '' then code = 'none' end
     answer(code, run, rec)
   end
@@ -46,22 +47,28 @@ local function field_end(text, i)
   return from + size
 end
 
--- with_fields returns a record with fields in place of its own of the same tags.
+-- with_fields returns a record with fields in place of its own of the same tags. The URL before the first change stays, as the field
+-- of the first URL.
 local function with_fields(rec, fields)
   local replaced, i = {}, 1
   while i <= #fields do
-    replaced[string.byte(fields, i)] = true
-    i = field_end(fields, i)
+    local stop = field_end(fields, i)
+    replaced[string.byte(fields, i)] = string.sub(fields, i, stop - 1)
+    i = stop
   end
   if i == 1 then return rec end
   i = 19 + body_size(rec)
-  local kept = { string.sub(rec, 1, i - 1), fields }
+  local kept, first = { string.sub(rec, 1, i - 1), fields }, nil
   while i <= #rec do
     local stop = field_end(rec, i)
     if not stop then return rec end
-    if not replaced[string.byte(rec, i)] then kept[#kept + 1] = string.sub(rec, i, stop - 1) end
+    local tag, field = string.byte(rec, i), string.sub(rec, i, stop - 1)
+    if not replaced[tag] then kept[#kept + 1] = field end
+    if tag == TAG_FIRST_URL then first = '' end
+    if tag == TAG_URL and replaced[tag] and replaced[tag] ~= field then first = first or string.char(TAG_FIRST_URL) .. string.sub(field, 2) end
     i = stop
   end
+  kept[#kept + 1] = first
   return table.concat(kept)
 end
 
@@ -88,7 +95,7 @@ local function decide(a)
   local ended, size, state, new = q.topic[r.state], r.size, r.state, with_fields(rec, fields .. encode_expiry(when, later))
   r.failed, r.lost, r.state, r.finished, r.reason, r.size = '0', '0', '-', '0', '-', #new
   r.schedule = join_schedule(due, due, increment(version), increment(generation))
-  add_attempt(r, member, '{"n":' .. r.attempts .. ',"k":"revived","ms":' .. NOW .. '}\n')
+  add_attempt(r, member, ARGV[a + 6] .. NOW .. '}\n')
   runs[member] = r
   local ttl = ttl_end(expires, due, age)
   if ttl then
@@ -106,7 +113,7 @@ local function decide(a)
   return 'ok', line, new
 end
 for i = 1, entries do
-  local code, run, rec = decide(at + (i - 1) * 6 + 1)
+  local code, run, rec = decide(at + (i - 1) * 7 + 1)
   if not code then return 'again' end
   local kept = code == 'ok' and #rec > keep and '' or rec
   keep = keep - #kept

@@ -17,10 +17,11 @@ local function expire_leases(q)
   for i, member in ipairs(members) do
     local r = runs[i] and parse_run(runs[i])
     if r and r.state == '-' then -- a crash of Redis may have left an ended one here
+      local owner = sub(r.lease, 1, OWNER_SIZE)
       r.attempts, r.lost, r.lease = increment(r.attempts), increment(r.lost), '-'
       if tonumber(r.lost) > FREE_LOSSES then r.failed = increment(r.failed) end
-      add_attempt(r, member, '{"n":' .. r.attempts .. ',"k":"lost","ms":' .. r.finished .. ',"d":' .. 
-        int(math.max(0, now - r.finished) * 1000000) .. '}\n')
+      add_attempt(r, member, '{"n":' .. r.attempts .. ',"k":"lost","ms":' .. r.finished .. ',"d":' ..
+        int(math.max(0, now - r.finished) * MS_UNITS) .. ',"pr":"' .. owner .. '"}\n')
       r.finished = '0'
       local kept = true
       if has_flag(r, 'm') then

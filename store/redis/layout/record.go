@@ -30,6 +30,10 @@ const (
 	flagFingerprint = 1
 	maxTimeoutMS    = 1<<24 - 1
 
+	// Tags of the URL and the first URL of a job.Spec.
+	TagURL      = codec.TagURL
+	TagFirstURL = codec.TagFirstURL
+
 	// Tags of fields that a record adds to those of a job.Spec.
 	TagCreated = codec.FirstOwnTag     // ms from registration to the first due time; absent: 0
 	TagExpiry  = codec.FirstOwnTag + 1 // ms, 6 bytes

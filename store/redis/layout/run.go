@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -113,24 +112,12 @@ func (s *StoredJob) Job(now int64) job.Job {
 	return j
 }
 
-// ParseAttempts parses a job's attempts, oldest first, one JSON object per line. Those that scripts write have their time in ms.
-func ParseAttempts(text string) ([]job.Attempt, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var all []job.Attempt
+// AddEntries adds a job's record to the job: a line for each attempt and event, oldest first.
+func AddEntries(j *job.Job, text string) error {
 	for line := range strings.Lines(text) {
-		var a struct {
-			job.Attempt
-			MS int64 `json:"ms"`
+		if err := j.AddEntry([]byte(line)); err != nil {
+			return fmt.Errorf("read the record of job %s: %w", j.ID, err)
 		}
-		if err := json.Unmarshal([]byte(line), &a); err != nil {
-			return nil, fmt.Errorf("read an attempt: %w", err)
-		}
-		if a.MS != 0 {
-			a.StartedAt = Time(a.MS)
-		}
-		all = append(all, a.Attempt)
 	}
-	return all, nil
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -30,9 +31,11 @@ var included embed.FS
 
 // constants are the numbers that scripts share with Go.
 var constants = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS, FREE_LOSSES = %d, %d, %d, %d, %d, %d, %d\n"+
-	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE = %d, %d, %d, %d\n",
+	"local OWNER_SIZE, MS_UNITS = %d, %d\n"+
+	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE, TAG_URL, TAG_FIRST_URL = %d, %d, %d, %d, %d, %d\n",
 	layout.Never, layout.MaxReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()), store.BreakerRetention.Milliseconds(),
-	store.CountedStarts, policy.FreeLosses, layout.RecordFormat, layout.TagCreated, layout.TagExpiry, layout.TagMaxAge)
+	store.CountedStarts, policy.FreeLosses, store.LeaseOwnerLength, time.Millisecond/policy.DurationUnit, layout.RecordFormat, layout.TagCreated, layout.TagExpiry, layout.TagMaxAge,
+	layout.TagURL, layout.TagFirstURL)
 
 // New returns the script <name>.lua of a package. It panics if a file does not exist.
 func New(files embed.FS, name string, include ...string) *Script {

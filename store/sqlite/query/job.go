@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"database/sql/driver"
-	"encoding/json"
 	"fmt"
 
 	"github.com/ringback/ringback/job"
@@ -53,15 +52,12 @@ func Job(ctx context.Context, c *db.Conn, ref job.Ref) (found *table.Row, err er
 	return found, readRecord(ctx, c, found)
 }
 
-// readRecord reads a job's record. Of attempts and of other events it shows the newest: the first entry of all is in its own table and
-// stays.
+// readRecord reads a job's record. The first entry of all is in its own table and stays, so there may be one too many of a sort.
 func readRecord(ctx context.Context, c *db.Conn, r *table.Row) error {
 	add := func(v []driver.Value) error {
-		var entry job.Attempt
-		if err := json.Unmarshal([]byte(db.Text(v[0])), &entry); err != nil {
-			return fmt.Errorf("read an attempt of job %s: %w", r.ID, err)
+		if err := r.AddEntry([]byte(db.Text(v[0]))); err != nil {
+			return fmt.Errorf("read the record of job %s: %w", r.ID, err)
 		}
-		r.History = append(r.History, entry)
 		return nil
 	}
 	if r.First != 0 {
@@ -69,20 +65,7 @@ func readRecord(ctx context.Context, c *db.Conn, r *table.Row) error {
 			return err
 		}
 	}
-	if err := c.Query(ctx, table.ReadAttempts, add, r.N); err != nil {
-		return err
-	}
-	room := map[bool]int{true: job.MaxAttempts, false: job.MaxEvents}
-	kept := len(r.History)
-	for i := len(r.History) - 1; i >= 0; i-- {
-		if sort := r.History[i].Kind.IsAttempt(); room[sort] > 0 {
-			room[sort]--
-			kept--
-			r.History[kept] = r.History[i]
-		}
-	}
-	r.History = r.History[kept:]
-	return nil
+	return c.Query(ctx, table.ReadAttempts, add, r.N)
 }
 
 // Known reports which ids belong to jobs, or to removed jobs that are remembered.

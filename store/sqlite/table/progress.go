@@ -25,6 +25,12 @@ type Progress struct {
 	Fingerprint                               []byte
 }
 
+// Events is the number of events that were ever recorded: each has incremented the version, which starts at 1.
+func (p *Progress) Events() int64 { return p.Version - 1 }
+
+// Releases is the number of releases that were ever recorded.
+func (p *Progress) Releases() int64 { return p.Entries - p.Attempts - p.Events() }
+
 // TTLEnd is when the time to live of a job ends; zero: never.
 func TTLEnd(since, expires int64, maxAge time.Duration) int64 {
 	if maxAge <= 0 {

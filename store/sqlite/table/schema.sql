@@ -102,7 +102,7 @@ CREATE TABLE first_attempts ( -- the first entry of each record, in order of arr
   entry TEXT NOT NULL
 );
 
-CREATE TABLE attempts ( -- later entries of records: attempts have 20 slots, other events 20 others
+CREATE TABLE attempts ( -- later entries of records: attempts that count have 20 slots, releases 20 and events 20
   n     INTEGER NOT NULL,
   slot  INTEGER NOT NULL,
   seq   INTEGER NOT NULL,

@@ -71,9 +71,8 @@ var (
 	ReplaceJob = db.NewStatement(`UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, first_due = ?, expires = ?, ` + setTTLEnd + `, url = ?, timeout = ?,
  body_size = ?, spec = ?, body = ? WHERE n = ?`)
 	ReplaceBody = db.NewStatement(`UPDATE jobs SET body_size = ?, body = ? WHERE n = ?`)
-	UpdateSpec  = db.NewStatement(`UPDATE jobs SET spec = ? WHERE n = ?`)
 	ReviveJob   = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, generation = ?, failed_attempts = 0,
- consecutive_lost = 0, entries = ?, first = ?, first_due = ?, expires = ?, ` + setTTLEnd + `, url = ? WHERE n = ?`)
+ consecutive_lost = 0, entries = ?, first = ?, first_due = ?, expires = ?, ` + setTTLEnd + `, url = ?, spec = ? WHERE n = ?`)
 	Overdue = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE finished IS NULL AND ttl_end < ? AND state = 'scheduled' ORDER BY ttl_end, jobs.n`)
 	FirstTTL     = db.NewStatement(`SELECT min(ttl_end) FROM jobs WHERE finished IS NULL AND ttl_end IS NOT NULL`)

@@ -6,7 +6,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
@@ -153,30 +152,39 @@ func (u *Unit) Enqueue(outbox []store.NewJob, encoded [][]byte) error {
 	return nil
 }
 
-// eventSlots is the first slot of a record for events that are no attempts.
-const eventSlots = job.MaxAttempts
+// The first slots of a record for releases and for events. Those before are for attempts that count.
+const (
+	releaseSlots = job.MaxAttempts
+	eventSlots   = releaseSlots + job.MaxAttempts
+)
 
-// Record adds to a job's record, and counts an attempt that was made. The slot is that of the entry of its sort which is one
-// too many. The job's row must be written after it.
+// Record adds an attempt to a job's record, and counts it if it counts. The job's row must be written after it.
 func (u *Unit) Record(n int64, to *table.Progress, kind job.AttemptKind, entry string) error {
-	seq, slot := to.Entries, eventSlots+(to.Entries-to.Attempts)%job.MaxEvents
-	to.Entries++
-	if kind.IsAttempt() {
+	slot := releaseSlots + to.Releases()%job.MaxAttempts
+	if kind.Counts() {
 		slot = to.Attempts % job.MaxAttempts
 		to.Attempts++
 	}
+	return u.record(n, to, slot, entry)
+}
+
+// RecordEvent adds an event to a job's record, and increments the job's version. The job's row must be written after it.
+func (u *Unit) RecordEvent(n int64, to *table.Progress, event job.Event) error {
+	slot := eventSlots + to.Events()%job.MaxEvents
+	to.Version++
+	return u.record(n, to, slot, string(event.JSON()))
+}
+
+// record adds an entry to a job's record. The slot is that of the oldest entry of its sort if there is one too many.
+func (u *Unit) record(n int64, to *table.Progress, slot int64, entry string) error {
+	seq := to.Entries
+	to.Entries++
 	if seq == 0 {
 		u.Mem.LastFirstAttempt++
 		to.First = u.Mem.LastFirstAttempt
 		return u.Exec(table.InsertFirstAttempt, to.First, n, entry)
 	}
 	return u.Exec(table.InsertAttempt, n, slot, seq, entry)
-}
-
-// RecordEvent is Record for what a client did.
-func (u *Unit) RecordEvent(n int64, to *table.Progress, kind job.AttemptKind) error {
-	entry := job.Attempt{N: int(to.Attempts), Kind: kind, StartedAt: clock.Time(u.Now.Millis)}
-	return u.Record(n, to, kind, string(entry.JSON()))
 }
 
 // Finish finishes a job that is counted nowhere any more.

@@ -71,7 +71,9 @@ func (u *Unit) ExpireLease(h *memory.Lease, lasted time.Duration) error {
 	if to.ConsecutiveLost > policy.FreeLosses {
 		to.FailedAttempts++
 	}
-	entry := job.Attempt{N: int(to.Attempts) + 1, Kind: job.KindLost, StartedAt: clock.Time(h.Claimed), Duration: lasted}
+	entry := job.Attempt{
+		N: int(to.Attempts) + 1, Kind: job.KindLost, StartedAt: clock.Time(h.Claimed), Duration: lasted, Process: string(h.Token.Owner()),
+	}
 	if err := u.Record(h.N, &to, entry.Kind, string(entry.JSON())); err != nil {
 		return err
 	}

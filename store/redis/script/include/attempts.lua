@@ -1,10 +1,14 @@
--- keep_newest removes the oldest lines of a job's history beyond 20 of the last line's sort. Counted attempts (k is attempt or lost)
--- are one sort, all other entries the other.
+-- entry_sort returns the sort of a line of a job's history: a for attempts that count, r for releases, e for events. An attempt begins
+-- with its number, then its kind if it is lost or released. An event begins with its kind.
+local function entry_sort(line)
+  if sub(line, 1, 5) ~= '{"n":' then return 'e' end
+  return match(line, '^{"n":%d+,"k":"(%a+)"') == 'released' and 'r' or 'a'
+end
+-- keep_newest removes the oldest lines of a job's history beyond 20 of the last line's sort.
 local function keep_newest(text)
-  local lines, counts, sort = {}, { [true] = 0, [false] = 0 }, false
+  local lines, counts, sort = {}, { a = 0, r = 0, e = 0 }, 'a'
   for line in string.gmatch(text, '[^\n]*\n') do
-    local k = match(line, '"k":"(%a+)"')
-    sort = k == 'attempt' or k == 'lost'
+    sort = entry_sort(line)
     counts[sort] = counts[sort] + 1
     lines[#lines + 1] = { line, sort }
   end
