@@ -64,7 +64,7 @@ func TestFingerprint_IsStable(t *testing.T) {
 		},
 		"no callback": {
 			job.New{Spec: job.Spec{BodyKind: job.BodyJSON, ContentType: "application/json", Terms: policy.Terms{OnDead: &policy.Callback{Off: true}}}},
-			"\x0b\x13{\"url\":\"\",\"off\":true}",
+			"\x0b\x15{\"url\":\"\",\"off\":true}",
 		},
 		"times": {
 			job.New{Spec: job.Spec{BodyKind: job.BodyJSON, ContentType: "application/json"}, RunAt: at, ExpiresAt: at.Add(time.Hour)},
