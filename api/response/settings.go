@@ -30,11 +30,7 @@ func (o *Buffer) Topic(t *store.Topic, p policy.Topic) {
 	o.TextOrNull("lane_rate", units.FormatRate(p.LaneRate))
 	o.TextOrNull("url", p.URL)
 	o.headersOrNull("headers", p.Headers)
-	o.objectOrNull("success", !p.Success.IsZero(), func() {
-		o.textsOrNull("status", p.Success.Status)
-		o.TextOrNull("body_equals", p.Success.BodyEquals)
-		o.TextOrNull("body_contains", p.Success.BodyContains)
-	})
+	o.success("success", p.Success)
 	o.textsOrNull("give_up_on", p.GiveUpOn)
 	o.objectOrNull("breaker", p.Breaker != policy.Breaker{}, func() {
 		o.countOrNull("failures", p.Breaker.Failures)
@@ -91,6 +87,15 @@ func (o *Buffer) callbackMembers(c *policy.Callback) {
 	o.countOrNull("retries", c.Retries)
 	o.DurationOrNull("timeout", c.Timeout)
 	o.texts("include", c.Include)
+}
+
+// success writes a success rule; null when it is not set.
+func (o *Buffer) success(name string, s policy.Success) {
+	o.objectOrNull(name, !s.IsZero(), func() {
+		o.textsOrNull("status", s.Status)
+		o.TextOrNull("body_equals", s.BodyEquals)
+		o.TextOrNull("body_contains", s.BodyContains)
+	})
 }
 
 // backlog writes on_backlog, or null.
