@@ -61,7 +61,7 @@ func TestQuota_BoundsUnfinishedJobs(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 10, totals.Registered, "nothing was stored beyond the quota")
 
-		_, err = d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"})
+		_, err = d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"}, store.Cancellation{})
 		require.NoError(t, err)
 		time.Sleep(time.Second + time.Millisecond)
 		n, _ = refused(t, d.Register(t.Context(), jobsIn("shop", "e", 2)))
@@ -111,7 +111,7 @@ func TestDeleteNamespace_RefusesOneInUse(t *testing.T) {
 			require.Contains(t, e.By, by)
 		}
 		inUse("1 unfinished jobs")
-		_, err = d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"})
+		_, err = d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"}, store.Cancellation{})
 		require.NoError(t, err)
 		created, _, err := d.CreateToken(t.Context(), access.Token{Name: "a", Role: access.Read, Namespace: "shop"})
 		require.NoError(t, err)
