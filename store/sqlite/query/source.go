@@ -17,7 +17,7 @@ import (
 
 // The number of rows that a source reads at once doubles from minChunk (or what the page can take) to maxChunk.
 const (
-	minChunk = 8
+	minChunk = 4
 	maxChunk = 500
 )
 
@@ -34,25 +34,36 @@ type source struct {
 	chunk    int          // rows to read next
 	rows     []*table.Row // read ahead
 	at       key          // before the rows that are not read yet
-	within   bool         // rows of the millisecond at.ms are read next, then those beyond
+	within   bool         // there may be more rows of the millisecond at.ms
 	end      bool         // there are no more to read
 }
 
 // newSource returns the jobs from a position on.
 func (l *List) newSource(of int64, state job.State, from, to int64, at store.Position) *source {
-	s := &source{l: l, of: of, state: state, from: from, to: to, within: true}
-	s.at = key{from, -1}
-	if !l.filter.Oldest {
-		s.at = key{to - 1, math.MaxInt64}
+	s := &source{l: l, of: of, state: state, from: from, to: to, at: l.before(to - 1)}
+	if l.filter.Oldest {
+		s.at = l.before(from)
 	}
-	start := key{at.At, s.at.n}
-	if at.Tie != "" {
-		start.n = l.tie
-	}
-	if at.At != 0 && l.compare(start, s.at) > 0 {
-		s.at = start
+	s.skipTo(at.At)
+	if place := (key{at.At, l.tie}); at.Tie != "" && l.compare(place, s.at) > 0 {
+		s.at, s.within = place, true
 	}
 	return s
+}
+
+// before returns the key before the rows of a millisecond, and after those of the one that comes before it.
+func (l *List) before(ms int64) key {
+	if l.filter.Oldest {
+		return key{ms - 1, math.MaxInt64}
+	}
+	return key{ms + 1, math.MinInt64}
+}
+
+// skipTo skips the milliseconds before one; 0: none.
+func (s *source) skipTo(ms int64) {
+	if at := s.l.before(ms); ms != 0 && s.l.compare(at, s.at) > 0 {
+		s.at, s.within = at, false
+	}
 }
 
 // compare orders two keys in the list.
@@ -61,13 +72,6 @@ func (l *List) compare(a, b key) int {
 		a, b = b, a
 	}
 	return cmp.Or(cmp.Compare(a.ms, b.ms), cmp.Compare(a.n, b.n))
-}
-
-// skipTo skips the milliseconds before that of the first row; 0: it is not known.
-func (s *source) skipTo(ms int64) {
-	if ms != 0 && ms != s.at.ms {
-		*s = *s.l.newSource(s.of, s.state, s.from, s.to, store.Position{At: ms})
-	}
 }
 
 // The statements of sources, by whether the oldest come first: those that read within a millisecond, and beyond it. One for
