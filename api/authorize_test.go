@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func sample(t *testing.T, h http.Handler, method, path, topic string, header ...
 			id = keySecret.ID()
 		}
 	}
-	if strings.Contains(path, "/tokens/") {
+	if strings.Contains(path, "/tokens/{id}") {
 		id = "5tR1nGs0"
 	}
 	target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}", id).Replace(path) + s.query
@@ -204,6 +205,31 @@ func statusesIn(t *testing.T, answer string) (all []int) {
 		all = append(all, status)
 	}
 	return all
+}
+
+func TestBodies_AreShownOnlyToTokensThatMayReadThem(t *testing.T) {
+	valid, _ := access.NewText()
+	for _, bodies := range []bool{false, true} {
+		for target, secret := range map[string]string{
+			"GET /v1/jobs/dead": "4711, ", "GET /v1/jobs/dead?": `"busy\n"`, "GET /v1/jobs/running": `"hi\n"`, "GET /v1/jobs/plain": "AP8=",
+			"GET /v1/jobs/rb:dead:1": `"job.dead"`, "POST /v1/jobs/dead/revive": "4711, ", "DELETE /v1/jobs/running": `"hi\n"`,
+			`PATCH /v1/jobs/plain {"body_text": "new\n"}`: `"new\n"`, "POST /v1/jobs/plain/run": `"body_`,
+		} {
+			f := withTokens(fullService(), map[string]*access.Principal{
+				valid: {Role: access.Operate, Namespace: job.DefaultNamespace, Bodies: bodies},
+			})
+			h := New(Options{Service: f, Logger: quiet})
+			parts := strings.SplitN(target, " ", 3)
+			w := call(t, h, parts[0], parts[1], strings.Join(parts[2:], ""), "Authorization", "Bearer "+valid)
+			require.Less(t, w.Code, 300, "%s: %s", target, w.Body)
+			if secret != `"body_` {
+				require.Equal(t, bodies, strings.Contains(w.Body.String(), secret), "%s: %s", target, w.Body)
+			}
+			require.Equal(t, !bodies, strings.Contains(w.Body.String(), `"body_text":"[redacted]"`), "%s: %s", target, w.Body)
+			require.Contains(t, string(f.jobs["dead"].Body), "4711", "what is stored stays")
+			require.True(t, slices.ContainsFunc(f.jobs["dead"].History, func(a job.Attempt) bool { return string(a.Body) == "busy\n" }))
+		}
+	}
 }
 
 // namespaceService records the namespaces that it is asked for.

@@ -33,7 +33,7 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	if status == http.StatusCreated {
 		w.Header()["Location"] = []string{"/v1/jobs/" + result.Job.ID}
 	}
-	a.answerJob(w, status, &result.Job)
+	a.answerJob(w, r, status, &result.Job)
 	return nil
 }
 
@@ -59,7 +59,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.showJob(w, &found, a.service.Explain(r.Context(), &found))
+	return a.showJob(w, r, &found, a.service.Explain(r.Context(), &found))
 }
 
 // list answers with a page of jobs.
@@ -101,7 +101,7 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return response.WithHint(err, "only scheduled and ready jobs can be changed")
 	}
-	a.answerJob(w, http.StatusOK, &edited)
+	a.answerJob(w, r, http.StatusOK, &edited)
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (a *api) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return response.WithHint(err, "only scheduled and ready jobs can be made due; an ended one can be revived")
 	}
-	a.answerJob(w, http.StatusOK, &due)
+	a.answerJob(w, r, http.StatusOK, &due)
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return response.WithHint(err, "only delivered, dead and cancelled jobs can be revived")
 	}
-	a.answerJob(w, http.StatusOK, &revived)
+	a.answerJob(w, r, http.StatusOK, &revived)
 	return nil
 }
 
@@ -167,12 +167,13 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if cancelled.State == job.Running {
 		status = http.StatusAccepted
 	}
-	a.answerJob(w, status, &cancelled)
+	a.answerJob(w, r, status, &cancelled)
 	return nil
 }
 
 // showJob answers with a job, its attempts and its explanation. It refuses when too many bytes of answers are in flight.
-func (a *api) showJob(w http.ResponseWriter, j *job.Job, explanation *job.Explanation) error {
+func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explanation *job.Explanation) error {
+	hideBodies(r, j)
 	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer reserved.Release()
 	if !ok {
@@ -191,7 +192,8 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job, explanation *job.Explan
 func answerSize(j *job.Job) int64 { return 2 * int64(len(j.Body)) }
 
 // answerJob answers a change with the job and its durability. It never refuses, because the change is made.
-func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
+func (a *api) answerJob(w http.ResponseWriter, r *http.Request, status int, j *job.Job) {
+	hideBodies(r, j)
 	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer reserved.Release()
 	if !ok {

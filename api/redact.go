@@ -2,11 +2,30 @@ package api
 
 import (
 	"encoding/json"
+	"net/http"
+	"slices"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
+
+// hideBodies replaces the bodies of a job and of receivers' responses, unless the request's token may read them.
+func hideBodies(r *http.Request, j *job.Job) {
+	if access.PrincipalOf(r.Context()).Bodies {
+		return
+	}
+	if j.BodyKind != job.BodyNone {
+		j.BodyKind, j.Body = job.BodyText, []byte(response.Redacted)
+	}
+	j.History = slices.Clone(j.History) // the service may have it
+	for i := range j.History {
+		if len(j.History[i].Body) > 0 {
+			j.History[i].Body = []byte(response.Redacted)
+		}
+	}
+}
 
 // redactCallback redacts secret headers in the payload of a callback: the job's, and those of the receiver's response.
 // Payloads other than JSON objects are returned unchanged.

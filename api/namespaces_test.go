@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/sqlite"
+)
+
+// world is an API in front of a real store, with the namespaces shop and other.
+type world struct {
+	http.Handler
+	t      *testing.T
+	tokens map[string]string // of admins, by namespace
+	ids    map[string]string // of these tokens
+}
+
+const worldRoot = "the root's token"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	defaults := sqlite.Defaults(policy.Builtin())
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "db"), Limits: defaults.Limits(), Logger: quiet})
+	require.NoError(t, err)
+	d, err := dispatcher.New(dispatcher.Options{Store: s, RegisterOnly: true, Defaults: defaults, Logger: quiet})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+		require.NoError(t, s.Close())
+	})
+	w := &world{
+		Handler: New(Options{Service: d, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{worldRoot}}}),
+		t:       t, tokens: make(map[string]string), ids: make(map[string]string),
+	}
+	for _, namespace := range []string{"shop", "other"} {
+		w.must(worldRoot, "PUT /v1/namespaces/"+namespace+" {}")
+		var created struct{ ID, Token string }
+		answer := w.must(worldRoot, `POST /v1/tokens {"name": "admin", "role": "admin", "namespace": "`+namespace+`"}`)
+		require.NoError(t, json.Unmarshal([]byte(answer), &created))
+		w.tokens[namespace], w.ids[namespace] = created.Token, created.ID
+	}
+	return w
+}
+
+// must makes a request, which must succeed.
+func (w *world) must(token, request string) string {
+	w.t.Helper()
+	parts := strings.SplitN(request, " ", 3)
+	answer := call(w.t, w, parts[0], parts[1], strings.Join(parts[2:], ""), "Authorization", "Bearer "+token)
+	require.Less(w.t, answer.Code, 300, "%s: %s", request, answer.Body)
+	return answer.Body.String()
+}
+
+// fill gives shop what the samples name.
+func (w *world) fill() {
+	for _, request := range []string{
+		`PUT /v1/topics/order.close {"url": "https://shop.example/", "workers": 7, "paused": true}`,
+		`PUT /v1/topics/order.close/lanes/a {"lane_concurrency": 3}`,
+		`POST /v1/topics/order.close/secrets {"secret": "` + sharedSecret.Text() + `"}`,
+		`POST /v1/topics/order.close/lanes/a/secrets {"secret": "` + keySecret.Text() + `"}`,
+		`POST /v1/jobs {"id": "dead", "topic": "order.close", "lane": "a", "body": {"secret": "4711"}}`,
+		`POST /v1/jobs {"id": "gone", "topic": "order.close", "lane": "a"}`,
+		`DELETE /v1/jobs/gone`,
+	} {
+		w.must(w.tokens["shop"], request)
+	}
+}
+
+// varying are the parts of answers that differ from one request to the next.
+var varying = []*regexp.Regexp{
+	regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), regexp.MustCompile(`"revision":\d+`), regexp.MustCompile(`"id":"[0-9a-v]{21}"`),
+	regexp.MustCompile(`rb_\w{58}`), regexp.MustCompile(`"id":"\w{8}"`), regexp.MustCompile(`"token_id":"\w{8}"`),
+	regexp.MustCompile(`whsec_[\w+/=]+`), regexp.MustCompile(`"id":"[0-9a-f]{16}"`), regexp.MustCompile(`revision \d+`),
+}
+
+// askAll makes the sample request of every method of every route as the namespace other, with names and ids of shop. It
+// returns the answers.
+func (w *world) askAll(tokenID string) (requests, answers []string) {
+	var all []string
+	for _, r := range new(api).routes() {
+		for method := range r.methods {
+			all = append(all, r.path+" "+method)
+		}
+	}
+	slices.Sort(all)
+	for _, line := range all {
+		path, method, _ := strings.Cut(line, " ")
+		asked := path
+		if strings.Contains(path, "/tokens/") {
+			asked = strings.Replace(path, "{id}", tokenID, 1)
+		}
+		status, answer := sample(w.t, w, method, asked, "order.close", "Authorization", "Bearer "+w.tokens["other"])
+		for _, v := range varying {
+			answer = v.ReplaceAllString(answer, "…")
+		}
+		requests = append(requests, method+" "+path)
+		answers = append(answers, http.StatusText(status)+" "+answer)
+	}
+	return requests, answers
+}
+
+// A namespace gets the same answers whether another one has jobs, topics, lanes, secrets and tokens of the same names or not,
+// and changes nothing of them.
+func TestNamespaces_AreApart(t *testing.T) {
+	full, empty := newWorld(t), newWorld(t)
+	full.fill()
+	seen := func() (all []string) {
+		for _, path := range []string{
+			"/v1/jobs/dead", "/v1/jobs/gone", "/v1/topics/order.close", "/v1/topics/order.close/lanes/a", "/v1/topics/order.close/secrets",
+			"/v1/topics/order.close/lanes/a/secrets", "/v1/stats", "/v1/topics/order.close/stats", "/v1/tokens/" + full.ids["shop"],
+		} {
+			all = append(all, full.must(full.tokens["shop"], "GET "+path))
+		}
+		return all
+	}
+	before := seen()
+	requests, got := full.askAll(full.ids["shop"])
+	_, want := empty.askAll("zzzzzzzz")
+	for i, request := range requests {
+		require.Equal(t, want[i], got[i], request)
+	}
+	require.Greater(t, len(requests), 40)
+	after := seen()
+	for i := range before { // but the last use of the token
+		require.Equal(t, regexp.MustCompile(`"last_used_at":[^,}]*`).ReplaceAllString(before[i], ""),
+			regexp.MustCompile(`"last_used_at":[^,}]*`).ReplaceAllString(after[i], ""))
+	}
+}
