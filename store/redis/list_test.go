@@ -273,6 +273,31 @@ func TestList_MissesNoJobThatMovesMeanwhile(t *testing.T) {
 	}
 }
 
+// Expired jobs are claimed before they are due.
+func TestList_ShowsARunningJobThatIsDueInTheFuture(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		due := time.Now().Add(time.Hour)
+		ids := insertMany(t, s, 50, func(i int, e *store.NewJob) {
+			e.RunAt = due.Add(time.Duration(i) * time.Minute)
+			if i == 20 {
+				e.ExpiresIn = time.Millisecond
+			}
+		})
+		require.Eventually(t, func() bool {
+			claimed, err := s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Hour})
+			require.NoError(t, err)
+			return len(claimed) == 1
+		}, 5*time.Second, time.Millisecond)
+		for limit := 1; limit < 100; limit += 9 {
+			require.Equal(t, ids, readList(t, s, store.Filter{Limit: limit, Oldest: true}, 8))
+			newest := slices.Clone(ids)
+			slices.Reverse(newest)
+			require.Equal(t, newest, readList(t, s, store.Filter{Limit: limit}, 8))
+		}
+		require.Equal(t, ids[20:21], readList(t, s, store.Filter{States: []job.State{job.Running}, Limit: 1}, 8))
+	})
+}
+
 func TestList_ShowsAJobOnceThatACrashLeftInTwoSets(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("a"), entry("b"), entry("c"))

@@ -5,12 +5,13 @@
 --         more, {keys in ready and claimed}
 local most, states = tonumber(ARGV[6]), ARGV[7]
 local scheduled, ready, running = find(states, 's'), find(states, 'r'), find(states, 'c')
--- Jobs in ready and claimed were due, so they are not due in the future unless the clock was set back.
+-- Jobs in ready were due, so they are not due in the future unless the clock was set back. Those in claimed may be: expired ones are
+-- claimed before they are due.
 local ahead = tonumber(call('HGET', KEYS[1], 'ahead') or 0) > now
 local listed = ready or scheduled and ahead -- whether ready may have such jobs
 
--- is_future reports whether jobs in ready and claimed cannot be among those of a lane that come next: these begin after at, and are read
--- up to the last that was found in due if there is more.
+-- is_future reports whether jobs in ready cannot be among those of a lane that come next: these begin after at, and are read up to the
+-- last that was found in due if there is more.
 local bound = low
 local function is_future(at, found, more)
   local least = bound
@@ -36,11 +37,9 @@ for k = 2, #KEYS, 3 do
     local found, more, others, at, member = {}, false, {}, nil, nil
     if k == 2 then at, member = tonumber(ARGV[4]), ARGV[5] end
     if scheduled or ready then found, more = read_from(KEYS[k], find_start(KEYS[k], at, member), most - n) end
-    if not is_future(at, found, more) then
-      if listed then others = call('LRANGE', KEYS[k + 1], 0, -1) end
-      if running then
-        for _, key in ipairs(call('ZRANGE', KEYS[k + 2], 0, -1)) do others[#others + 1] = key end
-      end
+    if listed and not is_future(at, found, more) then others = call('LRANGE', KEYS[k + 1], 0, -1) end
+    if running then
+      for _, key in ipairs(call('ZRANGE', KEYS[k + 2], 0, -1)) do others[#others + 1] = key end
     end
     n = n + #found / 2 + #others
     if #found + #others > 0 then result[#result + 1] = { read, found, more and 1 or 0, others } end
