@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -284,4 +285,35 @@ func TestNamespace_IsThatOfTheToken(t *testing.T) {
 		}
 		require.Equal(t, c.status == http.StatusOK, len(s.asked) > 0)
 	}
+}
+
+// revocableService refuses all tokens once they are revoked.
+type revocableService struct {
+	*fake
+	revoked atomic.Bool
+}
+
+func (s *revocableService) Authenticate(ctx context.Context, text string) (*access.Principal, error) {
+	if s.revoked.Load() {
+		return nil, access.ErrUnknown
+	}
+	return s.fake.Authenticate(ctx, text)
+}
+
+func TestStream_EndsWhenItsTokenIsRevoked(t *testing.T) {
+	s := &revocableService{fake: withTokens(newFake(), map[string]*access.Principal{
+		fakeToken: {Role: access.Publish, Namespace: "shop"},
+	})}
+	client := begin(t, dial(t, New(Options{Service: s, Logger: quiet})), "Authorization: Bearer "+fakeToken)
+	client.answer()
+	require.NoError(t, client.send("{\"id\": \"a\"}\n"))
+	require.Equal(t, http.StatusCreated, client.result().Status)
+	s.revoked.Store(true)
+	require.NoError(t, client.send("{\"id\": \"b\"}\n"))
+	last := client.result()
+	require.Nil(t, last.Index)
+	require.Equal(t, http.StatusUnauthorized, last.Status)
+	require.Equal(t, "token_unknown", last.Error.Code)
+	require.NoError(t, client.conn.Close())
+	require.Len(t, s.news, 1)
 }

@@ -111,7 +111,7 @@ func (a *api) routes() []route {
 		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
 		{path: "/v1/dead/purge", methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
 		{path: "/v1/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
-		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}, always: true},
+		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}},
 		{path: "/v1/tokens", methods: map[string]endpoint{
 			http.MethodGet: {access.ReadTokens, ofAll, a.tokens}, http.MethodPost: {access.CreateToken, ofAll, a.createToken},
 		}},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
@@ -63,7 +64,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	maxLine := int(request.Limit(a.maxBody))
 	s := stream{
 		in:   ndjson.NewReader(r.Body, maxLine, limits.Metered(r)),
-		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t,
+		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t, callers: a.callers, request: r,
 	}
 	s.batch = batch{api: a, out: response.NewBuffer(), written: s.endResult}
 	defer s.batch.out.Free()
@@ -92,6 +93,9 @@ type stream struct {
 	batch     batch
 	results   *ndjson.ResultBuffer
 	clientErr error // why the client takes no more results
+	// callers finds whose the request is, before each group of lines: a stream may last longer than its token.
+	callers *apiaccess.Authenticator
+	request *http.Request
 }
 
 // run registers all lines. It returns why it ended early.
@@ -126,6 +130,9 @@ func (s *stream) registerLines(ctx context.Context) *response.Problem {
 		if jobs += len(group); jobs > request.MaxBatchJobs {
 			return response.NewProblem(response.TooLarge, fmt.Sprintf(
 				"line %d exceeds the maximum of %d jobs: send the rest in another stream", group[0].N, request.MaxBatchJobs))
+		}
+		if _, err := s.callers.Principal(ctx, s.request); err != nil {
+			return response.FromError(err)
 		}
 		s.register(ctx, group)
 		s.passOn()
