@@ -44,9 +44,7 @@ func (a *api) shownPolicy(p policy.Topic, defaults bool) policy.Topic {
 	}
 	p = a.service.Effective(p)
 	p.MaxAge = p.Terms(policy.Terms{}).MaxAge
-	if len(p.Success.Status) == 0 {
-		p.Success.Status = []string{"2xx"}
-	}
+	p.Success = p.Success.WithDefaults()
 	return p
 }
 

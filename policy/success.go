@@ -29,14 +29,18 @@ func (s Success) IsZero() bool {
 // ReadsBody reports whether the response body is needed.
 func (s Success) ReadsBody() bool { return s.BodyEquals != "" || s.BodyContains != "" }
 
+// WithDefaults returns s with the default statuses if it lists none. The caller must not change them.
+func (s Success) WithDefaults() Success {
+	if len(s.Status) == 0 {
+		s.Status = defaultSuccess
+	}
+	return s
+}
+
 // check reports whether a response is a success. note describes a mismatch of the body.
 func (s Success) check(status int, body []byte) (ok bool, note string) {
-	patterns := s.Status
-	if len(patterns) == 0 {
-		patterns = defaultSuccess
-	}
 	switch {
-	case !matchesStatus(patterns, status):
+	case !matchesStatus(s.WithDefaults().Status, status):
 		return false, ""
 	case s.BodyEquals != "" && !bytes.Equal(bytes.TrimSpace(body), []byte(strings.TrimSpace(s.BodyEquals))):
 		return false, "response body does not equal success.body_equals"

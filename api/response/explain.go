@@ -25,11 +25,7 @@ func (o *Buffer) effective(e *job.Effective) {
 	o.Number("retries", int64(*e.Terms.Retries))
 	o.Duration("timeout", e.Terms.Timeout)
 	o.Duration("max_age", e.Terms.MaxAge)
-	success := e.Terms.Success
-	if len(success.Status) == 0 {
-		success.Status = []string{"2xx"} // the default
-	}
-	o.success("success", success)
+	o.success("success", e.Terms.Success.WithDefaults())
 	o.texts("give_up_on", e.Terms.GiveUpOn)
 }
 
