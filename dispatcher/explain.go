@@ -148,12 +148,28 @@ func (x *explainer) pause() *job.Wait {
 		return waitFor(job.WaitPaused, time.Time{},
 			"The settings of lane %s of topic %s are not readable, so its jobs are held: PUT %s again.", x.job.Lane, x.job.Topic, x.lanePath())
 	case x.topic.Resolved.Paused:
-		return waitFor(job.WaitPaused, time.Time{}, "Topic %s is paused: POST %s/resume to resume it.", x.job.Topic, x.topicPath())
+		return waitFor(job.WaitPaused, time.Time{}, "Topic %s is paused%s: POST %s/resume to resume it.", x.job.Topic,
+			circumstances(x.topic.Resolved.Pause), x.topicPath())
 	case x.lane.Settings.Paused:
-		return waitFor(job.WaitPaused, time.Time{}, "Lane %s of topic %s is paused: POST %s/resume to resume it.",
-			x.job.Lane, x.job.Topic, x.lanePath())
+		return waitFor(job.WaitPaused, time.Time{}, "Lane %s of topic %s is paused%s: POST %s/resume to resume it.", x.job.Lane, x.job.Topic,
+			circumstances(x.lane.Settings.Pause), x.lanePath())
 	}
 	return nil
+}
+
+// circumstances returns since when there is a pause, by whom and why, as far as it is known.
+func circumstances(p policy.Pause) string {
+	text := ""
+	if !p.At.IsZero() {
+		text += " since " + p.At.UTC().Format(time.RFC3339)
+	}
+	if p.By != "" {
+		text += " by " + p.By
+	}
+	if p.Note != "" {
+		text += fmt.Sprintf(" (%s)", p.Note)
+	}
+	return text
 }
 
 // unreadableSecret returns the wait for a secret that the attempt needs and that this process cannot open. A process that does

@@ -160,9 +160,11 @@ var waits = []struct {
 	},
 	{
 		"topic paused", dispatcher.Options{}, func(s *scene) job.Job {
-			s.put("orders", policy.Topic{Paused: true})
+			s.put("orders", policy.Topic{Paused: true, Pause: policy.Pause{
+				At: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC), By: "ops-anna", Note: "receiver moves",
+			}})
 			return s.add("orders", "a", "/ok")
-		}, job.WaitPaused, 0, "Topic orders is paused",
+		}, job.WaitPaused, 0, "Topic orders is paused since 2030-01-31T08:00:00Z by ops-anna (receiver moves): POST /v1/topics/orders/resume",
 	},
 	{
 		"topic paused, of a job due later", dispatcher.Options{}, func(s *scene) job.Job {
@@ -172,9 +174,9 @@ var waits = []struct {
 	},
 	{
 		"lane paused", dispatcher.Options{}, func(s *scene) job.Job {
-			s.putLane("a", policy.Lane{Paused: true})
+			s.putLane("a", policy.Lane{Paused: true, Pause: policy.Pause{Note: "moves"}})
 			return s.add("orders", "a", "/ok")
-		}, job.WaitPaused, 0, "Lane a of topic orders is paused: POST /v1/topics/orders/lanes/a/resume",
+		}, job.WaitPaused, 0, "Lane a of topic orders is paused (moves): POST /v1/topics/orders/lanes/a/resume",
 	},
 	{
 		"lane at the lane_concurrency of its topic", dispatcher.Options{}, func(s *scene) job.Job {
