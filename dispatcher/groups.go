@@ -50,7 +50,7 @@ func (d *Dispatcher) Groups(ctx context.Context, filter store.Filter, by store.G
 		filter.After, more = page.Reached, page.More
 	}
 	slices.SortFunc(all.Groups, func(a, b store.Group) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.GroupKey.Compare(b.GroupKey))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Compare(b.GroupKey))
 	})
 	return all, nil
 }

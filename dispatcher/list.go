@@ -19,10 +19,14 @@ const (
 // filter.ScanLimit is ignored. Jobs read before an error are returned instead of the error.
 func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	page, err := d.fill(ctx, filter)
+	if len(page.Jobs) > 0 {
+		err = nil // if it lasts, the next page fails
+	}
 	d.setCallbackIDs(ctx, page.Jobs)
 	return page, err
 }
 
+// fill reads pages of the store until there are enough jobs. It returns those that were read before an error, too.
 func (d *Dispatcher) fill(ctx context.Context, filter store.Filter) (store.Page, error) {
 	limit, until := filter.Limit, time.Now().Add(listTime)
 	filter.ScanLimit = scanLimit
@@ -30,11 +34,8 @@ func (d *Dispatcher) fill(ctx context.Context, filter store.Filter) (store.Page,
 	for {
 		filter.Limit = limit - len(all.Jobs)
 		page, err := d.store.List(ctx, filter)
-		if err != nil && len(all.Jobs) == 0 {
-			return store.Page{}, err
-		}
 		if err != nil {
-			return all, nil
+			return all, err
 		}
 		all.Jobs = append(all.Jobs, page.Jobs...)
 		all.Scanned += page.Scanned
