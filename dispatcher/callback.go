@@ -55,7 +55,11 @@ type callbackAttempt struct {
 	N                  int                `json:"n"`
 	Kind               job.AttemptKind    `json:"kind"`
 	StartedAt          timestamp          `json:"started_at"`
-	DurationMS         int64              `json:"duration_ms"`
+	DurationMS         *float64           `json:"duration_ms"`
+	Phases             *callbackPhases    `json:"phases"`
+	URL                *string            `json:"url"` // without its query, unless included
+	RemoteAddr         *string            `json:"remote_addr"`
+	Process            *string            `json:"process"`
 	Status             *int               `json:"status"`
 	Verdict            *string            `json:"verdict"`
 	Reason             *policy.Reason     `json:"reason"`
@@ -64,6 +68,19 @@ type callbackAttempt struct {
 	ResponseHeaders    headers            `json:"response_headers"`
 	ResponseBody       *string            `json:"response_body"`
 	ResponseBodyBase64 []byte             `json:"response_body_base64"`
+}
+
+// callbackPhases are the phases of an attempt; nil: the phase did not take place.
+type callbackPhases struct {
+	DNS       *float64 `json:"dns_ms"`
+	Connect   *float64 `json:"connect_ms"`
+	TLS       *float64 `json:"tls_ms"`
+	FirstByte *float64 `json:"first_byte_ms"`
+}
+
+// milliseconds returns a duration in milliseconds, with one decimal place.
+func milliseconds(d time.Duration) float64 {
+	return float64(policy.RoundUp(d)/policy.DurationUnit) / 10
 }
 
 // headers are headers in the form of the API: one value as a string, several as an array, secret ones redacted; null when
@@ -121,8 +138,8 @@ func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
 	}
 	c := callback{
 		Type: kind, Timestamp: timestamp(time.Now()), Job: newCallbackJob(&ended.Job, end.URL, to.Include),
-		Attempt: newCallbackAttempt(&end.Attempt),
 	}
+	c.Attempt = newCallbackAttempt(&end.Attempt, c.Job.URL)
 	c.Job.State, c.Job.Reason, c.Job.AttemptsMade = state, nonZero(end.Verdict.Reason), made
 	c.Job.LastStatus = nonZero(ended.Status)
 	if c.Attempt != nil {
@@ -209,15 +226,24 @@ func withoutQuery(target string) string {
 	return u.String()
 }
 
-// newCallbackAttempt returns an attempt; nil if there was none.
-func newCallbackAttempt(a *job.Attempt) *callbackAttempt {
+// newCallbackAttempt returns an attempt at a URL; nil if there was none.
+func newCallbackAttempt(a *job.Attempt, target *string) *callbackAttempt {
 	if a.Kind == "" {
 		return nil
 	}
 	shown := &callbackAttempt{
-		N: a.N, Kind: a.Kind, StartedAt: timestamp(a.StartedAt), DurationMS: a.Duration.Round(time.Millisecond).Milliseconds(),
+		N: a.N, Kind: a.Kind, StartedAt: timestamp(a.StartedAt), RemoteAddr: nonZero(a.RemoteAddr), Process: nonZero(a.Process),
 		Status: nonZero(a.Status), Verdict: nonZero(a.Verdict), Reason: nonZero(a.Reason), Error: nonZero(a.Error),
 		ErrorClass: nonZero(a.ErrorClass), ResponseHeaders: a.Header,
+	}
+	if a.Kind == job.KindAttempt || a.Duration > 0 {
+		shown.DurationMS, shown.URL = new(milliseconds(a.Duration)), target
+	}
+	if p := a.Phases; p != (policy.Phases{}) {
+		shown.Phases = &callbackPhases{
+			DNS: nonZero(milliseconds(p.DNS)), Connect: nonZero(milliseconds(p.Connect)), TLS: nonZero(milliseconds(p.TLS)),
+			FirstByte: nonZero(milliseconds(p.FirstByte)),
+		}
 	}
 	if text, ok := a.ResponseText(); ok {
 		shown.ResponseBody = &text
