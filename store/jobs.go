@@ -22,7 +22,7 @@ type Jobs interface {
 	Known(ctx context.Context, refs []job.Ref) ([]bool, error)
 
 	// List reads one page of the jobs that a filter selects. Every job that matches from the first page to the last, and whose
-	// place in the list does not change, is on exactly one page; other jobs may be on none, on one or on several. Jobs that
+	// place in the list does not change, is on exactly one page; other jobs may be missing or on several. Jobs that
 	// cannot be decoded are logged and left out. ErrCursor when filter.After has a Tie that the engine cannot read.
 	List(ctx context.Context, filter Filter) (Page, error)
 

@@ -22,7 +22,7 @@ func FilterParameters(others ...string) []string { return slices.Concat(filterPa
 // states are those of jobs.
 var states = []job.State{job.Scheduled, job.Ready, job.Running, job.Delivered, job.Dead, job.Cancelled}
 
-// Filter reads the parameters of a list of jobs in one of the states given here; none: in those of the parameter state.
+// Filter reads the parameters of a list of jobs in one of some states; without any, in those of the parameter state.
 func (q *Query) Filter(of ...job.State) store.Filter {
 	f := store.Filter{
 		Namespace: q.namespace,

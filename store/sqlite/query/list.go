@@ -29,7 +29,7 @@ type List struct {
 	now     clock.Instant
 	tie     int64 // of filter.After
 	page    store.Page
-	last    *table.Row             // looked at last, behind page.Reached; nil: none since then
+	last    *table.Row             // looked at last, behind page.Reached; nil: nothing was since then
 	read    int                    // rows
 	seeks   int                    // see maxSeeks
 	running map[int64]table.Mark   // leased jobs in the snapshot, by number

@@ -59,7 +59,7 @@ func (l *List) before(ms int64) key {
 	return key{ms + 1, math.MinInt64}
 }
 
-// skipTo skips the milliseconds before one; 0: none.
+// skipTo skips the milliseconds before one, unless that is 0.
 func (s *source) skipTo(ms int64) {
 	if at := s.l.before(ms); ms != 0 && s.l.compare(at, s.at) > 0 {
 		s.at, s.within = at, false
