@@ -104,7 +104,8 @@ func TestDeleteNamespace_RefusesOneInUse(t *testing.T) {
 		require.ErrorIs(t, d.DeleteNamespace(t.Context(), "shop", 0), store.ErrNotFound)
 		_, err := d.PutNamespace(t.Context(), job.Namespace{Name: "shop"}, 0)
 		require.NoError(t, err)
-		refused(t, d.Register(t.Context(), jobsIn("shop", "a", 1)))
+		n, _ := refused(t, d.Register(t.Context(), jobsIn("shop", "a", 1)))
+		require.Zero(t, n)
 		inUse := func(by string) {
 			e, ok := errors.AsType[*job.NamespaceInUseError](d.DeleteNamespace(t.Context(), "shop", 0))
 			require.True(t, ok)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,10 +93,8 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 		return nil, a.unauthorized(r, response.TokenMalformed, "the header Authorization must be one Bearer <token>")
 	}
 	hash := access.HashOf(text)
-	for _, root := range a.roots {
-		if hash.Equal(root) {
-			return a.root, nil
-		}
+	if slices.ContainsFunc(a.roots, hash.Equal) {
+		return a.root, nil
 	}
 	err := access.ErrUnknown
 	if strings.HasPrefix(text, access.Prefix) {

@@ -96,7 +96,7 @@ func decodeToken(doc store.Document, old *entry) (*entry, error) {
 	if old != nil {
 		e.usedAt = old.usedAt
 	}
-	e.principal = e.Token.Principal()
+	e.principal = e.Principal()
 	return e, nil
 }
 

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/access"
+	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+func TestCreateToken_StoresWhatWasAskedFor(t *testing.T) {
+	f := fullService()
+	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
+	before := time.Now()
+	for body, want := range map[string]access.Token{
+		`{"name": "a", "role": "read"}`:                                         {Role: access.Read, Namespace: "default"},
+		`{"name": "a", "role": "read", "bodies": true, "namespace": "shop"}`:    {Role: access.Read, Namespace: "shop", Bodies: true},
+		`{"name": "a", "role": "operate", "bodies": false}`:                     {Role: access.Operate, Namespace: "default"},
+		`{"name": "a", "role": "admin", "topics": []}`:                          {Role: access.Admin, Namespace: "default", Bodies: true},
+		`{"name": "a", "role": "publish", "topics": ["a", "b.*"]}`:              {Role: access.Publish, Namespace: "default", Bodies: true, Topics: access.Topics{"a", "b.*"}},
+		`{"name": "a", "role": "publish", "expires_in": "90d", "topics": null}`: {Role: access.Publish, Namespace: "default", Bodies: true, ExpiresAt: before.Add(90 * 24 * time.Hour)},
+	} {
+		f.created = nil
+		w := call(t, h, http.MethodPost, "/v1/tokens", body, "Authorization", "Bearer root")
+		require.Equal(t, http.StatusCreated, w.Code, "%s: %s", body, w.Body)
+		require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+		require.Contains(t, w.Body.String(), fakeToken)
+		require.Len(t, f.created, 1)
+		got := f.created[0]
+		require.WithinDuration(t, want.ExpiresAt, got.ExpiresAt, time.Minute)
+		want.Name, want.CreatedBy, want.ExpiresAt = "a", access.Root, got.ExpiresAt
+		require.Equal(t, want, got, body)
+	}
+}
+
+func TestCreateToken_NamesEveryInvalidField(t *testing.T) {
+	f := newFake()
+	h := New(Options{Service: f, Logger: quiet})
+	many := strings.Repeat(`"a",`, access.MaxTopics) + `"a"`
+	for body, fields := range map[string][]string{
+		`{}`:                              {"/name", "/role"},
+		`{"name": "root", "role": "rw"}`:  {"/name", "/role"},
+		`{"name": "a b", "role": "read"}`: {"/name"},
+		`{"name": "a", "role": "read", "namespace": "A", "topics": ["a*b", "ok"], "expires_in": "1s"}`: {"/namespace", "/topics/0", "/expires_in"},
+		`{"name": "a", "role": "admin", "topics": ["a"]}`:                                              {"/topics"},
+		`{"name": "a", "role": "read", "topics": [` + many + `]}`:                                      {"/topics"},
+		`{"name": "a", "role": "read", "namespace": "missing"}`:                                        {"/namespace"},
+		`{"name": "a", "role": "read", "expires_in": 0, "more": 1}`:                                    {"/more", "/expires_in"},
+		`{"name": 1, "role": ["read"], "bodies": "x"}`:                                                 {"/name", "/role", "/bodies"},
+	} {
+		w := call(t, h, http.MethodPost, "/v1/tokens", body)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
+		require.ElementsMatch(t, fields, problemIn(t, w).fields(), "%s: %s", body, w.Body)
+		require.Empty(t, f.created)
+	}
+}
+
+func TestCreateToken_GrantsNoMoreThanTheCreatorHas(t *testing.T) {
+	valid, _ := access.NewText()
+	f := withTokens(fullService(), map[string]*access.Principal{valid: {Actor: "ops", Role: access.Admin, Namespace: "shop"}})
+	h := New(Options{Service: f, Logger: quiet})
+	ask := func(method, path, body string) int {
+		return call(t, h, method, path, body, "Authorization", "Bearer "+valid).Code
+	}
+	for body, status := range map[string]int{
+		`{"name": "a", "role": "read", "namespace": "default"}`: 403,
+		`{"name": "a", "role": "read", "namespace": "missing"}`: 403,
+		`{"name": "a", "role": "publish"}`:                      403, // it may not read bodies
+		`{"name": "a", "role": "read", "namespace": "shop"}`:    201,
+		`{"name": "a", "role": "admin", "bodies": false}`:       201,
+	} {
+		require.Equal(t, status, ask(http.MethodPost, "/v1/tokens", body), body)
+	}
+	for _, created := range f.created {
+		require.Equal(t, "shop", created.Namespace)
+		require.Equal(t, "ops", created.CreatedBy)
+	}
+	require.Equal(t, http.StatusNotFound, ask(http.MethodGet, "/v1/tokens/5tR1nGs0", ""), "of the namespace default")
+	require.Equal(t, http.StatusNotFound, ask(http.MethodDelete, "/v1/tokens/5tR1nGs0", ""))
+	require.Equal(t, http.StatusOK, ask(http.MethodGet, "/v1/tokens/zzzzzzzz", ""))
+	require.Equal(t, http.StatusNoContent, ask(http.MethodDelete, "/v1/tokens/zzzzzzzz", ""))
+}
+
+func TestQuota_IsAnsweredWithRetryAfter(t *testing.T) {
+	f := newFake()
+	f.register = func(job.New) store.RoutedResult {
+		return store.RoutedResult{InsertResult: store.InsertResult{}, Err: &job.QuotaError{Quota: "rate", Limit: "5/s", RetryAfter: 1200 * time.Millisecond}}
+	}
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"url": "http://a.example"}`)
+	require.Equal(t, http.StatusTooManyRequests, w.Code)
+	require.Equal(t, "2", w.Header().Get("Retry-After"))
+	p := problemIn(t, w)
+	require.Equal(t, "quota", p.Code)
+	require.Contains(t, p.Detail, "rate (5/s)")
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [{"url": "http://a.example"}]}`)
+	require.Equal(t, []int{429}, statusesIn(t, w.Body.String()))
+}
+
+func TestAuthentication_TellsAStoreThatIsAwayFromAnUnknownToken(t *testing.T) {
+	f := newFake()
+	f.failed = &store.UnavailableError{Reason: "away"}
+	w := call(t, handlerOf(f), http.MethodGet, "/v1/stats", "", "Authorization", "Bearer "+fakeToken)
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Equal(t, "store_unavailable", problemIn(t, w).Code)
+}
