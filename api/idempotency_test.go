@@ -11,18 +11,18 @@ import (
 )
 
 func TestIdempotencyKey_IsTheIDOfAJobWithoutOne(t *testing.T) {
-	for header, body := range map[string]string{
-		"close-4711":   `{}`,
-		`"close-4711"`: `{"id": null}`,
-		"":             `{"id": "close-4711"}`,
-		" close-4711 ": `{"id": "close-4711"}`,
+	for _, c := range []struct{ header, body string }{
+		{"close-4711", `{}`},
+		{`"close-4711"`, `{"id": null}`},
+		{"", `{"id": "close-4711"}`},
+		{"close-4711", `{"id": "close-4711"}`},
 	} {
 		f := newFake()
 		var more []string
-		if header != "" {
-			more = []string{request.IdempotencyKey, strings.TrimSpace(header)}
+		if c.header != "" {
+			more = []string{request.IdempotencyKey, c.header}
 		}
-		w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", body, more...)
+		w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", c.body, more...)
 		require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
 		require.Equal(t, "close-4711", f.news[0].ID)
 		require.Equal(t, "/v1/jobs/close-4711", w.Header().Get("Location"))
