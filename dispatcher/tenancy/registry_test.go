@@ -26,6 +26,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // fakeSettings has documents in memory, and can be away.
 type fakeSettings struct {
+	mu       sync.Mutex // guards docs and revision
 	docs     map[store.DocumentKey]store.Document
 	revision int64
 	away     atomic.Bool
@@ -44,6 +45,8 @@ func (s *fakeSettings) PutDocument(_ context.Context, _ store.Token, doc store.D
 	if s.away.Load() {
 		return store.Document{}, errAway
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := store.CheckRevision(doc.Revision, s.docs[doc.Key].Revision); err != nil {
 		return store.Document{}, err
 	}
@@ -63,6 +66,8 @@ func (s *fakeSettings) GetDocuments(_ context.Context, keys []store.DocumentKey)
 	if s.away.Load() {
 		return nil, errAway
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	docs := make([]store.Document, len(keys))
 	for i, key := range keys {
 		docs[i] = s.docs[key]
@@ -75,6 +80,8 @@ func (s *fakeSettings) ListDocuments(_ context.Context, after store.DocumentKey,
 	if s.away.Load() {
 		return nil, 0, errAway
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for key, doc := range s.docs {
 		if key.Kind == after.Kind {
 			docs = append(docs, doc)
