@@ -3,6 +3,7 @@
 package pace
 
 import (
+	"hash/fnv"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -10,7 +11,7 @@ import (
 )
 
 // maxRemembered bounds the lanes, and the taken slots behind free ones, that a Pacer remembers.
-const maxRemembered = 1 << 16
+const maxRemembered = 1 << 12
 
 // maxAhead is job.MaxAhead in milliseconds.
 const maxAhead = int64(job.MaxAhead / time.Millisecond)
@@ -26,8 +27,8 @@ type Pacer struct {
 	// step is the least distance of a lane's starts, in slots; zero: one.
 	step  int64
 	slots slots
-	lanes map[job.Queue]laneState
-	floor int64 // the first slot, or time, of a lane that is not in lanes
+	lanes map[uint64]laneState // by laneKey
+	floor int64                // the first slot, or time, of a lane that is not in lanes
 }
 
 // laneState is the progress of a lane.
@@ -41,7 +42,7 @@ type laneState struct {
 func New(rate, laneRate policy.Rate, after time.Duration) *Pacer {
 	p := &Pacer{
 		rate: spreadOf(rate), laneRate: spreadOf(laneRate), after: millisUp(after),
-		slots: slots{taken: make(map[int64]int64)}, lanes: make(map[job.Queue]laneState),
+		slots: slots{taken: make(map[int64]int64)}, lanes: make(map[uint64]laneState),
 	}
 	if p.rate.limited() && p.laneRate.limited() {
 		p.step = ceil(p.laneRate.per*p.rate.starts, p.laneRate.starts*p.rate.per)
@@ -61,7 +62,8 @@ func (p *Pacer) next(q job.Queue, earliest int64) int64 {
 	if len(p.lanes) >= maxRemembered || len(p.slots.taken) >= maxRemembered {
 		p.forget()
 	}
-	lane, known := p.lanes[q]
+	key := laneKey(q)
+	lane, known := p.lanes[key]
 	if p.rate.limited() {
 		from := max(p.rate.from(earliest), p.floor)
 		if known {
@@ -69,7 +71,7 @@ func (p *Pacer) next(q job.Queue, earliest int64) int64 {
 		}
 		slot := p.slots.take(min(from, p.rate.from(maxAhead)))
 		if p.step > 0 {
-			p.lanes[q] = laneState{slot: slot + p.step}
+			p.lanes[key] = laneState{slot: slot + p.step}
 		}
 		return p.moment(p.rate.at(slot))
 	}
@@ -83,8 +85,15 @@ func (p *Pacer) next(q job.Queue, earliest int64) int64 {
 	}
 	at := lane.first + p.laneRate.at(lane.given)
 	lane.given++
-	p.lanes[q] = lane
+	p.lanes[key] = lane
 	return p.moment(at)
+}
+
+// laneKey is a hash of a queue's name, so that a Pacer's stored form is small. Two lanes with one hash share a rate.
+func laneKey(q job.Queue) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(q.String()))
+	return h.Sum64()
 }
 
 // End returns the first time at which a start of any lane conflicts with no earlier one; zero without a rate.
