@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +96,13 @@ func (c *counter) step(_ context.Context, j *store.ClaimedJob) (internaljobs.Ste
 	return step, nil
 }
 
+// of returns the bodies that the steps of a job began with.
+func (c *counter) of(id string) []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.steps[id])
+}
+
 func upTo(n int) (all []int) {
 	for i := range n {
 		all = append(all, i)
@@ -114,7 +123,7 @@ func TestRunner_MakesStepsUntilTheJobIsDone(t *testing.T) {
 			time.Sleep(4*time.Hour + time.Minute)
 			for i := range 7 {
 				id := fmt.Sprint("job-", i)
-				require.Equal(t, upTo(5), c.steps[id])
+				require.Equal(t, upTo(5), c.of(id))
 				j := get(t, s, id)
 				require.Equal(t, job.Delivered, j.State)
 				require.Equal(t, "5", string(j.Body))
@@ -130,22 +139,22 @@ func TestRunner_RetriesFailedStepsWithPausesAndNeverGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{})
 		logged := new(testlog.Log)
-		attempts := 0
+		var attempts atomic.Int64
 		start(t, s, func(context.Context, *store.ClaimedJob) (internaljobs.Step, error) {
-			switch attempts++; {
-			case attempts == 1000:
+			switch n := attempts.Add(1); {
+			case n == 1000:
 				return internaljobs.Step{Done: true}, nil
-			case attempts%2 == 0:
+			case n%2 == 0:
 				panic("a bug")
 			}
 			return internaljobs.Step{}, errors.New("not now")
 		}, logged)
 		insert(t, s, newJob("a", "a", "kept"))
 		time.Sleep(500 * time.Second)
-		require.Greater(t, attempts, 200)
-		require.Less(t, attempts, 600, "there are pauses")
+		require.Greater(t, attempts.Load(), int64(200))
+		require.Less(t, attempts.Load(), int64(600), "there are pauses")
 		time.Sleep(time.Hour)
-		require.Equal(t, 1000, attempts)
+		require.EqualValues(t, 1000, attempts.Load())
 		require.Equal(t, job.Delivered, get(t, s, "a").State)
 		require.Equal(t, "kept", string(get(t, s, "a").Body))
 		require.Contains(t, logged.String(), "panic: a bug")
@@ -165,7 +174,7 @@ func TestRunner_RepeatsAtMostTheLastStepWhenACallFails(t *testing.T) {
 						insert(t, s, newJob("a", "a", "0"), newJob("b", "a", "0"))
 						time.Sleep(time.Minute)
 						for _, id := range []string{"a", "b"} {
-							require.Equal(t, upTo(5), c.steps[id], "the store answers a repeat with the first result")
+							require.Equal(t, upTo(5), c.of(id), "the store answers a repeat with the first result")
 							require.Equal(t, job.Delivered, get(t, s, id).State)
 						}
 					})
@@ -180,9 +189,9 @@ func TestRunner_StoresNothingOfAStepWhoseLeaseIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{})
 		logged := new(testlog.Log)
-		steps := 0
+		var steps atomic.Int64
 		start(t, s, func(ctx context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
-			if steps++; steps == 1 {
+			if steps.Add(1) == 1 {
 				<-ctx.Done()
 				time.Sleep(time.Minute) // it ignores the end of its context
 				return internaljobs.Step{Body: []byte("late"), Done: true}, nil
@@ -191,7 +200,7 @@ func TestRunner_StoresNothingOfAStepWhoseLeaseIsLost(t *testing.T) {
 		}, logged)
 		insert(t, s, newJob("a", "a", "first"))
 		time.Sleep(5 * time.Minute)
-		require.Equal(t, 2, steps)
+		require.EqualValues(t, 2, steps.Load())
 		require.Equal(t, "first again", string(get(t, s, "a").Body))
 	})
 }
@@ -254,7 +263,7 @@ func TestRunner_SharesJobsWithOtherProcesses(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for i := range 30 {
-			require.Equal(t, upTo(20), c.steps[fmt.Sprint("job-", i)])
+			require.Equal(t, upTo(20), c.of(fmt.Sprint("job-", i)))
 		}
 	})
 }
