@@ -51,8 +51,6 @@ type Topics interface {
 	// ReplaceTopic is ChangeTopic for a change that sets all fields, and does not fail with store.ErrUnreadable.
 	ReplaceTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error)
 	Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error)
-	// DeleteTopic removes a topic. Errors: store.ErrNotFound, *store.RevisionError, *store.TopicInUseError, store.ErrContended.
-	DeleteTopic(ctx context.Context, deletion store.TopicDeletion) (store.TopicDeleted, error)
 	// Effective returns a policy with every default filled in.
 	Effective(policy.Topic) policy.Topic
 }
@@ -88,6 +86,16 @@ type DeadLetters interface {
 	// ReviveDead and PurgeDead work until ctx ends, and report whether more remain.
 	ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error)
 	PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error)
+}
+
+// BulkWork changes many jobs in the background.
+type BulkWork interface {
+	StartWork(ctx context.Context, namespace string, order store.WorkOrder) (store.Work, error)
+	Work(ctx context.Context, namespace, id string) (store.Work, error)
+	// StopWork ends work after the step in progress. Stopping ended work changes nothing.
+	StopWork(ctx context.Context, namespace, id, actor string) (store.Work, error)
+	// ListWork returns a page of work, whose Jobs may be empty.
+	ListWork(ctx context.Context, filter store.Filter) ([]store.Work, store.Page, error)
 }
 
 // Counts returns numbers of jobs.
@@ -128,6 +136,7 @@ type Service interface {
 	Lanes
 	Secrets
 	DeadLetters
+	BulkWork
 	Counts
 	Tokens
 	Health

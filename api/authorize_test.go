@@ -37,6 +37,7 @@ var samples = map[string]struct{ query, body string }{
 	"PATCH /v1/jobs/{id}":  {body: `{"retries": 1}`},
 	"POST /v1/dead/revive": {body: `{"topic": "order.close", "dry_run": true}`},
 	"POST /v1/dead/purge":  {body: `{"topic": "order.close", "dry_run": true}`},
+	"POST /v1/work":        {body: `{"action": "purge", "where": {"topic": "order.close"}, "dry_run": true}`},
 	"POST /v1/tokens":      {body: `{"name": "shop-api", "role": "publish"}`},
 }
 

@@ -38,14 +38,13 @@ type fake struct {
 	busy   bool                  // changes of settings are refused with ErrContended
 	bad    error                 // what putting a policy or settings is refused with
 	text   map[string]string     // what the secrets are, by id
-	// deletions are the calls of DeleteTopic, deleted its result.
-	deletions []store.TopicDeletion
-	deleted   store.TopicDeleted
-	which     []store.Selection
-	plan      store.RevivePlan
+	which  []store.Selection
+	plan   store.RevivePlan
 	// revival is the last revival of a job.
 	revival store.Revival
 	worked  store.BulkResult
+	work    store.Work
+	order   store.WorkOrder
 	filter  store.Filter
 	page    store.Page
 	groups  store.Groups
@@ -66,6 +65,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 func newFake() *fake {
 	return &fake{
+		work: store.Work{ID: "dead", State: store.WorkRunning, CreatedAt: time.UnixMilli(1000), WorkOrder: store.WorkOrder{Action: store.WorkPurge}},
 		jobs: make(map[string]job.Job), topics: make(map[string]store.Topic), own: make(map[string]store.Lane),
 		text: make(map[string]string), fakeTokens: newFakeTokens(),
 	}

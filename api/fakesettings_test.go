@@ -38,24 +38,6 @@ func (f *fake) ChangeTopic(ctx context.Context, namespace, name string, ifRevisi
 	return t, nil
 }
 
-func (f *fake) DeleteTopic(ctx context.Context, d store.TopicDeletion) (store.TopicDeleted, error) {
-	f.deletions = append(f.deletions, d)
-	t, err := f.Topic(ctx, d.Namespace, d.Name)
-	if err == nil {
-		err = store.CheckCondition(d.IfRevision, t.Revision)
-	}
-	if err == nil && f.busy {
-		err = store.ErrContended
-	}
-	if err == nil {
-		err = f.bad
-	}
-	if err == nil {
-		delete(f.topics, d.Name)
-	}
-	return f.deleted, err
-}
-
 // ReplaceTopic is ChangeTopic but for settings that are not readable.
 func (f *fake) ReplaceTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error) {
 	if errors.Is(f.bad, store.ErrUnreadable) {
@@ -190,4 +172,27 @@ func (f *fake) PurgeDead(_ context.Context, which store.Selection) (store.BulkRe
 	worked := f.worked
 	worked.NextDelay = 0
 	return worked, f.err
+}
+
+func (f *fake) StartWork(_ context.Context, _ string, order store.WorkOrder) (store.Work, error) {
+	f.order = order
+	f.work.WorkOrder = order
+	return f.work, errors.Join(f.err, f.bad)
+}
+
+func (f *fake) Work(_ context.Context, _, id string) (store.Work, error) {
+	if id != f.work.ID {
+		return store.Work{}, store.ErrNotFound
+	}
+	return f.work, f.err
+}
+
+func (f *fake) StopWork(ctx context.Context, namespace, id, _ string) (store.Work, error) {
+	f.work.State = store.WorkStopped
+	return f.Work(ctx, namespace, id)
+}
+
+func (f *fake) ListWork(_ context.Context, filter store.Filter) ([]store.Work, store.Page, error) {
+	f.filter = filter
+	return []store.Work{f.work}, f.page, f.err
 }

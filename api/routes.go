@@ -76,10 +76,9 @@ func (a *api) routes() []route {
 		}, conditions: request.JobConditions, audited: true},
 		{path: "/v1/topics", methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
 		{path: "/v1/topics/{topic}", methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadTopic, ofPath, a.topic},
-			http.MethodPut:    {access.ChangeTopic, ofPath, a.putTopic},
-			http.MethodPatch:  {access.ChangeTopic, ofPath, a.patchTopic},
-			http.MethodDelete: {access.DeleteTopic, ofPath, a.deleteTopic},
+			http.MethodGet:   {access.ReadTopic, ofPath, a.topic},
+			http.MethodPut:   {access.ChangeTopic, ofPath, a.putTopic},
+			http.MethodPatch: {access.ChangeTopic, ofPath, a.patchTopic},
 		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/pause", methods: map[string]endpoint{
 			http.MethodPost: {access.PauseTopic, ofPath, a.pause},
@@ -111,6 +110,13 @@ func (a *api) routes() []route {
 		{path: "/v1/dead/groups", methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}}},
 		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
 		{path: "/v1/dead/purge", methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
+		{path: "/v1/work", methods: map[string]endpoint{
+			http.MethodPost: {access.StartWork, ofRequest, a.startWork}, http.MethodGet: {access.ReadWork, ofAll, a.listWork},
+		}},
+		{path: "/v1/work/{id}", methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofAll, a.work}}},
+		{path: "/v1/work/{id}/stop", methods: map[string]endpoint{
+			http.MethodPost: {access.StopWork, ofAll, a.stopWork},
+		}, audited: true},
 		{path: "/v1/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
 		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}},
 		{path: "/v1/tokens", methods: map[string]endpoint{

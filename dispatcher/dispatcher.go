@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/dispatcher/tenancy"
@@ -59,6 +60,7 @@ type Dispatcher struct {
 	policies *policies.Cache
 	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
 	pool     *pool.Pool
+	internal *internaljobs.Runner
 	state    atomic.Int32
 	usages   usages
 
@@ -107,6 +109,7 @@ func New(opts Options) (*Dispatcher, error) {
 		Grace: opts.Grace, Random: opts.Random, Logger: d.log,
 		Callbacks: d.notifyEnd, Observer: opts.Observer,
 	})
+	d.internal = d.newRunner()
 	return d, nil
 }
 
@@ -127,6 +130,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	carrying.Go(func() { d.Registry.Run(ctx) })
 	carrying.Go(func() { d.carrier.Run(ctx) })
 	carrying.Go(func() { d.monitorBacklogs(ctx) })
+	carrying.Go(func() { d.internal.Run(ctx) })
 	var err error
 	if d.policies.LoadFirst(ctx) {
 		carrying.Go(func() { d.resealAll(ctx) })
@@ -166,14 +170,6 @@ func (t poolPolicies) Signer(lane store.Lane) (job.Signer, error) {
 // OpenHeader opens a sealed header.
 func (t poolPolicies) OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	return t.sealer.OpenForAttempt(q, name, sealed)
-}
-
-// Process returns the name of this process in attempts (pool.Pool.Process); empty if it does not deliver.
-func (d *Dispatcher) Process() string {
-	if d.pool == nil {
-		return ""
-	}
-	return d.pool.Process()
 }
 
 // State returns the pool's state; zero if this process does not deliver.

@@ -34,10 +34,11 @@ const KindRegistered = "registered"
 const (
 	KindCallback = "callback" // callback at the end of the job with the id Origin
 	KindBacklog  = "backlog"  // callback about a topic's backlog
+	KindWork     = "work"     // bulk work
 )
 
 // Kinds returns the kinds of jobs that Ringback creates.
-func Kinds() []string { return []string{KindCallback, KindBacklog} }
+func Kinds() []string { return []string{KindCallback, KindBacklog, KindWork} }
 
 // LabelTopic is the label of a callback with the name of its subject's topic, whose secrets sign it.
 const LabelTopic = "rb.topic"

@@ -273,9 +273,14 @@ var plan = []row{
 		ours:   []string{"access", "dispatcher/documents", "job", "policy", "store"},
 	},
 	{
+		pkg:    "dispatcher/work",
+		reason: "bulk work as steps of an internal job; declares what it needs of the store",
+		ours:   []string{"dispatcher/internaljobs", "dispatcher/pace", "job", "store"},
+	},
+	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
-		ours:   []string{"carrier", "dispatcher/pace", "dispatcher/policies", "dispatcher/secrets", "dispatcher/tenancy", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store", "store/router"},
+		ours:   []string{"carrier", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store", "store/router"},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{

@@ -26,8 +26,7 @@ import (
 type countingConn struct {
 	h1.WriteCounter
 
-	queue   job.Queue // of its first request
-	dialled *dialRecord
+	queue job.Queue // of its first request
 
 	mu      sync.Mutex
 	settled sync.Cond // signals reading or closed; its L is &mu
@@ -40,8 +39,8 @@ type countingConn struct {
 	socket *h1.Socket
 }
 
-func newCountingConn(conn net.Conn, dialled *dialRecord) *countingConn {
-	c := &countingConn{WriteCounter: h1.WriteCounter{Conn: conn}, dialled: dialled, socket: h1.NewSocket(conn)}
+func newCountingConn(conn net.Conn) *countingConn {
+	c := &countingConn{WriteCounter: h1.WriteCounter{Conn: conn}, socket: h1.NewSocket(conn)}
 	c.settled.L = &c.mu
 	return c
 }

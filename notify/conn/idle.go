@@ -34,9 +34,8 @@ type idle struct {
 type idleConn struct {
 	*h1.Conn
 
-	addr    string
-	queue   job.Queue // the only queue that uses it
-	dialled *dialRecord
+	addr  string
+	queue job.Queue // the only queue that uses it
 
 	// Guarded by the mutex of idle.
 	since   time.Time

@@ -71,13 +71,7 @@ type Progress struct {
 	reused   bool
 	replayed bool
 
-	dials   atomic.Int32               // connections over TLS that were opened for it
-	dialing atomic.Pointer[dialRecord] // of its last dial; nil: none
-
-	// The dial of the request's connection, when the request began on it, and when it was answered. Only used by the
-	// goroutine in RoundTrip.
-	dialled         *dialRecord
-	begun, answered time.Time
+	dials atomic.Int32 // connections over TLS that were opened for it
 }
 
 // progressKey is the key of a Progress in contexts derived from it.
@@ -137,17 +131,10 @@ func (p *Progress) gotConn(info httptrace.GotConnInfo) {
 		p.cancel()
 		return
 	}
-	secured, http2 := info.Conn.(*tls.Conn)
-	p.http2 = http2
+	_, p.http2 = info.Conn.(*tls.Conn)
 	conn, ok := info.Conn.(*countingConn)
 	if !ok {
-		var dialled *dialRecord
-		if http2 {
-			if below, ok := secured.NetConn().(*handshakeConn); ok {
-				dialled = below.dialled
-			}
-		}
-		p.got(nil, dialled, info.Reused)
+		p.got(nil, info.Reused)
 		return
 	}
 	if info.Reused {
@@ -155,15 +142,12 @@ func (p *Progress) gotConn(info httptrace.GotConnInfo) {
 	} else {
 		conn.queue = p.Queue
 	}
-	p.got(&conn.WriteCounter, conn.dialled, info.Reused)
+	p.got(&conn.WriteCounter, info.Reused)
 }
 
-// got sets the counter and the dial of the request's connection.
-func (p *Progress) got(sent *h1.WriteCounter, dialled *dialRecord, reused bool) {
-	p.reused, p.sent, p.dialled, p.begun = reused, sent, dialled, time.Now()
-	if reused {
-		p.dialing.Store(nil)
-	}
+// got sets the counter of the request's connection.
+func (p *Progress) got(sent *h1.WriteCounter, reused bool) {
+	p.reused, p.sent = reused, sent
 	if sent != nil {
 		p.before = sent.Written()
 	}
@@ -186,12 +170,6 @@ func (p *Progress) wroteRequest(info httptrace.WroteRequestInfo) {
 	if p.OnWritten != nil && (p.http2 || p.sent != nil && !p.nothingWritten()) {
 		p.OnWritten(p.http2)
 	}
-}
-
-// SetAnswered records that the header of the response was read.
-func (p *Progress) SetAnswered() {
-	p.answered = time.Now()
-	p.SetPhase(PhaseBody)
 }
 
 // SetPhase advances the phase, never back: an abandoned dial may still report.
@@ -242,6 +220,4 @@ func (p *Progress) Reset() {
 	p.phase.Store(int32(PhaseNone))
 	p.headersSent.Store(false)
 	p.sent, p.http2, p.reused = nil, false, false
-	p.dialing.Store(nil)
-	p.dialled, p.begun, p.answered = nil, time.Time{}, time.Time{}
 }
