@@ -175,6 +175,8 @@ func (f *fake) Revive(_ context.Context, revival store.Revival) (job.Job, error)
 	switch {
 	case err != nil:
 		return j, err
+	case revival.IfVersion != 0 && revival.IfVersion != j.Version:
+		return j, store.ErrVersion
 	case !j.State.Ended():
 		return j, &store.StateError{State: j.State}
 	case revival.ExpiresIn == 0 && j.Reason == policy.ReasonExpired:
@@ -186,11 +188,13 @@ func (f *fake) Revive(_ context.Context, revival store.Revival) (job.Job, error)
 	return j, nil
 }
 
-func (f *fake) Cancel(_ context.Context, ref job.Ref, _ store.Cancellation) (job.Job, error) {
+func (f *fake) Cancel(_ context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
 	j, err := f.find(ref)
 	switch {
 	case err != nil:
 		return j, err
+	case cancellation.IfVersion != 0 && cancellation.IfVersion != j.Version:
+		return j, store.ErrVersion
 	case j.State == job.Delivered || j.State == job.Dead:
 		return j, &store.StateError{State: j.State}
 	case j.State == job.Running:

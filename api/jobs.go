@@ -132,9 +132,6 @@ func jobWithoutBody(r *http.Request) (job.Ref, error) {
 	if err == nil {
 		err = request.RequireNoBody(r)
 	}
-	if err == nil {
-		err = request.RequireNoIfMatch(r)
-	}
 	return ref, err
 }
 
@@ -159,7 +156,11 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cancelled, err := a.service.Cancel(r.Context(), ref, store.Cancellation{Actor: actorOf(r.Context())})
+	version, err := request.IfMatch(r)
+	if err != nil {
+		return err
+	}
+	cancelled, err := a.service.Cancel(r.Context(), ref, store.Cancellation{IfVersion: version, Actor: actorOf(r.Context())})
 	if err != nil {
 		return response.WithHint(err, "only unfinished jobs can be cancelled")
 	}

@@ -251,12 +251,19 @@ func TestIfMatch_IsPassedToTheService(t *testing.T) {
 		{"/v1/jobs/a", http.MethodPatch, `"6", "7"`, 400},
 		{"/v1/jobs/a/run", http.MethodPost, `"7"`, 200},
 		{"/v1/jobs/a/run", http.MethodPost, `"6"`, 412},
-		{"/v1/jobs/a/revive", http.MethodPost, `"7"`, 400},
-		{"/v1/jobs/a", http.MethodDelete, `"7"`, 400},
+		{"/v1/jobs/a/revive", http.MethodPost, `"7"`, 200},
+		{"/v1/jobs/a/revive", http.MethodPost, `"6"`, 412},
+		{"/v1/jobs/a/revive", http.MethodPost, `7`, 400},
+		{"/v1/jobs/a", http.MethodDelete, `"7"`, 200},
+		{"/v1/jobs/a", http.MethodDelete, `"6"`, 412},
+		{"/v1/jobs/a", http.MethodDelete, `7`, 400},
 		{"/v1/jobs/a", http.MethodDelete, `*`, 200},
 	} {
 		f := newFake()
 		f.jobs["a"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 7}}
+		if c.path == "/v1/jobs/a/revive" {
+			f.jobs["a"] = job.Job{Progress: job.Progress{State: job.Cancelled, Version: 7}}
+		}
 		body := ""
 		if c.method == http.MethodPatch {
 			body = `{"retries": 1}`

@@ -88,6 +88,8 @@ func (r Replacement) Event(at time.Time) job.Event {
 
 // Cancellation describes a cancellation.
 type Cancellation struct {
+	// IfVersion is the version that the job must have, else ErrVersion; zero: any.
+	IfVersion int64
 	// Actor is the name of the client, at most job.MaxActor bytes; empty: unknown.
 	Actor string
 }

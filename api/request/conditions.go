@@ -122,16 +122,8 @@ func CheckConditions(r *http.Request, evaluated []string) error {
 	return nil
 }
 
-// RequireNoIfMatch refuses an If-Match with a revision.
-func RequireNoIfMatch(r *http.Request) error {
-	if version, err := IfMatch(r); err != nil || version == 0 {
-		return err
-	}
-	return response.NewProblem(response.InvalidRequest, unsupportedCondition("If-Match"))
-}
-
 func unsupportedCondition(name string) string {
-	return name + " is not supported here: edits and runs of a job accept If-Match, changes of topics, lanes and secrets also If-None-Match"
+	return name + " is not supported here: changes of a job accept If-Match, changes of topics, lanes and secrets also If-None-Match"
 }
 
 // CheckEncoding refuses compressed content and names the supported coding (RFC 9110, 12.5.3).

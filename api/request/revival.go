@@ -14,10 +14,10 @@ const maxRevivalBytes = 256 << 10
 // ReadRevival reads a request to revive one job. The body is optional.
 func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) {
 	ref, err := PathJob(r)
-	if err == nil {
-		err = RequireNoIfMatch(r)
-	}
 	revival := store.Revival{Ref: ref}
+	if err == nil {
+		revival.IfVersion, err = IfMatch(r)
+	}
 	if err != nil {
 		return revival, err
 	}

@@ -38,6 +38,8 @@ func (s *Store) change(
 func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
 	return s.change(ctx, "cancel a job", token, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
 		switch {
+		case cancellation.IfVersion != 0 && cancellation.IfVersion != r.Version:
+			return store.ErrVersion
 		case r.State == job.Delivered, r.State == job.Dead:
 			return &store.StateError{State: r.State}
 		case r.State == job.Cancelled, r.CancelRequested:

@@ -32,6 +32,8 @@ func (s *modelShard) change(ctx context.Context, c call, ref job.Ref, do func(*r
 func (s *modelShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
 	return s.change(ctx, call{"cancel", token}, ref, func(r *record, now time.Time) error {
 		switch {
+		case cancellation.IfVersion != 0 && cancellation.IfVersion != r.job.Version:
+			return store.ErrVersion
 		case r.job.State == job.Delivered, r.job.State == job.Dead:
 			return &store.StateError{State: r.job.State}
 		case r.job.State == job.Cancelled, r.job.CancelRequested:

@@ -36,6 +36,26 @@ var cancelCases = []testCase{
 			require.Equal(s, []job.Event{{At: events[0].At, Kind: job.EventCancelled, Actor: `jan "ops" <ü>`}}, events)
 		}
 	}},
+	{"is refused for another version than the required one", func(s *suite) {
+		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
+		s.claimAll("a")
+		for _, id := range []string{"a", "b"} {
+			before := s.get(id)
+			for _, wrong := range []int64{before.Version - 1, before.Version + 1} {
+				if wrong == 0 {
+					continue
+				}
+				_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id), store.Cancellation{IfVersion: wrong})
+				require.ErrorIs(s, err, store.ErrVersion)
+				require.Equal(s, before, s.get(id))
+			}
+			got, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id), store.Cancellation{IfVersion: before.Version})
+			require.NoError(s, err)
+			require.True(s, got.State == job.Cancelled || got.CancelRequested)
+			_, err = s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id), store.Cancellation{IfVersion: before.Version})
+			require.ErrorIs(s, err, store.ErrVersion, "the cancellation is a change")
+		}
+	}},
 	{"does not change a cancelled or marked job", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
 		s.claimAll("a")

@@ -166,8 +166,8 @@ func (s *Jobs) changed(st *storedJob, reply any) (job.Job, error) {
 func (s *Jobs) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
 	event := cancellation.Event(time.Time{})
 	j, err := s.change(ctx, token, "x", ref, func(st *storedJob, replyKey string) (*script.Call, error) {
-		c := s.NewCall(scriptCancel, replyKey, []*layout.Queue{st.queue}, nil, 2)
-		c.Add(st.Key, event.JSONUpToTime())
+		c := s.NewCall(scriptCancel, replyKey, []*layout.Queue{st.queue}, nil, 3)
+		c.Add(st.Key, event.JSONUpToTime(), cancellation.IfVersion)
 		return c, nil
 	})
 	if err != nil {
