@@ -51,6 +51,8 @@ type Topics interface {
 	// ReplaceTopic is ChangeTopic for a change that sets all fields, and does not fail with store.ErrUnreadable.
 	ReplaceTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error)
 	Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error)
+	// DeleteTopic removes a topic. Errors: store.ErrNotFound, *store.RevisionError, *store.TopicInUseError, store.ErrContended.
+	DeleteTopic(ctx context.Context, deletion store.TopicDeletion) (store.TopicDeleted, error)
 	// Effective returns a policy with every default filled in.
 	Effective(policy.Topic) policy.Topic
 }

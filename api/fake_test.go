@@ -38,8 +38,11 @@ type fake struct {
 	busy   bool                  // changes of settings are refused with ErrContended
 	bad    error                 // what putting a policy or settings is refused with
 	text   map[string]string     // what the secrets are, by id
-	which  []store.Selection
-	plan   store.RevivePlan
+	// deletions are the calls of DeleteTopic, deleted its result.
+	deletions []store.TopicDeletion
+	deleted   store.TopicDeleted
+	which     []store.Selection
+	plan      store.RevivePlan
 	// revival is the last revival of a job.
 	revival store.Revival
 	worked  store.BulkResult

@@ -38,6 +38,24 @@ func (f *fake) ChangeTopic(ctx context.Context, namespace, name string, ifRevisi
 	return t, nil
 }
 
+func (f *fake) DeleteTopic(ctx context.Context, d store.TopicDeletion) (store.TopicDeleted, error) {
+	f.deletions = append(f.deletions, d)
+	t, err := f.Topic(ctx, d.Namespace, d.Name)
+	if err == nil {
+		err = store.CheckCondition(d.IfRevision, t.Revision)
+	}
+	if err == nil && f.busy {
+		err = store.ErrContended
+	}
+	if err == nil {
+		err = f.bad
+	}
+	if err == nil {
+		delete(f.topics, d.Name)
+	}
+	return f.deleted, err
+}
+
 // ReplaceTopic is ChangeTopic but for settings that are not readable.
 func (f *fake) ReplaceTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error) {
 	if errors.Is(f.bad, store.ErrUnreadable) {

@@ -241,7 +241,7 @@ func TestRoutes_RefuseUnknownPathsAndMethods(t *testing.T) {
 	}
 	for target, allow := range map[string]string{
 		"/v1/jobs": "GET, HEAD, POST", "/v1/batch": "POST", "/v1/jobs/a": "DELETE, GET, HEAD, PATCH",
-		"/v1/jobs/a/run": "POST", "/v1/topics/a": "GET, HEAD, PATCH, PUT", "/v1/topics/a/pause": "POST",
+		"/v1/jobs/a/run": "POST", "/v1/topics/a": "DELETE, GET, HEAD, PATCH, PUT", "/v1/topics/a/pause": "POST",
 		"/v1/stats": "GET, HEAD", "/healthz": "GET, HEAD", "/metrics": "GET, HEAD", "/v1/dead": "GET, HEAD", "/v1/dead/purge": "POST",
 		"/v1/topics/a/lanes/b": "DELETE, GET, HEAD, PATCH, PUT", "/v1/topics/a/lanes/b/secrets": "GET, HEAD, POST",
 		"/v1/topics/a/secrets/b": "DELETE", "/v1/topics/a/keys": "GET, HEAD",
@@ -251,7 +251,7 @@ func TestRoutes_RefuseUnknownPathsAndMethods(t *testing.T) {
 		require.Equal(t, allow, w.Header().Get("Allow"), target)
 		problemIn(t, w)
 	}
-	require.Equal(t, http.StatusMethodNotAllowed, call(t, h, http.MethodDelete, "/v1/topics/a", "").Code)
+	require.Equal(t, http.StatusMethodNotAllowed, call(t, h, http.MethodDelete, "/v1/topics/a/pause", "").Code)
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodHead, "/v1/stats", "").Code)
 }
 

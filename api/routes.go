@@ -76,9 +76,10 @@ func (a *api) routes() []route {
 		}, conditions: request.JobConditions, audited: true},
 		{path: "/v1/topics", methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
 		{path: "/v1/topics/{topic}", methods: map[string]endpoint{
-			http.MethodGet:   {access.ReadTopic, ofPath, a.topic},
-			http.MethodPut:   {access.ChangeTopic, ofPath, a.putTopic},
-			http.MethodPatch: {access.ChangeTopic, ofPath, a.patchTopic},
+			http.MethodGet:    {access.ReadTopic, ofPath, a.topic},
+			http.MethodPut:    {access.ChangeTopic, ofPath, a.putTopic},
+			http.MethodPatch:  {access.ChangeTopic, ofPath, a.patchTopic},
+			http.MethodDelete: {access.DeleteTopic, ofPath, a.deleteTopic},
 		}, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/pause", methods: map[string]endpoint{
 			http.MethodPost: {access.PauseTopic, ofPath, a.pause},

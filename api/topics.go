@@ -145,6 +145,54 @@ func (a *api) resume(w http.ResponseWriter, r *http.Request) error {
 	}, a.service.ChangeTopic)
 }
 
+// deleteTopic removes a topic, and with purge=true its unfinished jobs and dead letters before.
+func (a *api) deleteTopic(w http.ResponseWriter, r *http.Request) error {
+	name, err := request.PathTopic(r)
+	if err != nil {
+		return err
+	}
+	if job.IsReserved(name) {
+		return response.Invalid(job.FieldError{Field: "/topic", Detail: "is Ringback's own and cannot be deleted: PUT {} resets its policy"})
+	}
+	q := request.NewQuery(r, "purge")
+	deletion := store.TopicDeletion{
+		Namespace: namespaceOf(r), Name: name, Purge: q.Bool("purge", false), Actor: access.PrincipalOf(r.Context()).Actor,
+	}
+	if err := q.Err(); err != nil {
+		return err
+	}
+	if err := request.RequireNoBody(r); err != nil {
+		return err
+	}
+	if deletion.IfRevision, err = request.IfRevision(r); err != nil {
+		return err
+	}
+	done, err := a.service.DeleteTopic(r.Context(), deletion)
+	if done.Cancelled > 0 || done.Purged > 0 {
+		a.audit(r, "topic.purge", "topic", name, "cancelled", done.Cancelled, "purged", done.Purged)
+	}
+	if err != nil {
+		return stillInUse(noTopic(err), deletion.Purge)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// stillInUse explains how a topic with unfinished jobs is deleted.
+func stillInUse(err error, purge bool) error {
+	e, ok := errors.AsType[*store.TopicInUseError](err)
+	switch {
+	case !ok:
+		return err
+	case e.Unfinished > 0 && !purge:
+		return response.NewProblem(response.WrongState, e.Error()+": wait until they have ended, or cancel them with purge=true")
+	case e.Unfinished > 0 && e.Unfinished == e.Running:
+		return response.NewProblem(response.WrongState,
+			e.Error()+": they are cancelled when their attempts end, repeat the request then")
+	}
+	return response.NewProblem(response.WrongState, e.Error()+": repeat the request to continue")
+}
+
 // knownTopic returns the topic in the path, which must exist.
 func (a *api) knownTopic(r *http.Request) (string, error) {
 	name, err := request.PathTopic(r)

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -207,4 +210,70 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/topics/put/stats", "").Code)
 	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, "/v1/topics/none/stats", "").Code)
 	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodGet, "/v1/stats?topic=a", "").Code)
+}
+
+func TestDeleteTopic_AsksTheServiceAndExplainsWhatIsLeft(t *testing.T) {
+	f := newFake()
+	f.topics["a"] = store.Topic{Name: "a", Revision: 7}
+	h := handlerOf(f)
+	for target, status := range map[string]int{
+		"/v1/topics/none": 404, "/v1/topics/a%20b": 404, "/v1/topics/_callbacks": 422, "/v1/topics/_work?purge=true": 422,
+		"/v1/topics/a?purge=yes": 422, "/v1/topics/a?force=true": 422,
+	} {
+		w := call(t, h, http.MethodDelete, target, "")
+		require.Equal(t, status, w.Code, target)
+		problemIn(t, w)
+	}
+	require.Equal(t, http.StatusPreconditionFailed, call(t, h, http.MethodDelete, "/v1/topics/a", "", "If-Match", `"6"`).Code)
+	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodDelete, "/v1/topics/a", `{"purge": true}`).Code)
+
+	for _, c := range []struct {
+		err    store.TopicInUseError
+		query  string
+		detail string
+	}{
+		{
+			store.TopicInUseError{Unfinished: 12, Running: 3},
+			"",
+			"the topic has 12 unfinished jobs, of which 3 are running: wait until they have ended, or cancel them with purge=true",
+		},
+		{
+			store.TopicInUseError{Unfinished: 12, Running: 3},
+			"?purge=true",
+			"the topic has 12 unfinished jobs, of which 3 are running: repeat the request to continue",
+		},
+		{
+			store.TopicInUseError{Unfinished: 3, Running: 3},
+			"?purge=true",
+			"the topic has 3 unfinished jobs, of which 3 are running: they are cancelled when their attempts end, repeat the request then",
+		},
+		{store.TopicInUseError{}, "?purge=true", "the topic was not removed in time: repeat the request to continue"},
+	} {
+		f.bad = &c.err
+		w := call(t, h, http.MethodDelete, "/v1/topics/a"+c.query, "")
+		require.Equal(t, http.StatusConflict, w.Code)
+		p := problemIn(t, w)
+		require.Equal(t, "wrong_state", p.Code)
+		require.Equal(t, c.detail, p.Detail)
+	}
+
+	f.bad, f.deletions = nil, nil
+	w := call(t, h, http.MethodDelete, "/v1/topics/a?purge=true", "", "If-Match", `"7"`)
+	require.Equal(t, http.StatusNoContent, w.Code)
+	require.Empty(t, w.Body.String())
+	require.Equal(t, []store.TopicDeletion{{Namespace: job.DefaultNamespace, Name: "a", IfRevision: 7, Purge: true}}, f.deletions)
+}
+
+func TestDeleteTopic_LogsWhatItPurged(t *testing.T) {
+	var log bytes.Buffer
+	f := newFake()
+	f.topics["a"] = store.Topic{Name: "a"}
+	f.deleted, f.bad = store.TopicDeleted{Cancelled: 5, Purged: 2}, &store.TopicInUseError{Unfinished: 1}
+	h := New(Options{Service: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.Equal(t, http.StatusConflict, call(t, h, http.MethodDelete, "/v1/topics/a?purge=true", "").Code)
+	require.Contains(t, log.String(), `topic=a cancelled=5 purged=2`)
+	require.NotContains(t, log.String(), `action=topic.delete `)
+	f.deleted, f.bad = store.TopicDeleted{}, nil
+	require.Equal(t, http.StatusNoContent, call(t, h, http.MethodDelete, "/v1/topics/a", "").Code)
+	require.Contains(t, log.String(), `action=topic.delete `)
 }

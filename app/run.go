@@ -41,7 +41,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		defer close(served)
 		end(fmt.Errorf("serve the API: %w", a.server.Serve(limits.LimitHeaders(a.listener))))
 	})
-	log.Info("listening", "addr", a.Addr(), "store", a.store.String(), "roles", a.options.Roles, "version", a.options.Version)
+	log.Info("listening", "addr", a.Addr(), "store", a.store.String(), "roles", a.options.Roles, "version", a.options.Version, "process", a.dispatcher.Process())
 
 	<-running.Done()
 	a.closing.Store(true)

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -87,6 +88,7 @@ func (m *backlogMonitor) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	maps.DeleteFunc(m.topics, func(name policies.Name, _ *alarmState) bool { return set.Topics[name] == nil })
 	watched := make(map[string][]store.Topic) // by namespace
 	var unsure []store.Topic                  // without on_backlog, but possibly with an alarm raised
 	for name, topic := range set.Topics {

@@ -172,6 +172,14 @@ func (t poolPolicies) OpenHeader(q job.Queue, name, sealed string) (job.HeaderSe
 	return t.sealer.OpenForAttempt(q, name, sealed)
 }
 
+// Process returns the name of this process in attempts (pool.Pool.Process); empty if it does not deliver.
+func (d *Dispatcher) Process() string {
+	if d.pool == nil {
+		return ""
+	}
+	return d.pool.Process()
+}
+
 // State returns the pool's state; zero if this process does not deliver.
 func (d *Dispatcher) State() pool.State {
 	if d.pool == nil {

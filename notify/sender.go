@@ -83,6 +83,9 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	redact(&result, req.Header)
 	result.StartedAt = a.Start
 	result.Duration = time.Since(a.Start)
+	timing := a.Timing()
+	result.Phases = policy.Phases{DNS: timing.DNS, Connect: timing.Connect, TLS: timing.TLS, FirstByte: timing.FirstByte}
+	result.RemoteAddr = timing.RemoteAddr
 	return result
 }
 
@@ -105,6 +108,6 @@ func (s *Sender) try(a *attempt, transport *conn.Transport, req job.Request) pol
 		return policy.Result{Class: class, Error: text}
 	}
 	defer func() { _ = resp.Body.Close() }()
-	a.SetPhase(conn.PhaseBody)
+	a.SetAnswered()
 	return a.read(resp, req.KeepBody)
 }

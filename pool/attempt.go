@@ -124,7 +124,7 @@ func (a *attempt) unsentRecord(v policy.Verdict) job.Attempt {
 	}
 	r := job.Attempt{
 		N: a.job.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: v.Kind.String(),
-		Reason: v.Reason, Error: v.Note,
+		Reason: v.Reason, Error: v.Note, Process: a.shard.p.process,
 	}
 	if v.Reason == policy.ReasonInvalid {
 		r.ErrorClass = policy.ClassInvalid
@@ -142,13 +142,17 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	result := p.opts.Deliverer.Deliver(ctx, request) // the request and its body are not used after this
 	verdict := a.judge(terms, result)
 	record := job.Attempt{
-		N: claimedJob.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
+		N: claimedJob.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: policy.RoundUp(result.Duration),
+		Phases: result.Phases.RoundUp(), RemoteAddr: result.RemoteAddr, Process: p.process,
 		Status: result.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason,
 		Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class, Header: result.Header,
 		Body: result.Body,
 	}
 	if len(record.Body) > job.MaxAttemptBody {
 		record.Body = slices.Clone(record.Body[:job.MaxAttemptBody]) // does not keep the rest in memory
+	}
+	if url != claimedJob.AttemptURL() {
+		record.URL = url
 	}
 	if verdict.Kind == policy.Released {
 		record.Kind = job.KindReleased

@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -30,7 +29,7 @@ func (p *Pool) logAttempt(ctx context.Context, claimedJob *store.ClaimedJob, v p
 		attrs = append(attrs, slog.Int("status", r.Status))
 	}
 	if r.Kind == job.KindAttempt {
-		attrs = append(attrs, slog.Float64("took_ms", float64(r.Duration.Round(10*time.Microsecond))/1e6))
+		attrs = append(attrs, slog.Float64("duration_ms", float64(r.Duration/policy.DurationUnit)/10), slog.String("remote_addr", r.RemoteAddr))
 	}
 	if v.Kind == policy.Again {
 		attrs = append(attrs, slog.Int64("wait_ms", v.Wait.Milliseconds()))
@@ -39,7 +38,7 @@ func (p *Pool) logAttempt(ctx context.Context, claimedJob *store.ClaimedJob, v p
 		attrs = append(attrs, slog.String("reason", string(v.Reason)))
 	}
 	if r.Error != "" {
-		attrs = append(attrs, slog.String("class", string(r.ErrorClass)), slog.String("err", r.Error))
+		attrs = append(attrs, slog.String("error_class", string(r.ErrorClass)), slog.String("err", r.Error))
 	}
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int("suppressed", suppressed))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"time"
 
@@ -83,6 +84,7 @@ type Pool struct {
 	log         *slog.Logger
 	attemptLog  limitedlog.Log
 	owner       store.LeaseOwner // of its claims
+	process     string
 	shards      []*shardLoop
 	workers     sync.WaitGroup
 	idle        chan *attempt // receives an attempt while a worker is idle
@@ -126,6 +128,7 @@ func New(opts Options) *Pool {
 
 		owner: store.NewLeaseOwner(),
 	}
+	p.process = processName(p.owner)
 	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: maxAttemptLines}
 	p.shortageLog = limitedlog.Log{Logger: p.log, Interval: 10 * time.Second}
 	p.hangTimer = time.AfterFunc(sched.SlowAfter, p.markHanging)
@@ -141,6 +144,22 @@ func New(opts Options) *Pool {
 		p.shards = append(p.shards, newShardLoop(p, n, shard))
 	}
 	return p
+}
+
+// Process returns the name of the pool's process in attempts: the name of the host, a slash and the lease owner; at most
+// MaxProcess bytes.
+func (p *Pool) Process() string { return p.process }
+
+// MaxProcess bounds the name of a process, in bytes.
+const MaxProcess = 64
+
+// processName returns the name of a process that claims jobs as owner.
+func processName(owner store.LeaseOwner) string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	return host[:min(len(host), MaxProcess-1-len(owner))] + "/" + string(owner)
 }
 
 func (p *Pool) topicPolicy(t sched.TopicName) policy.Topic {

@@ -156,6 +156,15 @@ func PutTopic(ctx context.Context, s Settings, t Topic) (Topic, error) {
 	return t, nil
 }
 
+// DeleteTopic removes a topic's policy, with PutDocument. The default limits apply to its jobs.
+func DeleteTopic(ctx context.Context, s Settings, t Topic) error {
+	key := DocumentKey{Kind: KindTopic, Namespace: t.Namespace, Name: t.Name}
+	if _, err := s.PutDocument(ctx, NewToken(), Document{Key: key, Revision: t.Revision}, policy.Limits{}); err != nil {
+		return fmt.Errorf("delete topic %s: %w", t.Name, err)
+	}
+	return nil
+}
+
 // PutLane writes a lane's settings on its shard, with PutDocument. Zero settings remove them.
 func PutLane(ctx context.Context, s Settings, token Token, l Lane) (Lane, error) {
 	doc := Document{Key: LaneKey(l.Queue), Revision: l.Revision}

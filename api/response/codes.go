@@ -105,8 +105,8 @@ var problemTypes = []ProblemType{
 	},
 	{
 		WrongState, http.StatusConflict, "Wrong state",
-		"The state of the job does not allow the change.",
-		"The detail gives the state, and the states that allow the change.",
+		"The state of the job does not allow the change, or a topic that is to be deleted has unfinished jobs.",
+		"The detail gives the state, and what allows the change.",
 	},
 	{
 		Expired, http.StatusConflict, "Expired",

@@ -98,6 +98,9 @@ func FromError(err error) *Problem {
 		p.Fields = e.Differs
 		return p
 	}
+	if e, ok := errors.AsType[*store.TopicInUseError](err); ok {
+		return NewProblem(WrongState, e.Error())
+	}
 	if e, ok := errors.AsType[*store.RevisionError](err); ok {
 		return revisionMismatch(e.Revision)
 	}

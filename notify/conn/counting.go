@@ -26,7 +26,8 @@ import (
 type countingConn struct {
 	h1.WriteCounter
 
-	queue job.Queue // of its first request
+	queue   job.Queue // of its first request
+	dialled *dialRecord
 
 	mu      sync.Mutex
 	settled sync.Cond // signals reading or closed; its L is &mu
@@ -39,8 +40,8 @@ type countingConn struct {
 	socket *h1.Socket
 }
 
-func newCountingConn(conn net.Conn) *countingConn {
-	c := &countingConn{WriteCounter: h1.WriteCounter{Conn: conn}, socket: h1.NewSocket(conn)}
+func newCountingConn(conn net.Conn, dialled *dialRecord) *countingConn {
+	c := &countingConn{WriteCounter: h1.WriteCounter{Conn: conn}, dialled: dialled, socket: h1.NewSocket(conn)}
 	c.settled.L = &c.mu
 	return c
 }

@@ -15,7 +15,7 @@ func givenConn(t *testing.T) (c *countingConn, peer net.Conn, read chan error) {
 	t.Helper()
 	near, peer := net.Pipe()
 	t.Cleanup(func() { _, _ = near.Close(), peer.Close() })
-	c = newCountingConn(near)
+	c = newCountingConn(near, nil)
 	read = make(chan error, 1)
 	go func() {
 		_, err := c.Read(make([]byte, 8))
@@ -32,7 +32,7 @@ func TestCountingConn_SettlesWhenReadAgainOrClosed(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			near, peer := net.Pipe()
-			c, settled := newCountingConn(near), false
+			c, settled := newCountingConn(near, nil), false
 			go func() {
 				c.settle(c.queue)
 				settled = true
@@ -84,7 +84,7 @@ func TestCountingConn_WritesNothingWhenTheSocketHasUnread(t *testing.T) {
 			"the layer": func(conn net.Conn) net.Conn { return &handshakeConn{Conn: &prefixedConn{Conn: conn}} },
 		} {
 			near, far := tcpPair(t)
-			c := newCountingConn(over(near))
+			c := newCountingConn(over(near), nil)
 			c.given = true
 			if come != nil {
 				come(far)

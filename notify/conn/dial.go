@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/ringback/ringback/notify/guard"
 )
@@ -32,62 +33,70 @@ type dialer struct {
 
 // dialDirect dials for package h1, whose targets have no proxy.
 func (d *dialer) dialDirect(ctx context.Context, addr string) (net.Conn, error) {
-	ctx, cancel := begin(ctx, progressOf(ctx))
+	ctx, dial, cancel := begin(ctx, progressOf(ctx))
 	defer cancel()
 	host, _, err := d.allowed(addr)
 	if err != nil {
 		return nil, err
 	}
-	return d.direct(ctx, guard.NameOf(host), "tcp", addr)
+	conn, err := d.direct(ctx, dial, guard.NameOf(host), "tcp", addr)
+	if err == nil {
+		dial.connect(conn)
+	}
+	return conn, err
 }
 
 // dialHTTP is the transport's DialContext.
 func (d *dialer) dialHTTP(ctx context.Context, network, addr string) (net.Conn, error) {
-	ctx, cancel := begin(ctx, progressOf(ctx))
+	ctx, dial, cancel := begin(ctx, progressOf(ctx))
 	defer cancel()
-	conn, err := d.connect(ctx, "http", network, withoutLabel(addr))
+	conn, err := d.connect(ctx, dial, "http", network, withoutLabel(addr))
 	if err != nil {
 		return nil, err
 	}
-	return newCountingConn(conn), nil
+	return newCountingConn(conn, dial), nil
 }
 
 // dialTLS is the transport's DialTLSContext. It returns a plain *tls.Conn for HTTP/2, as net/http requires.
 func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
 	p := progressOf(ctx)
-	ctx, cancel := begin(ctx, p)
+	ctx, dial, cancel := begin(ctx, p)
 	defer cancel()
 	addr = withoutLabel(addr)
 	if p.dials.Add(1) > MaxDials {
 		return nil, fmt.Errorf("connect again: %w", io.EOF)
 	}
-	conn, err := d.connect(ctx, "https", network, addr)
+	conn, err := d.connect(ctx, dial, "https", network, addr)
 	if err != nil {
 		return nil, err
 	}
 	p.SetPhase(PhaseTLS)
 	host, _, _ := net.SplitHostPort(addr) // connect has split it before
-	secured, err := d.handshake(ctx, conn, host)
+	secured, err := d.handshake(ctx, dial, conn, host)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
+	dial.secure()
 	if secured.ConnectionState().NegotiatedProtocol == "h2" {
 		d.http1.remove(p.target)
 		return secured, nil
 	}
 	d.http1.add(p.target, p.Queue)
-	return newCountingConn(secured), nil
+	return newCountingConn(secured, dial), nil
 }
 
 // begin records that a request dials, and returns a context with the deadline of the dial.
-func begin(ctx context.Context, p *Progress) (context.Context, context.CancelFunc) {
+func begin(ctx context.Context, p *Progress) (context.Context, *dialRecord, context.CancelFunc) {
+	dial := &dialRecord{started: time.Now()}
+	p.dialing.Store(dial)
 	p.SetPhase(PhaseDial)
-	return context.WithDeadline(ctx, p.deadline())
+	ctx, cancel := context.WithDeadline(ctx, p.deadline())
+	return ctx, dial, cancel
 }
 
 // connect opens a connection to a host, through its forward proxy if it has one.
-func (d *dialer) connect(ctx context.Context, scheme, network, addr string) (net.Conn, error) {
+func (d *dialer) connect(ctx context.Context, dial *dialRecord, scheme, network, addr string) (net.Conn, error) {
 	host, port, err := d.allowed(addr)
 	if err != nil {
 		return nil, err
@@ -96,10 +105,16 @@ func (d *dialer) connect(ctx context.Context, scheme, network, addr string) (net
 	if err != nil {
 		return nil, err
 	}
+	var conn net.Conn
 	if proxy != nil {
-		return d.tunnel(ctx, proxy, host, port)
+		conn, err = d.tunnel(ctx, dial, proxy, host, port)
+	} else {
+		conn, err = d.direct(ctx, dial, guard.NameOf(host), network, addr)
 	}
-	return d.direct(ctx, guard.NameOf(host), network, addr)
+	if err == nil {
+		dial.connect(conn)
+	}
+	return conn, err
 }
 
 // allowed splits an address into host and port, unless the guard refuses the host's name.
@@ -112,15 +127,18 @@ func (d *dialer) allowed(addr string) (host, port string, err error) {
 }
 
 // direct dials the addresses of a name. The guard checks each one at its dial.
-func (d *dialer) direct(ctx context.Context, name, network, addr string) (net.Conn, error) {
+func (d *dialer) direct(ctx context.Context, dial *dialRecord, name, network, addr string) (net.Conn, error) {
+	dial.lookUp(name)
 	if d.Dial != nil {
 		return d.Dial(ctx, network, addr)
 	}
 	var admitted atomic.Bool
 	one := d.net
 	one.ControlContext = func(_ context.Context, network, address string, _ syscall.RawConn) error {
+		dial.resolve()
 		err := d.Guard.CheckDial(name, network, address)
 		if err == nil {
+			dial.try(address)
 			admitted.Store(true)
 		}
 		return err

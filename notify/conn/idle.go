@@ -34,8 +34,9 @@ type idle struct {
 type idleConn struct {
 	*h1.Conn
 
-	addr  string
-	queue job.Queue // the only queue that uses it
+	addr    string
+	queue   job.Queue // the only queue that uses it
+	dialled *dialRecord
 
 	// Guarded by the mutex of idle.
 	since   time.Time

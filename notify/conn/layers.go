@@ -5,7 +5,8 @@ import "net"
 // handshakeConn bounds the bytes that a receiver sends in a TLS handshake, since crypto/tls buffers whole messages.
 type handshakeConn struct {
 	net.Conn
-	room int // bytes that may still be read; negative: no limit, the handshake is over
+	room    int // bytes that may still be read; negative: no limit, the handshake is over
+	dialled *dialRecord
 }
 
 func (c *handshakeConn) Read(p []byte) (int, error) {

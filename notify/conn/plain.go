@@ -45,7 +45,7 @@ func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh
 			break
 		}
 		if !conn.HasUnread() {
-			p.got(&conn.WriteCounter, true)
+			p.got(&conn.WriteCounter, conn.dialled, true)
 			return conn, nil
 		}
 		_ = conn.Close()
@@ -54,8 +54,8 @@ func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh
 	if err != nil {
 		return nil, err
 	}
-	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: p.Queue}
-	p.got(&conn.WriteCounter, false)
+	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: p.Queue, dialled: p.dialing.Load()}
+	p.got(&conn.WriteCounter, conn.dialled, false)
 	return conn, nil
 }
 

@@ -71,7 +71,13 @@ type Progress struct {
 	reused   bool
 	replayed bool
 
-	dials atomic.Int32 // connections over TLS that were opened for it
+	dials   atomic.Int32               // connections over TLS that were opened for it
+	dialing atomic.Pointer[dialRecord] // of its last dial; nil: none
+
+	// The dial of the request's connection, when the request began on it, and when it was answered. Only used by the
+	// goroutine in RoundTrip.
+	dialled         *dialRecord
+	begun, answered time.Time
 }
 
 // progressKey is the key of a Progress in contexts derived from it.
@@ -131,10 +137,17 @@ func (p *Progress) gotConn(info httptrace.GotConnInfo) {
 		p.cancel()
 		return
 	}
-	_, p.http2 = info.Conn.(*tls.Conn)
+	secured, http2 := info.Conn.(*tls.Conn)
+	p.http2 = http2
 	conn, ok := info.Conn.(*countingConn)
 	if !ok {
-		p.got(nil, info.Reused)
+		var dialled *dialRecord
+		if http2 {
+			if below, ok := secured.NetConn().(*handshakeConn); ok {
+				dialled = below.dialled
+			}
+		}
+		p.got(nil, dialled, info.Reused)
 		return
 	}
 	if info.Reused {
@@ -142,12 +155,15 @@ func (p *Progress) gotConn(info httptrace.GotConnInfo) {
 	} else {
 		conn.queue = p.Queue
 	}
-	p.got(&conn.WriteCounter, info.Reused)
+	p.got(&conn.WriteCounter, conn.dialled, info.Reused)
 }
 
-// got sets the counter of the request's connection.
-func (p *Progress) got(sent *h1.WriteCounter, reused bool) {
-	p.reused, p.sent = reused, sent
+// got sets the counter and the dial of the request's connection.
+func (p *Progress) got(sent *h1.WriteCounter, dialled *dialRecord, reused bool) {
+	p.reused, p.sent, p.dialled, p.begun = reused, sent, dialled, time.Now()
+	if reused {
+		p.dialing.Store(nil)
+	}
 	if sent != nil {
 		p.before = sent.Written()
 	}
@@ -170,6 +186,12 @@ func (p *Progress) wroteRequest(info httptrace.WroteRequestInfo) {
 	if p.OnWritten != nil && (p.http2 || p.sent != nil && !p.nothingWritten()) {
 		p.OnWritten(p.http2)
 	}
+}
+
+// SetAnswered records that the header of the response was read.
+func (p *Progress) SetAnswered() {
+	p.answered = time.Now()
+	p.SetPhase(PhaseBody)
 }
 
 // SetPhase advances the phase, never back: an abandoned dial may still report.
@@ -220,4 +242,6 @@ func (p *Progress) Reset() {
 	p.phase.Store(int32(PhaseNone))
 	p.headersSent.Store(false)
 	p.sent, p.http2, p.reused = nil, false, false
+	p.dialing.Store(nil)
+	p.dialled, p.begun, p.answered = nil, time.Time{}, time.Time{}
 }

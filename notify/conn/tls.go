@@ -68,8 +68,8 @@ var noCertificate = new(tls.Certificate)
 
 // handshake makes a TLS handshake. It presents our certificate whatever authorities the receiver names: it was configured
 // for this topic, and a refusal is clearer than a missing certificate.
-func (d *dialer) handshake(ctx context.Context, conn net.Conn, host string) (*tls.Conn, error) {
-	bounded, asked := &handshakeConn{Conn: conn, room: maxHandshake}, false
+func (d *dialer) handshake(ctx context.Context, dial *dialRecord, conn net.Conn, host string) (*tls.Conn, error) {
+	bounded, asked := &handshakeConn{Conn: conn, room: maxHandshake, dialled: dial}, false
 	config := d.tls.Clone()
 	config.ServerName = host
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {

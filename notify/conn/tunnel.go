@@ -29,15 +29,15 @@ const (
 
 // tunnel connects to a host through a proxy, by an address that this process resolved and the guard admits, so that DNS
 // rebinding has no effect. The guard does not check the proxy.
-func (d *dialer) tunnel(ctx context.Context, proxy *url.URL, host, port string) (net.Conn, error) {
-	targets, err := d.admitted(ctx, host, port)
+func (d *dialer) tunnel(ctx context.Context, dial *dialRecord, proxy *url.URL, host, port string) (net.Conn, error) {
+	targets, err := d.admitted(ctx, dial, host, port)
 	if err != nil {
 		return nil, err
 	}
 	targets = targets[:min(len(targets), MaxTunnels)]
 	for i, target := range targets {
 		var conn net.Conn
-		conn, err = d.tunnelWithin(ctx, proxy, target, len(targets)-i)
+		conn, err = d.tunnelWithin(ctx, dial, proxy, target, len(targets)-i)
 		failed, ok := errors.AsType[*ProxyError](err)
 		if !ok || !failed.ofTarget() || ctx.Err() != nil {
 			return conn, err
@@ -47,7 +47,7 @@ func (d *dialer) tunnel(ctx context.Context, proxy *url.URL, host, port string) 
 }
 
 // tunnelWithin is tunnel with a share of the remaining time, so that an unreachable address leaves time for the next ones.
-func (d *dialer) tunnelWithin(ctx context.Context, proxy *url.URL, target netip.AddrPort, left int) (net.Conn, error) {
+func (d *dialer) tunnelWithin(ctx context.Context, dial *dialRecord, proxy *url.URL, target netip.AddrPort, left int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok && left > 1 {
 		share, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 		defer cancel()
@@ -57,6 +57,7 @@ func (d *dialer) tunnelWithin(ctx context.Context, proxy *url.URL, target netip.
 	if err != nil {
 		return nil, err
 	}
+	dial.try(conn.RemoteAddr().String())
 	tunnel, err := d.ask(ctx, conn, proxy, target)
 	if err != nil {
 		_ = conn.Close()
@@ -66,18 +67,20 @@ func (d *dialer) tunnelWithin(ctx context.Context, proxy *url.URL, target netip.
 }
 
 // admitted resolves a host and returns the addresses that the guard admits, at least one.
-func (d *dialer) admitted(ctx context.Context, host, port string) ([]netip.AddrPort, error) {
+func (d *dialer) admitted(ctx context.Context, dial *dialRecord, host, port string) ([]netip.AddrPort, error) {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return nil, &net.AddrError{Err: "invalid port", Addr: port}
 	}
 	var addrs []netip.Addr
 	name := guard.NameOf(host)
+	dial.lookUp(name)
 	if name == "" {
 		addrs = []netip.Addr{netip.MustParseAddr(host)}
 	} else if addrs, err = d.resolver().LookupNetIP(ctx, "ip", host); err != nil {
 		return nil, err
 	}
+	dial.resolve()
 	var (
 		targets []netip.AddrPort
 		refused error

@@ -15,6 +15,11 @@ func (r *Router) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, 
 	return store.PutTopic(ctx, r.settings, topic)
 }
 
+// DeleteTopic removes a topic's policy.
+func (r *Router) DeleteTopic(ctx context.Context, topic store.Topic) error {
+	return store.DeleteTopic(ctx, r.settings, topic)
+}
+
 // PutLane writes a lane's settings on the lane's shard.
 func (r *Router) PutLane(ctx context.Context, lane store.Lane) (store.Lane, error) {
 	return store.PutLane(ctx, r.shards[r.ShardOf(lane.Queue)], store.NewToken(), lane)

@@ -97,6 +97,29 @@ var topicCases = []testCase{
 		s.waitNotified(s.queue)
 		s.claimAll("a")
 	}},
+	{"a removed policy pauses no longer", func(s *suite) {
+		put := s.put(policy.Topic{Paused: true})
+		s.insertNew(s.entry("a"))
+		s.carry(store.CarryOptions{})
+		s.drainWakeups()
+		require.Empty(s, s.claim(claimOf(s.queue)).Jobs)
+		stale := put
+		stale.Revision++
+		require.ErrorIs(s, store.DeleteTopic(s.Context(), s.Store, stale), store.ErrVersion)
+		require.NoError(s, store.DeleteTopic(s.Context(), s.Store, put))
+		topics, revision, err := ListTopics(s.Context(), s.Store)
+		require.NoError(s, err)
+		require.Empty(s, topics)
+		require.Greater(s, revision, put.Revision)
+		if s.Advance != nil {
+			s.Advance(store.RenotifyAfter)
+		}
+		s.carry(store.CarryOptions{})
+		s.waitNotified(s.queue)
+		s.claimAll("a")
+		put.Revision = store.MustNotExist
+		require.NoError(s, store.DeleteTopic(s.Context(), s.Store, put), "a removal may be repeated")
+	}},
 	{"a raised lane_concurrency notifies waiting queues", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
 		s.insertNew(s.entry("a"), s.entry("b"))
