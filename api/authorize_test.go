@@ -322,3 +322,32 @@ func TestStream_EndsWhenItsTokenIsRevoked(t *testing.T) {
 	require.NoError(t, client.conn.Close())
 	require.Len(t, s.news, 1)
 }
+
+// The name of the token is kept with each change, for the job's events.
+func TestChanges_NameTheToken(t *testing.T) {
+	valid, _ := access.NewText()
+	f := fullService()
+	h := New(Options{Service: withTokens(f, map[string]*access.Principal{
+		valid: {Actor: "jan", Role: access.Admin, Namespace: job.DefaultNamespace, Bodies: true},
+	}), Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"the root's token"}}})
+	change := func(method, path, body, token string) {
+		w := call(t, h, method, path, body, "Authorization", "Bearer "+token)
+		require.Less(t, w.Code, 300, "%s %s: %s", method, path, w.Body)
+	}
+	for token, want := range map[string]string{valid: "jan", "the root's token": access.Root} {
+		change(http.MethodPost, "/v1/jobs", `{"url": "http://a.example"}`, token)
+		require.Equal(t, want, f.news[len(f.news)-1].CreatedBy)
+		change(http.MethodPost, "/v1/batch", `{"jobs": [{"url": "http://a.example"}]}`, token)
+		require.Equal(t, want, f.news[len(f.news)-1].CreatedBy)
+		change(http.MethodPatch, "/v1/jobs/plain", `{"retries": 1}`, token)
+		require.Equal(t, want, f.edits[len(f.edits)-1].Actor)
+		f.actor = ""
+		change(http.MethodPost, "/v1/jobs/plain/run", "", token)
+		require.Equal(t, want, f.actor)
+		f.actor = ""
+		change(http.MethodDelete, "/v1/jobs/running", "", token)
+		require.Equal(t, want, f.actor)
+		change(http.MethodPost, "/v1/jobs/dead/revive", "", token)
+		require.Equal(t, want, f.revival.Actor)
+	}
+}

@@ -27,11 +27,13 @@ var epoch = time.Date(2030, 1, 31, 8, 0, 0, 123_000_000, time.UTC)
 
 // fake is a Service in memory with injected errors.
 type fake struct {
-	mu     sync.Mutex
-	jobs   map[string]job.Job
-	calls  int // of Register
-	news   []job.New
-	edits  []job.Edit
+	mu    sync.Mutex
+	jobs  map[string]job.Job
+	calls int // of Register
+	news  []job.New
+	edits []job.Edit
+	// actor is that of the last cancellation, or call of RunNow.
+	actor  string
 	runs   int // calls of RunNow
 	topics map[string]store.Topic
 	own    map[string]store.Lane // lanes' settings, by topic/lane
@@ -149,7 +151,8 @@ func (f *fake) Edit(_ context.Context, ref job.Ref, e job.Edit) (job.Job, error)
 	return j, nil
 }
 
-func (f *fake) RunNow(_ context.Context, ref job.Ref, version int64, _ string) (job.Job, error) {
+func (f *fake) RunNow(_ context.Context, ref job.Ref, version int64, actor string) (job.Job, error) {
+	f.actor = actor
 	j, err := f.waiting(ref, version)
 	if err == nil {
 		f.runs++
@@ -192,6 +195,7 @@ func (f *fake) Revive(_ context.Context, revival store.Revival) (job.Job, error)
 }
 
 func (f *fake) Cancel(_ context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+	f.actor = cancellation.Actor
 	j, err := f.find(ref)
 	switch {
 	case err != nil:

@@ -17,12 +17,17 @@ func TestEdit_ChangesSpecificationAndTimes(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		made := r.register(t, inAnHour("https://a.example/x", map[string][]string{"X-A": {"1"}}))
 		got, err := r.Edit(t.Context(), made.Ref(), job.Edit{
-			Change: func(spec *job.Spec) { spec.Retries, spec.Lane, spec.ID = new(3), "other", "other" },
-			Due:    &job.TimeOrDelay{In: 2 * time.Hour}, Expiry: &job.TimeOrDelay{In: 3 * time.Hour},
+			Change: func(spec *job.Spec) {
+				spec.Retries, spec.Lane, spec.ID = new(3), "other", "other"
+				spec.BodyKind, spec.Body = job.BodyText, []byte("new")
+			},
+			Due: &job.TimeOrDelay{In: 2 * time.Hour}, Expiry: &job.TimeOrDelay{In: 3 * time.Hour}, Actor: "jan",
 		})
 		require.NoError(t, err)
 		wanted := made.Spec
-		wanted.Retries = new(3)
+		wanted.Retries, wanted.BodyKind, wanted.Body = new(3), job.BodyText, []byte("new")
+		require.Equal(t, []string{"body", "content_type", "retries", "run_at", "expires_at"}, r.get(t, made.Ref()).Events[0].Fields)
+		require.Equal(t, "jan", r.get(t, made.Ref()).Events[0].Actor)
 		require.Equal(t, wanted, got.Spec, "the id and the queue stay")
 		require.Equal(t, made.DueAt.Add(time.Hour), got.DueAt.Round(time.Minute))
 		require.Equal(t, got.DueAt.Add(time.Hour), got.ExpiresAt)

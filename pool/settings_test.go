@@ -148,6 +148,12 @@ func TestSettings_JobOverridesLaneOverridesTopic(t *testing.T) {
 		require.Equal(t, "https://job.example/", sent["job-only"].URL)
 		require.Empty(t, sent["job-only"].Header)
 
+		for id, url := range map[string]string{"topic": "https://topic.example/", "lane": "https://lane.example/", "job-only": ""} {
+			a := get(t, s, id).History[0]
+			require.Equal(t, url, a.URL, "%s: only a URL that is not the job's is stored", id)
+			require.Regexp(t, "^[^/]+/[A-Z2-7]{10}$", a.Process)
+			require.LessOrEqual(t, len(a.Process), pool.MaxProcess)
+		}
 		nowhere := get(t, s, "nothing")
 		require.Equal(t, job.Dead, nowhere.State)
 		require.Equal(t, policy.ReasonInvalid, nowhere.Reason)
