@@ -53,6 +53,7 @@ func TestAttemptJSON_EqualsThatOfEncodingJSON(t *testing.T) {
 // Of a usual attempt, most is the response. A longer form costs memory for each job.
 func TestAttemptJSON_IsShort(t *testing.T) {
 	a := sample()
+	//nolint:testifylint // the bytes are counted
 	require.Equal(t, []byte(`{"n":3,"ms":1767323045678,"d":30,"pf":29,"ra":"192.0.2.7:443","pr":"web-1/7K2QJ7HNTA","s":200,"v":"delivered",`+
 		`"h":{"Content-Length":["2"],"Content-Type":["text/plain"],"Date":["Fri, 02 Jan 2026 03:04:05 GMT"]},"b":"b2s="}`), a.JSON())
 }
@@ -79,8 +80,10 @@ func TestAddEntry_ReadsWhatJSONHasWritten(t *testing.T) {
 
 func TestEventJSON_EndsWithItsTime(t *testing.T) {
 	e := Event{At: time.UnixMilli(1767323045678), Kind: EventEdited, Fields: []string{"url", "body"}, Actor: "ci"}
+	//nolint:testifylint // the last member is the time
 	require.Equal(t, []byte(`{"k":"edited","f":["url","body"],"a":"ci","ms":1767323045678}`), e.JSON())
 	require.Equal(t, string(e.JSON()), string(e.JSONUpToTime())+"1767323045678}")
+	//nolint:testifylint // as above
 	require.Equal(t, []byte(`{"k":"run","ms":0}`), (&Event{Kind: EventRun, At: time.UnixMilli(0)}).JSON())
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/ringback/ringback/job"
@@ -57,9 +58,7 @@ func (b *Wakeups) Take(group string, most int) (queues []job.Queue, changed <-ch
 			queues[i] = q.Name
 			q.notified = false
 		}
-		rest := append(all[:0], all[n:]...)
-		clear(rest[len(rest):cap(rest)])
-		b.queues[group] = rest
+		b.queues[group] = slices.Delete(all, 0, n)
 	}
 	return queues, b.changed, b.closed
 }
