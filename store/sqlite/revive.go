@@ -83,6 +83,9 @@ func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error
 		return nil, err
 	}
 	spec := r.EncodedSpec
+	if spec == nil { // read from an empty column, and not NULL
+		spec = []byte{}
+	}
 	if item.URL != "" {
 		r.SetURL(item.URL)
 	}

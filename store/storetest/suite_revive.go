@@ -75,6 +75,17 @@ var reviveCases = []testCase{
 		s.sameTime(s.now(), got.DueAt, "DueAt")
 		s.claimAll("past")
 	}},
+	{"a job with defaults alone is revived", func(s *suite) {
+		n := s.entry("a")
+		n.Spec = job.Spec{ID: n.ID, Queue: n.Queue, URL: "https://a.example/", Method: "POST", BodyKind: job.BodyJSON, ContentType: "application/json", Body: []byte("1")}
+		s.insertNew(n)
+		_, err := s.cancel("a")
+		require.NoError(s, err)
+		got, err := s.revive("a", 0)
+		require.NoError(s, err)
+		require.Equal(s, normal(n.Spec), normal(got.Spec))
+		require.Equal(s, normal(n.Spec), normal(s.get("a").Spec))
+	}},
 	{"replaces the URL and the headers", func(s *suite) {
 		for i, item := range []store.Revival{
 			{URL: "https://new.example/"},
