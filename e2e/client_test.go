@@ -37,14 +37,26 @@ type view struct {
 		N          int       `json:"n"`
 		Kind       string    `json:"kind"`
 		StartedAt  time.Time `json:"started_at"`
-		DurationMS int64     `json:"duration_ms"`
+		DurationMS float64   `json:"duration_ms"`
 		Status     int       `json:"status"`
 		Verdict    string    `json:"verdict"`
 		ErrorClass string    `json:"error_class"`
 	} `json:"attempts"`
+	Events []struct {
+		Kind string `json:"kind"`
+	} `json:"events"`
 }
 
-// kinds returns the kinds of the entries in the job's history.
+// changes returns the kinds of the job's events.
+func (v view) changes() []string {
+	var all []string
+	for _, e := range v.Events {
+		all = append(all, e.Kind)
+	}
+	return all
+}
+
+// kinds returns the kinds of the job's attempts.
 func (v view) kinds() []string {
 	var all []string
 	for _, a := range v.Attempts {

@@ -167,7 +167,7 @@ func edits(t *testing.T, w world) {
 	require.Greater(t, edited.Version, job.Version)
 	require.Equal(t, `"new"`, w.receiver.arrives(t, job.ID, 1)[0].body)
 	done := await(t, w.process, job.ID, "delivered")
-	require.Contains(t, done.kinds(), "edited")
+	require.Contains(t, done.changes(), "edited")
 	call[obj](t, w.process, http.MethodPatch, "/v1/jobs/"+job.ID, obj{"delay": "1s"}, http.StatusConflict)
 	call[obj](t, w.process, http.MethodPatch, "/v1/jobs/"+job.ID, obj{"topic": "other"}, http.StatusUnprocessableEntity)
 }
@@ -176,7 +176,7 @@ func runsNow(t *testing.T, w world) {
 	job := register(t, w.process, obj{"topic": "run", "url": w.to("/ok"), "delay": "1h"})
 	call[view](t, w.process, http.MethodPost, "/v1/jobs/"+job.ID+"/run", nil, http.StatusOK)
 	w.receiver.arrives(t, job.ID, 1)
-	require.Contains(t, await(t, w.process, job.ID, "delivered").kinds(), "run")
+	require.Contains(t, await(t, w.process, job.ID, "delivered").changes(), "run")
 }
 
 func revives(t *testing.T, w world) {
