@@ -17,7 +17,8 @@ const (
 )
 
 // takenError compares a registration with the stored job of its id. request is the registration as it was sent, n with its
-// defaults. Secret values are not compared, so that nobody learns whether a guess is right.
+// defaults. Secret values, and the other fields of a job of another topic, are not compared: a client that may not read them does
+// not learn whether a guess is right.
 func takenError(request, n *job.New, stored *job.Job) *job.TakenError {
 	e := &job.TakenError{ID: n.ID}
 	add := func(field, detail string) {
@@ -25,6 +26,7 @@ func takenError(request, n *job.New, stored *job.Job) *job.TakenError {
 	}
 	if n.Topic != stored.Topic {
 		add("/topic", differs)
+		return e
 	}
 	if request.Lane != "" && n.Lane != stored.Lane {
 		add("/lane", differs)

@@ -35,6 +35,7 @@ func TestRegister_TakenIDNamesTheFieldsThatDiffer(t *testing.T) {
 		fields []string
 	}{
 		"topic":            {func(n *job.New) { n.Topic = "bills" }, []string{"/topic"}},
+		"topic and more":   {func(n *job.New) { n.Topic, n.URL, n.Body = "bills", "https://b.example/", []byte("2") }, []string{"/topic"}},
 		"lane":             {func(n *job.New) { n.Lane = "b" }, []string{"/lane"}},
 		"url":              {func(n *job.New) { n.URL = "https://b.example/" }, []string{"/url"}},
 		"method":           {func(n *job.New) { n.Method = "PUT" }, []string{"/method"}},
