@@ -30,12 +30,14 @@ func (a *api) auditChange(r *http.Request, action access.Action) {
 		if name == "namespace" {
 			key = "name"
 		}
-		if name == "id" { // of a job, a token or a secret
+		if name == "id" { // of a job, a token, a work or a secret
 			switch {
 			case strings.HasPrefix(string(action), "job."):
 				key = "job"
 			case strings.HasPrefix(string(action), "token."):
 				key = "token"
+			case strings.HasPrefix(string(action), "work."):
+				key = "work"
 			default:
 				key = "secret_id"
 			}
