@@ -23,7 +23,7 @@ func TestCreateToken_StoresWhatWasAskedFor(t *testing.T) {
 		`{"name": "a", "role": "read"}`:                                         {Role: access.Read, Namespace: "default"},
 		`{"name": "a", "role": "read", "bodies": true, "namespace": "shop"}`:    {Role: access.Read, Namespace: "shop", Bodies: true},
 		`{"name": "a", "role": "operate", "bodies": false}`:                     {Role: access.Operate, Namespace: "default"},
-		`{"name": "a", "role": "admin", "topics": []}`:                          {Role: access.Admin, Namespace: "default", Bodies: true},
+		`{"name": "a", "role": "admin", "topics": null}`:                        {Role: access.Admin, Namespace: "default", Bodies: true},
 		`{"name": "a", "role": "publish", "topics": ["a", "b.*"]}`:              {Role: access.Publish, Namespace: "default", Bodies: true, Topics: access.Topics{"a", "b.*"}},
 		`{"name": "a", "role": "publish", "expires_in": "90d", "topics": null}`: {Role: access.Publish, Namespace: "default", Bodies: true, ExpiresAt: before.Add(90 * 24 * time.Hour)},
 	} {
@@ -50,6 +50,7 @@ func TestCreateToken_NamesEveryInvalidField(t *testing.T) {
 		`{"name": "a b", "role": "read"}`: {"/name"},
 		`{"name": "a", "role": "read", "namespace": "A", "topics": ["a*b", "ok"], "expires_in": "1s"}`: {"/namespace", "/topics/0", "/expires_in"},
 		`{"name": "a", "role": "admin", "topics": ["a"]}`:                                              {"/topics"},
+		`{"name": "a", "role": "publish", "topics": []}`:                                               {"/topics"},
 		`{"name": "a", "role": "read", "topics": [` + many + `]}`:                                      {"/topics"},
 		`{"name": "a", "role": "read", "namespace": "missing"}`:                                        {"/namespace"},
 		`{"name": "a", "role": "read", "expires_in": 0, "more": 1}`:                                    {"/more", "/expires_in"},

@@ -43,7 +43,9 @@ func DecodeToken(text []byte, now time.Time) (access.Token, *response.Problem) {
 	if t.Namespace != "" && !job.IsNamespace(t.Namespace) {
 		d.addErrorOnce("/namespace", namespaceRule)
 	}
-	if len(t.Topics) > access.MaxTopics {
+	if t.Topics != nil && len(t.Topics) == 0 {
+		d.addErrorOnce("/topics", "must have at least one pattern: leave it out for all topics")
+	} else if len(t.Topics) > access.MaxTopics {
 		d.addErrorOnce("/topics", fmt.Sprintf("must have at most %d patterns", access.MaxTopics))
 	} else if len(t.Topics) > 0 && t.Role == access.Admin {
 		d.addErrorOnce("/topics", "cannot be combined with the role admin, which manages tokens and may use all topics")
@@ -61,9 +63,6 @@ func DecodeToken(text []byte, now time.Time) (access.Token, *response.Problem) {
 	t.Bodies = t.Role != access.Read
 	if bodies != nil {
 		t.Bodies = *bodies
-	}
-	if len(t.Topics) == 0 {
-		t.Topics = nil
 	}
 	return t, d.problem(nil)
 }

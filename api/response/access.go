@@ -12,7 +12,7 @@ func (o *Buffer) Token(t *access.Token) {
 	o.Text("name", t.Name)
 	o.Text("role", string(t.Role))
 	o.Text("namespace", t.Namespace)
-	o.texts("topics", t.Topics)
+	o.textsOrNull("topics", t.Topics)
 	o.Bool("bodies", t.Bodies)
 	o.Time("created_at", t.CreatedAt)
 	o.TextOrNull("created_by", t.CreatedBy)
@@ -27,7 +27,7 @@ func (o *Buffer) Principal(p *access.Principal) {
 	o.Text("role", string(p.Role))
 	o.Bool("root", p.Root)
 	o.Text("namespace", p.Namespace)
-	o.texts("topics", p.Topics)
+	o.textsOrNull("topics", p.Topics)
 	o.Bool("bodies", p.Bodies)
 	o.Time("expires_at", p.ExpiresAt)
 }
