@@ -43,11 +43,12 @@ func DecodeToken(text []byte, now time.Time) (access.Token, *response.Problem) {
 	if t.Namespace != "" && !job.IsNamespace(t.Namespace) {
 		d.addErrorOnce("/namespace", namespaceRule)
 	}
-	if t.Topics != nil && len(t.Topics) == 0 {
+	switch {
+	case t.Topics != nil && len(t.Topics) == 0:
 		d.addErrorOnce("/topics", "must have at least one pattern: leave it out for all topics")
-	} else if len(t.Topics) > access.MaxTopics {
+	case len(t.Topics) > access.MaxTopics:
 		d.addErrorOnce("/topics", fmt.Sprintf("must have at most %d patterns", access.MaxTopics))
-	} else if len(t.Topics) > 0 && t.Role == access.Admin {
+	case len(t.Topics) > 0 && t.Role == access.Admin:
 		d.addErrorOnce("/topics", "cannot be combined with the role admin, which manages tokens and may use all topics")
 	}
 	for i, pattern := range t.Topics[:min(len(t.Topics), access.MaxTopics)] {
