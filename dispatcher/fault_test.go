@@ -344,7 +344,9 @@ func (o oldRevisionShard) Settle(ctx context.Context, tok store.Token, it []stor
 }
 
 func (o oldRevisionStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	o.read.Add(1)
+	if after.Kind == store.KindTopic {
+		o.read.Add(1)
+	}
 	return o.Store.ListDocuments(ctx, after, limit)
 }
 
