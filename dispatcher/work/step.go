@@ -30,7 +30,7 @@ const (
 	// horizon is the time of the starts that are planned at once, under a rate: those that a stop does not prevent.
 	horizon = 10 * time.Second
 	// firstLead and maxLead bound progress.Lead.
-	firstLead = 100 * time.Millisecond
+	firstLead = time.Second
 	maxLead   = 10 * time.Second
 )
 
@@ -48,14 +48,13 @@ type step struct {
 	ref     job.Ref
 	started time.Time // by this process's clock
 	now0    time.Time // by the store's, not later than started
-	slowest time.Duration
 }
 
 // now estimates the store's clock, never ahead of it.
 func (s *step) now() time.Time { return s.now0.Add(time.Since(s.started)) }
 
-// earliest is the first start that has not passed when a call that is made now reaches the store.
-func (s *step) earliest() time.Time { return s.now().Add(10*time.Millisecond + 4*s.slowest) }
+// earliest is the first start that has not passed when a call that is made now has reached the store: within half of Lead.
+func (s *step) earliest() time.Time { return s.now().Add(s.Lead / 2) }
 
 // Step executes the plan of a Work and makes the next one.
 func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
@@ -104,9 +103,13 @@ func (s *step) execute(ctx context.Context) error {
 		s.Lead = min(2*s.Lead, maxLead)
 	}
 	if len(plan) > 0 {
+		called := time.Now()
 		errs, err := s.apply(ctx, plan)
 		if err != nil {
 			return err
+		}
+		if time.Since(called) > s.Lead/2 {
+			s.Lead = min(2*s.Lead, maxLead)
 		}
 		for i, t := range plan {
 			if err := s.record(ctx, t, errs[i]); err != nil {

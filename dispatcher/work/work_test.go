@@ -281,6 +281,40 @@ func requireRate(t *testing.T, starts []time.Time, rate policy.Rate) {
 	}
 }
 
+// slowRevive is a store on which a revival takes effect after a while.
+type slowRevive struct{ store.Store }
+
+func (s slowRevive) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return slowReviveShard{next} })
+}
+
+type slowReviveShard struct{ store.Shard }
+
+func (s slowReviveShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	time.Sleep(400 * time.Millisecond)
+	return s.Shard.Revive(ctx, token, items)
+}
+
+func TestWork_KeepsItsRateOnASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 100
+		rate := policy.Rate{Starts: 20, Per: time.Second}
+		s := newModel(1)
+		insertDead(t, s, n)
+		start(t, slowRevive{s})
+		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: all(), Rate: rate})
+		time.Sleep(time.Minute)
+		require.Equal(t, store.WorkCounts{Matched: n, Done: n}, get(t, s, id).WorkCounts)
+		var starts []time.Time
+		for i := range n {
+			found, err := router.New(s).Get(t.Context(), ref(i))
+			require.NoError(t, err)
+			starts = append(starts, found.DueAt)
+		}
+		requireRate(t, starts, rate)
+	})
+}
+
 func TestWork_KeepsItsRatesExactlyAlsoWhenStepsAreRepeated(t *testing.T) {
 	const n = 300
 	for _, faulty := range []bool{false, true} {

@@ -47,7 +47,7 @@ local function field_end(text, i)
   return from + size
 end
 
--- with_fields returns a record with fields in place of its own of the same tags. The URL before the first change stays, as the field
+-- with_fields returns a record with fields in place of those with the same tags. The URL before the first change stays, as the field
 -- of the first URL.
 local function with_fields(rec, fields)
   local replaced, i = {}, 1
