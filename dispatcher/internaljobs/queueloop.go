@@ -20,16 +20,32 @@ type queueLoop struct {
 	notified bool // while it runs; guarded by the runner's mutex
 }
 
-// run runs jobs until none is due or claimCtx ends.
+// run makes steps until no job is due or claimCtx ends. It has a worker during a step, not between two, so that queues take
+// turns.
 func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
+	var pause store.Backoff
+	token := l.r.owner.NewToken()
 	for {
+		var found bool
+		var err error
 		select {
 		case l.r.workers <- struct{}{}:
-			l.runDue(claimCtx, stepCtx, settleCtx)
+			found, err = l.runOne(claimCtx, stepCtx, settleCtx, token)
 			<-l.r.workers
 		case <-claimCtx.Done():
 		}
-		if l.r.ended(claimCtx, l) {
+		switch {
+		case claimCtx.Err() == nil && isUnavailable(err):
+			// The claim may have taken effect: it is repeated with its token.
+			l.r.log.Log(claimCtx, pause.Level(), "store unavailable, retrying", "call", "claim", "queue", l.queue.String(), "err", err)
+			pause.Wait(claimCtx)
+			continue
+		case claimCtx.Err() == nil && err != nil:
+			l.r.log.Error("internal job could not be claimed, it is due again when its lease expires", "queue", l.queue.String(), "err", err)
+		}
+		pause.Reset()
+		token = l.r.owner.NewToken()
+		if (!found || claimCtx.Err() != nil) && l.r.ended(claimCtx, l) {
 			break
 		}
 	}
@@ -40,31 +56,20 @@ func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 	}
 }
 
-// runDue claims jobs and runs them while the queue has due ones.
-func (l *queueLoop) runDue(claimCtx, stepCtx, settleCtx context.Context) {
-	claim := l.claimRequest()
-	var claimed store.ClaimResult
-	token := l.r.owner.NewToken()
+// runOne claims a job and makes a step of it; found: there was one. An error is one of the claim.
+func (l *queueLoop) runOne(claimCtx, stepCtx, settleCtx context.Context, token store.Token) (found bool, err error) {
 	started := time.Now()
-	err := l.retry(claimCtx, "claim", func(ctx context.Context) (err error) {
-		started = time.Now()
-		claimed, err = l.store.Claim(ctx, token, *claim)
-		return err
-	})
-	for err == nil && len(claimed.Jobs) > 0 {
-		j := &claimed.Jobs[0]
-		leased, endLease := context.WithDeadline(settleCtx, started.Add(j.LeaseFor))
-		settlement := l.settlement(claimCtx, stepCtx, j)
-		next := claim
-		if claimCtx.Err() != nil {
-			next = nil
-		}
-		claimed, started, err = l.settle(leased, settlement, next)
-		endLease()
+	limited, cancel := context.WithTimeout(claimCtx, callTimeout)
+	claimed, err := l.store.Claim(limited, token, *l.claimRequest())
+	cancel()
+	if err != nil || len(claimed.Jobs) == 0 {
+		return false, err
 	}
-	if err != nil && claimCtx.Err() == nil {
-		l.r.log.Error("internal job could not be claimed or settled, it is repeated when its lease expires", "queue", l.queue.String(), "err", err)
-	}
+	j := &claimed.Jobs[0]
+	leased, endLease := context.WithDeadline(settleCtx, started.Add(j.LeaseFor))
+	defer endLease()
+	l.settle(leased, l.settlement(claimCtx, stepCtx, j))
+	return true, nil
 }
 
 // claimRequest asks for one job.
@@ -75,37 +80,33 @@ func (l *queueLoop) claimRequest() *store.ClaimRequest {
 	}
 }
 
-// settle writes a settlement and claims the next job. It gives up when the lease of the settlement is over, whose job is then
-// due again.
-func (l *queueLoop) settle(ctx context.Context, s store.Settlement, next *store.ClaimRequest) (claimed store.ClaimResult, started time.Time, err error) {
+// settle writes a settlement. While the store is unavailable it tries again until ctx ends: then the lease is over, and the job
+// is due again.
+func (l *queueLoop) settle(ctx context.Context, s store.Settlement) {
 	token := l.r.owner.NewToken()
-	var errs []error
-	err = l.retry(ctx, "settle", func(ctx context.Context) (err error) {
-		started = time.Now()
-		errs, claimed, err = l.store.Settle(ctx, token, []store.Settlement{s}, next)
-		return err
-	})
-	if err == nil && errs[0] != nil {
-		l.r.log.Warn("settlement rejected, step is repeated", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", errs[0])
-	}
-	return claimed, started, err
-}
-
-// retry repeats a call while the store is unavailable, until ctx ends.
-func (l *queueLoop) retry(ctx context.Context, what string, call func(context.Context) error) error {
 	var pause store.Backoff
 	for {
 		limited, cancel := context.WithTimeout(ctx, callTimeout)
-		err := call(limited)
+		errs, _, err := l.store.Settle(limited, token, []store.Settlement{s}, nil)
 		cancel()
-		if err == nil || ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
-			return err
+		switch {
+		case err == nil && errs[0] != nil:
+			l.r.log.Warn("settlement rejected, step is repeated", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", errs[0])
+			return
+		case err == nil:
+			return
+		case ctx.Err() != nil || !isUnavailable(err):
+			l.r.log.Error("internal job could not be settled, its step is repeated when its lease expires", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", err)
+			return
 		}
-		l.r.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", what, "queue", l.queue.String(), "err", err)
-		if !pause.Wait(ctx) {
-			return err
-		}
+		l.r.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", "settle", "queue", l.queue.String(), "err", err)
+		pause.Wait(ctx)
 	}
+}
+
+// isUnavailable reports whether a call may succeed later.
+func isUnavailable(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // settlement makes a step of a job and returns its settlement. No attempt is recorded.
@@ -144,5 +145,8 @@ func (l *queueLoop) step(ctx context.Context, j *store.ClaimedJob) (step Step, e
 			step, err = Step{}, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return handle(ctx, j)
+	if step, err = handle(ctx, j); err == nil && len(step.Body) > job.MaxBody {
+		return Step{}, fmt.Errorf("the body of the step has %d bytes, more than %d", len(step.Body), job.MaxBody)
+	}
+	return step, err
 }

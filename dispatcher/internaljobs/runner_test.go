@@ -267,3 +267,38 @@ func TestRunner_SharesJobsWithOtherProcesses(t *testing.T) {
 		}
 	})
 }
+
+// There are as many long jobs as workers.
+func TestRunner_QueuesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.NewModel(storetest.ModelOptions{})
+		for i := range 4 {
+			insert(t, s, newJob(fmt.Sprint("long-", i), fmt.Sprint("long-", i), "0"))
+		}
+		stop := start(t, s, func(_ context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
+			time.Sleep(time.Second)
+			return internaljobs.Step{Body: j.Body, Done: j.ID == "short"}, nil
+		}, new(testlog.Log))
+		time.Sleep(10 * time.Second)
+		insert(t, s, newJob("short", "short", "0"))
+		time.Sleep(10 * time.Second)
+		require.Equal(t, job.Delivered, get(t, s, "short").State)
+		require.NotEqual(t, job.Delivered, get(t, s, "long-0").State)
+		stop()
+	})
+}
+
+func TestRunner_RefusesABodyThatIsTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.NewModel(storetest.ModelOptions{})
+		insert(t, s, newJob("large", "a", "0"))
+		logged := new(testlog.Log)
+		stop := start(t, s, func(context.Context, *store.ClaimedJob) (internaljobs.Step, error) {
+			return internaljobs.Step{Body: make([]byte, job.MaxBody+1)}, nil
+		}, logged)
+		time.Sleep(10 * time.Second)
+		stop()
+		require.Equal(t, "0", string(get(t, s, "large").Body))
+		require.Contains(t, logged.String(), "more than")
+	})
+}
