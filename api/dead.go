@@ -16,7 +16,7 @@ const onlyDead = "only dead jobs can be revived or purged here"
 
 // dead answers with a page of dead letters.
 func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
-	q := request.NewQuery(r, request.FilterParameters("order", "limit", "cursor")...)
+	q := request.NewQuery(r)
 	filter := q.Filter(job.Dead)
 	if err := q.Err(); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
 
 // deadGroups answers with the groups of dead letters.
 func (a *api) deadGroups(w http.ResponseWriter, r *http.Request) error {
-	q := request.NewQuery(r, request.FilterParameters("by")...)
+	q := request.NewQuery(r)
 	by, filter := q.GroupBy(), q.Filter(job.Dead)
 	if err := q.Err(); err != nil {
 		return err

@@ -64,7 +64,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 
 // list answers with a page of jobs.
 func (a *api) list(w http.ResponseWriter, r *http.Request) error {
-	q := request.NewQuery(r, request.FilterParameters("state", "order", "limit", "cursor")...)
+	q := request.NewQuery(r)
 	filter := q.Filter()
 	if err := q.Err(); err != nil {
 		return err

@@ -71,14 +71,14 @@ type page struct {
 	after string
 }
 
-// readPage reads the parameters of a page. The caller has declared them, and returns the error of q.
+// readPage reads the parameters of a page. The caller returns the error of q.
 func readPage(q *request.Query, names request.CursorKind) page {
 	return page{names: names, limit: q.Limit(standardLimit), after: q.Cursor(names)}
 }
 
 // pageOf reads the parameters of a request for a page that has no others.
 func pageOf(r *http.Request, names request.CursorKind) (page, error) {
-	q := request.NewQuery(r, "cursor", "limit")
+	q := request.NewQuery(r)
 	p := readPage(q, names)
 	return p, q.Err()
 }

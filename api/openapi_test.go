@@ -181,6 +181,30 @@ func TestOpenAPI_HasEveryRouteAndNoOther(t *testing.T) {
 	require.ElementsMatch(t, served, written)
 }
 
+func TestOpenAPI_HasEveryQueryParameterAndNoOther(t *testing.T) {
+	doc := document(t)
+	h := handlerOf(newFake())
+	for _, r := range new(api).routes() {
+		for method := range r.methods {
+			var written []string
+			operation := doc.at("paths", r.path, strings.ToLower(method))
+			for _, p := range operation.at("parameters").list() {
+				if p := (node{doc.doc, p}).resolved(); p.at("in").here == "query" {
+					written = append(written, p.at("name").here.(string))
+				}
+			}
+			require.ElementsMatch(t, written, r.parameters[method], "%s %s", method, r.path)
+
+			unknown := call(t, h, method, strings.NewReplacer("{", "", "}", "").Replace(r.path)+"?wait_=30s", "")
+			require.Equal(t, http.StatusUnprocessableEntity, unknown.Code, "%s %s", method, r.path)
+			require.Contains(t, unknown.Body.String(), `"?wait_"`, "%s %s", method, r.path)
+		}
+		for method := range r.parameters {
+			require.Contains(t, r.methods, method, r.path)
+		}
+	}
+}
+
 func TestOpenAPI_GoldenAnswersMatchTheirSchemas(t *testing.T) {
 	doc := document(t)
 	for i, g := range golden {

@@ -21,6 +21,8 @@ type handler func(http.ResponseWriter, *http.Request) error
 type route struct {
 	path    string
 	methods map[string]endpoint
+	// parameters are the query parameters of each method. All others are refused.
+	parameters map[string][]string
 	// always: also in a process that only delivers.
 	always bool
 	// conditions are the conditions that the handlers of changes evaluate.
@@ -50,6 +52,17 @@ const (
 	ofAll                 // the request concerns all topics of the namespace
 )
 
+// Query parameters of routes.
+var (
+	pages     = onGet("cursor", "limit")
+	jobPages  = onGet(request.FilterParameters("state", "order", "limit", "cursor")...)
+	deadPages = onGet(request.FilterParameters("order", "limit", "cursor")...)
+	groups    = onGet(request.FilterParameters("by")...)
+)
+
+// onGet returns query parameters of GET.
+func onGet(names ...string) map[string][]string { return map[string][]string{http.MethodGet: names} }
+
 // routes returns all routes.
 func (a *api) routes() []route {
 	// Topics and lanes share these handlers.
@@ -59,7 +72,7 @@ func (a *api) routes() []route {
 	secret := map[string]endpoint{http.MethodDelete: {access.RemoveSecret, ofPath, a.removeSecret}}
 	keys := map[string]endpoint{http.MethodGet: {access.ReadKeys, ofPath, a.keys}}
 	return []route{
-		{path: "/v1/jobs", methods: map[string]endpoint{
+		{path: "/v1/jobs", parameters: jobPages, methods: map[string]endpoint{
 			http.MethodPost: {access.RegisterJob, ofRequest, a.register}, http.MethodGet: {access.ListJobs, ofRequest, a.list},
 		}},
 		{path: "/v1/batch", methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.batch}}},
@@ -74,8 +87,8 @@ func (a *api) routes() []route {
 		{path: "/v1/jobs/{id}/revive", methods: map[string]endpoint{
 			http.MethodPost: {access.ReviveJob, ofJob, a.revive},
 		}, conditions: request.JobConditions, audited: true},
-		{path: "/v1/topics", methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
-		{path: "/v1/topics/{topic}", methods: map[string]endpoint{
+		{path: "/v1/topics", parameters: onGet("cursor", "limit", "defaults"), methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
+		{path: "/v1/topics/{topic}", parameters: map[string][]string{http.MethodGet: {"defaults"}, http.MethodDelete: {"purge"}}, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadTopic, ofPath, a.topic},
 			http.MethodPut:    {access.ChangeTopic, ofPath, a.putTopic},
 			http.MethodPatch:  {access.ChangeTopic, ofPath, a.patchTopic},
@@ -87,8 +100,8 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeTopic, ofPath, a.resume},
 		}, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
-		{path: "/v1/topics/{topic}/lanes", methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
+		{path: "/v1/topics/{topic}/stats", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
+		{path: "/v1/topics/{topic}/lanes", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadLane, ofPath, a.lane},
 			http.MethodPut:    {access.ChangeLane, ofPath, a.putLane},
@@ -101,32 +114,32 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeLane, ofPath, a.resumeLane},
 		}, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/secrets", methods: secrets, conditions: request.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/secrets", parameters: pages, methods: secrets, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/keys", methods: keys},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", methods: secrets, conditions: request.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/keys", parameters: pages, methods: keys},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", parameters: pages, methods: secrets, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/keys", methods: keys},
-		{path: "/v1/dead", methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}}},
-		{path: "/v1/dead/groups", methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}}},
+		{path: "/v1/topics/{topic}/lanes/{lane}/keys", parameters: pages, methods: keys},
+		{path: "/v1/dead", parameters: deadPages, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}}},
+		{path: "/v1/dead/groups", parameters: groups, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}}},
 		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
 		{path: "/v1/dead/purge", methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
-		{path: "/v1/work", methods: map[string]endpoint{
+		{path: "/v1/work", parameters: pages, methods: map[string]endpoint{
 			http.MethodPost: {access.StartWork, ofRequest, a.startWork}, http.MethodGet: {access.ReadWork, ofAll, a.listWork},
 		}},
 		{path: "/v1/work/{id}", methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofAll, a.work}}},
 		{path: "/v1/work/{id}/stop", methods: map[string]endpoint{
 			http.MethodPost: {access.StopWork, ofAll, a.stopWork},
 		}, audited: true},
-		{path: "/v1/stats", methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
+		{path: "/v1/stats", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
 		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}},
-		{path: "/v1/tokens", methods: map[string]endpoint{
+		{path: "/v1/tokens", parameters: pages, methods: map[string]endpoint{
 			http.MethodGet: {access.ReadTokens, ofAll, a.tokens}, http.MethodPost: {access.CreateToken, ofAll, a.createToken},
 		}},
 		{path: "/v1/tokens/{id}", methods: map[string]endpoint{
 			http.MethodGet: {access.ReadTokens, ofAll, a.token}, http.MethodDelete: {access.RevokeToken, ofAll, a.revokeToken},
 		}, audited: true},
-		{path: "/v1/namespaces", methods: map[string]endpoint{http.MethodGet: {access.ReadNamespaces, ofAll, a.namespaces}}},
+		{path: "/v1/namespaces", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadNamespaces, ofAll, a.namespaces}}},
 		{path: "/v1/namespaces/{namespace}", methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadNamespaces, ofAll, a.namespace},
 			http.MethodPut:    {access.PutNamespace, ofAll, a.putNamespace},
@@ -166,6 +179,15 @@ func (a *api) methods(r route) http.Handler {
 		}
 		if err := a.authorize(req, found); err != nil {
 			return err
+		}
+		names := r.parameters[method]
+		switch {
+		case len(names) > 0:
+			req = request.WithParameters(req, names)
+		case req.URL.RawQuery != "":
+			if err := request.NewQuery(req).Err(); err != nil {
+				return err
+			}
 		}
 		if method != http.MethodGet {
 			if err := request.CheckConditions(req, r.conditions); err != nil {

@@ -19,7 +19,7 @@ const maxPolicy = 512 << 10
 
 // topics lists topics in order of name.
 func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
-	q := request.NewQuery(r, "cursor", "limit", "defaults")
+	q := request.NewQuery(r)
 	p, defaults := readPage(q, request.TopicCursor), q.Bool("defaults", true)
 	if err := q.Err(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := request.NewQuery(r, "defaults")
+	q := request.NewQuery(r)
 	defaults := q.Bool("defaults", true)
 	if err := q.Err(); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (a *api) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	if job.IsReserved(name) {
 		return response.Invalid(job.FieldError{Field: "/topic", Detail: "is Ringback's own and cannot be deleted: PUT {} resets its policy"})
 	}
-	q := request.NewQuery(r, "purge")
+	q := request.NewQuery(r)
 	deletion := store.TopicDeletion{
 		Namespace: namespaceOf(r), Name: name, Purge: q.Bool("purge", false), Actor: access.PrincipalOf(r.Context()).Actor,
 	}

@@ -59,7 +59,7 @@ func (a *api) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRe
 
 // listWork answers with a page of bulk work.
 func (a *api) listWork(w http.ResponseWriter, r *http.Request) error {
-	q := request.NewQuery(r, "limit", "cursor")
+	q := request.NewQuery(r)
 	filter := q.Filter(job.Scheduled, job.Ready, job.Running, job.Delivered, job.Dead, job.Cancelled)
 	if err := q.Err(); err != nil {
 		return err

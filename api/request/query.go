@@ -1,6 +1,7 @@
 package request
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -29,8 +30,18 @@ type Query struct {
 // repeatable are the parameters that may be given several times.
 var repeatable = []string{"state", "label"}
 
-// NewQuery parses the parameters. It refuses unknown ones, and those repeated that are not repeatable.
-func NewQuery(r *http.Request, known ...string) *Query {
+// parametersKey is the key of a request's known parameters in its context.
+type parametersKey struct{}
+
+// WithParameters returns the request with the names of its parameters, for NewQuery.
+func WithParameters(r *http.Request, names []string) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), parametersKey{}, names))
+}
+
+// NewQuery parses the parameters. It refuses those that WithParameters did not name, and those repeated that are not
+// repeatable.
+func NewQuery(r *http.Request) *Query {
+	known, _ := r.Context().Value(parametersKey{}).([]string)
 	q := &Query{namespace: namespaceOf(r)}
 	var err error
 	if q.values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
