@@ -39,9 +39,9 @@ func (s batchRecorderShard) Revive(ctx context.Context, token store.Token, items
 	return s.Shard.Revive(ctx, token, items)
 }
 
-func (s batchRecorderShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
-	s.worked = append(s.worked, len(refs))
-	return s.Shard.Purge(ctx, token, refs)
+func (s batchRecorderShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
+	s.worked = append(s.worked, len(items))
+	return s.Shard.Purge(ctx, token, items)
 }
 
 func TestBulk_BatchesByBytesAndNumber(t *testing.T) {

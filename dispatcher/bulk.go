@@ -16,11 +16,11 @@ const answerReserve = 5 * time.Second
 // PurgeDead deletes dead letters.
 func (d *Dispatcher) PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error) {
 	t := bulkTask{selection: which, do: func(jobs []job.Job, _ *store.Filter) []error {
-		refs := make([]job.Ref, len(jobs))
+		items := make([]store.Removal, len(jobs))
 		for i, j := range jobs {
-			refs[i] = j.Ref()
+			items[i] = store.Removal{Ref: j.Ref(), From: job.Dead}
 		}
-		return d.store.Purge(ctx, refs)
+		return d.store.Purge(ctx, items)
 	}}
 	err := d.run(ctx, &t)
 	return t.BulkResult, err

@@ -740,7 +740,7 @@ func TestRevive_SkipsAConcurrentlyRevivedJob(t *testing.T) {
 			revived, err := base.Shards()[0].Revive(t.Context(), store.NewToken(), items[2:3])
 			require.NoError(t, err)
 			require.NoError(t, revived[0].Err)
-			purged, err := base.Shards()[0].Purge(t.Context(), store.NewToken(), []job.Ref{items[3].Ref})
+			purged, err := base.Shards()[0].Purge(t.Context(), store.NewToken(), []store.Removal{{Ref: items[3].Ref}})
 			require.NoError(t, err)
 			require.NoError(t, purged[0])
 		}

@@ -129,8 +129,8 @@ func (s instrumentedShard) Revive(ctx context.Context, token store.Token, items 
 	return timed(ctx, s.m, "revive", func() ([]store.ReviveResult, error) { return s.next.Revive(ctx, token, items) })
 }
 
-func (s instrumentedShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
-	return timed(ctx, s.m, "purge", func() ([]error, error) { return s.next.Purge(ctx, token, refs) })
+func (s instrumentedShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
+	return timed(ctx, s.m, "purge", func() ([]error, error) { return s.next.Purge(ctx, token, items) })
 }
 
 func (s instrumentedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {

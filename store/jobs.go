@@ -42,9 +42,10 @@ type Jobs interface {
 	// revivals of one job in a call are applied in order.
 	Revive(ctx context.Context, token Token, items []Revival) ([]ReviveResult, error)
 
-	// Purge removes up to MaxBatch dead jobs and returns one error for each, in order: nil, ErrNotFound, or a StateError
-	// when the job is not dead. An id chosen by a client stays known as long as without the purge.
-	Purge(ctx context.Context, token Token, refs []job.Ref) ([]error, error)
+	// Purge removes up to MaxBatch ended jobs and returns one error for each, in order: nil; ErrNotFound; ErrVersion when
+	// IfVersion is not the job's version; or a StateError when the job is unfinished or not in the state From. An id chosen by a
+	// client stays known as long as without the purge.
+	Purge(ctx context.Context, token Token, items []Removal) ([]error, error)
 }
 
 // Replacement is a change to a scheduled or ready job: to its specification, to its times, or to both.
@@ -122,6 +123,15 @@ type Revival struct {
 // Event returns the event of the revival.
 func (r *Revival) Event(at time.Time) job.Event {
 	return job.Event{At: at, Kind: job.EventRevived, Actor: r.Actor}
+}
+
+// Removal removes an ended job.
+type Removal struct {
+	Ref job.Ref
+	// From is the state that the job must have; empty: any state in which a job has ended.
+	From job.State
+	// IfVersion is the version that the job must have; zero: any.
+	IfVersion int64
 }
 
 // ReviveResult is the result of one revival: the job, or an error. The results of a call contain bodies up to 8 MiB in

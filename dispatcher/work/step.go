@@ -125,11 +125,11 @@ func (s *step) execute(ctx context.Context) error {
 func (s *step) apply(ctx context.Context, plan []target) ([]error, error) {
 	errs := make([]error, len(plan))
 	if s.Action == store.WorkPurge {
-		refs := make([]job.Ref, len(plan))
+		items := make([]store.Removal, len(plan))
 		for i, t := range plan {
-			refs[i] = s.refOf(t.ID)
+			items[i] = store.Removal{Ref: s.refOf(t.ID), From: job.Dead, IfVersion: t.Version}
 		}
-		errs = s.Jobs.Purge(ctx, refs)
+		errs = s.Jobs.Purge(ctx, items)
 	} else {
 		items := make([]store.Revival, len(plan))
 		for i, t := range plan {

@@ -87,6 +87,6 @@ type Jobs interface {
 	List(ctx context.Context, filter store.Filter) (store.Page, error)
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
 	Revive(ctx context.Context, items []store.Revival) []store.ReviveResult
-	Purge(ctx context.Context, refs []job.Ref) []error
+	Purge(ctx context.Context, items []store.Removal) []error
 	ShardOf(q job.Queue) int
 }

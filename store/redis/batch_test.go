@@ -145,7 +145,7 @@ func TestBatch_UnreadableJobStopsNoOther(t *testing.T) {
 		require.Error(t, results[0].Err)
 		require.NoError(t, results[1].Err)
 		require.Equal(t, job.Ready, results[1].Job.State)
-		errs, err := s.Shards()[0].Purge(t.Context(), store.NewToken(), []job.Ref{ref("newer")})
+		errs, err := s.Shards()[0].Purge(t.Context(), store.NewToken(), []store.Removal{{Ref: ref("newer")}})
 		require.NoError(t, err)
 		require.NoError(t, errs[0], "an unreadable job can be purged")
 	})
@@ -167,8 +167,8 @@ func TestBatch_IsRepeatedWhenAJobMoved(t *testing.T) {
 			reply, err := s.Run(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, "again", script.Str(reply))
-			c = sh.NewCall(scriptPurge, sh.Keys.Reply("", ""), found, nil, 2)
-			c.Add(position, "a")
+			c = sh.NewCall(scriptPurge, sh.Keys.Reply("", ""), found, nil, 3)
+			c.Add(position, "a", "")
 			reply, err = s.Run(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, "again", script.Str(reply))
@@ -202,7 +202,7 @@ func TestFull_LanesContinue(t *testing.T) {
 	item := settlement(claimed[0], policy.Verdict{Kind: policy.Delivered}, 200)
 	item.LaneChange = store.LaneChange{Cooldown: time.Hour}
 	settle(t, s, item)
-	errs, err := s.Shards()[0].Purge(t.Context(), store.NewToken(), []job.Ref{ref("purged")})
+	errs, err := s.Shards()[0].Purge(t.Context(), store.NewToken(), []store.Removal{{Ref: ref("purged")}})
 	require.NoError(t, err)
 	require.NoError(t, errs[0])
 

@@ -100,7 +100,7 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 	require.ErrorIs(t, revived[1].Err, layout.ErrRecord)
 	require.ErrorIs(t, revived[2].Err, layout.ErrRecord)
 	require.ErrorIs(t, revived[3].Err, layout.ErrRecord)
-	errs, err := s.Shards()[0].Purge(ctx, store.NewToken(), []job.Ref{ref("2"), ref("torn"), ref("torn-head"), ref("lost-queue"), ref("torn-queue")})
+	errs, err := s.Shards()[0].Purge(ctx, store.NewToken(), []store.Removal{{Ref: ref("2")}, {Ref: ref("torn")}, {Ref: ref("torn-head")}, {Ref: ref("lost-queue")}, {Ref: ref("torn-queue")}})
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(errs[0], errs[1]))
 	require.ErrorIs(t, errs[2], layout.ErrRecord)

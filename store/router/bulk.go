@@ -22,9 +22,13 @@ func (r *Router) Revive(ctx context.Context, items []store.Revival) []store.Revi
 }
 
 // Purge is Jobs.Purge for any number of jobs on any shards: an error for each, in order.
-func (r *Router) Purge(ctx context.Context, refs []job.Ref) []error {
+func (r *Router) Purge(ctx context.Context, items []store.Removal) []error {
+	refs := make([]job.Ref, len(items))
+	for i, item := range items {
+		refs[i] = item.Ref
+	}
 	return bulk(ctx, r, refs, func(shard store.Shard, indexes []int) ([]error, error) {
-		return shard.Purge(ctx, store.NewToken(), pick(refs, indexes))
+		return shard.Purge(ctx, store.NewToken(), pick(items, indexes))
 	}, func(err error) error { return err })
 }
 

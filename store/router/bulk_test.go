@@ -55,11 +55,11 @@ func (a unavailableShard) Revive(ctx context.Context, token store.Token, items [
 	return a.Shard.Revive(ctx, token, items)
 }
 
-func (a unavailableShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+func (a unavailableShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
 	if err := a.fault(a.number); err != nil {
 		return nil, err
 	}
-	return a.Shard.Purge(ctx, token, refs)
+	return a.Shard.Purge(ctx, token, items)
 }
 
 func (a unavailableShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
@@ -200,13 +200,21 @@ func TestRouterRevive_RevivesJobsOfAllShards(t *testing.T) {
 	})
 }
 
+// removals returns removals of jobs.
+func removals(refs []job.Ref) (items []store.Removal) {
+	for _, ref := range refs {
+		items = append(items, store.Removal{Ref: ref})
+	}
+	return items
+}
+
 func TestRouterPurge_PurgesJobsOfAllShards(t *testing.T) {
 	onShards(t, func(t *testing.T, r *router.Router, a *unavailable) {
 		refs := insertDead(t, r, a, 2*store.MaxBatch+7)
 		alive := entry("alive", "orders", "lane-1")
 		require.NoError(t, r.Insert(t.Context(), []store.NewJob{alive})[0].Err)
 		asked := slices.Insert(slices.Clone(refs), 3, alive.Ref(), job.Ref{Namespace: "default", ID: "nobody"})
-		errs := r.Purge(t.Context(), asked)
+		errs := r.Purge(t.Context(), removals(asked))
 		require.Len(t, errs, len(asked))
 		for i, err := range errs {
 			switch i {
@@ -245,7 +253,7 @@ func TestRouterRevive_FailsOnlyTheJobsOfAnUnavailableShard(t *testing.T) {
 			require.NoError(t, got.Err)
 		}
 	}
-	for i, err := range r.Purge(t.Context(), refs[100:]) {
+	for i, err := range r.Purge(t.Context(), removals(refs[100:])) {
 		if at[100+i] == a.shard {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 		} else {
@@ -274,7 +282,7 @@ func TestRouterRevive_IsUnavailableForAJobThatMayBeOnAnUnavailableShard(t *testi
 	a.shard, a.known = at[0], true
 	_, err = r.Find(t.Context(), refs)
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	for i, err := range r.Purge(t.Context(), refs) {
+	for i, err := range r.Purge(t.Context(), removals(refs)) {
 		if at[i] == a.shard {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 		} else if err != nil { // it may have been found

@@ -74,7 +74,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 		relayed += len(carried.Outbox)
 	}
 	for i := range entries {
-		errs, err := s.Purge(t.Context(), store.NewToken(), []job.Ref{entries[i].Ref()})
+		errs, err := s.Purge(t.Context(), store.NewToken(), []store.Removal{{Ref: entries[i].Ref()}})
 		require.NoError(t, err)
 		require.NoError(t, errs[0])
 	}

@@ -190,7 +190,7 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 	jobs := claimJobs(t, s, 1)
 	settle(t, s, settlementOf(jobs[0], policy.Verdict{Kind: policy.Dead}))
 	again("purge", table.DeleteFirstAttempt, func(token store.Token) error {
-		errs, err := s.Purge(t.Context(), token, []job.Ref{jobs[0].Ref(), jobs[0].Ref()})
+		errs, err := s.Purge(t.Context(), token, []store.Removal{{Ref: jobs[0].Ref()}, {Ref: jobs[0].Ref()}})
 		if err == nil {
 			require.NoError(t, errs[0])
 			require.ErrorIs(t, errs[1], store.ErrNotFound)
@@ -296,7 +296,7 @@ func TestRevive_RefusesOnlyTheUnreadableJob(t *testing.T) {
 	require.NoError(t, revived[0].Err)
 	require.ErrorIs(t, revived[1].Err, store.ErrUnavailable)
 	require.ErrorContains(t, revived[2].Err, "the job is dead")
-	errs, err := s.Purge(t.Context(), store.NewToken(), []job.Ref{ref("job-0000"), ref("job-0001"), ref("job-0002")})
+	errs, err := s.Purge(t.Context(), store.NewToken(), []store.Removal{{Ref: ref("job-0000")}, {Ref: ref("job-0001")}, {Ref: ref("job-0002")}})
 	require.NoError(t, err)
 	require.ErrorContains(t, errs[0], "the job is ready")
 	require.NoError(t, errs[1], "what cannot be read can be removed")

@@ -118,13 +118,13 @@ func releaseRetained(u *work.Unit, q *memory.Queue, r *table.Row) {
 }
 
 // Purge implements store.Shard: one transaction, in which each job is refused for itself.
-func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
-	checkBatch("jobs to purge", len(refs))
-	c := op{Verb: "purge jobs", Durable: true, Weight: len(refs)}
+func (s *Store) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
+	checkBatch("jobs to purge", len(items))
+	c := op{Verb: "purge jobs", Durable: true, Weight: len(items)}
 	errs, err := work.Submit(ctx, s.db, token, c, weighErrors, func(u *work.Unit) ([]error, error) {
-		errs := make([]error, len(refs))
-		for i, ref := range refs {
-			if errs[i] = purgeJob(u, ref); db.IsError(errs[i]) {
+		errs := make([]error, len(items))
+		for i, item := range items {
+			if errs[i] = purgeJob(u, item); db.IsError(errs[i]) {
 				return nil, errs[i]
 			}
 		}
@@ -135,13 +135,16 @@ func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([
 
 func weighErrors(errs []error) int { return 16 * len(errs) }
 
-// purgeJob removes a dead job.
-func purgeJob(u *work.Unit, ref job.Ref) error {
-	r, err := u.FindRow(ref, false)
+// purgeJob removes an ended job.
+func purgeJob(u *work.Unit, item store.Removal) error {
+	r, err := u.FindRow(item.Ref, false)
 	if err != nil {
 		return err
 	}
-	if r.State != job.Dead {
+	if item.IfVersion != 0 && item.IfVersion != r.Version {
+		return store.ErrVersion
+	}
+	if !r.State.Ended() || item.From != "" && item.From != r.State {
 		return &store.StateError{State: r.View(u.Now).State}
 	}
 	q, err := u.LoadQueue(r.Queue)
@@ -153,5 +156,5 @@ func purgeJob(u *work.Unit, ref job.Ref) error {
 	if err := u.Erase(q, r.N, to); err != nil {
 		return err
 	}
-	return u.RememberID(q.Topic, ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))
+	return u.RememberID(q.Topic, item.Ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))
 }

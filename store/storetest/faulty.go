@@ -163,8 +163,8 @@ func (f *faulty) PutDocument(ctx context.Context, token store.Token, doc store.D
 	return intercept(f.decide, "PutTopic", func() (store.Document, error) { return f.Store.PutDocument(ctx, token, doc, limits) })
 }
 
-func (f faultyShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
-	return intercept(f.decide, "Purge", func() ([]error, error) { return f.Shard.Purge(ctx, token, refs) })
+func (f faultyShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
+	return intercept(f.decide, "Purge", func() ([]error, error) { return f.Shard.Purge(ctx, token, items) })
 }
 
 func (f faultyShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {

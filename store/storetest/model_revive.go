@@ -77,26 +77,28 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	return r.view(now), nil
 }
 
-// Purge removes dead jobs. Their ids stay known and their counts stay.
-func (s *modelShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+// Purge removes ended jobs. Their ids stay known and their counts stay.
+func (s *modelShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
 	m := s.model
-	bound(len(refs))
+	bound(len(items))
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
 	return once(s, now, call{"purge", token}, func() ([]error, error) {
-		errs := make([]error, len(refs))
-		for i, ref := range refs {
-			switch r := s.jobs[ref]; {
+		errs := make([]error, len(items))
+		for i, item := range items {
+			switch r := s.jobs[item.Ref]; {
 			case r == nil:
 				errs[i] = store.ErrNotFound
-			case r.job.State != job.Dead:
+			case item.IfVersion != 0 && item.IfVersion != r.job.Version:
+				errs[i] = store.ErrVersion
+			case !r.job.State.Ended() || item.From != "" && item.From != r.job.State:
 				errs[i] = &store.StateError{State: r.view(now).State}
 			default:
 				s.remove(r)
-				delete(s.jobs, ref)
+				delete(s.jobs, item.Ref)
 			}
 		}
 		return errs, nil

@@ -52,15 +52,18 @@ func (p *engineAndModel) revive(t *rapid.T) {
 	}
 }
 
-// purge removes some jobs, of which not all are dead.
+// purge removes some jobs, of which not all have ended, or are in the state and of the version that it asks for.
 func (p *engineAndModel) purge(t *rapid.T) {
 	p.nextInstant()
-	var refs []job.Ref
+	var items []store.Removal
 	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
-		refs = append(refs, p.ref(p.anyID("id")))
+		items = append(items, store.Removal{
+			Ref: p.ref(p.anyID("id")), From: rapid.SampledFrom([]job.State{"", job.Dead, job.Dead, job.Delivered}).Draw(t, "from"),
+			IfVersion: rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(t, "version"),
+		})
 	}
 	got, err := twice(p, "purge", func(token store.Token) ([]error, error) {
-		return p.s.shard().Purge(p.ctx, token, refs)
+		return p.s.shard().Purge(p.ctx, token, items)
 	}, func(first, second []error) error {
 		if !slices.EqualFunc(first, second, sameError) {
 			return fmt.Errorf("%v, then %v", first, second)
@@ -68,10 +71,10 @@ func (p *engineAndModel) purge(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "purge")
-	wanted, err := p.model.shards[0].Purge(p.ctx, store.NewToken(), refs)
+	wanted, err := p.model.shards[0].Purge(p.ctx, store.NewToken(), items)
 	p.must(err, "purge in the model")
 	if !slices.EqualFunc(wanted, got, sameError) {
-		p.Fatalf("purge %v: %v, want %v", refs, got, wanted)
+		p.Fatalf("purge %+v: %v, want %v", items, got, wanted)
 	}
 	p.sweep(t) // an id whose window has passed may go with its job, or when it is swept
 }

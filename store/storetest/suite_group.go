@@ -91,7 +91,7 @@ var groupCases = []testCase{
 		own.Fingerprint = nil // its id is not remembered
 		s.insertNew(own)
 		s.settleOne(s.claim(claimFor(long, own.Queue)).Jobs[0], dead)
-		errs, err := s.shard().Purge(s.Context(), store.NewToken(), []job.Ref{own.Ref()})
+		errs, err := s.shard().Purge(s.Context(), store.NewToken(), []store.Removal{{Ref: own.Ref()}})
 		require.NoError(s, err)
 		require.NoError(s, errs[0])
 		for range 3 {

@@ -280,7 +280,7 @@ var listCases = []testCase{
 		page, err = s.shard().List(s.Context(), f)
 		require.NoError(s, err)
 		require.Equal(s, []string{"dead-0", "dead-1"}, idsOfJobs(page.Jobs))
-		errs, err := s.shard().Purge(s.Context(), store.NewToken(), []job.Ref{s.ref("dead-0"), s.ref("dead-1"), s.ref("dead-2")})
+		errs, err := s.shard().Purge(s.Context(), store.NewToken(), []store.Removal{{Ref: s.ref("dead-0")}, {Ref: s.ref("dead-1")}, {Ref: s.ref("dead-2")}})
 		require.NoError(s, err)
 		require.Equal(s, make([]error, 3), errs)
 		f.After = page.Reached

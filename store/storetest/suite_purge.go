@@ -16,11 +16,11 @@ import (
 // purge removes dead jobs and returns an error for each.
 func (s *suite) purge(token store.Token, ids ...string) []error {
 	s.Helper()
-	var refs []job.Ref
+	var items []store.Removal
 	for _, id := range ids {
-		refs = append(refs, s.ref(id))
+		items = append(items, store.Removal{Ref: s.ref(id), From: job.Dead})
 	}
-	errs, err := s.shard().Purge(s.Context(), token, refs)
+	errs, err := s.shard().Purge(s.Context(), token, items)
 	require.NoError(s, err)
 	require.Len(s, errs, len(ids))
 	return errs
@@ -58,6 +58,33 @@ var purgeCases = []testCase{
 		require.ErrorIs(s, errs[4], store.ErrNotFound)
 		require.ErrorIs(s, errs[7], store.ErrNotFound, "it is gone already")
 		require.EqualValues(s, 6, s.stats().Registered)
+	}},
+	{"removes a job that has ended otherwise, and none of another version", func(s *suite) {
+		s.oneEach()
+		before := s.stats()
+		for _, state := range []job.State{job.Delivered, job.Cancelled, job.Dead} {
+			item := store.Removal{Ref: s.ref(string(state)), IfVersion: s.get(string(state)).Version + 1}
+			wrong := item
+			wrong.From, wrong.IfVersion = job.Delivered, 0
+			if state == job.Delivered {
+				wrong.From = job.Dead
+			}
+			errs, err := s.shard().Purge(s.Context(), store.NewToken(), []store.Removal{item, wrong})
+			require.NoError(s, err)
+			require.ErrorIs(s, errs[0], store.ErrVersion)
+			s.inState(errs[1], state)
+			item.IfVersion--
+			errs, err = s.shard().Purge(s.Context(), store.NewToken(), []store.Removal{item, item})
+			require.NoError(s, err)
+			require.NoError(s, errs[0])
+			require.ErrorIs(s, errs[1], store.ErrNotFound)
+			require.True(s, s.isGone(string(state)))
+		}
+		errs, err := s.shard().Purge(s.Context(), store.NewToken(), []store.Removal{{Ref: s.ref("running")}})
+		require.NoError(s, err)
+		s.inState(errs[0], job.Running)
+		require.Equal(s, before, s.stats())
+		require.NoError(s, Check(s.Context(), s.Store))
 	}},
 	{"the id stays known during its window", func(s *suite) {
 		s.put(policy.Topic{IDWindow: new(s.shortTime())})

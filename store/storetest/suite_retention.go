@@ -84,7 +84,7 @@ var retentionCases = []testCase{
 			s.sweep()
 			s.sweep()
 			require.Contains(s, known(), "once", "its dead letter is kept")
-			errs, err := s.shard().Purge(s.Context(), store.NewToken(), []job.Ref{s.ref(id)})
+			errs, err := s.shard().Purge(s.Context(), store.NewToken(), []store.Removal{{Ref: s.ref(id)}})
 			require.NoError(s, err)
 			require.NoError(s, errs[0])
 			for range 3 { // lanes are forgotten before their topic
@@ -115,7 +115,7 @@ var retentionCases = []testCase{
 			}
 			s.insertNew(e)
 			s.settleOne(s.claim(claimOf(q)).Jobs[0], dead)
-			errs, err := s.shard().Purge(s.Context(), store.NewToken(), []job.Ref{s.ref(id)})
+			errs, err := s.shard().Purge(s.Context(), store.NewToken(), []store.Removal{{Ref: s.ref(id)}})
 			require.NoError(s, err)
 			require.NoError(s, errs[0])
 		}

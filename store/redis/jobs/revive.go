@@ -39,7 +39,7 @@ func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revi
 		for i := range items {
 			item := &items[i]
 			event := item.Event(time.Time{})
-			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), changedFields(queues, position[i], item), requiredState(item),
+			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), changedFields(queues, position[i], item), requiredState(item.From, item.IfVersion),
 				layout.FormatExpiry(item.ExpiresIn, time.Time{}), event.JSONUpToTime())
 		}
 		reply, reached, err := s.RunDurably(ctx, c)
@@ -61,10 +61,10 @@ func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revi
 }
 
 // requiredState formats the state and the version that a job must have.
-func requiredState(item *store.Revival) string {
-	state := layout.FormatState(item.From)
-	if item.IfVersion != 0 {
-		state += strconv.FormatInt(item.IfVersion, 10)
+func requiredState(from job.State, version int64) string {
+	state := layout.FormatState(from)
+	if version != 0 {
+		state += strconv.FormatInt(version, 10)
 	}
 	return state
 }
@@ -126,17 +126,21 @@ func (s *Jobs) revived(items []store.Revival, reply any) ([]store.ReviveResult, 
 	return results, nil
 }
 
-// Purge removes dead jobs in one script.
-func (s *Jobs) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
-	shard.CheckBatchSize(len(refs))
-	if len(refs) == 0 {
+// Purge removes ended jobs in one script.
+func (s *Jobs) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
+	shard.CheckBatchSize(len(items))
+	if len(items) == 0 {
 		return nil, ctx.Err()
 	}
-	errs := make([]error, len(refs))
+	refs := make([]job.Ref, len(items))
+	for i := range items {
+		refs[i] = items[i].Ref
+	}
+	errs := make([]error, len(items))
 	err := s.withQueues(ctx, refs, func(queues []*layout.Queue, position []int) error {
-		c := s.NewCall(scriptPurge, s.Keys.Reply(string(token), "g"), queues, nil, 2*len(refs))
-		for i, ref := range refs {
-			c.Add(position[i], layout.JobKey(ref))
+		c := s.NewCall(scriptPurge, s.Keys.Reply(string(token), "g"), queues, nil, 3*len(items))
+		for i, item := range items {
+			c.Add(position[i], layout.JobKey(item.Ref), requiredState(item.From, item.IfVersion))
 		}
 		reply, err := s.Run(ctx, c)
 		if err != nil {
@@ -146,11 +150,11 @@ func (s *Jobs) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]
 		switch {
 		case answer == "again":
 			return errAgain
-		case len(answer) != len(refs):
+		case len(answer) != len(items):
 			return scriptPurge.Malformed()
 		}
 		for i := range errs {
-			errs[i] = purged(refs[i], answer[i])
+			errs[i] = purged(items[i].Ref, answer[i])
 		}
 		return nil
 	})
@@ -165,8 +169,12 @@ func purged(ref job.Ref, code byte) error {
 	switch code {
 	case '1':
 		return nil
+	case 'v':
+		return store.ErrVersion
 	case 'd':
 		return &store.StateError{State: job.Delivered}
+	case 'x':
+		return &store.StateError{State: job.Dead}
 	case 'c':
 		return &store.StateError{State: job.Cancelled}
 	case 'r':
