@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,8 +28,8 @@ type fakeTokens struct {
 func newFakeTokens() fakeTokens {
 	return fakeTokens{
 		callers: make(map[string]*access.Principal), tokens: make(map[string]access.Token),
-		namespaces: map[string]job.Namespace{"default": {Name: "default"}, "shop": {
-			Name: "shop", Revision: 3, Quota: job.Quota{Pending: 1000, Rate: policy.Rate{Starts: 500, Per: time.Second}},
+		namespaces: map[string]job.Namespace{"default": {Name: "default", Store: "main"}, "shop": {
+			Name: "shop", Revision: 3, Store: "main", Quota: job.Quota{Pending: 1000, Rate: policy.Rate{Starts: 500, Per: time.Second}},
 		}},
 	}
 }
@@ -107,7 +108,7 @@ func (f *fakeTokens) PutNamespace(_ context.Context, n job.Namespace, ifRevision
 	if err := store.CheckCondition(ifRevision, f.namespaces[n.Name].Revision); err != nil {
 		return job.Namespace{}, err
 	}
-	n.Revision = 4
+	n.Revision, n.Store = 4, cmp.Or(n.Store, "main")
 	f.namespaces[n.Name] = n
 	return n, f.failed
 }

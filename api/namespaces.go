@@ -42,7 +42,7 @@ func (a *api) namespace(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putNamespace creates a namespace, or sets its quota.
+// putNamespace creates a namespace on a store, or sets its quota.
 func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathNewNamespace(r)
 	if err != nil {
@@ -56,11 +56,12 @@ func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	quota, p := request.DecodeNamespace(text)
+	n, p := request.DecodeNamespace(text)
 	if p != nil {
 		return p
 	}
-	put, err := a.service.PutNamespace(r.Context(), job.Namespace{Name: name, Quota: quota}, ifRevision)
+	n.Name = name
+	put, err := a.service.PutNamespace(r.Context(), n, ifRevision)
 	if err != nil {
 		return err
 	}

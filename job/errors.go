@@ -61,6 +61,17 @@ func (e *QuotaError) Error() string {
 	return "the namespace has reached its quota " + e.Quota + " (" + e.Limit + ")"
 }
 
+// NamespaceStoreError rejects a change of a namespace's store.
+type NamespaceStoreError struct{ Namespace, Store string }
+
+func (e *NamespaceStoreError) Error() string {
+	detail := "the namespace " + e.Namespace + " is on the store " + e.Store + " and cannot move"
+	if e.Namespace == DefaultNamespace {
+		return detail + ": use another namespace"
+	}
+	return detail + ": delete the namespace, and create it on the other store 10 seconds later"
+}
+
 // NamespaceInUseError rejects the removal of a namespace.
 type NamespaceInUseError struct{ By string }
 

@@ -20,6 +20,10 @@ const (
 	DefaultLane      = "default"
 )
 
+// MainStore is the name of the store that a process always has. Tokens and namespaces are stored on it, and so is the content
+// of namespaces that name no other.
+const MainStore = "main"
+
 // CallbackTopic is the topic of callbacks. It is reserved.
 const CallbackTopic = "_callbacks"
 

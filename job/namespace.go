@@ -4,7 +4,9 @@ import "github.com/ringback/ringback/policy"
 
 // Namespace is a namespace: its jobs, topics and lanes are apart from those of others with the same names.
 type Namespace struct {
-	Name  string `json:"-"`
+	Name string `json:"-"`
+	// Store is the name of the store with the namespace's jobs and settings. It never changes.
+	Store string `json:"store,omitempty"`
 	Quota Quota  `json:"quota,omitzero"`
 	// Revision is that of the stored namespace; 0: none is stored.
 	Revision int64 `json:"-"`

@@ -25,15 +25,17 @@ func PathNewNamespace(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// DecodeNamespace reads the quota of a namespace. Members that only answers have are ignored.
-func DecodeNamespace(text []byte) (job.Quota, *response.Problem) {
+// DecodeNamespace reads the store and the quota of a namespace. Members that only answers have are ignored.
+func DecodeNamespace(text []byte) (job.Namespace, *response.Problem) {
 	var d decoder
-	var q job.Quota
+	var n job.Namespace
+	q := &n.Quota
 	ignore := func(string, []byte) {}
 	d.read("", text, "a namespace", fields{
 		"namespace": ignore,
 		"revision":  ignore,
-		"quota": merge(&d, &q, "a quota", fields{
+		"store":     set(&n.Store, d.storeName),
+		"quota": merge(&d, q, "a quota", fields{
 			"pending": set(&q.Pending, d.positiveInteger),
 			"rate":    set(&q.Rate, d.rate),
 		}),
@@ -41,5 +43,15 @@ func DecodeNamespace(text []byte) (job.Quota, *response.Problem) {
 	if q.Pending < 0 {
 		d.addErrorOnce("/quota/pending", "must be 1 or more")
 	}
-	return q, d.problem(nil)
+	return n, d.problem(nil)
+}
+
+// storeName reads the name of a store.
+func (d *decoder) storeName(at string, raw []byte) string {
+	name := d.name(at, raw)
+	if name != "" && !job.IsNamespace(name) {
+		d.addErrorOnce(at, "must be 1 to 32 of a-z 0-9 and -, not beginning with -")
+		return ""
+	}
+	return name
 }

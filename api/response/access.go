@@ -36,6 +36,7 @@ func (o *Buffer) Principal(p *access.Principal) {
 func (o *Buffer) Namespace(n *job.Namespace) {
 	o.Text("namespace", n.Name)
 	o.Number("revision", n.Revision)
+	o.Text("store", n.Store)
 	o.Object("quota")
 	o.numberOrNull("pending", n.Quota.Pending)
 	o.TextOrNull("rate", units.FormatRate(n.Quota.Rate))

@@ -115,8 +115,8 @@ var problemTypes = []ProblemType{
 	},
 	{
 		InUse, http.StatusConflict, "In use",
-		"The namespace cannot be removed, because it has unfinished jobs, topics with a policy, or tokens.",
-		"Remove them first. The detail names one.",
+		"The namespace cannot be removed, because it has unfinished jobs, topics with a policy, or tokens. Or it cannot move to another store.",
+		"Remove what it has first; the detail names one. For another store, delete the namespace and create it there.",
 	},
 	{
 		Contended, http.StatusConflict, "Contended",

@@ -87,6 +87,9 @@ func FromError(err error) *Problem {
 	if e, ok := errors.AsType[*job.NamespaceInUseError](err); ok {
 		return NewProblem(InUse, e.Error()+": remove them first")
 	}
+	if e, ok := errors.AsType[*job.NamespaceStoreError](err); ok {
+		return NewProblem(InUse, e.Error())
+	}
 	if e, ok := errors.AsType[*store.StateError](err); ok {
 		return NewProblem(WrongState, e.Error())
 	}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -17,19 +19,20 @@ func decodeNamespace(doc store.Document, _ *job.Namespace) (*job.Namespace, erro
 	if err := json.Unmarshal(doc.Value, n); err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnreadable, err)
 	}
+	n.Store = cmp.Or(n.Store, job.MainStore)
 	return n, nil
 }
 
+// defaultNamespace is the default namespace until it is put.
+var defaultNamespace = job.Namespace{Name: job.DefaultNamespace, Store: job.MainStore}
+
 // HasNamespace reports whether a namespace exists.
 func (r *Registry) HasNamespace(ctx context.Context, name string) (bool, error) {
-	if name == job.DefaultNamespace {
-		return true, nil
+	_, err := r.StoreOf(ctx, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
 	}
-	set, err := r.namespaces.Get(ctx)
-	if err == nil && set.Values[name] == nil {
-		set, err = r.namespaces.Reload(ctx)
-	}
-	return err == nil && set.Values[name] != nil, err
+	return err == nil, err
 }
 
 // QuotaOf returns the quota of a namespace, without waiting for the store once quotas were read.
@@ -44,6 +47,24 @@ func (r *Registry) QuotaOf(ctx context.Context, name string) (job.Quota, error) 
 	return job.Quota{}, nil
 }
 
+// StoreOf returns the name of a namespace's store. store.ErrNotFound.
+func (r *Registry) StoreOf(ctx context.Context, name string) (string, error) {
+	if name == job.DefaultNamespace {
+		return job.MainStore, nil
+	}
+	set, err := r.namespaces.Get(ctx)
+	if err == nil && set.Values[name] == nil {
+		set, err = r.namespaces.Reload(ctx)
+	}
+	if err != nil {
+		return "", err
+	}
+	if n := set.Values[name]; n != nil {
+		return n.Store, nil
+	}
+	return "", store.ErrNotFound
+}
+
 // Namespace returns a namespace. store.ErrNotFound.
 func (r *Registry) Namespace(ctx context.Context, name string) (job.Namespace, error) {
 	set, err := r.namespaces.Reload(ctx)
@@ -54,7 +75,7 @@ func (r *Registry) Namespace(ctx context.Context, name string) (job.Namespace, e
 		return *n, nil
 	}
 	if name == job.DefaultNamespace {
-		return job.Namespace{Name: name}, nil
+		return defaultNamespace, nil
 	}
 	return job.Namespace{}, store.ErrNotFound
 }
@@ -67,7 +88,7 @@ func (r *Registry) Namespaces(ctx context.Context, after string, limit int) ([]j
 	}
 	all := make([]job.Namespace, 0, len(set.Values)+1)
 	if set.Values[job.DefaultNamespace] == nil {
-		all = append(all, job.Namespace{Name: job.DefaultNamespace})
+		all = append(all, defaultNamespace)
 	}
 	for _, n := range set.Values {
 		all = append(all, *n)
@@ -77,7 +98,8 @@ func (r *Registry) Namespaces(ctx context.Context, after string, limit int) ([]j
 	return all[:min(len(all), limit)], nil
 }
 
-// PutNamespace stores a namespace. ifRevision is as for store.CheckCondition. Errors: *job.QuotaError, store.ErrVersion.
+// PutNamespace stores a namespace. Without a store it is created on the main one, and stays where it is later. ifRevision is as
+// for store.CheckCondition. Errors: *job.InvalidError, *job.NamespaceStoreError, *job.QuotaError, store.ErrVersion.
 func (r *Registry) PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error) {
 	set, err := r.namespaces.Reload(ctx)
 	if err != nil {
@@ -90,6 +112,9 @@ func (r *Registry) PutNamespace(ctx context.Context, n job.Namespace, ifRevision
 	if err := store.CheckCondition(ifRevision, stored); err != nil {
 		return job.Namespace{}, err
 	}
+	if err := r.setStore(&n, set.Values[n.Name]); err != nil {
+		return job.Namespace{}, err
+	}
 	doc, err := r.put(ctx, key(kindNamespace, n.Name), n, cmp.Or(stored, store.MustNotExist))
 	if err != nil {
 		return job.Namespace{}, err
@@ -97,6 +122,28 @@ func (r *Registry) PutNamespace(ctx context.Context, n job.Namespace, ifRevision
 	n.Revision = doc.Revision
 	r.reloadNamespaces(ctx)
 	return n, nil
+}
+
+// setStore completes or refuses the store of a namespace that is put; old is the stored one, or nil.
+func (r *Registry) setStore(n, old *job.Namespace) error {
+	is := ""
+	switch {
+	case old != nil:
+		is = old.Store
+	case n.Name == job.DefaultNamespace:
+		is = job.MainStore
+	}
+	switch n.Store = cmp.Or(n.Store, is, job.MainStore); {
+	case is == n.Store:
+		return nil
+	case !slices.Contains(r.stores, n.Store):
+		return &job.InvalidError{Errors: []job.FieldError{{
+			Field: "/store", Detail: "this process has no such store: use " + strings.Join(r.stores, " or "),
+		}}}
+	case is != "":
+		return &job.NamespaceStoreError{Namespace: n.Name, Store: is}
+	}
+	return nil
 }
 
 // DeleteNamespace removes a namespace. ifRevision is as for store.CheckCondition. Errors: store.ErrNotFound, store.ErrVersion.

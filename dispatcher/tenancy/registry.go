@@ -31,6 +31,7 @@ const (
 type Registry struct {
 	settings   store.Settings
 	log        *slog.Logger
+	stores     []string // that this process has, main first
 	tokens     *documents.Cache[*entry]
 	namespaces *documents.Cache[*job.Namespace]
 	// lookups has an element for each lookup of an unknown token in flight, so that clients without a token cannot load the
@@ -46,10 +47,10 @@ type entry struct {
 	usedAt    *atomic.Int64 // hour of the last use in this process, in Unix seconds
 }
 
-// New returns a Registry.
-func New(settings store.Settings, log *slog.Logger) *Registry {
+// New returns a Registry. settings are those of the main store, others the names of the other stores that this process has.
+func New(settings store.Settings, log *slog.Logger, others ...string) *Registry {
 	return &Registry{
-		settings: settings, log: log, lookups: make(chan struct{}, 4),
+		settings: settings, log: log, stores: append([]string{job.MainStore}, others...), lookups: make(chan struct{}, 4),
 		tokens: documents.New(documents.Options[*entry]{Settings: settings, Kind: kindToken, Decode: decodeToken, Logger: log}),
 		namespaces: documents.New(documents.Options[*job.Namespace]{
 			Settings: settings, Kind: kindNamespace, Decode: decodeNamespace, Logger: log,

@@ -319,7 +319,7 @@ func TestNamespaces_ArePutListedAndRemoved(t *testing.T) {
 	require.True(t, conflict, "%v", err)
 	all, err := r.Namespaces(t.Context(), "", 10)
 	require.NoError(t, err)
-	require.Equal(t, []job.Namespace{{Name: "default"}, put}, all)
+	require.Equal(t, []job.Namespace{{Name: "default", Store: "main"}, put}, all)
 	all, err = r.Namespaces(t.Context(), "default", 10)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
@@ -327,4 +327,47 @@ func TestNamespaces_ArePutListedAndRemoved(t *testing.T) {
 	_, err = r.Namespace(t.Context(), "shop")
 	require.ErrorIs(t, err, store.ErrNotFound)
 	require.ErrorIs(t, r.DeleteNamespace(t.Context(), "default", 0), store.ErrNotFound)
+}
+
+func TestPutNamespace_KeepsItsStore(t *testing.T) {
+	s := newSettings()
+	r, without := tenancy.New(s, quiet, "eu"), tenancy.New(s, quiet)
+	storeOf := func(name string) string {
+		found, err := without.StoreOf(t.Context(), name)
+		require.NoError(t, err)
+		return found
+	}
+	put, err := r.PutNamespace(t.Context(), job.Namespace{Name: "shop", Store: "eu"}, 0)
+	require.NoError(t, err)
+	require.Equal(t, "eu", put.Store)
+	require.Equal(t, "eu", storeOf("shop"), "at once, in a process that does not have the store, too")
+	put, err = without.PutNamespace(t.Context(), job.Namespace{Name: "shop", Quota: job.Quota{Pending: 5}}, 0)
+	require.NoError(t, err)
+	require.Equal(t, "eu", put.Store, "without a store it stays")
+	put, err = r.PutNamespace(t.Context(), job.Namespace{Name: "new"}, 0)
+	require.NoError(t, err)
+	require.Equal(t, "main", put.Store)
+	put, err = r.PutNamespace(t.Context(), job.Namespace{Name: "default", Store: "main"}, 0)
+	require.NoError(t, err)
+	require.Equal(t, "main", put.Store)
+	require.Equal(t, "main", storeOf("default"))
+	_, err = r.StoreOf(t.Context(), "gone")
+	require.ErrorIs(t, err, store.ErrNotFound)
+
+	for name, to := range map[string]string{"shop": "main", "new": "eu", "default": "eu"} {
+		_, err = r.PutNamespace(t.Context(), job.Namespace{Name: name, Store: to}, 0)
+		moved, ok := errors.AsType[*job.NamespaceStoreError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, name, moved.Namespace)
+		require.NotEqual(t, to, moved.Store)
+	}
+	for _, name := range []string{"shop", "another"} {
+		_, err = r.PutNamespace(t.Context(), job.Namespace{Name: name, Store: "asia"}, 0)
+		invalid, ok := errors.AsType[*job.InvalidError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, "/store", invalid.Errors[0].Field)
+		require.Contains(t, invalid.Errors[0].Detail, "main or eu")
+	}
+	_, err = r.Namespace(t.Context(), "another")
+	require.ErrorIs(t, err, store.ErrNotFound)
 }
