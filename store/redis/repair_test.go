@@ -414,6 +414,42 @@ func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
 	require.Empty(t, repairAll(t, s, 0), "a second check")
 }
 
+func TestRepair_ChecksManyTopicsInOneStep(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	ctx, sh := t.Context(), s.shards[0]
+	const topics = 300
+	var entries []store.NewJob
+	for i := range topics {
+		for _, id := range []string{"waiting", "cancelled"} {
+			e := entry(fmt.Sprint(id, "-", i))
+			e.Topic = fmt.Sprint("topic-", i)
+			entries = append(entries, e)
+		}
+	}
+	for some := range slices.Chunk(entries, store.MaxBatch) {
+		insert(t, s, some...)
+	}
+	for i := range topics {
+		_, err := s.Shards()[0].Cancel(ctx, store.NewToken(), ref(fmt.Sprint("cancelled-", i)), store.Cancellation{})
+		require.NoError(t, err)
+	}
+	requireConsistent(t, s)
+	topic := func(i int) *layout.Topic {
+		return sh.Keys.TopicByName(layout.TopicName(lane.Namespace, fmt.Sprint("topic-", i)))
+	}
+	for _, i := range []int{0, 63, 64, topics - 1} {
+		require.NoError(t, s.Client.HIncrBy(ctx, topic(i).Stats, "claimed", 2).Err())
+		require.NoError(t, s.Client.HIncrBy(ctx, topic(i).Stats, "cb", 5).Err())
+		require.NoError(t, s.Client.ZAdd(ctx, topic(i).Done, redis.Z{Score: 1, Member: "none"}).Err())
+	}
+	scripts := 0
+	s.Client.AddHook(&failing{fails: func(string) bool { scripts++; return false }})
+	found := repairAll(t, s, 0)
+	require.Equal(t, map[store.RepairKind]int{store.RepairNoJob: 4, store.RepairCounter: 8}, found, "claimed and cb of each")
+	require.Less(t, scripts, topics/4, "scripts of a whole check")
+	requireConsistent(t, s)
+}
+
 func TestRepair_MakesOneStepAtATimeAndNoneOfTheDailyCheckBetweenThoseAfterARestart(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL(), Shards: 3})
 	for shard := range s.Shards() {

@@ -14,7 +14,7 @@ var endings = []string{"d", "x", "c"}
 
 // nextEnding goes on to a topic's next list of ended jobs, or to the next topic.
 func (p *pass) nextEnding() {
-	p.cursor, p.place, p.sums = "0", 0, sums{}
+	p.sums = sums{}
 	if p.state++; p.state == len(endings) {
 		p.state, p.topics = 0, p.topics[1:]
 	}
@@ -22,20 +22,25 @@ func (p *pass) nextEnding() {
 
 // repairEnded walks through the topics' lists of ended jobs.
 func (s *Repairer) repairEnded(ctx context.Context, p *pass) (bool, error) {
-	name, err := s.nextTopic(ctx, p)
-	if name == "" || err != nil {
+	some, err := s.nextTopics(ctx, p)
+	if len(some) == 0 || err != nil {
 		return err == nil, err
 	}
-	c := s.NewCall(scriptEnded, s.Keys.Reply("repair", "e"), nil, []*layout.Topic{s.Keys.TopicByName(name)}, 2)
-	c.Add(endings[p.state], p.cursor)
-	answer, err := s.RunList(ctx, c, 3)
+	if p.set == "" {
+		p.set, p.at = endings[0], "0"
+	}
+	topics := make([]*layout.Topic, len(some))
+	for i, name := range some {
+		topics[i] = s.Keys.TopicByName(name)
+	}
+	c := s.NewCall(scriptEnded, s.Keys.Reply("repair", "e"), nil, topics, 3)
+	c.Add(p.set, p.at, 4*stepSize)
+	answer, err := s.RunList(ctx, c, 5)
 	if err != nil {
 		return false, err
 	}
-	p.noteAll(script.Strs(answer[1]), script.Strs(answer[2]))
-	if p.cursor = script.Str(answer[0]); p.cursor == "0" {
-		p.nextEnding()
-	}
+	p.topics, p.set, p.at = p.topics[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]), script.Str(answer[2])
+	p.noteAll(script.Strs(answer[3]), script.Strs(answer[4]))
 	return false, nil
 }
 
@@ -97,23 +102,46 @@ func (u *sums) restart() bool {
 	return u.tries < repairTries
 }
 
-// repairCounts counts the next queues of a topic. Up to queuesPerCount queues are counted in one script, exactly, even
-// while jobs move. More are counted twice, and the result is written if both counts agree and no counter has changed since.
+// A topicCount is a part of a topic's queues to be counted.
+type topicCount struct {
+	topic string
+	lanes []string // as topic_lanes:<topic> has them
+	sums  *sums    // of the queues before these
+	// apply sets the counters, if they are still those expected: "" any.
+	apply    bool
+	expected string
+}
+
+// countResult is the result of a topicCount.
+type countResult struct {
+	counters string
+	set      int64 // how many counters were set; -1: the topic changed
+}
+
+// repairCounts counts the queues of topics. Those of topics with few are counted in one script, exactly, even while jobs move,
+// as are up to queuesPerCount queues of another topic. More are counted in parts and twice, and the result is written if both
+// counts agree and no counter has changed since.
 func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
-	name, err := s.nextTopic(ctx, p)
-	if name == "" || err != nil {
+	some, err := s.nextTopics(ctx, p)
+	if len(some) == 0 || err != nil {
 		return err == nil, err
 	}
-	u := &p.sums
+	if p.sums == (sums{}) {
+		if counted, err := s.countSmall(ctx, p, some); counted || err != nil {
+			return false, err
+		}
+	}
+	name, u := some[0], &p.sums
 	lanes, err := s.Client.MembersAfter(ctx, s.Keys.TopicLanes(name), u.after, queuesPerCount)
 	if err != nil {
 		return false, err
 	}
 	last := len(lanes) < queuesPerCount
-	set, counters, err := s.countLanes(ctx, name, lanes, u, last && u.after == "", "")
+	counted, err := s.countLanes(ctx, []topicCount{{topic: name, lanes: lanes, sums: u, apply: last && u.after == ""}})
 	if err != nil {
 		return false, err
 	}
+	counters, set := counted[0].counters, counted[0].set
 	switch {
 	case last && u.after == "": // all of them, and written
 	case u.began != "" && u.began != counters:
@@ -128,9 +156,10 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 	case u.due != u.before.due || u.ready != u.before.ready || u.claimed != u.before.claimed:
 		set = -1
 	default:
-		if set, _, err = s.countLanes(ctx, name, nil, u, true, u.began); err != nil {
+		if counted, err = s.countLanes(ctx, []topicCount{{topic: name, sums: u, apply: true, expected: u.began}}); err != nil {
 			return false, err
 		}
+		set = counted[0].set
 	}
 	if set < 0 && u.restart() {
 		return false, nil
@@ -140,46 +169,100 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 	return false, nil
 }
 
-// countLanes adds queues to what was counted of a topic. With apply it sets the counters and answers how many changed, -1
-// when they are not those expected or the topic has other queues by now.
-func (s *Repairer) countLanes(
-	ctx context.Context, name string, lanes []string, u *sums, apply bool, expected string,
-) (set int64, counters string, err error) {
-	t := s.Keys.TopicByName(name)
-	keys := make([]string, 0, 5+3*len(lanes))
-	keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, s.Keys.TopicLanes(name))
-	for _, lane := range lanes {
-		_, n, _ := strings.Cut(lane, "\x00")
-		keys = append(keys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Claimed(n))
+// countSmall counts the first of some topics, as far as they have fewer than lanesPerTopic queues. It returns whether there were
+// any.
+func (s *Repairer) countSmall(ctx context.Context, p *pass, some []string) (counted bool, err error) {
+	keys := make([]string, len(some))
+	for i, name := range some {
+		keys[i] = s.Keys.TopicLanes(name)
 	}
-	read := u.read + int64(len(lanes))
-	answer, err := s.EvalList(ctx, scriptCounts, 5, keys, []any{u.due, u.ready, u.claimed, apply, expected, read})
-	if err != nil {
-		return 0, "", err
-	}
-	u.due, u.ready, u.claimed, u.read = script.Num(answer[0]), script.Num(answer[1]), script.Num(answer[2]), read
-	return script.Num(answer[4]), script.Str(answer[3]), nil
-}
-
-// repairBytes adds up the next jobs of a list of ended jobs. A list longer than jobsPerCount is added up in several steps,
-// and written if nothing was added or removed meanwhile.
-func (s *Repairer) repairBytes(ctx context.Context, p *pass) (bool, error) {
-	name, err := s.nextTopic(ctx, p)
-	if name == "" || err != nil {
-		return err == nil, err
-	}
-	t, u, state := s.Keys.TopicByName(name), &p.sums, endings[p.state]
-	answer, err := s.EvalList(ctx, scriptBytes, 4, []string{t.Stats, t.Ended(state), s.Keys.Runs},
-		[]any{state + "b", u.read, jobsPerCount, u.bytes, u.began})
+	lanes, err := s.Client.FirstMembers(ctx, keys, lanesPerTopic)
 	if err != nil {
 		return false, err
 	}
-	read, set := script.Num(answer[0]), script.Num(answer[3])
-	u.read, u.bytes, u.began = u.read+read, script.Num(answer[1]), script.Str(answer[2])
-	if set < 0 && u.restart() || set == 0 && read == int64(jobsPerCount) {
+	var counts []topicCount
+	for i, name := range some {
+		if len(lanes[i]) == lanesPerTopic {
+			break
+		}
+		counts = append(counts, topicCount{topic: name, lanes: lanes[i], sums: new(sums), apply: true})
+	}
+	if len(counts) == 0 {
 		return false, nil
 	}
+	results, err := s.countLanes(ctx, counts)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range results {
+		if r.set < 0 { // it got a lane meanwhile, and is counted alone
+			p.sums.restart()
+			break
+		}
+		p.note(store.RepairCounter, r.set)
+		p.topics = p.topics[1:]
+	}
+	return true, nil
+}
+
+// countLanes adds queues to the sums of topics, and returns a result for each.
+func (s *Repairer) countLanes(ctx context.Context, counts []topicCount) ([]countResult, error) {
+	var keys []string
+	var args []any
+	for _, c := range counts {
+		t, u := s.Keys.TopicByName(c.topic), c.sums
+		keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, s.Keys.TopicLanes(c.topic))
+		for _, lane := range c.lanes {
+			_, n, _ := strings.Cut(lane, "\x00")
+			keys = append(keys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Claimed(n))
+		}
+		args = append(args, len(c.lanes), u.due, u.ready, u.claimed, c.apply, c.expected, u.read+int64(len(c.lanes)))
+	}
+	answer, err := s.EvalList(ctx, scriptCounts, 5*len(counts), keys, args)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]countResult, len(counts))
+	for i, c := range counts {
+		of, u := answer[5*i:5*i+5], c.sums
+		u.due, u.ready, u.claimed, u.read = script.Num(of[0]), script.Num(of[1]), script.Num(of[2]), u.read+int64(len(c.lanes))
+		results[i] = countResult{counters: script.Str(of[3]), set: script.Num(of[4])}
+	}
+	return results, nil
+}
+
+// repairBytes adds up the next jobs of lists of ended jobs. A list longer than jobsPerCount is added up in several steps, and
+// written if nothing was added or removed meanwhile.
+func (s *Repairer) repairBytes(ctx context.Context, p *pass) (bool, error) {
+	some, err := s.nextTopics(ctx, p)
+	if len(some) == 0 || err != nil {
+		return err == nil, err
+	}
+	u := &p.sums
+	keys, args := []string{s.Keys.Runs}, []any{jobsPerCount, u.read, u.bytes, u.began}
+	for i, name := range some {
+		t := s.Keys.TopicByName(name)
+		for k, state := range endings {
+			if i > 0 || k >= p.state {
+				keys, args = append(keys, t.Stats, t.Ended(state)), append(args, state+"b")
+			}
+		}
+	}
+	answer, err := s.EvalList(ctx, scriptBytes, 5, keys, args)
+	if err != nil {
+		return false, err
+	}
+	done, set := script.Num(answer[0]), script.Num(answer[4])
+	switch {
+	case set < 0 && u.restart():
+		return false, nil
+	case set < 0:
+		done = 1 // its counter stays as it is
+	}
 	p.note(store.RepairCounter, set)
-	p.nextEnding()
+	for range min(done, int64(len(args)-4)) {
+		p.nextEnding()
+	}
+	u.read, u.bytes, u.began = u.read+script.Num(answer[1]), script.Num(answer[2]), script.Str(answer[3])
 	return false, nil
 }

@@ -1,36 +1,43 @@
--- Counts a topic's jobs, and sets the counters that do not agree.
--- KEYS    1 stats  2 done  3 dead  4 cancelled  5 topic_lanes:<topic>, then for each queue: due, ready, claimed
--- ARGV    how many jobs of the queues before these are due, ready, claimed; 1 when these are the last ones; then what must
---         be as it was when the counting began ('' nothing): the counters; how many queues the topic has
--- result  due, ready, claimed with these queues, the counters before, how many were set, or -1 when something is not as it
---         must be
+-- Counts topics' jobs, and sets the counters that do not agree.
+-- KEYS    for each topic: stats, done, dead, cancelled, topic_lanes:<topic>, then for each of its queues: due, ready, claimed
+-- ARGV    for each topic: how many of its queues are given; how many jobs of the queues before these are due, ready, claimed;
+--         1 when these are the last ones; then what must be as it was when the counting began ('' nothing): the counters; how
+--         many queues the topic has
+-- result  for each topic: due, ready, claimed with these queues, the counters before, how many were set, or -1 when something
+--         is not as it must be
 -- What has ended is counted only: retention removes it. So the ended are no fewer than those that are kept, and the
 -- registered are the sum.
 call('ZREM', KEYS[5], '') -- a first write that is allowed while memory is full, see keys.lua
-local due, ready, claimed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-for k = 6, #KEYS, 3 do
-  due = due + call('ZCARD', KEYS[k])
-  ready = ready + call('LLEN', KEYS[k + 1])
-  claimed = claimed + call('ZCARD', KEYS[k + 2])
-end
-local stored = call('HMGET', KEYS[1], 'reg', 'ready', 'claimed', 'd', 'x', 'c')
-for i = 1, 6 do stored[i] = tonumber(stored[i] or 0) end
-local text = table.concat(stored, ' ')
-local set = 0
-if ARGV[4] == '1' then
-  if call('ZCARD', KEYS[5]) ~= tonumber(ARGV[6]) or ARGV[5] ~= '' and ARGV[5] ~= text then
-    set = -1
-  else
-    local d = math.max(stored[4], call('ZCARD', KEYS[2]))
-    local x = math.max(stored[5], call('ZCARD', KEYS[3]))
-    local c = math.max(stored[6], call('ZCARD', KEYS[4]))
-    local right = { due + ready + claimed + d + x + c, ready, claimed, d, x, c }
-    for i, field in ipairs({ 'reg', 'ready', 'claimed', 'd', 'x', 'c' }) do
-      if right[i] ~= stored[i] then
-        call('HSET', KEYS[1], field, int(right[i]))
-        set = set + 1
+local k, result = 0, {}
+for a = 0, #ARGV - 7, 7 do
+  local stats, done, dead, cancelled, lanes = KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], KEYS[k + 4], KEYS[k + 5]
+  local due, ready, claimed = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+  k = k + 5
+  for _ = 1, tonumber(ARGV[a + 1]) do
+    due = due + call('ZCARD', KEYS[k + 1])
+    ready = ready + call('LLEN', KEYS[k + 2])
+    claimed = claimed + call('ZCARD', KEYS[k + 3])
+    k = k + 3
+  end
+  local stored = call('HMGET', stats, 'reg', 'ready', 'claimed', 'd', 'x', 'c')
+  for i = 1, 6 do stored[i] = tonumber(stored[i] or 0) end
+  local text, set = table.concat(stored, ' '), 0
+  if ARGV[a + 5] == '1' then
+    if call('ZCARD', lanes) ~= tonumber(ARGV[a + 7]) or ARGV[a + 6] ~= '' and ARGV[a + 6] ~= text then
+      set = -1
+    else
+      local d = math.max(stored[4], call('ZCARD', done))
+      local x = math.max(stored[5], call('ZCARD', dead))
+      local c = math.max(stored[6], call('ZCARD', cancelled))
+      local right = { due + ready + claimed + d + x + c, ready, claimed, d, x, c }
+      for i, field in ipairs({ 'reg', 'ready', 'claimed', 'd', 'x', 'c' }) do
+        if right[i] ~= stored[i] then
+          call('HSET', stats, field, int(right[i]))
+          set = set + 1
+        end
       end
     end
   end
+  for _, v in ipairs({ due, ready, claimed, text, set }) do result[#result + 1] = v end
 end
-return { due, ready, claimed, text, set }
+return result

@@ -185,14 +185,14 @@ func (s *Repairer) repairSome(
 	return nil
 }
 
-// nextTopic is the topic that a step is at; empty after the last.
-func (s *Repairer) nextTopic(ctx context.Context, p *pass) (string, error) {
+// nextTopics are the topics that a step is at, up to topicsPerStep; none after the last.
+func (s *Repairer) nextTopics(ctx context.Context, p *pass) ([]string, error) {
 	if len(p.topics) == 0 {
 		names, err := s.Client.MembersAfter(ctx, s.Keys.Topics, p.afterName, stepSize)
 		if len(names) == 0 || err != nil {
-			return "", err
+			return nil, err
 		}
 		p.topics, p.afterName = names, names[len(names)-1]
 	}
-	return p.topics[0], nil
+	return p.topics[:min(len(p.topics), topicsPerStep)], nil
 }

@@ -63,6 +63,8 @@ const (
 	stepSize = 256
 	// stepBytes is about how many bytes of records one step reads.
 	stepBytes = 256 << 10
+	// topicsPerStep bounds the topics in one step; those with fewer queues than lanesPerTopic are counted together.
+	topicsPerStep, lanesPerTopic = 64, 64
 	// queuesPerCount is how many queues of a topic one script counts, about ten milliseconds, and jobsPerCount how many ended
 	// jobs one script adds up.
 	queuesPerCount, jobsPerCount = 8192, 4096
@@ -115,10 +117,10 @@ type stepState struct {
 	cursor    string
 	last      bool            // the last queues have been read
 	queues    []*layout.Queue // still to be checked
-	set, at   string          // where to continue in the first of them
 	topics    []string        // still to be checked
+	set, at   string          // where to continue in the first queue or topic
 	afterName string          // the last topic that was read
-	state     int             // of the states of ended jobs
+	state     int             // of the first topic's lists of ended jobs
 	place     int64           // in a sorted set
 	sums      sums
 }
