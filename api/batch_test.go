@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,13 +67,20 @@ func TestBatch_ReportsEveryOutcome(t *testing.T) {
 			routed.Outcome, routed.Err = store.Conflict, &job.TakenError{ID: "other"}
 		case "down":
 			routed = store.RoutedResult{Err: store.ErrUnavailable}
+		case "many":
+			routed = store.RoutedResult{Err: &job.QuotaError{RetryAfter: 1500 * time.Millisecond}}
 		}
 		return routed
 	}
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch",
-		`{"jobs": [{"id": "new"}, {"id": "old"}, {"id": "other"}, {"id": "down"}, {"id": "a.b"}, 5, {"id": "new"}]}`)
+		`{"jobs": [{"id": "new"}, {"id": "old"}, {"id": "other"}, {"id": "down"}, {"id": "many"}, {"id": "a.b"}, 5, {"id": "new"}]}`)
 	all, _ := statuses(t, decodeResponse(t, w))
-	require.Equal(t, []int{201, 200, 409, 503, 422, 422, 201}, all)
+	require.Equal(t, []int{201, 200, 409, 503, 429, 422, 422, 201}, all)
+	var waits []string
+	for _, found := range regexp.MustCompile(`"retry_after_ms":(\w+)`).FindAllStringSubmatch(w.Body.String(), -1) {
+		waits = append(waits, found[1])
+	}
+	require.Equal(t, []string{"null", "1000", "1500", "null", "null"}, waits)
 }
 
 func TestBatch_DoesNotTryTheRestAfterTheStoreFailed(t *testing.T) {

@@ -107,6 +107,11 @@ func (a *api) auditDead(r *http.Request, action access.Action, f request.DeadLet
 	a.audit(r, action, args...)
 }
 
+// roundUp rounds a delay up to milliseconds, so that no attempt starts too early.
+func roundUp(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
 // answerBulk answers with the result of a revival or a purge. done is the name of the count.
 func (a *api) answerBulk(w http.ResponseWriter, done string, dry bool, worked store.BulkResult) {
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
@@ -122,8 +127,8 @@ func (a *api) answerBulk(w http.ResponseWriter, done string, dry bool, worked st
 			o.Problem("error", p)
 		})
 		o.Bool("more", worked.More)
-		if worked.NextDelay > 0 {
-			o.Duration("next_delay", worked.NextDelay+time.Millisecond-1) // rounded up, so that no attempt starts too early
+		if done == "revived" {
+			o.DurationOrNull("next_delay", roundUp(worked.NextDelay))
 		}
 	})
 }

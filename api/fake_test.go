@@ -332,7 +332,9 @@ type problemBody struct {
 	Title  string
 	Status int
 	Detail string
-	Errors []struct{ Field, Detail string }
+	// RetryAfter is in milliseconds.
+	RetryAfter *int64 `json:"retry_after_ms"`
+	Errors     []struct{ Field, Detail string }
 }
 
 // problemIn decodes a problem and checks its form.
@@ -345,6 +347,7 @@ func problemIn(t testing.TB, w *httptest.ResponseRecorder) problemBody {
 	require.NoError(t, dec.Decode(&p), w.Body.String())
 	require.Equal(t, w.Code, p.Status)
 	require.NotEmpty(t, p.Detail)
+	require.Equal(t, w.Header().Get("Retry-After") != "", p.RetryAfter != nil)
 	requireKnownProblem(t, p)
 	return p
 }

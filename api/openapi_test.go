@@ -239,6 +239,28 @@ func matches(pattern, path string) bool {
 	return slices.EqualFunc(want, got, func(w, g string) bool { return w == g || strings.HasPrefix(w, "{") })
 }
 
+// Clients rely on every member being there, with null for none.
+func TestOpenAPI_AnswersHaveEveryMember(t *testing.T) {
+	schemas := document(t).at("components", "schemas")
+	for _, name := range schemas.keys() {
+		requireEveryMember(t, name, schemas.at(name))
+	}
+}
+
+// requireEveryMember requires that an answer's schema, and those within, require all of their properties. Those of requests
+// have additionalProperties: false.
+func requireEveryMember(t *testing.T, path string, schema node) {
+	t.Helper()
+	if schema.at("additionalProperties").here == false {
+		return
+	}
+	require.ElementsMatch(t, sortedKeys(schema.properties()), schema.required(), path)
+	for name, member := range schema.properties() {
+		requireEveryMember(t, path+"/"+name, member)
+		requireEveryMember(t, path+"/"+name, member.at("items"))
+	}
+}
+
 func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	schemas := document(t).at("components", "schemas")
 	names := func(schema string) []string { return sortedKeys(schemas.at(schema).properties()) }

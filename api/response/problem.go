@@ -154,11 +154,18 @@ func WithHint(err error, needed string) error {
 func (p *Problem) Write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
-	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
-		seconds := max(int64((p.RetryAfter+time.Second-1)/time.Second), 1)
-		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
+	if wait := p.retryAfter(); wait > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 	}
 	Answer(w, p.Status, p.appendTo)
+}
+
+// retryAfter returns when to repeat a request that may succeed then; 0 for other problems.
+func (p *Problem) retryAfter() time.Duration {
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
+		return max(p.RetryAfter, time.Second)
+	}
+	return 0
 }
 
 // Problem writes a problem as an object.
@@ -174,6 +181,7 @@ func (p *Problem) appendTo(o *Buffer) {
 	o.Text("title", typeOf(p.Code).Title)
 	o.Number("status", int64(p.Status))
 	o.Text("detail", p.Detail)
+	o.numberOrNull("retry_after_ms", p.retryAfter().Milliseconds())
 	Objects(o, "errors", p.Fields, func(f *job.FieldError) {
 		o.Text("field", f.Field)
 		o.Text("detail", f.Detail)

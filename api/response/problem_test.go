@@ -53,22 +53,25 @@ func TestFromError_MapsEveryError(t *testing.T) {
 }
 
 func TestProblem_WritesRetryAfterInWholeSeconds(t *testing.T) {
-	for wait, want := range map[time.Duration]string{0: "1", time.Millisecond: "1", time.Second: "1", 1001 * time.Millisecond: "2"} {
+	for wait, want := range map[time.Duration][2]string{
+		0: {"1", "1000"}, time.Millisecond: {"1", "1000"}, time.Second: {"1", "1000"}, 1001 * time.Millisecond: {"2", "1001"},
+	} {
 		w := httptest.NewRecorder()
 		FromError(&store.UnavailableError{RetryAfter: wait}).Write(w)
-		require.Equal(t, want, w.Header().Get("Retry-After"), wait)
+		require.Equal(t, want[0], w.Header().Get("Retry-After"), wait)
+		require.Contains(t, w.Body.String(), `"retry_after_ms":`+want[1]+`,`, wait)
 	}
 	w := httptest.NewRecorder()
 	NewProblem(NotFound, "no such job").Write(w)
 	require.Empty(t, w.Header().Get("Retry-After"))
 	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
-	requireExact(t, `{"type":"/problems#not_found","code":"not_found","title":"Not found","status":404,"detail":"no such job","errors":[]}`+"\n", w.Body.String())
+	requireExact(t, `{"type":"/problems#not_found","code":"not_found","title":"Not found","status":404,"detail":"no such job","retry_after_ms":null,"errors":[]}`+"\n", w.Body.String())
 }
 
 func TestProblem_ListsItsFields(t *testing.T) {
 	require.Equal(t, "the request has an invalid field", Invalid(job.FieldError{}).Detail)
 	p := Invalid(job.FieldError{Field: "/url", Detail: "is required"}, job.FieldError{Field: "/a", Detail: "\"x\""})
-	requireExact(t, `{"error":{"type":"/problems#invalid_field","code":"invalid_field","title":"Invalid field","status":422,"detail":"the request has 2 invalid fields",`+
+	requireExact(t, `{"error":{"type":"/problems#invalid_field","code":"invalid_field","title":"Invalid field","status":422,"detail":"the request has 2 invalid fields","retry_after_ms":null,`+
 		`"errors":[{"field":"/url","detail":"is required"},{"field":"/a","detail":"\"x\""}]}}`,
 		written(t, func(o *Buffer) { o.Problem("error", p) }))
 }
