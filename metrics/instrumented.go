@@ -236,6 +236,17 @@ func (s instrumentedShard) Alarm(ctx context.Context, token store.Token, state s
 	return timed(ctx, s.m, "alarm", func() (bool, error) { return s.next.Alarm(ctx, token, state) })
 }
 
+func (s instrumented) AppendTail(ctx context.Context, message []byte) ([][]byte, error) {
+	return timed(ctx, s.m, "append_tail", func() ([][]byte, error) { return s.next.AppendTail(ctx, message) })
+}
+
+func (s instrumented) ReadTail(ctx context.Context, reader []byte, after int64) (messages [][]byte, position int64, err error) {
+	began := time.Now()
+	messages, position, err = s.next.ReadTail(ctx, reader, after)
+	s.m.observeCall(ctx, "read_tail", began, err)
+	return messages, position, err
+}
+
 func (s instrumented) Ping(ctx context.Context) error {
 	began := time.Now()
 	err := s.next.Ping(ctx)

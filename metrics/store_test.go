@@ -99,7 +99,9 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"Alarm": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].Alarm(ctx, store.NewToken(), store.Alarm{Namespace: "default", Topic: "orders"})
 	},
-	"Ping": func(ctx context.Context, s store.Store) { _ = s.Ping(ctx) },
+	"AppendTail": func(ctx context.Context, s store.Store) { _, _ = s.AppendTail(ctx, nil) },
+	"ReadTail":   func(ctx context.Context, s store.Store) { _, _, _ = s.ReadTail(ctx, []byte("a"), 0) },
+	"Ping":       func(ctx context.Context, s store.Store) { _ = s.Ping(ctx) },
 }
 
 // settingsNames are the names of the methods of store.Settings, which a store and its shards have.

@@ -14,6 +14,9 @@ type Store interface {
 	// Settings of a Store are the documents that apply to all shards: all kinds but KindLane.
 	Settings
 
+	// Tail passes events on to clients that watch them live.
+	Tail
+
 	// Ping checks that the store accepts writes. The error says why it does not.
 	Ping(ctx context.Context) error
 

@@ -68,6 +68,11 @@ var plan = []row{
 		ours:   []string{"job", "policy", "store"},
 	},
 	{
+		pkg:    "store/localtail",
+		reason: "store.Tail in memory, for the engines that one process uses; knows no engine",
+		ours:   []string{"store"},
+	},
+	{
 		pkg:    "store/sqlite/file",
 		reason: "the files of a database: paths, locks, and whether they are still the same; opens no connection, knows no jobs",
 		ours:   []string{"store"},
@@ -123,7 +128,7 @@ var plan = []row{
 		pkg:    "store/sqlite",
 		reason: "an engine, used through the contract only",
 		ours: []string{
-			"internal/limitedlog", "job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
+			"internal/limitedlog", "job", "policy", "store", "store/localtail", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
 			"store/sqlite/keeper", "store/sqlite/table", "store/sqlite/throttle", "store/sqlite/work",
 		},
 	},
@@ -192,18 +197,23 @@ var plan = []row{
 		others: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
 	},
 	{
+		pkg:    "store/redis/tail",
+		reason: "store.Tail; knows neither jobs nor what the messages say",
+		ours:   []string{"store", "store/redis/layout", "store/redis/script"},
+	},
+	{
 		pkg:    "store/redis",
 		reason: "an engine, like store/sqlite: the sum of its packages",
 		ours: []string{
 			"job", "policy", "store", "store/redis/connect", "store/redis/counts", "store/redis/health", "store/redis/jobs",
 			"store/redis/keeper", "store/redis/layout", "store/redis/queue", "store/redis/repair", "store/redis/script", "store/redis/settings",
-			"store/redis/shard",
+			"store/redis/shard", "store/redis/tail",
 		},
 	},
 	{
 		pkg:    "store/storetest",
 		reason: "the suite that every engine must pass and the model it is compared with; knows no engine, never shipped",
-		ours:   []string{"job", "job/codec", "policy", "store", "store/router"},
+		ours:   []string{"job", "job/codec", "policy", "store", "store/localtail", "store/router"},
 		others: []string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 	},
 	{

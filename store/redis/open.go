@@ -19,6 +19,7 @@ import (
 	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/settings"
 	"github.com/ringback/ringback/store/redis/shard"
+	"github.com/ringback/ringback/store/redis/tail"
 )
 
 // Open connects to Redis, checks its settings, and opens or lays out the data under the prefix.
@@ -54,6 +55,7 @@ func (s *Store) open(ctx context.Context, o *Options) error {
 	for i, tag := range layout.Tags(o.Prefix, n) {
 		shards[i] = shard.New(s.Runner, o.Logger, tag, i)
 	}
+	s.Tail = tail.New(s.Runner, &shards[0].Keys)
 	s.documents = settings.NewDocuments(s.Runner, o.Prefix, o.Limits, shards, o.Logger)
 	s.health = health.New(s.Client, o.Logger, o.Prefix, shards, func() time.Time { return s.now() })
 	s.repairs = repair.NewProcess(o.elapsed)

@@ -18,11 +18,13 @@ import (
 	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/settings"
 	"github.com/ringback/ringback/store/redis/shard"
+	"github.com/ringback/ringback/store/redis/tail"
 )
 
 // A Store is the engine. Open returns it.
 type Store struct {
 	*script.Runner
+	*tail.Tail
 	shards    []*storeShard
 	documents *settings.Documents
 	health    *health.Monitor

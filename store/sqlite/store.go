@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/localtail"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/keeper"
@@ -22,6 +23,7 @@ import (
 // Store is the engine. Open returns it.
 type Store struct {
 	*keeper.Keeper
+	localtail.Tail
 	db        *db.Writer[*work.Unit]
 	clock     clock.Reader
 	wakeups   *memory.Wakeups

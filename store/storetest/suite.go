@@ -55,6 +55,7 @@ var caseGroups = []caseGroup{
 	{"Outbox", relayCases},
 	{"OutboxBounds", outboxCases},
 	{"Alarm", alarmCases},
+	{"Tail", tailCases},
 	{"Clock", clockCases},
 	{"Concurrent", togetherCases},
 }

@@ -22,6 +22,7 @@ type Keys struct {
 	Outbox, OutboxQueue                string // new jobs, and their order
 	Checked, Carrier                   string // the server that the shard was checked for, and when; the carrier's lock
 	Clock, StaleAgenda, StaleThrottles string // steps of the clock, and scores from before the last one
+	Tail, TailReaders                  string // the messages of the tail and its readers; on shard 0
 }
 
 // NewKeys returns the keys of the shard with a hash tag, given without braces.
@@ -37,6 +38,7 @@ func NewKeys(tag string) Keys {
 		Outbox: tag + "outbox", OutboxQueue: tag + "outbox_queue",
 		Checked: tag + "checked", Carrier: tag + "carrier",
 		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "throttle_queue:stale",
+		Tail: tag + "tail", TailReaders: tag + "tail_readers",
 	}
 	k.Common = []string{
 		k.Jobs, k.Runs, k.Attempts, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Owners, k.CarrierWakeup, k.Limits,
