@@ -24,8 +24,8 @@ type Token struct {
 	CreatedBy string `json:"created_by,omitempty"`
 	// ExpiresAt is when it expires; zero: never.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	// LastUsedAt is the hour of its last use; zero: it was not used.
-	LastUsedAt time.Time `json:"last_used_at,omitzero"`
+	// LastUsedAt is the hour of its last use; zero: it was not used. It is stored apart.
+	LastUsedAt time.Time `json:"-"`
 }
 
 // Principal returns who uses the token.

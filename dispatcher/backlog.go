@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
@@ -50,14 +50,14 @@ type alarmState struct {
 type backlogMonitor struct {
 	*Dispatcher
 
-	topics map[policies.Name]*alarmState // of the shards that this process carries
+	topics map[documents.Name]*alarmState // of the shards that this process carries
 	failed store.Backoff
 }
 
 // monitorBacklogs raises and clears the alarms of topics until ctx ends. The store keeps whether an alarm is raised, so that
 // exactly one callback is sent whichever process checks.
 func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
-	m := &backlogMonitor{Dispatcher: d, topics: make(map[policies.Name]*alarmState)}
+	m := &backlogMonitor{Dispatcher: d, topics: make(map[documents.Name]*alarmState)}
 	tick := time.NewTicker(backlogInterval)
 	defer tick.Stop()
 	for {
@@ -80,7 +80,7 @@ func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
 func (m *backlogMonitor) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, backlogInterval)
 	defer cancel()
-	maxAge := policies.AnyAge
+	maxAge := documents.AnyAge
 	if m.leadsAnyShard() {
 		maxAge = backlogReload
 	}
@@ -88,12 +88,12 @@ func (m *backlogMonitor) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(m.topics, func(name policies.Name, _ *alarmState) bool { return set.Topics[name] == nil })
+	maps.DeleteFunc(m.topics, func(name documents.Name, _ *alarmState) bool { return set.Values[name] == nil })
 	watched := make(map[string][]store.Topic) // by namespace
 	var unsure []store.Topic                  // without on_backlog, but possibly with an alarm raised
-	for name, topic := range set.Topics {
+	for name, topic := range set.Values {
 		t := topic.Stored
-		if !m.carrier.Leading(m.store.ShardOfTopic(name.Namespace, name.Topic)) {
+		if !m.carrier.Leading(m.store.ShardOfTopic(name.Namespace, name.Name)) {
 			delete(m.topics, name)
 			continue
 		}
@@ -104,7 +104,7 @@ func (m *backlogMonitor) check(ctx context.Context) error {
 		}
 		switch {
 		// The topic of callbacks has no alarm: its callback would add to the backlog.
-		case t.Policy.OnBacklog != nil && name.Topic != job.CallbackTopic:
+		case t.Policy.OnBacklog != nil && name.Name != job.CallbackTopic:
 			watched[name.Namespace] = append(watched[name.Namespace], t)
 		case t.Unreadable: // its alarm stays as it is
 		case a.known && a.raised, !a.known && set.LoadedAt.After(a.since) && len(unsure) < backlogMaxResets:
@@ -118,7 +118,7 @@ func (m *backlogMonitor) check(ctx context.Context) error {
 		}
 	}
 	for _, t := range unsure { // a later on_backlog starts without an alarm
-		if err := m.setAlarm(ctx, t, m.topics[policies.Name{Namespace: t.Namespace, Topic: t.Name}], false); err != nil {
+		if err := m.setAlarm(ctx, t, m.topics[documents.Name{Namespace: t.Namespace, Name: t.Name}], false); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (m *backlogMonitor) evaluate(ctx context.Context, namespace string, topics 
 	}
 	var failed error
 	for _, t := range topics {
-		if err := m.evaluateTopic(ctx, t, m.topics[policies.Name{Namespace: namespace, Topic: t.Name}], rows[t.Name]); err != nil {
+		if err := m.evaluateTopic(ctx, t, m.topics[documents.Name{Namespace: namespace, Name: t.Name}], rows[t.Name]); err != nil {
 			failed = err
 		}
 	}

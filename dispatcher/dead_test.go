@@ -198,11 +198,11 @@ type readCounter struct {
 	topics, atOnce, most atomic.Int32
 }
 
-func (w *readCounter) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+func (w *readCounter) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
 	if after.Kind == store.KindTopic {
 		w.topics.Add(1)
 	}
-	return w.Store.ListDocuments(ctx, after, limit)
+	return w.Store.ListDocuments(ctx, after, limit, known)
 }
 
 func (w *readCounter) Shards() []store.Shard {
@@ -214,8 +214,8 @@ type readCounterShard struct {
 	*readCounter
 }
 
-func (s readCounterShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	return s.Shard.ListDocuments(ctx, after, limit)
+func (s readCounterShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	return s.Shard.ListDocuments(ctx, after, limit, known)
 }
 
 func (s readCounterShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {

@@ -575,11 +575,11 @@ func (f *failingReads) fail(ctx context.Context, when bool) error {
 	return nil
 }
 
-func (f *failingReads) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+func (f *failingReads) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
 	if err := f.fail(ctx, f.settings); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return f.Store.GetDocuments(ctx, keys)
+	return f.Store.ListDocuments(ctx, after, limit, known)
 }
 
 func (f *failingReads) Shards() []store.Shard {

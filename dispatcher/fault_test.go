@@ -69,7 +69,7 @@ type failingTopics struct {
 	read *atomic.Int32
 }
 
-func (f failingTopics) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+func (f failingTopics) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
 	if f.read != nil {
 		f.read.Add(1)
 	}
@@ -80,7 +80,7 @@ func (f failingTopics) ListDocuments(ctx context.Context, after store.DocumentKe
 	if f.n != nil && f.n.Add(-1) >= 0 {
 		return nil, 0, &store.UnavailableError{Reason: "away"}
 	}
-	return f.Store.ListDocuments(ctx, after, limit)
+	return f.Store.ListDocuments(ctx, after, limit, known)
 }
 
 func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
@@ -327,8 +327,8 @@ type oldRevisionShard struct {
 	oldRevisionStore
 }
 
-func (o oldRevisionShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	return o.Shard.ListDocuments(ctx, after, limit)
+func (o oldRevisionShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	return o.Shard.ListDocuments(ctx, after, limit, known)
 }
 
 func (o oldRevisionShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -343,11 +343,11 @@ func (o oldRevisionShard) Settle(ctx context.Context, tok store.Token, it []stor
 	return e, c, err
 }
 
-func (o oldRevisionStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+func (o oldRevisionStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
 	if after.Kind == store.KindTopic {
 		o.read.Add(1)
 	}
-	return o.Store.ListDocuments(ctx, after, limit)
+	return o.Store.ListDocuments(ctx, after, limit, known)
 }
 
 func (o oldRevisionShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {

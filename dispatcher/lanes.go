@@ -94,7 +94,7 @@ func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
 	if err != nil {
 		return err
 	}
-	if set.Topic(q.Namespace, q.Topic) != nil {
+	if set.Get(q.Namespace, q.Topic) != nil {
 		return nil
 	}
 	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, 0, func(*policy.Topic) error { return nil })

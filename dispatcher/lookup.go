@@ -37,11 +37,11 @@ func (l *lookup) find(ctx context.Context, namespace, name string) (store.Topic,
 	if l.set == nil {
 		l.set, l.err = l.policies.Cached(ctx)
 	}
-	if l.set.Topic(namespace, name) == nil && l.err == nil && !l.reloaded {
+	if l.set.Get(namespace, name) == nil && l.err == nil && !l.reloaded {
 		l.reloaded = true
 		l.set, l.err = l.policies.Reload(ctx)
 	}
-	if t := l.set.Topic(namespace, name); t != nil {
+	if t := l.set.Get(namespace, name); t != nil {
 		return t.Stored, true, nil
 	}
 	return store.Topic{}, false, l.err

@@ -35,9 +35,9 @@ func (d *Dispatcher) usersOf(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for topic := range set.Topics {
+	for topic := range set.Values {
 		if topic.Namespace == name {
-			return "topics with a policy, such as " + topic.Topic, nil
+			return "topics with a policy, such as " + topic.Name, nil
 		}
 	}
 	tokens, err := d.Tokens(ctx, name, "", 1)

@@ -24,7 +24,7 @@ type slowTopicsStore struct {
 	reads atomic.Int32 // of policies
 }
 
-func (s *slowTopicsStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+func (s *slowTopicsStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
 	if after.Kind == store.KindTopic {
 		s.reads.Add(1)
 	}
@@ -34,7 +34,7 @@ func (s *slowTopicsStore) ListDocuments(ctx context.Context, after store.Documen
 		return nil, 0, &store.UnavailableError{Reason: "silent", Err: context.Cause(ctx)}
 	}
 	time.Sleep(time.Duration(takes))
-	return s.Store.ListDocuments(ctx, after, limit)
+	return s.Store.ListDocuments(ctx, after, limit, known)
 }
 
 const silent = -1

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -37,7 +37,7 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 		return 0, err
 	}
 	var failed error
-	for name, t := range set.Topics {
+	for name, t := range set.Values {
 		for _, walk := range []func() (int, error){
 			func() (int, error) { return d.resealTopic(ctx, name, t.Stored.Policy) },
 			func() (int, error) { return d.resealLanes(ctx, name) },
@@ -54,12 +54,12 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 	return count, failed // one of the errors: an error of one topic does not stop the others
 }
 
-func (d *Dispatcher) resealTopic(ctx context.Context, name policies.Name, p policy.Topic) (count int, err error) {
-	owner := job.Queue{Namespace: name.Namespace, Topic: name.Topic}
+func (d *Dispatcher) resealTopic(ctx context.Context, name documents.Name, p policy.Topic) (count int, err error) {
+	owner := job.Queue{Namespace: name.Namespace, Topic: name.Name}
 	if !d.sealer.IsTopicStale(p) {
 		return 0, nil
 	}
-	_, err = d.ChangeTopic(ctx, name.Namespace, name.Topic, 0, func(p *policy.Topic) error {
+	_, err = d.ChangeTopic(ctx, name.Namespace, name.Name, 0, func(p *policy.Topic) error {
 		if count = 0; !d.sealer.ResealTopic(owner, p) {
 			return errNoChange
 		}
@@ -67,15 +67,15 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name policies.Name, p poli
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("reseal the secrets of %s/%s: %w", name.Namespace, name.Topic, err)
+		return 0, fmt.Errorf("reseal the secrets of %s/%s: %w", name.Namespace, name.Name, err)
 	}
 	return count, nil
 }
 
 // resealLanes reseals a topic's lanes page by page. An error of one does not stop the others while the store is available.
-func (d *Dispatcher) resealLanes(ctx context.Context, name policies.Name) (count int, failed error) {
+func (d *Dispatcher) resealLanes(ctx context.Context, name documents.Name) (count int, failed error) {
 	for after := ""; ; {
-		lanes, err := d.store.ListLanes(ctx, name.Namespace, name.Topic, after, store.MaxBatch)
+		lanes, err := d.store.ListLanes(ctx, name.Namespace, name.Name, after, store.MaxBatch)
 		if err != nil {
 			return count, err
 		}

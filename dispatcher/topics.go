@@ -21,7 +21,7 @@ func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.T
 	if err != nil {
 		return store.Topic{}, err
 	}
-	if t := set.Topic(namespace, name); t != nil {
+	if t := set.Get(namespace, name); t != nil {
 		return t.Stored, nil
 	}
 	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{name}})
@@ -147,13 +147,13 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit 
 		return nil, err
 	}
 	var topics []store.Topic
-	for name, t := range set.Topics {
-		if name.Namespace == namespace && name.Topic > after {
+	for name, t := range set.Values {
+		if name.Namespace == namespace && name.Name > after {
 			topics = append(topics, t.Stored)
 		}
 	}
 	for _, s := range stats {
-		if set.Topic(namespace, s.Topic) == nil && s.Namespace == namespace {
+		if set.Get(namespace, s.Topic) == nil && s.Namespace == namespace {
 			topics = append(topics, store.Topic{Namespace: namespace, Name: s.Topic})
 		}
 	}

@@ -58,8 +58,8 @@ func (d *damagedSettings) PutDocument(
 	return d.Store.PutDocument(ctx, token, doc, limits)
 }
 
-func (d *damagedSettings) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	docs, revision, err := d.Store.ListDocuments(ctx, after, limit)
+func (d *damagedSettings) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	docs, revision, err := d.Store.ListDocuments(ctx, after, limit, known)
 	return d.view(docs), revision, err
 }
 

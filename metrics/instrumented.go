@@ -200,8 +200,8 @@ func (s instrumented) GetDocuments(ctx context.Context, keys []store.DocumentKey
 	return timed(ctx, s.m, "get_topics", func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
 }
 
-func (s instrumented) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	return timedList(ctx, s.m, "topics", s.next, after, limit)
+func (s instrumented) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	return timedList(ctx, s.m, "topics", s.next, after, limit, known)
 }
 
 func (s instrumentedShard) PutDocument(
@@ -214,16 +214,16 @@ func (s instrumentedShard) GetDocuments(ctx context.Context, keys []store.Docume
 	return timed(ctx, s.m, "get_lanes", func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
 }
 
-func (s instrumentedShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	return timedList(ctx, s.m, "list_lanes", s.next, after, limit)
+func (s instrumentedShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	return timedList(ctx, s.m, "list_lanes", s.next, after, limit, known)
 }
 
 // timedList is Settings.ListDocuments with its time.
 func timedList(
-	ctx context.Context, m *Metrics, method string, next store.Settings, after store.DocumentKey, limit int,
+	ctx context.Context, m *Metrics, method string, next store.Settings, after store.DocumentKey, limit int, known int64,
 ) ([]store.Document, int64, error) {
 	began := time.Now()
-	docs, revision, err := next.ListDocuments(ctx, after, limit)
+	docs, revision, err := next.ListDocuments(ctx, after, limit, known)
 	m.observeCall(ctx, method, began, err)
 	return docs, revision, err
 }

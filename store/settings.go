@@ -27,8 +27,9 @@ type Settings interface {
 
 	// ListDocuments lists the documents of after's kind, and of lanes those of after's topic, in order of key: at most limit
 	// of those after the key after; limit 0: all. It also returns the newest revision of the kind, which grows with
-	// every change. ClaimResult reports that of topics.
-	ListDocuments(ctx context.Context, after DocumentKey, limit int) (docs []Document, revision int64, err error)
+	// every change, and is not newer than the documents. If it is known, and known is not 0, no documents are returned.
+	// ClaimResult reports that of topics.
+	ListDocuments(ctx context.Context, after DocumentKey, limit int, known int64) (docs []Document, revision int64, err error)
 }
 
 // Kinds of documents that engines know. Others need no limits.
@@ -194,7 +195,7 @@ func GetLanes(ctx context.Context, s Settings, queues []job.Queue) ([]Lane, erro
 // ListLanes lists the lanes of a topic on a shard that have settings, in order of name, at most limit (1 to MaxBatch) after
 // the name after. Unreadable settings are pauses.
 func ListLanes(ctx context.Context, s Settings, namespace, topic, after string, limit int) ([]Lane, error) {
-	docs, _, err := s.ListDocuments(ctx, LaneKey(job.Queue{Namespace: namespace, Topic: topic, Lane: after}), limit)
+	docs, _, err := s.ListDocuments(ctx, LaneKey(job.Queue{Namespace: namespace, Topic: topic, Lane: after}), limit, 0)
 	return lanesOf(docs), err
 }
 

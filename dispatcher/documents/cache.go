@@ -3,7 +3,7 @@ package documents
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// MaxAge is the age from which one Get reloads the cache. From twice the age on all wait for the load, for at most
-	// patience. So a change is seen everywhere within 2*MaxAge + patience = 5 s, unless the store cannot be read.
-	MaxAge   = 2 * time.Second
-	patience = time.Second
-	// loadTimeout bounds a load.
-	loadTimeout = 5 * time.Second
-	// retryAfter is the pause after a load that failed.
-	retryAfter = time.Second
+	// reloadTimeout bounds a load whose caller needs the current documents, syncTimeout one whose caller can use the cache.
+	reloadTimeout = 5 * time.Second
+	syncTimeout   = time.Second
+	// retryLoadAfter is the pause after a load failed. Its callers go on with the cache.
+	retryLoadAfter = time.Second
+	// rollbackAge is the age from which Sync reloads documents that are newer than the revision.
+	rollbackAge = time.Second
+	// AnyAge is the maximum age of a snapshot that is reloaded only if the documents were never loaded.
+	AnyAge time.Duration = math.MaxInt64
 )
 
 // Options configure a Cache.
@@ -31,74 +32,110 @@ type Options[T any] struct {
 	Logger *slog.Logger
 }
 
-// Cache caches the documents of one kind by name. The names must be unique in all namespaces. It is safe for concurrent use.
+// Cache caches the documents of one kind. It is safe for concurrent use.
 type Cache[T any] struct {
-	Options[T]
+	opts Options[T]
 
-	cached atomic.Pointer[Set[T]]
-	failed atomic.Bool // the last load
-	mu     sync.Mutex  // guards the rest
-	flight *flight     // the load in flight, or the last one
+	cached      atomic.Pointer[Set[T]]
+	loading     ctxMutex
+	lastFailure atomic.Pointer[loadFailure] // of the last load; nil: it succeeded. Guarded by loading for writes
 }
+
+// A loadFailure is the error of a load.
+type loadFailure struct {
+	at  time.Time
+	err error
+}
+
+// A Name is the name of a document in a namespace.
+type Name struct{ Namespace, Name string }
 
 // A Set is an immutable snapshot of all documents of the kind.
 type Set[T any] struct {
-	Values map[string]T // by name
+	Values   map[Name]T
+	LoadedAt time.Time // when the load began
 
-	loadedAt  time.Time // when the load began
-	revisions map[string]int64
+	revision  int64 // -1: the documents were never loaded
+	revisions map[Name]int64
 }
 
-// Revision returns the revision of a document.
-func (s *Set[T]) Revision(name string) int64 { return s.revisions[name] }
-
-// A flight is one load, shared by all callers that wait for it.
-type flight struct {
-	began, ended time.Time // ended is zero while it runs
-	done         chan struct{}
-	err          error // valid after done is closed, as abandoned
-	abandoned    bool  // the context of its caller ended
-}
+// Get returns the value of a document; zero: there is none.
+func (s *Set[T]) Get(namespace, name string) T { return s.Values[Name{namespace, name}] }
 
 // New returns an empty Cache.
-func New[T any](o Options[T]) *Cache[T] { return &Cache[T]{Options: o} }
+func New[T any](opts Options[T]) *Cache[T] {
+	c := &Cache[T]{opts: opts, loading: newCtxMutex()}
+	c.cached.Store(&Set[T]{revision: -1})
+	return c
+}
 
-// Get returns the documents, reloaded if they are too old. One caller loads. The others use the cache, unless it is older than
-// 2*MaxAge. An error is returned only if the documents were never loaded.
-func (c *Cache[T]) Get(ctx context.Context) (*Set[T], error) {
+// Loaded returns the documents as they were loaded last. It takes no lock.
+func (c *Cache[T]) Loaded() *Set[T] { return c.cached.Load() }
+
+// Snapshot returns the documents, reloaded if they are older than maxAge. One caller loads. The rest use the cache, but wait
+// for syncTimeout if it is older than two maxAge. So a change is seen within 2*maxAge + syncTimeout, unless the load fails:
+// then all use the cache. An error is returned only if the documents were never loaded.
+func (c *Cache[T]) Snapshot(ctx context.Context, maxAge time.Duration) (*Set[T], error) {
 	set := c.cached.Load()
-	if set == nil {
-		return c.Reload(ctx)
-	}
-	age := time.Since(set.loadedAt)
-	if age <= MaxAge {
+	age := time.Since(set.LoadedAt)
+	if set.revision >= 0 && age <= maxAge {
 		return set, nil
 	}
-	f, mine := c.begin(retryAfter)
+	failure := c.recentFailure()
 	switch {
-	case mine:
-		_ = c.load(ctx, f, patience) // on an error the cache is used as it is
-	case f == nil || age <= 2*MaxAge || c.failed.Load():
-		return set, nil
-	default:
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		_ = f.wait(ctx)
-	}
-	return c.cached.Load(), nil
-}
-
-// Cached returns the documents as they were loaded last. Only the first call loads them: Keep reloads them.
-func (c *Cache[T]) Cached(ctx context.Context) (*Set[T], error) {
-	if set := c.cached.Load(); set != nil {
+	case set.revision < 0 && failure != nil:
+		return set, failure.err
+	case set.revision < 0:
+		return c.Reload(ctx)
+	case failure != nil:
 		return set, nil
 	}
-	return c.Reload(ctx)
+	patience := syncTimeout
+	if age/2 <= maxAge || c.lastFailure.Load() != nil {
+		patience = 0
+	}
+	if !c.loading.tryLockFor(ctx, patience) {
+		return set, nil
+	}
+	defer c.loading.unlock()
+	if set = c.cached.Load(); time.Since(set.LoadedAt) > maxAge && c.recentFailure() == nil {
+		set, _ = c.load(ctx, syncTimeout)
+	}
+	return set, nil
 }
 
-// Keep reloads the documents every MaxAge from their first load on, until ctx ends.
-func (c *Cache[T]) Keep(ctx context.Context) {
-	tick := time.NewTicker(MaxAge)
+// Sync reloads the documents if the cache is older than the revision, and reports whether it is as new now. It does not wait
+// for a load in progress.
+//
+// A lower revision than the cached one comes from a delayed reply, or from a shard that has not got the change yet. If it
+// persists, a fault of the store has rolled documents back. So they are reloaded every rollbackAge.
+func (c *Cache[T]) Sync(ctx context.Context, revision int64) bool {
+	if c.isCurrent(revision) {
+		return true
+	}
+	if !c.loading.tryLock() {
+		return c.cached.Load().revision > revision
+	}
+	defer c.loading.unlock()
+	if c.isCurrent(revision) {
+		return true
+	}
+	if c.recentFailure() != nil {
+		return false
+	}
+	set, err := c.load(ctx, syncTimeout)
+	return err == nil && set.revision >= revision
+}
+
+// isCurrent reports whether the cache need not be reloaded for a revision of the store.
+func (c *Cache[T]) isCurrent(revision int64) bool {
+	set := c.cached.Load()
+	return set.revision == revision || set.revision > revision && time.Since(set.LoadedAt) < rollbackAge
+}
+
+// Keep reloads the documents at an interval from their first load on, until ctx ends.
+func (c *Cache[T]) Keep(ctx context.Context, interval time.Duration) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
@@ -106,100 +143,83 @@ func (c *Cache[T]) Keep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if c.cached.Load() != nil {
+		if c.cached.Load().revision >= 0 {
 			_, _ = c.Reload(ctx) // logged; the next tick retries
 		}
 	}
 }
 
-// Reload returns the documents as they are in the store now. Concurrent callers share one load that began after all of them
-// called.
+// Reload returns all documents as they are in the store now. Concurrent callers share one load that began after all of them
+// called, and its failure, so that an unresponsive store delays each of them once. With an error it returns the cached ones.
 func (c *Cache[T]) Reload(ctx context.Context) (*Set[T], error) {
-	for asked := time.Now(); ; {
-		f, mine := c.begin(0)
-		var err error
-		if mine {
-			err = c.load(ctx, f, loadTimeout)
-		} else {
-			err = f.wait(ctx)
-		}
-		if err != nil && ctx.Err() != nil {
-			return nil, &store.UnavailableError{Reason: "the store did not answer in time", Err: context.Cause(ctx)}
-		}
-		if !f.began.Before(asked) && !f.abandoned {
-			return c.cached.Load(), err
-		}
+	asked := time.Now()
+	if err := c.loading.lock(ctx); err != nil {
+		return c.cached.Load(), &store.UnavailableError{Reason: "the store did not answer in time", Err: err}
 	}
+	defer c.loading.unlock()
+	set := c.cached.Load()
+	if set.LoadedAt.After(asked) {
+		return set, nil
+	}
+	if f := c.lastFailure.Load(); f != nil && f.at.After(asked) {
+		return set, f.err
+	}
+	return c.load(ctx, reloadTimeout)
 }
 
-// wait waits for the end of a load, and returns its error or the cause of the context's end.
-func (f *flight) wait(ctx context.Context) error {
-	select {
-	case <-f.done:
-		return f.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// begin returns the load in flight, or a new one that the caller must load. For a pause after a failure it returns nil.
-func (c *Cache[T]) begin(pause time.Duration) (f *flight, mine bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if f := c.flight; f != nil {
-		if f.ended.IsZero() {
-			return f, false
-		}
-		if f.err != nil && !f.abandoned && time.Since(f.ended) < pause {
-			return nil, false
-		}
-	}
-	c.flight = &flight{began: time.Now(), done: make(chan struct{})}
-	return c.flight, true
-}
-
-// load reads the documents for all callers that wait for it.
-func (c *Cache[T]) load(ctx context.Context, f *flight, within time.Duration) error {
+// load reads the documents; with an error it returns the cached ones. It records a failure, and logs the first one, unless
+// ctx has ended, which is not the store's fault. The caller holds loading.
+func (c *Cache[T]) load(ctx context.Context, within time.Duration) (*Set[T], error) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	err := c.read(limited, f.began)
-	abandoned := err != nil && ctx.Err() != nil // the caller has left, which is not the store's fault
-	if !abandoned {
-		if err != nil && !c.failed.Load() {
-			c.Logger.Warn("reloading settings failed, using cached ones", "kind", c.Kind, "err", err)
-		}
-		c.failed.Store(err != nil)
-	}
-	c.mu.Lock()
-	f.err, f.abandoned, f.ended = err, abandoned, time.Now()
-	c.mu.Unlock()
-	close(f.done)
-	return err
-}
-
-// read reads all documents.
-func (c *Cache[T]) read(ctx context.Context, began time.Time) error {
-	docs, _, err := c.Settings.ListDocuments(ctx, store.DocumentKey{Kind: c.Kind}, 0)
-	if err != nil {
-		return err
-	}
 	old := c.cached.Load()
-	set := &Set[T]{Values: make(map[string]T, len(docs)), loadedAt: began, revisions: make(map[string]int64, len(docs))}
-	for _, doc := range docs {
-		name := doc.Key.Name
-		var before T
-		if old != nil {
-			before = old.Values[name]
+	set, err := c.read(limited, old)
+	if err != nil {
+		if ctx.Err() == nil {
+			if c.lastFailure.Load() == nil {
+				c.opts.Logger.Warn("reloading settings failed, using cached ones", "kind", c.opts.Kind, "err", err)
+			}
+			c.lastFailure.Store(&loadFailure{at: time.Now(), err: err})
 		}
-		if old != nil && old.revisions[name] == doc.Revision {
-			set.Values[name] = before
-		} else if set.Values[name], err = c.Decode(doc, before); err != nil {
-			c.Logger.Error("stored settings not readable, leaving them out", "kind", c.Kind, "name", name, "err", err)
-			delete(set.Values, name)
-			continue
-		}
-		set.revisions[name] = doc.Revision
+		return old, err
 	}
 	c.cached.Store(set)
+	c.lastFailure.Store(nil)
+	return set, nil
+}
+
+// read reads the documents if they have changed, and decodes those with another revision.
+func (c *Cache[T]) read(ctx context.Context, old *Set[T]) (*Set[T], error) {
+	began := time.Now()
+	docs, revision, err := c.opts.Settings.ListDocuments(ctx, store.DocumentKey{Kind: c.opts.Kind}, 0, max(old.revision, 0))
+	if err != nil {
+		return nil, err
+	}
+	if revision == old.revision {
+		return &Set[T]{Values: old.Values, LoadedAt: began, revision: revision, revisions: old.revisions}, nil
+	}
+	set := &Set[T]{
+		Values: make(map[Name]T, len(docs)), LoadedAt: began,
+		revision: revision, revisions: make(map[Name]int64, len(docs)),
+	}
+	for _, doc := range docs {
+		name := Name{doc.Key.Namespace, doc.Key.Name}
+		value := old.Values[name]
+		if old.revisions[name] != doc.Revision {
+			if value, err = c.opts.Decode(doc, value); err != nil {
+				c.opts.Logger.Error("stored settings not readable, leaving them out", "kind", c.opts.Kind, "name", doc.Key.Name, "err", err)
+				continue
+			}
+		}
+		set.Values[name], set.revisions[name] = value, doc.Revision
+	}
+	return set, nil
+}
+
+// recentFailure returns the failure of the last load, if that was less than retryLoadAfter ago.
+func (c *Cache[T]) recentFailure() *loadFailure {
+	if f := c.lastFailure.Load(); f != nil && time.Since(f.at) < retryLoadAfter {
+		return f
+	}
 	return nil
 }

@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
+// decodeNamespace decodes a namespace.
 func decodeNamespace(doc store.Document, _ *job.Namespace) (*job.Namespace, error) {
 	n := &job.Namespace{Name: doc.Key.Name, Revision: doc.Revision}
 	if err := json.Unmarshal(doc.Value, n); err != nil {
@@ -37,11 +39,11 @@ func (r *Registry) HasNamespace(ctx context.Context, name string) (bool, error) 
 
 // QuotaOf returns the quota of a namespace, without waiting for the store once quotas were read.
 func (r *Registry) QuotaOf(ctx context.Context, name string) (job.Quota, error) {
-	set, err := r.namespaces.Cached(ctx)
+	set, err := r.namespaces.Snapshot(ctx, documents.AnyAge)
 	if err != nil {
 		return job.Quota{}, err
 	}
-	if n := set.Values[name]; n != nil {
+	if n := find(set, name); n != nil {
 		return n.Quota, nil
 	}
 	return job.Quota{}, nil
@@ -52,14 +54,14 @@ func (r *Registry) StoreOf(ctx context.Context, name string) (string, error) {
 	if name == job.DefaultNamespace {
 		return job.MainStore, nil
 	}
-	set, err := r.namespaces.Get(ctx)
-	if err == nil && set.Values[name] == nil {
+	set, err := r.namespaces.Snapshot(ctx, maxAge)
+	if err == nil && find(set, name) == nil {
 		set, err = r.namespaces.Reload(ctx)
 	}
 	if err != nil {
 		return "", err
 	}
-	if n := set.Values[name]; n != nil {
+	if n := find(set, name); n != nil {
 		return n.Store, nil
 	}
 	return "", store.ErrNotFound
@@ -71,7 +73,7 @@ func (r *Registry) Namespace(ctx context.Context, name string) (job.Namespace, e
 	if err != nil {
 		return job.Namespace{}, err
 	}
-	if n := set.Values[name]; n != nil {
+	if n := find(set, name); n != nil {
 		return *n, nil
 	}
 	if name == job.DefaultNamespace {
@@ -87,7 +89,7 @@ func (r *Registry) Namespaces(ctx context.Context, after string, limit int) ([]j
 		return nil, err
 	}
 	all := make([]job.Namespace, 0, len(set.Values)+1)
-	if set.Values[job.DefaultNamespace] == nil {
+	if find(set, job.DefaultNamespace) == nil {
 		all = append(all, defaultNamespace)
 	}
 	for _, n := range set.Values {
@@ -105,14 +107,16 @@ func (r *Registry) PutNamespace(ctx context.Context, n job.Namespace, ifRevision
 	if err != nil {
 		return job.Namespace{}, err
 	}
-	if set.Values[n.Name] == nil && len(set.Values) >= MaxNamespaces {
+	stored, old := int64(0), find(set, n.Name)
+	if old != nil {
+		stored = old.Revision
+	} else if len(set.Values) >= MaxNamespaces {
 		return job.Namespace{}, &job.QuotaError{Quota: "namespaces", Limit: strconv.Itoa(MaxNamespaces)}
 	}
-	stored := set.Revision(n.Name)
 	if err := store.CheckCondition(ifRevision, stored); err != nil {
 		return job.Namespace{}, err
 	}
-	if err := r.setStore(&n, set.Values[n.Name]); err != nil {
+	if err := r.setStore(&n, old); err != nil {
 		return job.Namespace{}, err
 	}
 	doc, err := r.put(ctx, key(kindNamespace, n.Name), n, cmp.Or(stored, store.MustNotExist))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/access"
@@ -19,7 +18,13 @@ import (
 const (
 	kindToken     = "token"
 	kindNamespace = "namespace"
+	// kindLastUses is apart from the tokens, so that a use does not make each process load them.
+	kindLastUses = "token_last_uses"
 )
+
+// maxAge is the age from which one request reloads tokens or namespaces. From twice the age on all wait for the load, for at
+// most a second. So a change is seen everywhere within 5 s, unless the store cannot be read.
+const maxAge = 2 * time.Second
 
 // Bounds of the number of documents: each process caches all of them.
 const (
@@ -34,9 +39,6 @@ type Registry struct {
 	stores     []string // that this process has, main first
 	tokens     *documents.Cache[*entry]
 	namespaces *documents.Cache[*job.Namespace]
-	// lookups has an element for each lookup of an unknown token in flight, so that clients without a token cannot load the
-	// store with them.
-	lookups chan struct{}
 }
 
 // An entry is a cached token.
@@ -44,13 +46,13 @@ type entry struct {
 	access.Token
 
 	principal *access.Principal
-	usedAt    *atomic.Int64 // hour of the last use in this process, in Unix seconds
+	uses      *uses
 }
 
 // New returns a Registry. settings are those of the main store, others the names of the other stores that this process has.
 func New(settings store.Settings, log *slog.Logger, others ...string) *Registry {
 	return &Registry{
-		settings: settings, log: log, stores: append([]string{job.MainStore}, others...), lookups: make(chan struct{}, 4),
+		settings: settings, log: log, stores: append([]string{job.MainStore}, others...),
 		tokens: documents.New(documents.Options[*entry]{Settings: settings, Kind: kindToken, Decode: decodeToken, Logger: log}),
 		namespaces: documents.New(documents.Options[*job.Namespace]{
 			Settings: settings, Kind: kindNamespace, Decode: decodeNamespace, Logger: log,
@@ -79,32 +81,18 @@ func (r *Registry) put(ctx context.Context, key store.DocumentKey, value any, re
 	return doc, nil
 }
 
-// get reads a document; revision 0: there is none.
-func (r *Registry) get(ctx context.Context, key store.DocumentKey) (store.Document, error) {
-	docs, err := r.settings.GetDocuments(ctx, []store.DocumentKey{key})
-	if err != nil {
-		return store.Document{}, fmt.Errorf("read %s %s: %w", key.Kind, key.Name, err)
-	}
-	return docs[0], nil
-}
-
-// decodeToken decodes a token, and keeps its last use in this process.
+// decodeToken decodes a token, and keeps its uses in this process.
 func decodeToken(doc store.Document, old *entry) (*entry, error) {
-	e := &entry{Token: access.Token{ID: doc.Key.Name}, usedAt: new(atomic.Int64)}
+	e := &entry{Token: access.Token{ID: doc.Key.Name}, uses: new(uses)}
 	if err := json.Unmarshal(doc.Value, &e.Token); err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnreadable, err)
 	}
 	if old != nil {
-		e.usedAt = old.usedAt
+		e.uses = old.uses
 	}
 	e.principal = e.Principal()
 	return e, nil
 }
 
-// lastUsedAt returns the hour of the last use that this process knows.
-func (e *entry) lastUsedAt() time.Time {
-	if used := e.usedAt.Load(); used > 0 && used > e.LastUsedAt.Unix() {
-		return time.Unix(used, 0).UTC()
-	}
-	return e.LastUsedAt
-}
+// find returns a cached document; zero: there is none.
+func find[T any](set *documents.Set[T], name string) T { return set.Get(job.DefaultNamespace, name) }

@@ -3,10 +3,8 @@ package tenancy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/ringback/ringback/access"
@@ -21,11 +19,11 @@ func (r *Registry) Authenticate(ctx context.Context, text string) (*access.Princ
 	if err != nil {
 		return nil, err
 	}
-	set, err := r.tokens.Get(ctx)
+	set, err := r.tokens.Snapshot(ctx, maxAge)
 	if err != nil {
 		return nil, err
 	}
-	e := set.Values[id]
+	e := find(set, id)
 	if e == nil {
 		if e, err = r.lookUp(ctx, id); err != nil {
 			return nil, err
@@ -38,35 +36,26 @@ func (r *Registry) Authenticate(ctx context.Context, text string) (*access.Princ
 	if !e.ExpiresAt.IsZero() && !now.Before(e.ExpiresAt) {
 		return nil, &access.ExpiredError{At: e.ExpiresAt}
 	}
-	if hour := now.Unix() - now.Unix()%3600; e.usedAt.Load() != hour {
-		e.usedAt.Store(hour)
-	}
+	e.uses.add(now)
 	return e.principal, nil
 }
 
-// lookUp finds a token that another process has just created.
+// lookUpTimeout bounds the time for which a request with an unknown token waits.
+const lookUpTimeout = time.Second
+
+// lookUp finds a token that another process has just created. Concurrent calls share one call of the store, so that clients
+// without a token cannot load it.
 func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
-	select {
-	case r.lookups <- struct{}{}:
-		defer func() { <-r.lookups }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	doc, err := r.get(ctx, key(kindToken, id))
-	if err != nil {
-		return nil, err
-	}
-	if doc.Revision == 0 {
-		return nil, access.ErrUnknown
-	}
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
 	set, err := r.tokens.Reload(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if e := set.Values[id]; e != nil {
+	if e := find(set, id); e != nil {
 		return e, nil
 	}
-	return nil, access.ErrUnknown // revoked meanwhile, or not readable
+	return nil, access.ErrUnknown // or not readable
 }
 
 // CreateToken stores a token, whose id and hash it sets, and returns its text, which is not stored. Error: *job.QuotaError.
@@ -79,7 +68,7 @@ func (r *Registry) CreateToken(ctx context.Context, token access.Token) (created
 		return access.Token{}, "", &job.QuotaError{Quota: "tokens", Limit: strconv.Itoa(MaxTokens)}
 	}
 	text, token.ID = access.NewText()
-	token.Hash, token.CreatedAt, token.LastUsedAt = access.HashOf(text), time.Now().UTC().Truncate(time.Millisecond), time.Time{}
+	token.Hash, token.CreatedAt = access.HashOf(text), time.Now().UTC().Truncate(time.Millisecond)
 	if _, err := r.put(ctx, key(kindToken, token.ID), token, store.MustNotExist); err != nil {
 		return access.Token{}, "", err
 	}
@@ -92,16 +81,14 @@ func (r *Registry) Tokens(ctx context.Context, namespace, after string, limit in
 	if err != nil {
 		return nil, err
 	}
-	var all []access.Token
-	for id, e := range set.Values {
-		if id > after && (namespace == "" || e.Namespace == namespace) {
-			t := e.Token
-			t.LastUsedAt = e.lastUsedAt()
-			all = append(all, t)
+	var all []*entry
+	for _, e := range set.Values {
+		if e.ID > after && (namespace == "" || e.Namespace == namespace) {
+			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(a, b access.Token) int { return cmp.Compare(a.ID, b.ID) })
-	return all[:min(len(all), limit)], nil
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.ID, b.ID) })
+	return r.withLastUses(ctx, all[:min(len(all), limit)])
 }
 
 // Token returns a token of a namespace, or of any if it is empty. store.ErrNotFound.
@@ -110,13 +97,15 @@ func (r *Registry) Token(ctx context.Context, namespace, id string) (access.Toke
 	if err != nil {
 		return access.Token{}, err
 	}
-	e := set.Values[id]
+	e := find(set, id)
 	if e == nil || namespace != "" && e.Namespace != namespace {
 		return access.Token{}, store.ErrNotFound
 	}
-	t := e.Token
-	t.LastUsedAt = e.lastUsedAt()
-	return t, nil
+	tokens, err := r.withLastUses(ctx, []*entry{e})
+	if err != nil {
+		return access.Token{}, err
+	}
+	return tokens[0], nil
 }
 
 // RevokeToken removes a token of a namespace, or of any if it is empty. It holds in all processes within 5 s.
@@ -132,55 +121,4 @@ func (r *Registry) RevokeToken(ctx context.Context, namespace, id string) error 
 		r.log.Warn("reloading tokens failed; the token is revoked within 5s", "token", id, "err", err)
 	}
 	return nil
-}
-
-// lastUseInterval is the interval at which last uses are written.
-const lastUseInterval = time.Minute
-
-// Run keeps quotas up to date and writes the hours in which tokens were used, at most once an hour for each token, until ctx
-// ends.
-func (r *Registry) Run(ctx context.Context) {
-	var keeping sync.WaitGroup
-	defer keeping.Wait()
-	keeping.Go(func() { r.namespaces.Keep(ctx) })
-	tick := time.NewTicker(lastUseInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			r.writeLastUses(ctx)
-		}
-	}
-}
-
-// maxLastUses bounds the writes of one tick.
-const maxLastUses = 256
-
-// writeLastUses writes the last uses that are not stored. Those that fail are written at the next tick. A write requires the
-// cached revision, so it cannot bring a revoked token back.
-func (r *Registry) writeLastUses(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lastUseInterval)
-	defer cancel()
-	set, err := r.tokens.Get(ctx)
-	if err != nil {
-		return // never loaded, so none was used
-	}
-	written := 0
-	for id, e := range set.Values {
-		used := e.lastUsedAt()
-		if !used.After(e.LastUsedAt) {
-			continue
-		}
-		token := e.Token
-		token.LastUsedAt = used
-		if _, err := r.put(ctx, key(kindToken, id), token, set.Revision(id)); err != nil && !errors.Is(err, store.ErrVersion) {
-			r.log.Warn("writing the last use of a token failed, retrying", "token", id, "err", err)
-			return
-		}
-		if written++; written == maxLastUses {
-			return
-		}
-	}
 }

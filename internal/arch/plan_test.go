@@ -263,19 +263,19 @@ var plan = []row{
 		ours:   []string{"internal/limitedlog", "job", "policy", "seal", "sign", "store"},
 	},
 	{
+		pkg:    "dispatcher/documents",
+		reason: "caches the documents of one kind; knows none of the kinds",
+		ours:   []string{"store"},
+	},
+	{
 		pkg:    "dispatcher/policies",
 		reason: "caches the policies of topics with their credentials; knows no jobs",
-		ours:   []string{"dispatcher/secrets", "policy", "store"},
+		ours:   []string{"dispatcher/documents", "dispatcher/secrets", "policy", "store"},
 	},
 	{
 		pkg:    "dispatcher/pace",
 		reason: "spreads starts over time; is given all times, so that tables can hold it",
 		ours:   []string{"job", "policy"},
-	},
-	{
-		pkg:    "dispatcher/documents",
-		reason: "caches the documents of one kind; knows none of the kinds",
-		ours:   []string{"store"},
 	},
 	{
 		pkg:    "dispatcher/tenancy",
@@ -290,7 +290,7 @@ var plan = []row{
 	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
-		ours:   []string{"carrier", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store", "store/router"},
+		ours:   []string{"carrier", "dispatcher/documents", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store", "store/router"},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{

@@ -9,8 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // roundTrips counts commands and pipelines.
@@ -56,6 +58,34 @@ func TestGetDocuments_ReadsAllInOneRoundTrip(t *testing.T) {
 			require.Equal(t, i%2 == 0, doc.Revision > 0)
 		}
 	})
+}
+
+func TestListDocuments_ReadsPagesAndOnlyOtherRevisions(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	key := store.DocumentKey{Kind: "many", Namespace: "n", Name: "last"}
+	last, err := s.PutDocument(t.Context(), store.NewToken(), store.Document{Key: key, Value: []byte("{}")}, policy.Limits{})
+	require.NoError(t, err)
+	fields := make([]any, 0, 5000)
+	for i := range cap(fields) / 2 {
+		fields = append(fields, fmt.Sprintf("n/%04d", i), "1 {} {}")
+	}
+	require.NoError(t, s.Client.HSet(t.Context(), layout.DocumentsKey("rb", "many"), fields...).Err())
+	s.health.Check(t.Context())
+	count := &roundTrips{}
+	s.Client.AddHook(count)
+	docs, revision, err := s.ListDocuments(t.Context(), store.DocumentKey{Kind: "many"}, 0, last.Revision-1)
+	require.NoError(t, err)
+	require.Equal(t, last.Revision, revision)
+	require.Len(t, docs, len(fields)/2+1)
+	for i, doc := range docs[:len(docs)-1] {
+		require.Equal(t, fmt.Sprintf("%04d", i), doc.Key.Name)
+	}
+	require.Greater(t, count.made, 2, "a revision and more than one page")
+	count.made = 0
+	docs, _, err = s.ListDocuments(t.Context(), store.DocumentKey{Kind: "many"}, 0, last.Revision)
+	require.NoError(t, err)
+	require.Empty(t, docs)
+	require.Equal(t, 1, count.made)
 }
 
 // Scripts give revisions, since they have the clock.

@@ -69,9 +69,9 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 
 // ListDocuments implements store.Settings. It also checks the servers: a process that only registers jobs may make no other call
 // regularly.
-func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
 	s.health.Check(ctx)
-	return s.documents.ListDocuments(ctx, after, limit)
+	return s.documents.ListDocuments(ctx, after, limit, known)
 }
 
 // Ping writes a key with a TTL to each shard: a read-only server is of no use, and on a cluster each server has other shards. It

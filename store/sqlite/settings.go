@@ -117,7 +117,7 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 }
 
 // ListDocuments implements store.Settings. It reads the revision first, so that it is not newer than the documents.
-func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
 	checkBatch("documents", limit)
 	var docs []store.Document
 	revision := int64(0)
@@ -125,7 +125,7 @@ func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limi
 		if err := c.Query(ctx, table.ReadMeta, func(v []driver.Value) error {
 			revision = db.Int(v[0])
 			return nil
-		}, after.Kind); err != nil {
+		}, after.Kind); err != nil || known != 0 && revision == known {
 			return err
 		}
 		statement, args := table.DocumentsAfter, []driver.Value{after.Kind, after.Namespace, after.Name}

@@ -135,21 +135,26 @@ func (m *Model) getDocuments(ctx context.Context, from settings, keys []store.Do
 }
 
 // ListDocuments lists documents.
-func (m *Model) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	return m.listDocuments(ctx, m.settings, after, limit)
+func (m *Model) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	return m.listDocuments(ctx, m.settings, after, limit, known)
 }
 
 // ListDocuments lists lanes' settings.
-func (s *modelShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	return s.model.listDocuments(ctx, s.settings, after, limit)
+func (s *modelShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	return s.model.listDocuments(ctx, s.settings, after, limit, known)
 }
 
-func (m *Model) listDocuments(ctx context.Context, from settings, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+func (m *Model) listDocuments(
+	ctx context.Context, from settings, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	bound(limit)
 	if _, err := m.open(ctx); err != nil {
 		return nil, 0, err
 	}
 	defer m.mu.Unlock()
 	docs, revision := from.list(after, limit)
+	if known != 0 && revision == known {
+		docs = nil
+	}
 	return docs, revision, nil
 }

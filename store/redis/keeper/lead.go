@@ -104,7 +104,7 @@ func (l *leadership) copyNewer(ctx context.Context) error {
 	}
 	ctx, cancel := connect.WithTimeout(ctx, policiesTimeout)
 	defer cancel()
-	revision, err := l.keeper.policies.Revision(ctx)
+	revision, err := l.keeper.policies.Revision(ctx, store.KindTopic)
 	if err == nil && revision != l.copied {
 		revision, err = l.keeper.policies.CopyLimits(ctx, l.keeper.Shard)
 	}

@@ -24,6 +24,8 @@ const (
 	copyChunk = 256
 	// putTimeout bounds the copies to the shards after a policy was written. An ended context does not stop them.
 	putTimeout = 10 * time.Second
+	// scanCount is about how many documents one command reads.
+	scanCount = 1000
 	// UnknownRevision is a revision that policies never have.
 	UnknownRevision = -1
 )
@@ -86,8 +88,12 @@ func (d *Documents) GetDocuments(ctx context.Context, keys []store.DocumentKey) 
 }
 
 // ListDocuments implements store.Settings.
-func (d *Documents) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
-	stored, revision, err := d.documents(ctx, after.Kind)
+func (d *Documents) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	revision, err := d.Revision(ctx, after.Kind)
+	if err != nil || known != 0 && revision == known {
+		return nil, revision, err
+	}
+	stored, err := d.documents(ctx, after.Kind)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -111,11 +117,20 @@ type storedDocument struct {
 	limits policy.Limits
 }
 
-// documents reads all documents of a kind, and its revision.
-func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocument, int64, error) {
-	stored, err := d.Client.HGetAll(ctx, layout.DocumentsKey(d.prefix, kind)).Result()
-	if err != nil {
-		return nil, 0, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
+// documents reads all documents of a kind, in pages. A document that changes meanwhile is read before or after the change.
+func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocument, error) {
+	stored := make(map[string]string) // a scan may return a document twice
+	for cursor := uint64(0); ; {
+		page, next, err := d.Client.HScan(ctx, layout.DocumentsKey(d.prefix, kind), cursor, "", scanCount).Result()
+		if err != nil {
+			return nil, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
+		}
+		for i := 0; i+1 < len(page); i += 2 {
+			stored[page[i]] = page[i+1]
+		}
+		if cursor = next; cursor == 0 {
+			break
+		}
 	}
 	docs := make([]storedDocument, 0, len(stored))
 	for name, text := range stored {
@@ -133,7 +148,7 @@ func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocumen
 		}
 		docs = append(docs, document)
 	}
-	return docs, script.Num(stored[""]), nil
+	return docs, nil
 }
 
 // parseDocument reads a stored document, '<revision> <limits> <value>'; empty: there is none. It also returns the limits.
@@ -158,11 +173,11 @@ func parseRevision(key store.DocumentKey, text string) (store.Document, string) 
 	return store.Document{Key: key, Revision: n}, rest
 }
 
-// Revision reads the revision of all policies.
-func (d *Documents) Revision(ctx context.Context) (int64, error) {
-	text, err := d.Client.HGet(ctx, layout.DocumentsKey(d.prefix, store.KindTopic), "").Result()
+// Revision reads the newest revision of a kind.
+func (d *Documents) Revision(ctx context.Context, kind string) (int64, error) {
+	text, err := d.Client.HGet(ctx, layout.DocumentsKey(d.prefix, kind), "").Result()
 	if err != nil && !connect.IsNil(err) {
-		return 0, fmt.Errorf("read the topics' revision: %w", connect.MapError(ctx, err))
+		return 0, fmt.Errorf("read the revision of documents: %w", connect.MapError(ctx, err))
 	}
 	return script.Num(text), nil
 }
@@ -177,7 +192,11 @@ func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard) (int64, err
 	if err != nil && !connect.IsNil(err) {
 		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.Index, connect.MapError(ctx, err))
 	}
-	topics, revision, err := d.documents(ctx, store.KindTopic)
+	revision, err := d.Revision(ctx, store.KindTopic)
+	if err != nil {
+		return 0, err
+	}
+	topics, err := d.documents(ctx, store.KindTopic)
 	if err != nil {
 		return 0, err
 	}

@@ -78,7 +78,7 @@ func ParseLane(key store.DocumentKey, text string) store.Document {
 }
 
 // ListDocuments lists the lanes of after's topic that have settings.
-func (s *Lanes) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) (docs []store.Document, revision int64, err error) {
+func (s *Lanes) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) (docs []store.Document, revision int64, err error) {
 	shard.CheckBatchSize(limit)
 	if limit <= 0 {
 		limit = store.MaxBatch
@@ -106,6 +106,9 @@ func (s *Lanes) ListDocuments(ctx context.Context, after store.DocumentKey, limi
 		if len(names) == 0 {
 			break
 		}
+	}
+	if known != 0 && revision == known {
+		docs = nil
 	}
 	return docs, revision, nil
 }

@@ -1,4 +1,4 @@
-package policies
+package documents
 
 import (
 	"context"
