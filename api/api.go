@@ -53,8 +53,8 @@ type Topics interface {
 	Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error)
 	// DeleteTopic removes a topic. Errors: store.ErrNotFound, *store.RevisionError, *store.TopicInUseError, store.ErrContended.
 	DeleteTopic(ctx context.Context, deletion store.TopicDeletion) (store.TopicDeleted, error)
-	// Effective returns a policy with every default filled in.
-	Effective(policy.Topic) policy.Topic
+	// Effective returns a policy of a namespace with every default filled in.
+	Effective(ctx context.Context, namespace string, p policy.Topic) policy.Topic
 }
 
 // Lanes stores the settings of lanes.
@@ -125,9 +125,10 @@ type Tokens interface {
 	DeleteNamespace(ctx context.Context, name string, ifRevision int64) error
 }
 
-// Health returns an error when jobs cannot be registered or delivered.
+// Health says whether jobs are registered and delivered.
 type Health interface {
-	Ready(ctx context.Context) error
+	// Readiness returns that of each store, one or more.
+	Readiness(ctx context.Context) []store.Readiness
 }
 
 // Service is the API's backend.
@@ -157,7 +158,7 @@ type Options struct {
 	// Commit is the revision of its source, GoVersion that of its compiler. Empty: unknown.
 	Commit, GoVersion string
 	// HealthOnly serves only the routes that are always served, for a process that only delivers: health, metrics, version,
-	// contract. It uses only the Service's Ready.
+	// contract. It uses only the Service's Readiness.
 	HealthOnly bool
 	// Metrics serves /metrics, without the token. Nil: 404.
 	Metrics http.Handler

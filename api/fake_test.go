@@ -46,18 +46,19 @@ type fake struct {
 	which     []store.Selection
 	plan      store.RevivePlan
 	// revival is the last revival of a job.
-	revival store.Revival
-	worked  store.BulkResult
-	work    store.Work
-	order   store.WorkOrder
-	filter  store.Filter
-	page    store.Page
-	groups  store.Groups
-	by      store.GroupBy
-	counts  []store.TopicStats
-	lanes   []store.LaneStats
-	err     error // of every call
-	ready   error
+	revival     store.Revival
+	worked      store.BulkResult
+	work        store.Work
+	order       store.WorkOrder
+	filter      store.Filter
+	page        store.Page
+	groups      store.Groups
+	by          store.GroupBy
+	counts      []store.TopicStats
+	lanes       []store.LaneStats
+	err         error // of every call
+	ready       error
+	otherStores []store.Readiness
 	// explanations are those of unfinished jobs, by id.
 	explanations map[string]*job.Explanation
 	// register, unless nil, returns the result of a registration.
@@ -233,7 +234,9 @@ func (f *fake) Topics(_ context.Context, _, after string, limit int) ([]store.To
 	return all, f.err
 }
 
-func (f *fake) Effective(p policy.Topic) policy.Topic { return p.WithDefaults(policy.Builtin()) }
+func (f *fake) Effective(_ context.Context, _ string, p policy.Topic) policy.Topic {
+	return p.WithDefaults(policy.Builtin())
+}
 
 func (f *fake) TopicStats(_ context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
 	var rows []store.TopicStats
@@ -266,7 +269,9 @@ func (f *fake) LaneStats(_ context.Context, _, _, after string, limit int) ([]st
 	return rest, f.err
 }
 
-func (f *fake) Ready(context.Context) error { return f.ready }
+func (f *fake) Readiness(context.Context) []store.Readiness {
+	return append([]store.Readiness{{Store: "main", Err: f.ready}}, f.otherStores...)
+}
 
 // requireUnchanged asserts that nothing was stored or changed.
 func (f *fake) requireUnchanged(t *testing.T) {

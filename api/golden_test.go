@@ -217,7 +217,7 @@ var golden = []struct {
 	{"version", "Version", "GET", "/v1/version", "", 200},
 	{"root", "Root", "GET", "/", "", 200},
 	{"alive", "Status", "GET", "/healthz", "", 200},
-	{"ready", "Status", "GET", "/readyz", "", 200},
+	{"ready", "Ready", "GET", "/readyz", "", 200},
 	{"problem_invalid", "Problem", "POST", "/v1/jobs", `{"id": "a.b", "url": "x", "more": 1, "ladder": ["0s"]}`, 422},
 	{"problem_unreadable", "Problem", "POST", "/v1/jobs", `{"id": `, 400},
 	{"problem_state", "Problem", "PATCH", "/v1/jobs/dead", `{"retries": 1}`, 409},

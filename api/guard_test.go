@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -259,7 +260,7 @@ func TestReady_SaysWhyNot(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"status": "alive"}`, call(t, h, http.MethodGet, "/healthz", "").Body.String())
-	require.JSONEq(t, `{"status": "ready"}`, call(t, h, http.MethodGet, "/readyz", "").Body.String())
+	require.JSONEq(t, `{"status": "ready", "stores": [{"name": "main", "ready": true, "detail": null}]}`, call(t, h, http.MethodGet, "/readyz", "").Body.String())
 	for want, err := range map[string]error{
 		"not ready: shutting down": errors.New("shutting down"),
 		"not ready: redis answers OOM": &store.UnavailableError{
@@ -274,6 +275,21 @@ func TestReady_SaysWhyNot(t *testing.T) {
 	}
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/healthz", "").Code, "alive, though not ready")
 	require.Equal(t, "v1.2.3", decodeResponse(t, call(t, h, http.MethodGet, "/v1/version", ""))["version"])
+}
+
+func TestReady_IfOneStoreIs(t *testing.T) {
+	f := newFake()
+	h := handlerOf(f)
+	f.otherStores = []store.Readiness{{Store: "eu"}}
+	f.ready = &store.UnavailableError{Reason: "redis answers OOM", Err: errors.New("dial 10.0.0.7")}
+	w := call(t, h, http.MethodGet, "/readyz", "")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.JSONEq(t, `{"status": "ready", "stores": [
+		{"name": "main", "ready": false, "detail": "redis answers OOM"}, {"name": "eu", "ready": true, "detail": null}]}`, w.Body.String())
+	f.otherStores[0].Err = context.DeadlineExceeded
+	w = call(t, h, http.MethodGet, "/readyz", "")
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Equal(t, "not ready: main: redis answers OOM; eu: the store does not answer", problemIn(t, w).Detail)
 }
 
 func TestNew_RequiresAService(t *testing.T) {

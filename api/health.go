@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,24 +30,52 @@ func (a *api) alive(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// ready answers 200, or 503 with the reason.
+// ready answers 200 if one store is ready, else 503 with the reasons.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeoutCause(r.Context(), readyTimeout, response.ErrTimeout)
 	defer cancel()
-	err := a.service.Ready(ctx)
-	if err == nil {
-		answerWord(w, "status", "ready")
-		return nil
+	all := a.service.Readiness(ctx)
+	ready, reasons := false, make([]string, len(all))
+	for i, s := range all {
+		if s.Err == nil {
+			ready = true
+			continue
+		}
+		reasons[i] = notReadyReason(s.Err)
+		a.log.Debug("store not ready", "store", s.Store, "err", s.Err)
 	}
-	// Only reasons for operators: a driver's errors may contain addresses.
-	reason := err.Error()
+	if !ready {
+		if len(all) > 1 {
+			for i, s := range all {
+				reasons[i] = s.Store + ": " + reasons[i]
+			}
+		}
+		return response.NewProblem(response.NotReady, "not ready: "+strings.Join(reasons, "; "))
+	}
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.Text("status", "ready")
+		o.Array("stores")
+		for i, s := range all {
+			o.Open()
+			o.Text("name", s.Store)
+			o.Bool("ready", s.Err == nil)
+			o.TextOrNull("detail", reasons[i])
+			o.Close()
+		}
+		o.CloseArray()
+	})
+	return nil
+}
+
+// notReadyReason returns the reason for operators: a driver's errors may contain addresses.
+func notReadyReason(err error) string {
 	if e, ok := errors.AsType[*store.UnavailableError](err); ok {
-		reason = e.Reason
-	} else if errors.Is(err, context.DeadlineExceeded) {
-		reason = "the store does not answer"
+		return e.Reason
 	}
-	a.log.Debug("not ready", "err", err)
-	return response.NewProblem(response.NotReady, "not ready: "+reason)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "the store does not answer"
+	}
+	return err.Error()
 }
 
 // serveMetrics serves the metrics, if there are any.

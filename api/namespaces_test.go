@@ -14,8 +14,11 @@ import (
 
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/dispatcher/multistore"
+	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite"
 )
 
@@ -44,17 +47,10 @@ func newWorld(t *testing.T) *world {
 		require.NoError(t, <-ended)
 		require.NoError(t, s.Close())
 	})
-	w := &world{
-		Handler: New(Options{Service: d, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{worldRoot}}}),
-		t:       t, tokens: make(map[string]string), ids: make(map[string]string),
-	}
-	for _, namespace := range []string{"shop", "other"} {
-		w.must(worldRoot, "PUT /v1/namespaces/"+namespace+" {}")
-		var created struct{ ID, Token string }
-		answer := w.must(worldRoot, `POST /v1/tokens {"name": "admin", "role": "admin", "namespace": "`+namespace+`"}`)
-		require.NoError(t, json.Unmarshal([]byte(answer), &created))
-		w.tokens[namespace], w.ids[namespace] = created.Token, created.ID
-	}
+	w := worldOf(t, d)
+	w.must(worldRoot, "PUT /v1/namespaces/shop {}")
+	w.must(worldRoot, "PUT /v1/namespaces/other {}")
+	w.makeAdmins()
 	return w
 }
 
@@ -67,8 +63,65 @@ func (w *world) must(token, request string) string {
 	return answer.Body.String()
 }
 
-// fill gives shop what the samples name.
-func (w *world) fill() {
+// newWorldOfTwo returns a world whose namespace other is on a second store. behind is an API in front of the main store alone,
+// in which the namespace other has other data.
+func newWorldOfTwo(t *testing.T) (w, behind *world) {
+	t.Helper()
+	open := func() store.Store {
+		s, err := sqlite.Open(t.Context(), sqlite.Options{
+			Path: filepath.Join(t.TempDir(), "db"), Limits: sqlite.Defaults(policy.Builtin()).Limits(), Logger: quiet,
+		})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return s
+	}
+	main, eu := open(), open()
+	registry := tenancy.New(main, quiet, "eu")
+	dispatch := func(s store.Store) *dispatcher.Dispatcher {
+		d, err := dispatcher.New(dispatcher.Options{
+			Store: s, RegisterOnly: true, Defaults: sqlite.Defaults(policy.Builtin()), Registry: registry, Logger: quiet,
+		})
+		require.NoError(t, err)
+		return d
+	}
+	first := dispatch(main)
+	both := multistore.New(registry, quiet,
+		multistore.Store{Name: "main", Dispatcher: first}, multistore.Store{Name: "eu", Dispatcher: dispatch(eu)})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- both.Run(ctx) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
+	w = worldOf(t, both)
+	w.must(worldRoot, `PUT /v1/namespaces/shop {}`)
+	w.must(worldRoot, `PUT /v1/namespaces/other {"store": "eu"}`)
+	w.makeAdmins()
+	behind = worldOf(t, first)
+	behind.tokens, behind.ids = w.tokens, w.ids
+	return w, behind
+}
+
+// worldOf returns an API in front of a service.
+func worldOf(t *testing.T, service Service) *world {
+	t.Helper()
+	return &world{
+		Handler: New(Options{Service: service, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{worldRoot}}}),
+		t:       t, tokens: make(map[string]string), ids: make(map[string]string),
+	}
+}
+
+// makeAdmins creates a token for each namespace.
+func (w *world) makeAdmins() {
+	w.t.Helper()
+	for _, namespace := range []string{"shop", "other"} {
+		var created struct{ ID, Token string }
+		answer := w.must(worldRoot, `POST /v1/tokens {"name": "admin", "role": "admin", "namespace": "`+namespace+`"}`)
+		require.NoError(w.t, json.Unmarshal([]byte(answer), &created))
+		w.tokens[namespace], w.ids[namespace] = created.Token, created.ID
+	}
+}
+
+// fill gives a namespace what the samples name.
+func (w *world) fill(namespace string) {
 	for _, request := range []string{
 		`PUT /v1/topics/order.close {"url": "https://shop.example/", "workers": 7, "paused": true}`,
 		`PUT /v1/topics/order.close/lanes/a {"lane_concurrency": 3}`,
@@ -78,7 +131,7 @@ func (w *world) fill() {
 		`POST /v1/jobs {"id": "gone", "topic": "order.close", "lane": "a"}`,
 		`DELETE /v1/jobs/gone`,
 	} {
-		w.must(w.tokens["shop"], request)
+		w.must(w.tokens[namespace], request)
 	}
 }
 
@@ -115,30 +168,43 @@ func (w *world) askAll(tokenID string) (requests, answers []string) {
 	return requests, answers
 }
 
+// seen are the answers about what fill has made.
+func (w *world) seen(namespace string) (all []string) {
+	for _, path := range []string{
+		"/v1/jobs/dead", "/v1/jobs/gone", "/v1/topics/order.close", "/v1/topics/order.close/lanes/a", "/v1/topics/order.close/secrets",
+		"/v1/topics/order.close/lanes/a/secrets", "/v1/stats", "/v1/topics/order.close/stats", "/v1/tokens/" + w.ids[namespace],
+	} {
+		answer := w.must(w.tokens[namespace], "GET "+path)
+		all = append(all, regexp.MustCompile(`"last_used_at":[^,}]*`).ReplaceAllString(answer, ""))
+	}
+	return all
+}
+
 // A namespace gets the same answers whether another one has jobs, topics, lanes, secrets and tokens of the same names or not,
 // and changes nothing of them.
 func TestNamespaces_AreApart(t *testing.T) {
 	full, empty := newWorld(t), newWorld(t)
-	full.fill()
-	seen := func() (all []string) {
-		for _, path := range []string{
-			"/v1/jobs/dead", "/v1/jobs/gone", "/v1/topics/order.close", "/v1/topics/order.close/lanes/a", "/v1/topics/order.close/secrets",
-			"/v1/topics/order.close/lanes/a/secrets", "/v1/stats", "/v1/topics/order.close/stats", "/v1/tokens/" + full.ids["shop"],
-		} {
-			all = append(all, full.must(full.tokens["shop"], "GET "+path))
-		}
-		return all
-	}
-	before := seen()
+	full.fill("shop")
+	before := full.seen("shop")
 	requests, got := full.askAll(full.ids["shop"])
 	_, want := empty.askAll("zzzzzzzz")
 	for i, request := range requests {
 		require.Equal(t, want[i], got[i], request)
 	}
 	require.Greater(t, len(requests), 40)
-	after := seen()
-	for i := range before { // but the last use of the token
-		require.Equal(t, regexp.MustCompile(`"last_used_at":[^,}]*`).ReplaceAllString(before[i], ""),
-			regexp.MustCompile(`"last_used_at":[^,}]*`).ReplaceAllString(after[i], ""))
+	require.Equal(t, before, full.seen("shop"))
+}
+
+// No route reads or changes what the main store has of a namespace that is on another store.
+func TestNamespaces_OnAnotherStoreAreApart(t *testing.T) {
+	full, behind := newWorldOfTwo(t)
+	empty, _ := newWorldOfTwo(t)
+	behind.fill("other")
+	before := behind.seen("other")
+	requests, got := full.askAll(full.ids["shop"])
+	_, want := empty.askAll("zzzzzzzz")
+	for i, request := range requests {
+		require.Equal(t, want[i], got[i], request)
 	}
+	require.Equal(t, before, behind.seen("other"))
 }

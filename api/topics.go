@@ -31,18 +31,18 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 		}
 		writePage(o, p, topics, func(t *store.Topic) {
 			t.Durability = nil // of a change only
-			o.Topic(t, a.shownPolicy(t.Policy, defaults))
+			o.Topic(t, a.shownPolicy(r.Context(), t, defaults))
 		}, func(t *store.Topic) string { return t.Name })
 		return nil
 	})
 }
 
-// shownPolicy returns a policy as answers show it: with every default filled in, or as it is stored.
-func (a *api) shownPolicy(p policy.Topic, defaults bool) policy.Topic {
+// shownPolicy returns a topic's policy as answers show it: with every default filled in, or as it is stored.
+func (a *api) shownPolicy(ctx context.Context, t *store.Topic, defaults bool) policy.Topic {
 	if !defaults {
-		return p
+		return t.Policy
 	}
-	p = a.service.Effective(p)
+	p := a.service.Effective(ctx, t.Namespace, t.Policy)
 	p.MaxAge = p.Terms(policy.Terms{}).MaxAge
 	p.Success = p.Success.WithDefaults()
 	return p
@@ -67,7 +67,7 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t.Durability = nil // of a change only
-	a.answerTopic(w, t, defaults)
+	a.answerTopic(w, r, t, defaults)
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (a *api) changeTopic(
 	if err != nil {
 		return err
 	}
-	a.answerTopic(w, put, true)
+	a.answerTopic(w, r, put, true)
 	return nil
 }
 
@@ -277,9 +277,9 @@ func noTopic(err error) error {
 }
 
 // answerTopic answers with a topic and the durability of its change.
-func (a *api) answerTopic(w http.ResponseWriter, t store.Topic, defaults bool) {
+func (a *api) answerTopic(w http.ResponseWriter, r *http.Request, t store.Topic, defaults bool) {
 	w.Header().Set("Etag", request.ETag(t.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
-		o.Topic(&t, a.shownPolicy(t.Policy, defaults))
+		o.Topic(&t, a.shownPolicy(r.Context(), &t, defaults))
 	})
 }

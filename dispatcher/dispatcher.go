@@ -40,6 +40,12 @@ type Options struct {
 	CheckURL func(rawURL string) error
 	// Workers is the number of attempts in flight in this process, all topics together, from 1; zero: 2048.
 	Workers int
+	// MaxBytes bounds the bodies of attempts in flight, as in pool.Options.
+	MaxBytes int
+	// Owner identifies this process in leases and attempts; empty: a new one.
+	Owner store.LeaseOwner
+	// Registry has the tokens and namespaces, and is run by the caller; nil: one on Store, which Run runs.
+	Registry *tenancy.Registry
 	// Grace bounds the time that Run takes to end; zero: 30 s.
 	Grace time.Duration
 	// Seal encrypts stored secrets; nil: they are stored as plain text.
@@ -83,8 +89,8 @@ func New(opts Options) (*Dispatcher, error) {
 	if opts.Deliverer == nil && !opts.RegisterOnly {
 		return nil, errors.New("a dispatcher needs a deliverer, unless it only registers")
 	}
-	if opts.Workers < 0 || opts.Grace < 0 {
-		return nil, errors.New("a dispatcher's workers and grace are not negative")
+	if opts.Workers < 0 || opts.MaxBytes < 0 || opts.Grace < 0 {
+		return nil, errors.New("a dispatcher's workers, bytes and grace are not negative")
 	}
 	opts.Defaults = opts.Defaults.WithDefaults(policy.Builtin())
 	if opts.Seal == nil {
@@ -95,7 +101,9 @@ func New(opts Options) (*Dispatcher, error) {
 		log:   cmp.Or(opts.Logger, slog.Default()),
 		store: router.New(opts.Store),
 	}
-	d.Registry = tenancy.New(opts.Store, d.log)
+	if d.Registry = opts.Registry; d.Registry == nil {
+		d.Registry = tenancy.New(opts.Store, d.log)
+	}
 	d.sealer = secrets.New(opts.Seal, d.log)
 	d.policies = policies.New(policies.Options{
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials, NoClaims: opts.RegisterOnly, Logger: d.log,
@@ -106,7 +114,7 @@ func New(opts Options) (*Dispatcher, error) {
 	d.carrier = carrier.New(d.store, d.log)
 	d.pool = pool.New(pool.Options{
 		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
-		Grace: opts.Grace, Random: opts.Random, Logger: d.log,
+		MaxBytes: opts.MaxBytes, Owner: opts.Owner, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
 		Callbacks: d.notifyEnd, Observer: opts.Observer,
 	})
 	d.internal = d.newRunner()
@@ -122,12 +130,15 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer d.state.Store(stopping)
 	unready := context.AfterFunc(ctx, func() { d.state.Store(stopping) })
 	defer unready()
+	var carrying sync.WaitGroup
+	if d.opts.Registry == nil {
+		carrying.Go(func() { d.Registry.Run(ctx) })
+	}
 	if d.opts.RegisterOnly {
-		d.Registry.Run(ctx)
+		<-ctx.Done()
+		carrying.Wait()
 		return nil
 	}
-	var carrying sync.WaitGroup
-	carrying.Go(func() { d.Registry.Run(ctx) })
 	carrying.Go(func() { d.carrier.Run(ctx) })
 	carrying.Go(func() { d.monitorBacklogs(ctx) })
 	carrying.Go(func() { d.internal.Run(ctx) })
@@ -207,4 +218,9 @@ func (d *Dispatcher) Ready(ctx context.Context) error {
 	default:
 		return ErrNotStarted
 	}
+}
+
+// Readiness returns that of the one store: the error of Ready.
+func (d *Dispatcher) Readiness(ctx context.Context) []store.Readiness {
+	return []store.Readiness{{Store: job.MainStore, Err: d.Ready(ctx)}}
 }

@@ -119,7 +119,7 @@ func TestDefaults_MayBePartial(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
 	d, err := dispatcher.New(dispatcher.Options{Store: m, Deliverer: &receiver{answer: status(200)}, Defaults: policy.Topic{Workers: 4}, Logger: quiet})
 	require.NoError(t, err)
-	require.Equal(t, 4, d.Effective(policy.Topic{}).Workers)
+	require.Equal(t, 4, d.Effective(t.Context(), "", policy.Topic{}).Workers)
 }
 
 func TestIsolation_SlowReceiversDelayNoOther(t *testing.T) {

@@ -11,8 +11,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Effective returns a topic's complete policy.
-func (d *Dispatcher) Effective(p policy.Topic) policy.Topic { return p.WithDefaults(d.opts.Defaults) }
+// Effective returns a policy with every default filled in. It is the same in all namespaces.
+func (d *Dispatcher) Effective(_ context.Context, _ string, p policy.Topic) policy.Topic {
+	return p.WithDefaults(d.opts.Defaults)
+}
 
 // Topic returns a topic's stored policy. A topic with jobs only has an empty policy and revision 0. Error:
 // store.ErrNotFound.

@@ -43,8 +43,11 @@ type Policies interface {
 	Sync(ctx context.Context, revision int64) bool
 }
 
-// DefaultWorkers is the default of Options.Workers.
-const DefaultWorkers = 2048
+// The defaults of Options.
+const (
+	DefaultWorkers  = 2048
+	DefaultMaxBytes = 64 << 20
+)
 
 // Options configures a Pool.
 type Options struct {
@@ -53,9 +56,11 @@ type Options struct {
 	Policies  Policies
 	// Workers is the number of attempts in flight in this process, all topics together; zero: DefaultWorkers.
 	Workers int
-	// MaxBytes bounds the bodies of the attempts in flight that are not sent yet, in bytes; zero: 64 MiB. A single job beyond
-	// it always fits.
+	// MaxBytes bounds the bodies of the attempts in flight that are not sent yet, in bytes; zero: DefaultMaxBytes. A single job
+	// beyond it always fits.
 	MaxBytes int
+	// Owner identifies the process in leases and attempts; empty: a new one.
+	Owner store.LeaseOwner
 	// Grace bounds the time that Run takes to end; zero: 30 s. The last 5 s (at most half) are reserved for releasing and
 	// settling jobs.
 	Grace time.Duration
@@ -109,7 +114,7 @@ func New(opts Options) *Pool {
 		panic("pool: a store, a deliverer and policies are needed")
 	}
 	opts.Workers = cmp.Or(opts.Workers, DefaultWorkers)
-	opts.MaxBytes = cmp.Or(opts.MaxBytes, 64<<20)
+	opts.MaxBytes = cmp.Or(opts.MaxBytes, DefaultMaxBytes)
 	opts.Grace = cmp.Or(opts.Grace, 30*time.Second)
 	if opts.Random == nil {
 		opts.Random = rand.Float64
@@ -126,7 +131,10 @@ func New(opts Options) *Pool {
 		quit: make(chan struct{}),
 		idle: make(chan *attempt),
 
-		owner: store.NewLeaseOwner(),
+		owner: opts.Owner,
+	}
+	if p.owner == "" {
+		p.owner = store.NewLeaseOwner()
 	}
 	p.process = processName(p.owner)
 	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: maxAttemptLines}

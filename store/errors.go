@@ -65,3 +65,17 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Is makes the error match ErrUnavailable.
 func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
+
+// NotConfiguredError is ErrUnavailable for a namespace on a store that the process does not have.
+type NotConfiguredError struct {
+	Namespace string
+	Store     string
+}
+
+func (e *NotConfiguredError) Error() string {
+	return fmt.Sprintf("the namespace %s is on the store %s, which this process does not have: start it with --store %s=URL",
+		e.Namespace, e.Store, e.Store)
+}
+
+// Is makes the error match ErrUnavailable.
+func (e *NotConfiguredError) Is(target error) bool { return target == ErrUnavailable }

@@ -24,6 +24,12 @@ type Store interface {
 	Close() error
 }
 
+// Readiness says whether jobs are registered on a store, and delivered if the process delivers.
+type Readiness struct {
+	Store string // its name
+	Err   error  // why not; nil: they are
+}
+
 // Shard is one independent part of a store. Callers take the smallest of its interfaces that they need.
 type Shard interface {
 	Queue

@@ -124,6 +124,8 @@ func FromError(err error) *Problem {
 		p := NewProblem(StoreUnavailable, "the store is unavailable, retry")
 		if e, ok := errors.AsType[*store.UnavailableError](err); ok {
 			p.RetryAfter = e.RetryAfter
+		} else if e, ok := errors.AsType[*store.NotConfiguredError](err); ok {
+			p.Detail = e.Error()
 		}
 		return p
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrTimeout):

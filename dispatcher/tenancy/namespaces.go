@@ -49,12 +49,13 @@ func (r *Registry) QuotaOf(ctx context.Context, name string) (job.Quota, error) 
 	return job.Quota{}, nil
 }
 
-// StoreOf returns the name of a namespace's store. store.ErrNotFound.
+// StoreOf returns the name of a namespace's store, without waiting for the main store if the namespace is cached.
+// store.ErrNotFound.
 func (r *Registry) StoreOf(ctx context.Context, name string) (string, error) {
 	if name == job.DefaultNamespace {
 		return job.MainStore, nil
 	}
-	set, err := r.namespaces.Snapshot(ctx, maxAge)
+	set, err := r.namespaces.Snapshot(ctx, documents.AnyAge)
 	if err == nil && find(set, name) == nil {
 		set, err = r.namespaces.Reload(ctx)
 	}

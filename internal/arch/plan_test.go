@@ -294,6 +294,11 @@ var plan = []row{
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{
+		pkg:    "dispatcher/multistore",
+		reason: "several stores in one process, each with its own dispatcher; knows which namespace is where, and no engine",
+		ours:   []string{"dispatcher", "dispatcher/tenancy", "job", "policy", "pool", "sign", "store"},
+	},
+	{
 		pkg:    "metrics",
 		reason: "counters, histograms and their page; wraps a store and observes the pool",
 		ours:   []string{"job", "policy", "pool", "store"},
@@ -342,7 +347,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "carrier", "dispatcher", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "carrier", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite",
 		},
 	},

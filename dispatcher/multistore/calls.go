@@ -1,0 +1,242 @@
+package multistore
+
+import (
+	"context"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/sign"
+	"github.com/ringback/ringback/store"
+)
+
+// The methods of a Dispatcher, each for the Dispatcher of its namespace.
+
+// Register registers jobs, each on the store of its namespace.
+func (s *Service) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
+	results := make([]store.RoutedResult, 0, len(jobs))
+	for len(jobs) > 0 {
+		namespace, n := jobs[0].Namespace, 1
+		for n < len(jobs) && jobs[n].Namespace == namespace {
+			n++
+		}
+		d, err := s.of(ctx, namespace)
+		if err == nil {
+			results = append(results, d.Register(ctx, jobs[:n])...)
+		} else {
+			for range n {
+				results = append(results, store.RoutedResult{Err: err})
+			}
+		}
+		jobs = jobs[n:]
+	}
+	return results
+}
+
+// Get reads a job.
+func (s *Service) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Get(ctx, ref) })
+}
+
+// Explain explains a job.
+func (s *Service) Explain(ctx context.Context, j *job.Job) *job.Explanation {
+	d, err := s.of(ctx, j.Namespace)
+	if err != nil {
+		return nil
+	}
+	return d.Explain(ctx, j)
+}
+
+// List lists jobs.
+func (s *Service) List(ctx context.Context, filter store.Filter) (store.Page, error) {
+	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (store.Page, error) { return d.List(ctx, filter) })
+}
+
+// Edit changes a job.
+func (s *Service) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
+	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Edit(ctx, ref, edit) })
+}
+
+// RunNow makes a scheduled job due now.
+func (s *Service) RunNow(ctx context.Context, ref job.Ref, version int64, actor string) (job.Job, error) {
+	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) {
+		return d.RunNow(ctx, ref, version, actor)
+	})
+}
+
+// Revive revives a job.
+func (s *Service) Revive(ctx context.Context, revival store.Revival) (job.Job, error) {
+	return with(ctx, s, revival.Ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Revive(ctx, revival) })
+}
+
+// Cancel cancels a job.
+func (s *Service) Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Cancel(ctx, ref, cancellation) })
+}
+
+// Topic reads a topic's policy.
+func (s *Service) Topic(ctx context.Context, namespace, name string) (store.Topic, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Topic, error) { return d.Topic(ctx, namespace, name) })
+}
+
+// ChangeTopic changes a topic's policy.
+func (s *Service) ChangeTopic(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+) (store.Topic, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Topic, error) {
+		return d.ChangeTopic(ctx, namespace, name, ifRevision, change)
+	})
+}
+
+// ReplaceTopic replaces a topic's policy.
+func (s *Service) ReplaceTopic(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+) (store.Topic, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Topic, error) {
+		return d.ReplaceTopic(ctx, namespace, name, ifRevision, change)
+	})
+}
+
+// Topics lists topics.
+func (s *Service) Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) ([]store.Topic, error) {
+		return d.Topics(ctx, namespace, after, limit)
+	})
+}
+
+// DeleteTopic removes a topic.
+func (s *Service) DeleteTopic(ctx context.Context, deletion store.TopicDeletion) (store.TopicDeleted, error) {
+	return with(ctx, s, deletion.Namespace, func(d *dispatcher.Dispatcher) (store.TopicDeleted, error) {
+		return d.DeleteTopic(ctx, deletion)
+	})
+}
+
+// Effective completes a policy. The retention of ended jobs depends on the store; without it the main store's applies.
+func (s *Service) Effective(ctx context.Context, namespace string, p policy.Topic) policy.Topic {
+	d, err := s.of(ctx, namespace)
+	if err != nil {
+		d = s.main()
+	}
+	return d.Effective(ctx, namespace, p)
+}
+
+// Lane reads a lane's settings.
+func (s *Service) Lane(ctx context.Context, q job.Queue) (store.Lane, error) {
+	return with(ctx, s, q.Namespace, func(d *dispatcher.Dispatcher) (store.Lane, error) { return d.Lane(ctx, q) })
+}
+
+// ListLanes lists lanes with settings.
+func (s *Service) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) ([]store.Lane, error) {
+		return d.ListLanes(ctx, namespace, topic, after, limit)
+	})
+}
+
+// ChangeLane changes a lane's settings.
+func (s *Service) ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+	return with(ctx, s, q.Namespace, func(d *dispatcher.Dispatcher) (store.Lane, error) {
+		return d.ChangeLane(ctx, q, ifRevision, change)
+	})
+}
+
+// ReplaceLane replaces a lane's settings.
+func (s *Service) ReplaceLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+	return with(ctx, s, q.Namespace, func(d *dispatcher.Dispatcher) (store.Lane, error) {
+		return d.ReplaceLane(ctx, q, ifRevision, change)
+	})
+}
+
+// AddSecret adds a secret.
+func (s *Service) AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64) (policy.Secret, error) {
+	return with(ctx, s, owner.Namespace, func(d *dispatcher.Dispatcher) (policy.Secret, error) {
+		return d.AddSecret(ctx, owner, secret, ifRevision)
+	})
+}
+
+// Secrets lists secrets.
+func (s *Service) Secrets(ctx context.Context, owner job.Queue) ([]policy.Secret, error) {
+	return with(ctx, s, owner.Namespace, func(d *dispatcher.Dispatcher) ([]policy.Secret, error) { return d.Secrets(ctx, owner) })
+}
+
+// RemoveSecret removes a secret.
+func (s *Service) RemoveSecret(ctx context.Context, owner job.Queue, id string, ifRevision int64) error {
+	d, err := s.of(ctx, owner.Namespace)
+	if err != nil {
+		return err
+	}
+	return d.RemoveSecret(ctx, owner, id, ifRevision)
+}
+
+// PublicKeys lists public keys.
+func (s *Service) PublicKeys(ctx context.Context, owner job.Queue) ([]store.PublicKey, error) {
+	return with(ctx, s, owner.Namespace, func(d *dispatcher.Dispatcher) ([]store.PublicKey, error) { return d.PublicKeys(ctx, owner) })
+}
+
+// Groups counts jobs by some of their fields.
+func (s *Service) Groups(ctx context.Context, filter store.Filter, by store.GroupBy) (store.Groups, error) {
+	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (store.Groups, error) { return d.Groups(ctx, filter, by) })
+}
+
+// ReviveDead revives dead letters.
+func (s *Service) ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error) {
+	return with(ctx, s, which.Filter.Namespace, func(d *dispatcher.Dispatcher) (store.BulkResult, error) {
+		return d.ReviveDead(ctx, which, how)
+	})
+}
+
+// PurgeDead removes dead letters.
+func (s *Service) PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error) {
+	return with(ctx, s, which.Filter.Namespace, func(d *dispatcher.Dispatcher) (store.BulkResult, error) {
+		return d.PurgeDead(ctx, which)
+	})
+}
+
+// StartWork starts bulk work.
+func (s *Service) StartWork(ctx context.Context, namespace string, order store.WorkOrder) (store.Work, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Work, error) { return d.StartWork(ctx, namespace, order) })
+}
+
+// Work reads bulk work.
+func (s *Service) Work(ctx context.Context, namespace, id string) (store.Work, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Work, error) { return d.Work(ctx, namespace, id) })
+}
+
+// StopWork ends bulk work.
+func (s *Service) StopWork(ctx context.Context, namespace, id, actor string) (store.Work, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Work, error) { return d.StopWork(ctx, namespace, id, actor) })
+}
+
+// ListWork lists bulk work.
+func (s *Service) ListWork(ctx context.Context, filter store.Filter) ([]store.Work, store.Page, error) {
+	d, err := s.of(ctx, filter.Namespace)
+	if err != nil {
+		return nil, store.Page{}, err
+	}
+	return d.ListWork(ctx, filter)
+}
+
+// TopicStats counts the jobs of topics.
+func (s *Service) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
+	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) ([]store.TopicStats, error) { return d.TopicStats(ctx, filter) })
+}
+
+// Totals counts the jobs of a namespace.
+func (s *Service) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.TopicStats, error) { return d.Totals(ctx, namespace) })
+}
+
+// LaneStats counts the jobs of lanes.
+func (s *Service) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) ([]store.LaneStats, error) {
+		return d.LaneStats(ctx, namespace, topic, after, limit)
+	})
+}
+
+// DeleteNamespace removes a namespace. It overrides that of the Registry, which does not look at the namespace's store.
+func (s *Service) DeleteNamespace(ctx context.Context, name string, ifRevision int64) error {
+	d, err := s.of(ctx, name)
+	if err != nil {
+		return err
+	}
+	return d.DeleteNamespace(ctx, name, ifRevision)
+}

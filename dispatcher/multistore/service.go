@@ -1,0 +1,174 @@
+package multistore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/dispatcher/tenancy"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// Store is one of the stores of a Service.
+type Store struct {
+	Name string
+	// Dispatcher is that of the store; nil: the store is not available yet, and Run opens it.
+	Dispatcher *dispatcher.Dispatcher
+	// Open opens the store and returns its Dispatcher. Run calls it until it succeeds, unless there is one.
+	Open func(context.Context) (*dispatcher.Dispatcher, error)
+}
+
+// Service passes calls to the Dispatcher of their namespace. It is safe for concurrent use.
+type Service struct {
+	*tenancy.Registry
+
+	log    *slog.Logger
+	stores []*openStore
+	byName map[string]*openStore
+	// unknown has the names of the stores that namespaces name and the process does not have, each logged once.
+	unknown sync.Map
+}
+
+// openStore is a store and its Dispatcher, nil until the store is opened.
+type openStore struct {
+	Store
+
+	dispatcher atomic.Pointer[dispatcher.Dispatcher]
+}
+
+// New returns a Service. The first store is the main one, which has a Dispatcher. All Dispatchers have the registry.
+func New(registry *tenancy.Registry, log *slog.Logger, stores ...Store) *Service {
+	if len(stores) == 0 || stores[0].Name != job.MainStore || stores[0].Dispatcher == nil {
+		panic("multistore: the first store is main, and open")
+	}
+	s := &Service{Registry: registry, log: log, byName: make(map[string]*openStore)}
+	for _, o := range stores {
+		m := &openStore{Store: o}
+		m.dispatcher.Store(o.Dispatcher)
+		s.stores = append(s.stores, m)
+		s.byName[o.Name] = m
+	}
+	return s
+}
+
+// Run carries and delivers on all stores, as Dispatcher.Run. It opens those that were not available.
+func (s *Service) Run(ctx context.Context) error {
+	errs := make([]error, len(s.stores))
+	var running sync.WaitGroup
+	running.Go(func() { s.Registry.Run(ctx) })
+	for n, m := range s.stores {
+		running.Go(func() {
+			if err := m.run(ctx, s.log); err != nil {
+				errs[n] = fmt.Errorf("store %s: %w", m.Name, err)
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// run opens the store, if necessary, and runs its Dispatcher.
+func (m *openStore) run(ctx context.Context, log *slog.Logger) error {
+	d := m.dispatcher.Load()
+	for again := (store.Backoff{}); d == nil; {
+		var err error
+		if d, err = m.Open(ctx); err == nil {
+			log.Info("store opened", "store", m.Name)
+			m.dispatcher.Store(d)
+			break
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		log.Log(ctx, again.Level(), "opening a store failed, retrying; requests to its namespaces are answered 503", "store", m.Name, "err", err)
+		if !again.Wait(ctx) {
+			return nil
+		}
+	}
+	return d.Run(ctx)
+}
+
+// of returns the Dispatcher of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
+func (s *Service) of(ctx context.Context, namespace string) (*dispatcher.Dispatcher, error) {
+	name, err := s.StoreOf(ctx, cmp.Or(namespace, job.DefaultNamespace))
+	if err != nil {
+		return nil, fmt.Errorf("find the store of namespace %s: %w", namespace, err)
+	}
+	m := s.byName[name]
+	if m == nil {
+		if _, logged := s.unknown.LoadOrStore(name, true); !logged {
+			s.log.Error("a namespace is on a store that this process does not have; its requests are answered 503",
+				"namespace", namespace, "store", name)
+		}
+		return nil, &store.NotConfiguredError{Namespace: namespace, Store: name}
+	}
+	if d := m.dispatcher.Load(); d != nil {
+		return d, nil
+	}
+	return nil, m.notOpen()
+}
+
+// notOpen is the error of a store that was not opened yet.
+func (m *openStore) notOpen() error {
+	return &store.UnavailableError{Reason: "the store " + m.Name + " could not be opened yet"}
+}
+
+// with calls do with the Dispatcher of a namespace.
+func with[T any](ctx context.Context, s *Service, namespace string, do func(*dispatcher.Dispatcher) (T, error)) (T, error) {
+	d, err := s.of(ctx, namespace)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return do(d)
+}
+
+// main returns the Dispatcher of the main store.
+func (s *Service) main() *dispatcher.Dispatcher { return s.stores[0].dispatcher.Load() }
+
+// readyTimeout bounds the check of one store.
+const readyTimeout = time.Second
+
+// Readiness returns that of each store, the main one first.
+func (s *Service) Readiness(ctx context.Context) []store.Readiness {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	all := make([]store.Readiness, len(s.stores))
+	var checks sync.WaitGroup
+	for n, m := range s.stores {
+		all[n] = store.Readiness{Store: m.Name}
+		checks.Go(func() {
+			if d := m.dispatcher.Load(); d != nil {
+				all[n].Err = d.Ready(ctx)
+			} else {
+				all[n].Err = m.notOpen()
+			}
+		})
+	}
+	checks.Wait()
+	return all
+}
+
+// Process returns the name of this process in attempts; empty if it does not deliver.
+func (s *Service) Process() string { return s.main().Process() }
+
+// State returns the sum of the pools' states.
+func (s *Service) State() pool.State {
+	var sum pool.State
+	for _, m := range s.stores {
+		if d := m.dispatcher.Load(); d != nil {
+			state := d.State()
+			sum.Workers += state.Workers
+			sum.InFlight += state.InFlight
+		}
+	}
+	return sum
+}

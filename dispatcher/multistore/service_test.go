@@ -1,0 +1,266 @@
+package multistore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/api"
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/dispatcher/multistore"
+	"github.com/ringback/ringback/dispatcher/tenancy"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+var _ api.Service = (*multistore.Service)(nil)
+
+// receiver is a deliverer that answers 200 and counts attempts by namespace.
+type receiver struct {
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (r *receiver) Deliver(_ context.Context, request job.Request) policy.Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[strings.TrimPrefix(request.URL, "https://")]++
+	return policy.Result{Status: 200, StartedAt: time.Now()}
+}
+
+// attempts returns the number of attempts by namespace.
+func (r *receiver) attempts() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.seen)
+}
+
+// engine is a model that can be down.
+type engine struct {
+	store.Store
+
+	down atomic.Bool
+}
+
+func newEngine() *engine {
+	e := new(engine)
+	e.Store = storetest.Faulty(storetest.NewModel(storetest.ModelOptions{Shards: 2}), func(string) storetest.Fault {
+		if e.down.Load() {
+			return storetest.Before
+		}
+		return storetest.None
+	})
+	return e
+}
+
+func (e *engine) Ping(ctx context.Context) error {
+	if e.down.Load() {
+		return &store.UnavailableError{Reason: "the store is down"}
+	}
+	return e.Store.Ping(ctx)
+}
+
+// fixture is a running Service on the models main and eu. The namespace shop is on eu.
+type fixture struct {
+	*multistore.Service
+	*receiver
+
+	main, eu *engine
+	log      *bytes.Buffer
+}
+
+// start runs a Service. open decides whether eu can be opened; nil: it is open from the start.
+func start(t *testing.T, open func() error) *fixture {
+	t.Helper()
+	f := &fixture{main: newEngine(), eu: newEngine(), log: new(bytes.Buffer), receiver: &receiver{seen: make(map[string]int)}}
+	log := slog.New(slog.NewTextHandler(f.log, nil))
+	registry := tenancy.New(f.main, log, "eu")
+	owner := store.NewLeaseOwner()
+	dispatch := func(s store.Store) *dispatcher.Dispatcher {
+		d, err := dispatcher.New(dispatcher.Options{Store: s, Deliverer: f.receiver, Registry: registry, Owner: owner, Logger: log})
+		require.NoError(t, err)
+		return d
+	}
+	eu := multistore.Store{Name: "eu"}
+	if open == nil {
+		eu.Dispatcher = dispatch(f.eu)
+	}
+	eu.Open = func(context.Context) (*dispatcher.Dispatcher, error) {
+		if err := open(); err != nil {
+			return nil, err
+		}
+		return dispatch(f.eu), nil
+	}
+	f.Service = multistore.New(registry, log, multistore.Store{Name: "main", Dispatcher: dispatch(f.main)}, eu)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+		require.NoError(t, f.main.Close())
+		require.NoError(t, f.eu.Close())
+	})
+	_, err := f.PutNamespace(t.Context(), job.Namespace{Name: "shop", Store: "eu"}, 0)
+	require.NoError(t, err)
+	return f
+}
+
+// newJob is a job whose URL is its namespace.
+func newJob(namespace string) job.New {
+	return job.New{Spec: job.Spec{ID: "same", URL: "https://" + namespace, Queue: job.Queue{Namespace: namespace, Topic: "orders"}}}
+}
+
+// state returns the state of the job of a namespace; empty: there is none.
+func (f *fixture) state(t *testing.T, namespace string) job.State {
+	t.Helper()
+	j, err := f.Get(t.Context(), job.Ref{Namespace: namespace, ID: "same"})
+	if errors.Is(err, store.ErrNotFound) {
+		return ""
+	}
+	require.NoError(t, err)
+	return j.State
+}
+
+// jobsOn counts the jobs of a namespace on a store.
+func jobsOn(t *testing.T, s store.Store, namespace string) (n int64) {
+	t.Helper()
+	for _, shard := range s.Shards() {
+		totals, err := shard.Totals(t.Context(), namespace)
+		require.NoError(t, err)
+		n += totals.Registered
+	}
+	return n
+}
+
+func TestService_DeliversOnBothStoresAndKeepsThemApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil)
+		results := f.Register(t.Context(), []job.New{newJob("default"), newJob("shop"), newJob("default")})
+		require.Equal(t, store.Created, results[0].Outcome)
+		require.Equal(t, store.Created, results[1].Outcome)
+		require.Equal(t, store.Existing, results[2].Outcome)
+		require.Equal(t, "shop", results[1].Job.Namespace)
+		time.Sleep(time.Second)
+		require.Equal(t, map[string]int{"default": 1, "shop": 1}, f.attempts())
+		require.Equal(t, job.Delivered, f.state(t, "default"))
+		require.Equal(t, job.Delivered, f.state(t, "shop"))
+		require.EqualValues(t, 1, jobsOn(t, f.main, "default"))
+		require.Zero(t, jobsOn(t, f.main, "shop"))
+		require.EqualValues(t, 1, jobsOn(t, f.eu, "shop"))
+		require.Zero(t, jobsOn(t, f.eu, "default"))
+		j, err := f.Get(t.Context(), job.Ref{Namespace: "shop", ID: "same"})
+		require.NoError(t, err)
+		require.Equal(t, f.Process(), j.History[0].Process, "one process has one name on all stores")
+	})
+}
+
+func TestService_GoesOnWhileAnotherStoreIsDown(t *testing.T) {
+	for _, c := range []struct{ down, up string }{{"default", "shop"}, {"shop", "default"}} {
+		t.Run(c.down, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := start(t, nil)
+				stores := map[string]*engine{"default": f.main, "shop": f.eu}
+				waiting := newJob(c.down)
+				waiting.ID, waiting.Delay = "waiting", time.Minute
+				require.NoError(t, f.Register(t.Context(), []job.New{waiting})[0].Err)
+				stores[c.down].down.Store(true)
+
+				results := f.Register(t.Context(), []job.New{newJob(c.down), newJob(c.up)})
+				require.ErrorIs(t, results[0].Err, store.ErrUnavailable)
+				require.NoError(t, results[1].Err)
+				time.Sleep(2 * time.Minute)
+				require.Equal(t, map[string]int{c.up: 1}, f.attempts())
+				for _, ready := range f.Readiness(t.Context()) {
+					if (ready.Store == "main") == (c.down == "default") {
+						require.ErrorIs(t, ready.Err, store.ErrUnavailable)
+					} else {
+						require.NoError(t, ready.Err)
+					}
+				}
+
+				stores[c.down].down.Store(false)
+				time.Sleep(10 * time.Second)
+				require.Equal(t, map[string]int{c.up: 1, c.down: 1}, f.attempts(), "the job that waited is delivered")
+			})
+		})
+	}
+}
+
+func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var up atomic.Bool
+		f := start(t, func() error {
+			if !up.Load() {
+				return &store.UnavailableError{Reason: "connection refused"}
+			}
+			return nil
+		})
+		results := f.Register(t.Context(), []job.New{newJob("default"), newJob("shop")})
+		require.NoError(t, results[0].Err)
+		require.ErrorIs(t, results[1].Err, store.ErrUnavailable)
+		_, err := f.Topics(t.Context(), "shop", "", 10)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, map[string]int{"default": 1}, f.attempts())
+		all := f.Readiness(t.Context())
+		require.NoError(t, all[0].Err)
+		require.EqualError(t, all[1].Err, "the store eu could not be opened yet")
+		workers := f.State().Workers
+
+		up.Store(true)
+		time.Sleep(3 * time.Second)
+		require.NoError(t, f.Register(t.Context(), []job.New{newJob("shop")})[0].Err)
+		time.Sleep(time.Second)
+		require.Equal(t, job.Delivered, f.state(t, "shop"))
+		require.NoError(t, f.Readiness(t.Context())[1].Err)
+		require.Equal(t, 2*workers, f.State().Workers)
+		require.Zero(t, jobsOn(t, f.main, "shop"))
+	})
+}
+
+func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil)
+		_, err := tenancy.New(f.main, slog.New(slog.DiscardHandler), "asia").PutNamespace(t.Context(), job.Namespace{Name: "tokyo", Store: "asia"}, 0)
+		require.NoError(t, err)
+		for range 3 {
+			err := f.Register(t.Context(), []job.New{newJob("tokyo")})[0].Err
+			require.ErrorIs(t, err, store.ErrUnavailable)
+			require.ErrorContains(t, err, "namespace tokyo is on the store asia, which this process does not have: start it with --store asia=URL")
+		}
+		require.ErrorIs(t, f.DeleteNamespace(t.Context(), "tokyo", 0), store.ErrUnavailable, "nobody knows what it has there")
+		require.Zero(t, jobsOn(t, f.main, "tokyo"))
+		require.Equal(t, 1, strings.Count(f.log.String(), "store=asia"), f.log.String())
+
+		err = f.Register(t.Context(), []job.New{newJob("unknown")})[0].Err
+		require.ErrorIs(t, err, store.ErrNotFound)
+		require.Zero(t, jobsOn(t, f.main, "unknown"))
+	})
+}
+
+func TestDeleteNamespace_LooksAtItsStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil)
+		later := newJob("shop")
+		later.Delay = time.Hour
+		require.NoError(t, f.Register(t.Context(), []job.New{later})[0].Err)
+		_, inUse := errors.AsType[*job.NamespaceInUseError](f.DeleteNamespace(t.Context(), "shop", 0))
+		require.True(t, inUse)
+		_, err := f.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "same"}, store.Cancellation{})
+		require.NoError(t, err)
+		require.NoError(t, f.DeleteNamespace(t.Context(), "shop", 0))
+	})
+}
