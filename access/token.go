@@ -22,6 +22,8 @@ type Token struct {
 	CreatedAt time.Time `json:"created_at"`
 	// CreatedBy is the actor who created it; empty: no token was needed.
 	CreatedBy string `json:"created_by,omitempty"`
+	// CreatedByID is the id of the token that created it; empty: a root token, or none.
+	CreatedByID string `json:"created_by_id,omitempty"`
 	// ExpiresAt is when it expires; zero: never.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	// LastUsedAt is the hour of its last use; zero: it was not used. It is stored apart.

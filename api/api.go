@@ -110,8 +110,9 @@ type Counts interface {
 // Tokens stores tokens and namespaces. A change holds in all processes within 5 s.
 type Tokens interface {
 	apiaccess.Stored
-	// CreateToken stores a token and returns its text, which is not stored. Error: *job.QuotaError.
-	CreateToken(ctx context.Context, token access.Token) (created access.Token, text string, err error)
+	// CreateToken stores a token and returns its text, which is not stored. reserved says that it may be one of those that are
+	// reserved for root tokens. Error: *job.LimitError.
+	CreateToken(ctx context.Context, token access.Token, reserved bool) (created access.Token, text string, err error)
 	// Token, Tokens and RevokeToken concern the tokens of a namespace, or of all if it is empty. store.ErrNotFound.
 	Token(ctx context.Context, namespace, id string) (access.Token, error)
 	Tokens(ctx context.Context, namespace, after string, limit int) ([]access.Token, error)
@@ -119,7 +120,7 @@ type Tokens interface {
 	// Namespace returns store.ErrNotFound for an unknown one; the default one is always known.
 	Namespace(ctx context.Context, name string) (job.Namespace, error)
 	Namespaces(ctx context.Context, after string, limit int) ([]job.Namespace, error)
-	// PutNamespace stores a namespace. ifRevision is as for ChangeTopic. Error: *job.QuotaError.
+	// PutNamespace stores a namespace. ifRevision is as for ChangeTopic. Error: *job.LimitError.
 	PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error)
 	// DeleteNamespace removes a namespace. Errors: store.ErrNotFound, *job.NamespaceInUseError.
 	DeleteNamespace(ctx context.Context, name string, ifRevision int64) error

@@ -16,7 +16,7 @@ const fakeToken = "rb_5tR1nGs0_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg2lVyRp
 
 // fakeTokens has tokens and namespaces in memory.
 type fakeTokens struct {
-	// callers are the principals of tokens by text. One with an expiry has expired.
+	// callers are the principals of tokens by text.
 	callers    map[string]*access.Principal
 	tokens     map[string]access.Token
 	namespaces map[string]job.Namespace
@@ -39,7 +39,7 @@ func (f *fakeTokens) Authenticate(_ context.Context, text string) (*access.Princ
 		return nil, f.failed
 	}
 	if p, ok := f.callers[text]; ok && p != nil {
-		if !p.ExpiresAt.IsZero() {
+		if !p.ExpiresAt.IsZero() && p.ExpiresAt.Before(time.Now()) {
 			return nil, &access.ExpiredError{At: p.ExpiresAt}
 		}
 		return p, nil
@@ -55,7 +55,7 @@ func (f *fakeTokens) HasNamespace(_ context.Context, name string) (bool, error) 
 	return ok, f.failed
 }
 
-func (f *fakeTokens) CreateToken(_ context.Context, token access.Token) (access.Token, string, error) {
+func (f *fakeTokens) CreateToken(_ context.Context, token access.Token, _ bool) (access.Token, string, error) {
 	f.created = append(f.created, token)
 	token.ID, token.CreatedAt = "5tR1nGs0", epoch
 	return token, fakeToken, f.failed

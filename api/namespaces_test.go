@@ -138,7 +138,7 @@ func (w *world) fill(namespace string) {
 // varying are the parts of answers that differ from one request to the next.
 var varying = []*regexp.Regexp{
 	regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), regexp.MustCompile(`"revision":\d+`), regexp.MustCompile(`"id":"[0-9a-v]{21}"`),
-	regexp.MustCompile(`rb_\w{58}`), regexp.MustCompile(`"id":"\w{8}"`), regexp.MustCompile(`"token_id":"\w{8}"`),
+	regexp.MustCompile(`rb_\w{58}`), regexp.MustCompile(`"id":"\w{8}"`), regexp.MustCompile(`"(token|created_by)_id":"\w{8}"`),
 	regexp.MustCompile(`whsec_[\w+/=]+`), regexp.MustCompile(`"id":"[0-9a-f]{16}"`), regexp.MustCompile(`revision \d+`),
 }
 

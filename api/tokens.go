@@ -25,7 +25,7 @@ func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err := a.grant(r, &token); err != nil {
 		return err
 	}
-	created, secret, err := a.service.CreateToken(r.Context(), token)
+	created, secret, err := a.service.CreateToken(r.Context(), token, access.PrincipalOf(r.Context()).Root)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
 // grant completes a new token, and refuses one that may do more than the token of the request.
 func (a *api) grant(r *http.Request, token *access.Token) error {
 	p := access.PrincipalOf(r.Context())
-	token.CreatedBy = p.Actor
+	token.CreatedBy, token.CreatedByID = p.Actor, p.TokenID
 	if token.Namespace == "" {
 		token.Namespace = p.Namespace
 	}
@@ -56,6 +56,10 @@ func (a *api) grant(r *http.Request, token *access.Token) error {
 		return err
 	case token.Namespace != p.Namespace:
 		return response.NewProblem(response.Forbidden, "this token may create tokens for the namespace "+p.Namespace+" only")
+	case !p.ExpiresAt.IsZero() && (token.ExpiresAt.IsZero() || token.ExpiresAt.After(p.ExpiresAt)):
+		return response.Invalid(job.FieldError{
+			Field: "/expires_in", Detail: "must end before this token expires, at " + p.ExpiresAt.Format(time.RFC3339),
+		})
 	case token.Bodies && !p.Bodies:
 		return response.NewProblem(response.Forbidden, "this token may not read bodies, so it creates tokens with bodies: false only")
 	}

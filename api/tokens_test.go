@@ -83,6 +83,20 @@ func TestCreateToken_GrantsNoMoreThanTheCreatorHas(t *testing.T) {
 		require.Equal(t, "shop", created.Namespace)
 		require.Equal(t, "ops", created.CreatedBy)
 	}
+	f.callers[valid] = &access.Principal{
+		TokenID: "abcdefgh", Actor: "ops", Role: access.Admin, Namespace: "shop", Bodies: true, ExpiresAt: time.Now().Add(time.Hour),
+	}
+	f.created = nil
+	for expiry, status := range map[string]int{``: 422, `, "expires_in": "61m"`: 422, `, "expires_in": "59m"`: 201} {
+		w := call(t, h, http.MethodPost, "/v1/tokens", `{"name": "a", "role": "admin"`+expiry+`}`, "Authorization", "Bearer "+valid)
+		require.Equal(t, status, w.Code, expiry)
+		if status == 422 {
+			require.Equal(t, []string{"/expires_in"}, problemIn(t, w).fields())
+			require.Contains(t, w.Body.String(), f.callers[valid].ExpiresAt.Format(time.RFC3339))
+		}
+	}
+	require.Len(t, f.created, 1)
+	require.Equal(t, "abcdefgh", f.created[0].CreatedByID)
 	require.Equal(t, http.StatusNotFound, ask(http.MethodGet, "/v1/tokens/5tR1nGs0", ""), "of the namespace default")
 	require.Equal(t, http.StatusNotFound, ask(http.MethodDelete, "/v1/tokens/5tR1nGs0", ""))
 	require.Equal(t, http.StatusOK, ask(http.MethodGet, "/v1/tokens/zzzzzzzz", ""))

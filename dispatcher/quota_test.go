@@ -114,7 +114,7 @@ func TestDeleteNamespace_RefusesOneInUse(t *testing.T) {
 		inUse("1 unfinished jobs")
 		_, err = d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"}, store.Cancellation{})
 		require.NoError(t, err)
-		created, _, err := d.CreateToken(t.Context(), access.Token{Name: "a", Role: access.Read, Namespace: "shop"})
+		created, _, err := d.CreateToken(t.Context(), access.Token{Name: "a", Role: access.Read, Namespace: "shop"}, false)
 		require.NoError(t, err)
 		inUse(created.ID)
 		require.NoError(t, d.RevokeToken(t.Context(), "", created.ID))

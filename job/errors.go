@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -59,6 +60,18 @@ type QuotaError struct {
 
 func (e *QuotaError) Error() string {
 	return "the namespace has reached its quota " + e.Quota + " (" + e.Limit + ")"
+}
+
+// LimitError rejects a new token or namespace because there are as many as there may be.
+type LimitError struct {
+	What  string // in the plural
+	Limit int
+	// Remedy says what to do.
+	Remedy string
+}
+
+func (e *LimitError) Error() string {
+	return "there are " + strconv.Itoa(e.Limit) + " " + e.What + ", and no more are possible: " + e.Remedy
 }
 
 // NamespaceStoreError rejects a change of a namespace's store.

@@ -16,6 +16,7 @@ func (o *Buffer) Token(t *access.Token) {
 	o.Bool("bodies", t.Bodies)
 	o.Time("created_at", t.CreatedAt)
 	o.TextOrNull("created_by", t.CreatedBy)
+	o.TextOrNull("created_by_id", t.CreatedByID)
 	o.Time("expires_at", t.ExpiresAt)
 	o.Time("last_used_at", t.LastUsedAt)
 }

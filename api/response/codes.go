@@ -21,6 +21,7 @@ const (
 	WrongState           Code = "wrong_state"
 	Expired              Code = "expired"
 	InUse                Code = "in_use"
+	LimitReached         Code = "limit_reached"
 	Contended            Code = "contended"
 	Unreadable           Code = "unreadable"
 	RevisionMismatch     Code = "revision_mismatch"
@@ -117,6 +118,11 @@ var problemTypes = []ProblemType{
 		InUse, http.StatusConflict, "In use",
 		"The namespace cannot be removed, because it has unfinished jobs, topics with a policy, or tokens. Or it cannot move to another store.",
 		"Remove what it has first; the detail names one. For another store, delete the namespace and create it there.",
+	},
+	{
+		LimitReached, http.StatusConflict, "Limit reached",
+		"There are as many tokens or namespaces as there may be.",
+		"Remove those that are not used. The detail gives the limit.",
 	},
 	{
 		Contended, http.StatusConflict, "Contended",

@@ -84,6 +84,9 @@ func FromError(err error) *Problem {
 		p.RetryAfter = e.RetryAfter
 		return p
 	}
+	if e, ok := errors.AsType[*job.LimitError](err); ok {
+		return NewProblem(LimitReached, e.Error())
+	}
 	if e, ok := errors.AsType[*job.NamespaceInUseError](err); ok {
 		return NewProblem(InUse, e.Error()+": remove them first")
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ringback/ringback/dispatcher/documents"
@@ -102,7 +101,7 @@ func (r *Registry) Namespaces(ctx context.Context, after string, limit int) ([]j
 }
 
 // PutNamespace stores a namespace. Without a store it is created on the main one, and stays where it is later. ifRevision is as
-// for store.CheckCondition. Errors: *job.InvalidError, *job.NamespaceStoreError, *job.QuotaError, store.ErrVersion.
+// for store.CheckCondition. Errors: *job.InvalidError, *job.NamespaceStoreError, *job.LimitError, store.ErrVersion.
 func (r *Registry) PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error) {
 	set, err := r.namespaces.Reload(ctx)
 	if err != nil {
@@ -112,7 +111,7 @@ func (r *Registry) PutNamespace(ctx context.Context, n job.Namespace, ifRevision
 	if old != nil {
 		stored = old.Revision
 	} else if len(set.Values) >= MaxNamespaces {
-		return job.Namespace{}, &job.QuotaError{Quota: "namespaces", Limit: strconv.Itoa(MaxNamespaces)}
+		return job.Namespace{}, &job.LimitError{What: "namespaces", Limit: MaxNamespaces, Remedy: "remove those that are not used"}
 	}
 	if err := store.CheckCondition(ifRevision, stored); err != nil {
 		return job.Namespace{}, err

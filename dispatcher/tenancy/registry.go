@@ -22,14 +22,21 @@ const (
 	kindLastUses = "token_last_uses"
 )
 
+// maxOutage is the age from which cached tokens are not accepted: while their store cannot be read, nobody can revoke one.
+const maxOutage = time.Minute
+
 // maxAge is the age from which one request reloads tokens or namespaces. From twice the age on all wait for the load, for at
 // most a second. So a change is seen everywhere within 5 s, unless the store cannot be read.
 const maxAge = 2 * time.Second
 
 // Bounds of the number of documents: each process caches all of them.
 const (
-	MaxTokens     = 10_000
-	MaxNamespaces = 1_000
+	MaxTokens = 10_000
+	// reservedTokens of MaxTokens are for root tokens to create.
+	reservedTokens = 1_000
+	// MaxTokensOfNamespace bounds the tokens of a namespace, except those that root tokens create.
+	MaxTokensOfNamespace = 500
+	MaxNamespaces        = 1_000
 )
 
 // Registry stores tokens and namespaces. It is safe for concurrent use.

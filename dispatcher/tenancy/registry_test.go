@@ -102,7 +102,7 @@ func create(t *testing.T, r *tenancy.Registry, token access.Token) (id, text str
 	if token.Role == "" {
 		token.Role = access.Read
 	}
-	created, text, err := r.CreateToken(t.Context(), token)
+	created, text, err := r.CreateToken(t.Context(), token, false)
 	require.NoError(t, err)
 	return created.ID, text
 }
@@ -197,10 +197,21 @@ func TestAuthenticate_KnownTokensWorkWhileTheStoreIsAway(t *testing.T) {
 		_, err = r.Authenticate(t.Context(), unknown)
 		require.ErrorIs(t, err, store.ErrUnavailable, "it may have been created since")
 		require.LessOrEqual(t, s.lists.Load()-before, int64(31), "at most one load a second")
+		time.Sleep(20 * time.Second)
+		_, err = r.Authenticate(t.Context(), text)
+		require.NoError(t, err)
+		time.Sleep(11 * time.Second)
+		_, err = r.Authenticate(t.Context(), text)
+		require.ErrorIs(t, err, store.ErrUnavailable, "it may have been revoked more than a minute ago")
+		s.away.Store(false)
+		time.Sleep(time.Second)
+		_, err = r.Authenticate(t.Context(), text)
+		require.NoError(t, err)
 		time.Sleep(time.Hour)
 		_, err = r.Authenticate(t.Context(), text)
 		_, expired := errors.AsType[*access.ExpiredError](err)
 		require.True(t, expired, "%v", err)
+		s.away.Store(true)
 		_, err = tenancy.New(s, quiet).Authenticate(t.Context(), text)
 		require.ErrorIs(t, err, store.ErrUnavailable, "a process that never knew it")
 	})
@@ -219,7 +230,7 @@ func TestAuthenticate_DoesNotAllocateForACachedToken(t *testing.T) {
 
 func BenchmarkAuthenticate(b *testing.B) {
 	r := tenancy.New(newSettings(), quiet)
-	created, text, err := r.CreateToken(b.Context(), access.Token{Name: "a", Role: access.Read, Namespace: "default"})
+	created, text, err := r.CreateToken(b.Context(), access.Token{Name: "a", Role: access.Read, Namespace: "default"}, false)
 	require.NoError(b, err)
 	require.NotEmpty(b, created.ID)
 	b.ReportAllocs()
@@ -284,10 +295,46 @@ func TestLastUse_IsWrittenOnceAnHour(t *testing.T) {
 	})
 }
 
+func TestCreateToken_IsBoundedByNamespaceAndInAll(t *testing.T) {
+	s := newSettings()
+	r := tenancy.New(s, quiet)
+	put := func(namespace string, n int) {
+		for range n {
+			_, id := access.NewText()
+			key := store.DocumentKey{Kind: "token", Namespace: job.DefaultNamespace, Name: id}
+			doc := store.Document{Key: key, Value: fmt.Appendf(nil, `{"name": "a", "role": "read", "namespace": %q}`, namespace)}
+			_, err := s.PutDocument(t.Context(), store.NewToken(), doc, policy.Limits{})
+			require.NoError(t, err)
+		}
+	}
+	try := func(namespace string, reserved bool) error {
+		_, _, err := r.CreateToken(t.Context(), access.Token{Name: "a", Role: access.Read, Namespace: namespace}, reserved)
+		return err
+	}
+	refused := func(err error, limit int) {
+		t.Helper()
+		e, ok := errors.AsType[*job.LimitError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, limit, e.Limit)
+		require.Contains(t, e.Error(), "revoke")
+	}
+	put("shop", tenancy.MaxTokensOfNamespace-1)
+	require.NoError(t, try("shop", false))
+	refused(try("shop", false), tenancy.MaxTokensOfNamespace)
+	require.NoError(t, try("shop", true), "a root token may create more")
+	require.NoError(t, try("other", false))
+	put("more", tenancy.MaxTokens-1_000-503)
+	require.NoError(t, try("other", false))
+	refused(try("other", false), tenancy.MaxTokens-1_000)
+	put("more", 999)
+	require.NoError(t, try("other", true))
+	refused(try("other", true), tenancy.MaxTokens)
+}
+
 func TestTokens_AreSeenInTheirNamespaceOnly(t *testing.T) {
 	r := tenancy.New(newSettings(), quiet)
 	for i := range 3 {
-		_, _, err := r.CreateToken(t.Context(), access.Token{Name: fmt.Sprint(i), Role: access.Read, Namespace: "shop"})
+		_, _, err := r.CreateToken(t.Context(), access.Token{Name: fmt.Sprint(i), Role: access.Read, Namespace: "shop"}, false)
 		require.NoError(t, err)
 	}
 	id, _ := create(t, r, access.Token{})

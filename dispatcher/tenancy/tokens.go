@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -23,6 +23,10 @@ func (r *Registry) Authenticate(ctx context.Context, text string) (*access.Princ
 	if err != nil {
 		return nil, err
 	}
+	now := time.Now()
+	if now.Sub(set.LoadedAt) > maxOutage {
+		return nil, &store.UnavailableError{Reason: "revocations of tokens could not be read for " + maxOutage.String()}
+	}
 	e := find(set, id)
 	if e == nil {
 		if e, err = r.lookUp(ctx, id); err != nil {
@@ -32,7 +36,6 @@ func (r *Registry) Authenticate(ctx context.Context, text string) (*access.Princ
 	if !access.HashOf(text).Equal(e.Hash) {
 		return nil, access.ErrUnknown
 	}
-	now := time.Now()
 	if !e.ExpiresAt.IsZero() && !now.Before(e.ExpiresAt) {
 		return nil, &access.ExpiredError{At: e.ExpiresAt}
 	}
@@ -58,14 +61,15 @@ func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	return nil, access.ErrUnknown // or not readable
 }
 
-// CreateToken stores a token, whose id and hash it sets, and returns its text, which is not stored. Error: *job.QuotaError.
-func (r *Registry) CreateToken(ctx context.Context, token access.Token) (created access.Token, text string, err error) {
+// CreateToken stores a token, whose id and hash it sets, and returns its text, which is not stored. reserved says that it may be
+// one of those that are reserved for root tokens. Error: *job.LimitError.
+func (r *Registry) CreateToken(ctx context.Context, token access.Token, reserved bool) (created access.Token, text string, err error) {
 	set, err := r.tokens.Reload(ctx)
 	if err != nil {
 		return access.Token{}, "", err
 	}
-	if len(set.Values) >= MaxTokens {
-		return access.Token{}, "", &job.QuotaError{Quota: "tokens", Limit: strconv.Itoa(MaxTokens)}
+	if err := checkRoom(set, token.Namespace, reserved); err != nil {
+		return access.Token{}, "", err
 	}
 	text, token.ID = access.NewText()
 	token.Hash, token.CreatedAt = access.HashOf(text), time.Now().UTC().Truncate(time.Millisecond)
@@ -73,6 +77,28 @@ func (r *Registry) CreateToken(ctx context.Context, token access.Token) (created
 		return access.Token{}, "", err
 	}
 	return token, text, nil
+}
+
+// checkRoom returns an error if the namespace, or all together, have as many tokens as they may have.
+func checkRoom(set *documents.Set[*entry], namespace string, reserved bool) error {
+	of, limit := "tokens", MaxTokens
+	n := len(set.Values)
+	if !reserved {
+		of, limit = "tokens of all namespaces", MaxTokens-reservedTokens
+		inNamespace := 0
+		for _, e := range set.Values {
+			if e.Namespace == namespace {
+				inNamespace++
+			}
+		}
+		if inNamespace >= MaxTokensOfNamespace {
+			of, limit, n = "tokens of the namespace "+namespace, MaxTokensOfNamespace, inNamespace
+		}
+	}
+	if n < limit {
+		return nil
+	}
+	return &job.LimitError{What: of, Limit: limit, Remedy: "revoke those that are not used: GET /v1/tokens has last_used_at"}
 }
 
 // Tokens returns the tokens of a namespace, or of all if it is empty, in order of id, at most limit after an id.
