@@ -153,6 +153,10 @@ func (s instrumentedShard) Totals(ctx context.Context, namespace string) (store.
 	return timed(ctx, s.m, "totals", func() (store.TopicStats, error) { return s.next.Totals(ctx, namespace) })
 }
 
+func (s instrumentedShard) Usage(ctx context.Context, namespace string) (store.Usage, error) {
+	return timed(ctx, s.m, "usage", func() (store.Usage, error) { return s.next.Usage(ctx, namespace) })
+}
+
 func (s instrumentedShard) LaneStats(
 	ctx context.Context, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {

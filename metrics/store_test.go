@@ -72,6 +72,7 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 		_, _ = s.Shards()[0].TopicStats(ctx, store.StatsFilter{Namespace: "default", Limit: 1})
 	},
 	"Totals": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Totals(ctx, "default") },
+	"Usage":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Usage(ctx, "default") },
 	"LaneStats": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].LaneStats(ctx, "default", "orders", "", 1)
 	},

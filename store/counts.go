@@ -18,6 +18,10 @@ type Counts interface {
 	// removed. Its Topic is empty.
 	Totals(ctx context.Context, namespace string) (TopicStats, error)
 
+	// Usage sums what the unfinished jobs of a namespace use, of all topics but those of GroupInternal. It reads counters
+	// only: its cost grows with the topics, not with jobs or lanes.
+	Usage(ctx context.Context, namespace string) (Usage, error)
+
 	// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, at most limit lanes after the name after.
 	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]LaneStats, error)
 
@@ -73,6 +77,17 @@ func (t TopicStats) Add(o TopicStats) TopicStats {
 	}
 	return t
 }
+
+// Usage is what unfinished jobs use.
+type Usage struct {
+	Jobs int64
+}
+
+// Add returns the sum of both.
+func (u Usage) Add(o Usage) Usage { return Usage{Jobs: u.Jobs + o.Jobs} }
+
+// Sub returns the difference of both.
+func (u Usage) Sub(o Usage) Usage { return Usage{Jobs: u.Jobs - o.Jobs} }
 
 // LaneStats counts the unfinished jobs of a lane, as TopicStats does.
 type LaneStats struct {

@@ -33,6 +33,18 @@ func (r *Router) Totals(ctx context.Context, namespace string) (store.TopicStats
 	return sums[0], nil
 }
 
+// Usage adds up the shards' usages of a namespace.
+func (r *Router) Usage(ctx context.Context, namespace string) (sum store.Usage, err error) {
+	parts, err := readShards(r, func(shard store.Shard) ([]store.Usage, error) {
+		usage, err := shard.Usage(ctx, namespace)
+		return []store.Usage{usage}, err
+	})
+	for _, part := range parts {
+		sum = sum.Add(part)
+	}
+	return sum, err
+}
+
 // sumTopics adds up the rows of all shards by topic, in order of namespace and name.
 func (r *Router) sumTopics(read func(store.Shard) ([]store.TopicStats, error)) ([]store.TopicStats, error) {
 	rows, err := readShards(r, read)

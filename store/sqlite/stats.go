@@ -81,6 +81,20 @@ func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats,
 	return total, nil
 }
 
+// Usage implements store.Counts. It reads memory.
+func (s *Store) Usage(ctx context.Context, namespace string) (usage store.Usage, err error) {
+	err = s.count(ctx, func(u *work.Unit, _ *int) error {
+		usage = store.Usage{}
+		for name, t := range u.Mem.Topics {
+			if name.Namespace == namespace && store.GroupOf(name.Name) != store.GroupInternal {
+				usage.Jobs += t.Waiting + t.Running
+			}
+		}
+		return nil
+	})
+	return usage, err
+}
+
 // count makes transactions that read counts, until one has room to count all jobs that are due. What read has written is the
 // caller's only if count returns no error.
 func (s *Store) count(ctx context.Context, read func(u *work.Unit, room *int) error) error {

@@ -136,6 +136,21 @@ func (s *modelShard) Totals(ctx context.Context, namespace string) (store.TopicS
 	return total, nil
 }
 
+// Usage counts the jobs that have not ended.
+func (s *modelShard) Usage(ctx context.Context, namespace string) (store.Usage, error) {
+	if _, err := s.model.open(ctx); err != nil {
+		return store.Usage{}, err
+	}
+	defer s.model.mu.Unlock()
+	var usage store.Usage
+	for ref, r := range s.jobs {
+		if ref.Namespace == namespace && !isInternal(r.job.Topic) && !r.job.State.Ended() {
+			usage.Jobs++
+		}
+	}
+	return usage, nil
+}
+
 // isInternal reports whether the jobs of a topic are Ringback's own.
 func isInternal(topic string) bool { return store.GroupOf(topic) == store.GroupInternal }
 

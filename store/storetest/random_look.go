@@ -27,6 +27,7 @@ func (p *engineAndModel) compareReads(t *rapid.T) {
 		p.sameQueueState(q)
 	}
 	p.sameTotals()
+	p.sameUsage()
 }
 
 // sameLists compares a list of each state, and one of all.
@@ -68,6 +69,17 @@ func (p *engineAndModel) sameTotals() {
 	}
 	if wanted, got := read(p.model.shards[0]), read(p.s.shard()); wanted != got {
 		p.Fatalf("totals:\n  %+v\nwant\n  %+v", got, wanted)
+	}
+}
+
+func (p *engineAndModel) sameUsage() {
+	read := func(shard store.Shard) store.Usage {
+		usage, err := shard.Usage(p.ctx, p.namespace)
+		p.must(err, "usage")
+		return usage
+	}
+	if wanted, got := read(p.model.shards[0]), read(p.s.shard()); wanted != got {
+		p.Fatalf("usage: %+v, want %+v", got, wanted)
 	}
 }
 

@@ -84,6 +84,9 @@ var groupCases = []testCase{
 		require.NoError(s, err)
 		require.EqualValues(s, 2, total.Registered)
 		require.EqualValues(s, 2, total.Ready)
+		usage, err := s.shard().Usage(s.Context(), job.DefaultNamespace)
+		require.NoError(s, err)
+		require.EqualValues(s, 2, usage.Jobs)
 		require.Zero(s, total.Scheduled)
 	}},
 	{"Sweep adds no internal topic to the totals", func(s *suite) {

@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store/redis/script"
 )
 
-// counterFields are the counters of a topic that Totals adds up.
+// counterFields are the counters of a topic that Totals and Usage add up.
 var counterFields = []string{"reg", "ready", "claimed", "d", "x", "c"}
 
 // Totals adds up the counters of the topics that pages list, and counts the due jobs that are in no ready list, of all lanes on the agenda.
@@ -35,22 +35,16 @@ func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats
 	}
 	ready := due
 	add := func(names []string) error {
-		pipe := s.Client.Pipeline()
-		parts := make([]*redis.SliceCmd, len(names))
-		for i, name := range names {
-			parts[i] = pipe.HMGet(ctx, s.Keys.TopicByName(name).Stats, counterFields...)
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return connect.MapError(ctx, err)
-		}
-		for _, part := range parts {
-			c := script.Strs(part.Val())
+		err := s.eachCounters(ctx, names, func(c []string) {
 			total.Registered += script.Num(c[0])
 			ready += script.Num(c[1])
 			total.Running += script.Num(c[2])
 			total.Delivered += script.Num(c[3])
 			total.Dead += script.Num(c[4])
 			total.Cancelled += script.Num(c[5])
+		})
+		if err != nil {
+			return err
 		}
 		counts, err := s.openLanes(ctx, names)
 		for _, n := range counts {
@@ -71,6 +65,35 @@ func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats
 		total.OldestDue = oldest
 	}
 	return total, nil
+}
+
+// eachCounters reads the counterFields of topics in one trip, and calls do with those of each topic.
+func (s *Counts) eachCounters(ctx context.Context, names []string, do func(c []string)) error {
+	pipe := s.Client.Pipeline()
+	parts := make([]*redis.SliceCmd, len(names))
+	for i, name := range names {
+		parts[i] = pipe.HMGet(ctx, s.Keys.TopicByName(name).Stats, counterFields...)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return connect.MapError(ctx, err)
+	}
+	for _, part := range parts {
+		do(script.Strs(part.Val()))
+	}
+	return nil
+}
+
+// Usage adds up the counters of the topics that pages list. Those of forgotten topics add up to none.
+func (s *Counts) Usage(ctx context.Context, namespace string) (usage store.Usage, err error) {
+	err = s.eachTopics(ctx, namespace, func(names []string) error {
+		return s.eachCounters(ctx, names, func(c []string) {
+			usage.Jobs += max(0, script.Num(c[0])-script.Num(c[3])-script.Num(c[4])-script.Num(c[5]))
+		})
+	})
+	if err != nil {
+		return store.Usage{}, fmt.Errorf("usage: %w", err)
+	}
+	return usage, nil
 }
 
 // dueOnAgenda counts the jobs of all lanes that are due and in no ready list, and finds the first due moment of all. After
