@@ -24,12 +24,12 @@ func (d *Dispatcher) DeleteNamespace(ctx context.Context, name string, ifRevisio
 
 // usersOf says what keeps a namespace from being removed; empty: nothing.
 func (d *Dispatcher) usersOf(ctx context.Context, name string) (string, error) {
-	totals, err := d.store.Totals(ctx, name)
+	usage, err := d.store.Usage(ctx, name)
 	if err != nil {
 		return "", err
 	}
-	if n := totals.Scheduled + totals.Ready + totals.Running; n > 0 {
-		return fmt.Sprintf("%d unfinished jobs", n), nil
+	if usage.Jobs > 0 {
+		return fmt.Sprintf("%d unfinished jobs", usage.Jobs), nil
 	}
 	set, err := d.policies.Reload(ctx)
 	if err != nil {

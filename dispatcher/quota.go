@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -14,11 +13,8 @@ import (
 )
 
 const (
-	// usageMaxAge is the age from which the unfinished jobs of a namespace are counted again. In between, a process adds its
-	// own registrations, so a namespace exceeds its quota by at most what other processes register in this time.
-	usageMaxAge = time.Second
-	// pendingRetryAfter is when to retry a registration that exceeds the quota of unfinished jobs.
-	pendingRetryAfter = 5 * time.Second
+	// quotaRetryAfter is when to retry a registration that exceeds a quota of unfinished jobs.
+	quotaRetryAfter = 5 * time.Second
 	// quotaTopic is the reserved name under which the store counts the registrations of a namespace with a rate.
 	quotaTopic = "_quota"
 )
@@ -29,109 +25,208 @@ type usages struct {
 	of map[string]*usage
 }
 
-// A usage is how many unfinished jobs a namespace has.
-type usage struct {
-	mu        sync.Mutex
-	countedAt time.Time
-	unfinished,
-	added int64 // registrations of this process since then
-}
-
-// overQuota returns an error for each job that exceeds the quota of its namespace, by index; nil: there is none.
-func (d *Dispatcher) overQuota(ctx context.Context, jobs []job.New) map[int]error {
-	var errs map[int]error
-	for first := 0; first < len(jobs); {
-		namespace := cmp.Or(jobs[first].Namespace, job.DefaultNamespace)
-		n := 1
-		for first+n < len(jobs) && cmp.Or(jobs[first+n].Namespace, job.DefaultNamespace) == namespace {
-			n++
-		}
-		admitted, err := d.admitted(ctx, namespace, n)
-		for i := first + admitted; i < first+n; i++ {
-			if errs == nil {
-				errs = make(map[int]error)
-			}
-			errs[i] = err
-		}
-		first += n
-	}
-	return errs
-}
-
-// admitted returns how many of n jobs the quota of their namespace admits, and the error of the others.
-func (d *Dispatcher) admitted(ctx context.Context, namespace string, n int) (int, error) {
-	quota, err := d.QuotaOf(ctx, namespace)
-	if err != nil || quota == (job.Quota{}) {
-		if err != nil {
-			n = 0
-		}
-		return n, err
-	}
-	var over error
-	if quota.Pending > 0 {
-		room, err := d.room(ctx, namespace, quota.Pending)
-		if err != nil {
-			return 0, err
-		}
-		if room < int64(n) {
-			n = int(room)
-			over = &job.QuotaError{Quota: "pending", Limit: strconv.FormatInt(quota.Pending, 10), RetryAfter: pendingRetryAfter}
-		}
-	}
-	if quota.Rate.Limited() && n > 0 {
-		shard := d.store.Shards()[d.store.ShardOfTopic(namespace, quotaTopic)]
-		granted, err := shard.Permit(ctx, store.NewToken(), []store.PermitRequest{
-			{Namespace: namespace, Topic: quotaTopic, Rate: quota.Rate, Starts: n},
-		})
-		if err != nil {
-			return 0, fmt.Errorf("count registrations: %w", err)
-		}
-		if granted[0].Starts < n {
-			n = granted[0].Starts
-			over = &job.QuotaError{Quota: "rate", Limit: units.FormatRate(quota.Rate), RetryAfter: granted[0].Next}
-		}
-	}
-	if quota.Pending > 0 {
-		d.usages.add(namespace, int64(n))
-	}
-	return n, over
-}
-
-// room returns how many more unfinished jobs a namespace may have.
-func (d *Dispatcher) room(ctx context.Context, namespace string, most int64) (int64, error) {
-	u := d.usages.get(namespace)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.countedAt.IsZero() || time.Since(u.countedAt) > usageMaxAge {
-		now := time.Now()
-		t, err := d.store.Totals(ctx, namespace)
-		if err != nil {
-			return 0, fmt.Errorf("count unfinished jobs: %w", err)
-		}
-		u.countedAt, u.unfinished, u.added = now, t.Scheduled+t.Ready+t.Running, 0
-	}
-	return max(most-u.unfinished-u.added, 0), nil
-}
-
-// get returns the usage of a namespace.
-func (s *usages) get(namespace string) *usage {
+// usageOf returns the usage of a namespace.
+func (d *Dispatcher) usageOf(namespace string) *usage {
+	s := &d.usages
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of == nil {
-		s.of = make(map[string]*usage)
-	}
 	u := s.of[namespace]
 	if u == nil {
-		u = new(usage)
+		u = &usage{count: func(ctx context.Context) (store.Usage, error) { return d.store.Usage(ctx, namespace) }}
+		if s.of == nil {
+			s.of = make(map[string]*usage)
+		}
 		s.of[namespace] = u
 	}
 	return u
 }
 
-// add counts registrations.
-func (s *usages) add(namespace string, n int64) {
-	u := s.get(namespace)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.added += n
+// A reservation is the room in a namespace's quota of unfinished jobs that the registrations of one request hold while they
+// are in flight.
+type reservation struct {
+	namespace string
+	usage     *usage
+	reserved  store.Usage
+}
+
+// release ends a reservation with the results of the insertions that it was for.
+func (r *reservation) release(jobs []store.NewJob, results []store.RoutedResult) {
+	var registered, unknown store.Usage
+	for i := range jobs {
+		switch {
+		case jobs[i].Namespace != r.namespace:
+		case results[i].Err != nil:
+			unknown = unknown.Add(sizeOf(&jobs[i]))
+		case results[i].Outcome == store.Created:
+			registered = registered.Add(sizeOf(&jobs[i]))
+		}
+	}
+	r.usage.release(r.reserved, registered, unknown)
+}
+
+// sizeOf returns what a job uses at most.
+func sizeOf(*store.NewJob) store.Usage { return store.Usage{Jobs: 1} }
+
+// reserve reserves room for jobs in the quotas of their namespaces. It returns the reservations, to be released after the
+// jobs were inserted, and an error by index for each job that must not be inserted. Jobs with a known id are never
+// refused: the store answers them as repeats.
+func (d *Dispatcher) reserve(ctx context.Context, jobs []store.NewJob) (reservations []*reservation, over map[int]error) {
+	var first, n int
+	for ; first < len(jobs); first += n {
+		for n = 1; first+n < len(jobs) && jobs[first+n].Namespace == jobs[first].Namespace; {
+			n++
+		}
+		quota, err := d.QuotaOf(ctx, jobs[first].Namespace)
+		if err == nil && quota == (job.Quota{}) {
+			continue
+		}
+		a := admission{d: d, quota: quota, jobs: jobs[first : first+n], refuse: func(i int, err error) {
+			if over == nil {
+				over = make(map[int]error)
+			}
+			over[first+i] = err
+		}}
+		if err == nil {
+			err = a.run(ctx)
+		}
+		if a.held.usage != nil {
+			reservations = addReservation(reservations, &a.held)
+		}
+		if err != nil {
+			for i := range a.jobs {
+				a.refuse(i, err)
+			}
+		}
+	}
+	return reservations, over
+}
+
+// addReservation adds a reservation to those of other namespaces.
+func addReservation(all []*reservation, r *reservation) []*reservation {
+	for _, other := range all {
+		if other.usage == r.usage {
+			other.reserved = other.reserved.Add(r.reserved)
+			return all
+		}
+	}
+	return append(all, r)
+}
+
+// An admission admits jobs of one namespace under its quota.
+type admission struct {
+	d      *Dispatcher
+	quota  job.Quota
+	jobs   []store.NewJob
+	refuse func(i int, err error)
+
+	held   reservation
+	wanted []int // the jobs to admit, by index, once known ids are left out
+	looked bool  // wanted is set
+}
+
+// run refuses the jobs that exceed the quota. After an error none of the jobs may be inserted.
+func (a *admission) run(ctx context.Context) error {
+	if a.quota.Pending > 0 {
+		if err := a.reserve(ctx); err != nil {
+			return err
+		}
+	}
+	if a.quota.Rate.Limited() {
+		return a.askRate(ctx)
+	}
+	return nil
+}
+
+// reserve reserves room for all jobs, or else for those with unknown ids, as many as there is room for.
+func (a *admission) reserve(ctx context.Context) error {
+	u := a.d.usageOf(a.jobs[0].Namespace)
+	limits := store.Usage{Jobs: a.quota.Pending}
+	sizes := make([]store.Usage, len(a.jobs))
+	for i := range a.jobs {
+		sizes[i] = sizeOf(&a.jobs[i])
+	}
+	n, err := u.reserve(ctx, limits, sizes, true)
+	if err != nil {
+		return err
+	}
+	if n < len(a.jobs) {
+		if err := a.leaveOutKnown(ctx); err != nil {
+			return err
+		}
+		for k, i := range a.wanted {
+			sizes[k] = sizeOf(&a.jobs[i])
+		}
+		if n, err = u.reserve(ctx, limits, sizes[:len(a.wanted)], false); err != nil {
+			return err
+		}
+		over := &job.QuotaError{Quota: "pending", Limit: strconv.FormatInt(a.quota.Pending, 10), RetryAfter: quotaRetryAfter}
+		for _, i := range a.wanted[n:] {
+			a.refuse(i, over)
+		}
+		a.wanted = a.wanted[:n]
+	}
+	a.held = reservation{namespace: a.jobs[0].Namespace, usage: u}
+	for _, size := range sizes[:n] {
+		a.held.reserved = a.held.reserved.Add(size)
+	}
+	return nil
+}
+
+// askRate counts the jobs as registrations. Of those beyond the rate it refuses those with unknown ids. The room that they
+// have reserved is given back with the rest.
+func (a *admission) askRate(ctx context.Context) error {
+	wanted := len(a.jobs)
+	if a.looked {
+		wanted = len(a.wanted)
+	}
+	if wanted == 0 {
+		return nil
+	}
+	namespace := a.jobs[0].Namespace
+	shard := a.d.store.Shards()[a.d.store.ShardOfTopic(namespace, quotaTopic)]
+	granted, err := shard.Permit(ctx, store.NewToken(), []store.PermitRequest{
+		{Namespace: namespace, Topic: quotaTopic, Rate: a.quota.Rate, Starts: wanted},
+	})
+	if err != nil {
+		return fmt.Errorf("count registrations: %w", err)
+	}
+	if granted[0].Starts >= wanted {
+		return nil
+	}
+	if err := a.leaveOutKnown(ctx); err != nil {
+		return err
+	}
+	over := &job.QuotaError{Quota: "rate", Limit: units.FormatRate(a.quota.Rate), RetryAfter: granted[0].Next}
+	for _, i := range a.wanted[min(granted[0].Starts, len(a.wanted)):] {
+		a.refuse(i, over)
+	}
+	return nil
+}
+
+// leaveOutKnown sets wanted to the jobs whose ids are not known.
+func (a *admission) leaveOutKnown(ctx context.Context) error {
+	if a.looked {
+		return nil
+	}
+	var refs []job.Ref
+	for i := range a.jobs {
+		if a.jobs[i].Fingerprint != nil { // else the server has generated the id
+			refs = append(refs, a.jobs[i].Ref())
+		}
+	}
+	known, err := a.d.store.KnownOnAny(ctx, refs)
+	if err != nil {
+		return err
+	}
+	a.looked, a.wanted = true, make([]int, 0, len(a.jobs))
+	for i := range a.jobs {
+		if a.jobs[i].Fingerprint != nil {
+			isKnown := known[0]
+			if known = known[1:]; isKnown {
+				continue
+			}
+		}
+		a.wanted = append(a.wanted, i)
+	}
+	return nil
 }

@@ -27,6 +27,8 @@ func jobsIn(namespace, prefix string, n int) []job.New {
 	return jobs
 }
 
+func perMinute(starts int) policy.Rate { return policy.Rate{Starts: starts, Per: time.Minute} }
+
 // refused counts the results that a quota refused, and returns one of their errors.
 func refused(t *testing.T, results []store.RoutedResult) (n int, err *job.QuotaError) {
 	t.Helper()

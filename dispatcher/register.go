@@ -24,12 +24,11 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 	newJobs := make([]store.NewJob, 0, len(jobs))
 	at := make([]int, 0, len(jobs))
 	now := time.Now()
-	over := d.overQuota(ctx, jobs)
 	topics := &lookup{policies: d.policies}
 	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs)
 	expired := d.expired(ctx, jobs, now)
 	for i := range jobs {
-		if err := cmp.Or(over[i], expired[i]); err != nil {
+		if err := expired[i]; err != nil {
 			results[i].Err = err
 			continue
 		}
@@ -40,7 +39,15 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 		}
 		newJobs, at = append(newJobs, newJob), append(at, i)
 	}
-	for k, r := range d.store.Insert(ctx, newJobs) {
+	reservations, over := d.reserve(ctx, newJobs)
+	if len(over) > 0 {
+		newJobs, at = leaveOut(newJobs, at, over, results)
+	}
+	inserted := d.store.Insert(ctx, newJobs)
+	for _, r := range reservations {
+		r.release(newJobs, inserted)
+	}
+	for k, r := range inserted {
 		switch {
 		case r.Err != nil:
 		case r.Outcome == store.Existing:
@@ -53,6 +60,21 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 		results[at[k]] = r
 	}
 	return results
+}
+
+// leaveOut removes the jobs with an error from a registration, and sets their results.
+func leaveOut(
+	jobs []store.NewJob, at []int, errs map[int]error, results []store.RoutedResult,
+) (left []store.NewJob, leftAt []int) {
+	left, leftAt = jobs[:0], at[:0]
+	for k := range jobs {
+		if err := errs[k]; err != nil {
+			results[at[k]].Err = err
+			continue
+		}
+		left, leftAt = append(left, jobs[k]), append(leftAt, at[k])
+	}
+	return left, leftAt
 }
 
 // expired returns an error for each job that would expire before it is due, by index. Jobs with a known id have none: they

@@ -1,0 +1,162 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// countEvery is the time between two counts of what a namespace uses, while it registers jobs. A count that takes long
+	// is repeated after countShare times its duration.
+	countEvery = time.Second
+	countShare = 10
+	// countTimeout bounds a count, and countPause is the pause after one that failed.
+	countTimeout = 10 * time.Second
+	countPause   = time.Second
+	// unansweredFor is how long a registration without an answer may still take effect: the router's timeout of an
+	// insertion, and then some for a command that the store has already received.
+	unansweredFor = 15 * time.Second
+)
+
+// A usage is what a namespace uses of its quota, as far as this process knows: what the store counted, and the
+// registrations of this process that the count may not include.
+type usage struct {
+	count func(ctx context.Context) (store.Usage, error)
+
+	mu         sync.Mutex
+	counted    store.Usage
+	countedAt  time.Time     // when the count began; zero: there was none
+	took       time.Duration // of the count
+	reserved   store.Usage   // by registrations in flight
+	registered store.Usage   // since countedAt
+	unanswered []unanswered  // oldest first
+	flight     *countFlight  // the count in flight, or the last one
+}
+
+// unanswered are registrations of which it is not known whether they take effect.
+type unanswered struct {
+	store.Usage
+	until time.Time // when they no longer can
+}
+
+// A countFlight is one count, shared by all registrations that wait for it.
+type countFlight struct {
+	began, ended time.Time   // ended is zero while it runs
+	registered   store.Usage // since began
+	done         chan struct{}
+	err          error // valid after done is closed
+}
+
+// reserve reserves room for the first of some jobs within limits, of which zero is none, and returns their number: all or
+// none of them with whole. Fewer than all are returned only by a count that is at most countEvery old. release must follow.
+func (u *usage) reserve(ctx context.Context, limits store.Usage, sizes []store.Usage, whole bool) (int, error) {
+	for {
+		n, wait := u.tryReserve(limits, sizes, whole)
+		if wait == nil {
+			return n, nil
+		}
+		select {
+		case <-wait.done:
+			if wait.err != nil {
+				return 0, fmt.Errorf("count unfinished jobs: %w", wait.err)
+			}
+		case <-ctx.Done():
+			return 0, fmt.Errorf("count unfinished jobs: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// tryReserve is reserve by what was counted before, or returns the count to wait for.
+func (u *usage) tryReserve(limits store.Usage, sizes []store.Usage, whole bool) (int, *countFlight) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	age, every := time.Since(u.countedAt), max(countEvery, countShare*u.took)
+	if age > every {
+		u.beginCount()
+	}
+	n, sum := u.fit(limits, sizes)
+	switch {
+	case age > 2*every || n < len(sizes) && age > every:
+		return 0, u.flight
+	case n < len(sizes) && whole:
+		return 0, nil
+	}
+	u.reserved = u.reserved.Add(sum)
+	return n, nil
+}
+
+// fit returns how many jobs, from the first, have room, and what they use.
+func (u *usage) fit(limits store.Usage, sizes []store.Usage) (n int, sum store.Usage) {
+	used := u.counted.Add(u.reserved).Add(u.registered)
+	for _, l := range u.unanswered {
+		used = used.Add(l.Usage)
+	}
+	for _, size := range sizes {
+		next := sum.Add(size)
+		if limits.Jobs > 0 && used.Jobs+next.Jobs > limits.Jobs {
+			break
+		}
+		n, sum = n+1, next
+	}
+	return n, sum
+}
+
+// release ends a reservation, after the answer of the store: some jobs were registered, of some it is not known.
+func (u *usage) release(reserved, registered, unknown store.Usage) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.reserved = u.reserved.Sub(reserved)
+	u.registered = u.registered.Add(registered)
+	if f := u.flight; f != nil && f.ended.IsZero() {
+		f.registered = f.registered.Add(registered)
+	}
+	if unknown == (store.Usage{}) {
+		return
+	}
+	until := time.Now().Add(unansweredFor)
+	if last := len(u.unanswered) - 1; last >= 0 && !until.After(u.unanswered[last].until) {
+		u.unanswered[last].Usage = u.unanswered[last].Add(unknown)
+		return
+	}
+	u.unanswered = append(u.unanswered, unanswered{unknown, until.Add(time.Second)}) // those of a second share an entry
+}
+
+// beginCount begins a count in the background, unless one is in flight or has just failed.
+func (u *usage) beginCount() {
+	if f := u.flight; f != nil && (f.ended.IsZero() || f.err != nil && time.Since(f.ended) < countPause) {
+		return
+	}
+	f := &countFlight{began: time.Now(), done: make(chan struct{})}
+	u.flight = f
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+		defer cancel()
+		counted, err := u.count(ctx)
+		if err != nil && ctx.Err() != nil && !errors.Is(err, store.ErrUnavailable) {
+			err = &store.UnavailableError{Reason: "the store did not answer in time", Err: err}
+		}
+		u.endCount(f, counted, err)
+	}()
+}
+
+// endCount ends a count. What was registered while it ran may be counted twice until the next one.
+func (u *usage) endCount(f *countFlight, counted store.Usage, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	defer close(f.done)
+	f.ended, f.err = time.Now(), err
+	if err != nil {
+		return
+	}
+	u.counted, u.countedAt, u.took, u.registered = counted, f.began, f.ended.Sub(f.began), f.registered
+	over := 0
+	for over < len(u.unanswered) && u.unanswered[over].until.Before(f.began) {
+		over++
+	}
+	u.unanswered = u.unanswered[over:]
+}
