@@ -37,6 +37,7 @@ var newField = []insertion{
 		"api/openapi.yaml", "        retries: {type: integer, minimum: 0, maximum: 1000, description: \"Cannot be null.\"}\n",
 		"        note: {type: [string, \"null\"], maxLength: 10}\n",
 	},
+	{"api/openapi.yaml", "        - content_type\n        - retries\n", "        - note\n"},
 	{"api/openapi.yaml", "        content_type: {type: [string, \"null\"]}\n        retries: {type: [integer, \"null\"]}\n", "        note: {type: [string, \"null\"]}\n"},
 }
 
