@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -234,6 +236,36 @@ func TestBodies_AreShownOnlyToTokensThatMayReadThem(t *testing.T) {
 			require.Equal(t, !bodies, strings.Contains(w.Body.String(), `"body_text":"[redacted]"`), "%s: %s", target, w.Body)
 			require.Contains(t, string(f.jobs["dead"].Body), "4711", "what is stored stays")
 			require.True(t, slices.ContainsFunc(f.jobs["dead"].History, func(a job.Attempt) bool { return string(a.Body) == "busy\n" }))
+		}
+	}
+}
+
+func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
+	valid, _ := access.NewText()
+	for _, role := range []access.Role{access.Publish, access.Read} {
+		f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: role, Namespace: job.DefaultNamespace, Bodies: true}})
+		for id, own := range map[string]string{"own": "https://own.example/", "bare": ""} {
+			f.jobs[id] = job.Job{
+				Spec:     job.Spec{ID: id, Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: own},
+				Progress: job.Progress{State: job.Ready},
+				History:  []job.Attempt{{N: 1, Kind: job.KindAttempt, Status: 500}, {N: 2, Kind: job.KindAttempt, URL: "https://topic.example/?key=42"}},
+			}
+			f.explanations[id] = &job.Explanation{
+				Effective:  &job.Effective{URL: cmp.Or(own, "https://topic.example/?key=42"), Terms: policy.Builtin().Terms(policy.Terms{})},
+				WaitingFor: &job.Wait{Kind: job.WaitPaused, Detail: "Topic orders is paused by mia (fraud case 42)."},
+			}
+			w := call(t, New(Options{Service: f, Logger: quiet}), http.MethodGet, "/v1/jobs/"+id, "", "Authorization", "Bearer "+valid)
+			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+			for _, setting := range []string{"key=42", "mia", "fraud"} {
+				require.Equal(t, role == access.Read, strings.Contains(w.Body.String(), setting), "%s: %s", setting, w.Body)
+			}
+			got := decodeResponse(t, w)
+			if effective, _ := got["effective"].(map[string]any); own != "" {
+				require.Equal(t, own, effective["url"])
+			} else if role == access.Publish {
+				require.Equal(t, "[redacted]", effective["url"])
+			}
+			require.Equal(t, "https://topic.example/?key=42", f.jobs[id].History[1].URL, "what the service has stays")
 		}
 	}
 }

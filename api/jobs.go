@@ -175,6 +175,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 // showJob answers with a job, its attempts and its explanation. It refuses when too many bytes of answers are in flight.
 func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explanation *job.Explanation) error {
 	hideBodies(r, j)
+	explanation = hideSettings(r, j, explanation)
 	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer reserved.Release()
 	if !ok {

@@ -27,6 +27,35 @@ func hideBodies(r *http.Request, j *job.Job) {
 	}
 }
 
+// hideSettings replaces what a job's attempts and its explanation show of topics and lanes, unless the request's token may read
+// them: URLs that are not the job's own, and texts with limits, counts and notes.
+func hideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanation {
+	if access.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
+		return x
+	}
+	j.History = slices.Clone(j.History) // the service may have it
+	for i := range j.History {
+		if j.History[i].URL != "" {
+			j.History[i].URL = response.Redacted
+		}
+	}
+	if x == nil {
+		return nil
+	}
+	shown := *x
+	if x.Effective != nil {
+		effective := *x.Effective
+		if effective.URL != j.URL {
+			effective.URL = response.Redacted
+		}
+		shown.Effective = &effective
+	}
+	if x.WaitingFor != nil {
+		shown.WaitingFor = &job.Wait{Kind: x.WaitingFor.Kind, Until: x.WaitingFor.Until, Detail: x.WaitingFor.Kind.Summary()}
+	}
+	return &shown
+}
+
 // redactCallback redacts secret headers in the payload of a callback: the job's, and those of the receiver's response.
 // Payloads other than JSON objects are returned unchanged.
 func redactCallback(payload []byte) []byte {

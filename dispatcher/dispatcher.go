@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/dispatcher/explain"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/dispatcher/secrets"
@@ -72,6 +73,8 @@ type Dispatcher struct {
 
 	// Registry has the tokens and the namespaces.
 	*tenancy.Registry
+	// Explainer tells what jobs wait for.
+	*explain.Explainer
 }
 
 // The states of a Dispatcher's Run.
@@ -108,7 +111,10 @@ func New(opts Options) (*Dispatcher, error) {
 	d.policies = policies.New(policies.Options{
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials, NoClaims: opts.RegisterOnly, Logger: d.log,
 	})
+	explaining := explain.Options{Store: d.store, Policies: d.policies, Sealer: d.sealer, Logger: d.log}
 	if opts.RegisterOnly {
+		explaining.NoKey = !opts.Seal.Encrypts()
+		d.Explainer = explain.New(explaining)
 		return d, nil
 	}
 	d.carrier = carrier.New(d.store, d.log)
@@ -118,6 +124,8 @@ func New(opts Options) (*Dispatcher, error) {
 		Callbacks: d.notifyEnd, Observer: opts.Observer,
 	})
 	d.internal = d.newRunner()
+	explaining.Pool = d.pool
+	d.Explainer = explain.New(explaining)
 	return d, nil
 }
 

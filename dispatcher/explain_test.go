@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/seal"
@@ -271,6 +273,20 @@ var waits = []struct {
 		}, job.WaitRate, time.Hour, "",
 	},
 	{
+		"topic's rate that ends after the cooldown", dispatcher.Options{}, func(s *scene) job.Job {
+			s.put("orders", policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}})
+			s.attempted(s.add("orders", "a", "/later"), 1)
+			return s.add("orders", "a", "/ok")
+		}, job.WaitRate, time.Hour, "Topic orders has used up its rate of 1/h",
+	},
+	{
+		"topic's rate, in a lane at its limit", dispatcher.Options{}, func(s *scene) job.Job {
+			s.put("orders", policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}, LaneConcurrency: 1})
+			s.inState(s.add("orders", "a", "/hang"), job.Running)
+			return s.add("orders", "a", "/ok")
+		}, job.WaitRate, time.Hour, "Topic orders has used up its rate of 1/h",
+	},
+	{
 		"no process that delivers", dispatcher.Options{RegisterOnly: true}, func(s *scene) job.Job {
 			return s.add("orders", "a", "/ok")
 		}, job.WaitWorker, 0, "No process delivers now",
@@ -351,6 +367,29 @@ func TestExplain_NamesWhatAJobWaitsForOnRedis(t *testing.T) {
 	}
 }
 
+func TestExplain_ComparesATopicsWorkersWithTheAttemptsOfTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := model()
+		work := dispatcher.Options{Store: all, Deliverer: &receiver{answer: answerByPath}, Workers: 1, Grace: time.Second}
+		s := &scene{start(t, work), t}
+		other := start(t, work)
+		front := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
+		s.put("orders", policy.Topic{Workers: 2})
+		for _, lane := range []string{"a", "b"} { // one in each process
+			s.inState(s.add("orders", lane, "/hang"), job.Running)
+		}
+		j := s.add("orders", "c", "/ok")
+		for _, r := range []*fixture{s.fixture, other} {
+			got := r.explain(t, j).WaitingFor
+			require.Equal(t, job.WaitWorker, got.Kind, got.Detail)
+			require.Contains(t, got.Detail, "All workers of this process are in use (1)")
+		}
+		got := front.explain(t, j).WaitingFor
+		require.Equal(t, job.WaitWorker, got.Kind)
+		require.Contains(t, got.Detail, "all processes together have 2 attempts of topic orders in flight, and each makes at most 2 (workers)")
+	})
+}
+
 // explain returns the explanation of a job as it is now.
 func (r *fixture) explain(t *testing.T, j job.Job) *job.Explanation {
 	t.Helper()
@@ -425,6 +464,11 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 				}
 				keyless := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
 				require.NotEqual(t, job.WaitSecret, keyless.explain(t, later).WaitingFor.Kind, "a process that only registers needs no key")
+				due := keyless.register(t, job.New{Spec: job.Spec{Queue: ofLane, URL: "https://shop.example/hook"}})
+				for _, j := range []job.Job{j, due} {
+					require.Contains(t, keyless.explain(t, j).WaitingFor.Detail, "or settings or secrets of an attempt were not readable",
+						"the receiver, which was never called, is not blamed")
+				}
 			})
 		})
 	}
@@ -596,6 +640,26 @@ func (s failingStates) QueueState(ctx context.Context, q job.Queue) (store.Queue
 		return store.QueueState{}, err
 	}
 	return s.Shard.QueueState(ctx, q)
+}
+
+func TestExplain_LogsFailuresNowAndThenAndNotThoseOfCallersWhoLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(testlog.Log)
+		reads := &failingReads{Store: model(), settings: true}
+		d, err := dispatcher.New(dispatcher.Options{Store: reads, RegisterOnly: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		require.NoError(t, err)
+		left, leave := context.WithCancel(t.Context())
+		leave()
+		require.Nil(t, d.Explain(left, &job.Job{}))
+		require.Empty(t, log.String())
+		for range 3 {
+			require.Nil(t, d.Explain(t.Context(), &job.Job{}))
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "explaining a job failed"))
+		time.Sleep(10 * time.Second)
+		require.Nil(t, d.Explain(t.Context(), &job.Job{}))
+		require.Contains(t, log.String(), "suppressed=2")
+	})
 }
 
 func TestExplain_NeverFailsAndNeverHangs(t *testing.T) {

@@ -45,3 +45,29 @@ const (
 	WaitSecret     WaitKind = "secret"      // a secret that its attempt needs is not readable
 	WaitWorker     WaitKind = "worker"      // a free worker, or a process that delivers
 )
+
+// Summary returns a sentence about a wait of this kind that names no setting, for those who may not read settings.
+func (k WaitKind) Summary() string {
+	switch k {
+	case WaitDue:
+		return "The job waits for its due time."
+	case WaitRetry:
+		return "The job waits for its next attempt after a failed one."
+	case WaitPaused:
+		return "The topic or the lane of the job is paused."
+	case WaitLaneFull:
+		return "The lane of the job has as many attempts in flight as it may have."
+	case WaitTopicFull:
+		return "The topic of the job has as many attempts in flight as it may have."
+	case WaitRate:
+		return "The rate of the job's topic or lane is used up."
+	case WaitBreaker:
+		return "The breaker of the job's lane is open, or waits for its probe."
+	case WaitRetryAfter:
+		return "The lane of the job has a cooldown."
+	case WaitSecret:
+		return "A secret that the attempt needs is not readable."
+	default:
+		return "The job waits for a free worker."
+	}
+}

@@ -24,8 +24,8 @@ type Preflight struct {
 const (
 	// recheckWait is the wait of a job that cannot be judged yet, or whose lease is too short.
 	recheckWait = time.Second
-	// unreadableWait is the wait of a job, and the cooldown of its lane, while settings or secrets cannot be read.
-	unreadableWait = 10 * time.Second
+	// UnreadableWait is the wait of a job, and the cooldown of its lane, while settings or secrets cannot be read.
+	UnreadableWait = 10 * time.Second
 )
 
 // CheckBefore decides about a claimed job before its attempt. The zero Verdict allows the attempt. A released job costs no
@@ -46,7 +46,7 @@ const (
 //	start not counted                                released for 1 s
 func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 	reason := progress.endReason(terms)
-	unreadable := Verdict{Kind: Released, Wait: unreadableWait, LaneWait: unreadableWait}
+	unreadable := Verdict{Kind: Released, Wait: UnreadableWait, LaneWait: UnreadableWait}
 	if p.SharedLane {
 		unreadable.LaneWait = 0
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool/sched"
 )
 
 // AttemptEvent is the end of a claimed job's attempt, whether a request was made or not.
@@ -39,4 +40,12 @@ func (p *Pool) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return State{Workers: p.scheduler.Limit(), InFlight: p.scheduler.InFlight()}
+}
+
+// TopicInFlight returns how many attempts of a topic are in flight in this process, including jobs that are claimed for a free
+// worker.
+func (p *Pool) TopicInFlight(namespace, topic string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.scheduler.TopicInFlight(sched.TopicName{Namespace: namespace, Name: topic})
 }

@@ -71,6 +71,15 @@ func (s *Scheduler) Stop() { s.stopping = true }
 // InFlight returns how many jobs are asked for or claimed and not being settled yet.
 func (s *Scheduler) InFlight() int { return s.inFlight }
 
+// TopicInFlight is InFlight for one topic, without the prefetched jobs, which do not count towards its workers.
+func (s *Scheduler) TopicInFlight(name TopicName) int {
+	t := s.topics[name]
+	if t == nil {
+		return 0
+	}
+	return t.inFlight - t.prefetched
+}
+
 // Limit returns how many attempts may be in flight now: fewer than Options.Workers after a shortage.
 func (s *Scheduler) Limit() int { return s.limit.current }
 

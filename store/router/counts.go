@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -74,6 +75,12 @@ func (r *Router) LaneStats(ctx context.Context, namespace, topic, after string, 
 // QueueState is Counts.QueueState on the queue's shard.
 func (r *Router) QueueState(ctx context.Context, q job.Queue) (store.QueueState, error) {
 	return r.shards[r.ShardOf(q)].QueueState(ctx, q)
+}
+
+// NextStart returns when a topic's rate grants the next start; zero: now.
+func (r *Router) NextStart(ctx context.Context, namespace, topic string, rate policy.Rate) (time.Time, error) {
+	state, err := r.shards[r.ShardOfTopic(namespace, topic)].TopicState(ctx, namespace, topic, rate)
+	return state.NextStart, err
 }
 
 // TopicState adds up the shards' running jobs of a topic, and returns when its rate grants the next start.

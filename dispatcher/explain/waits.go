@@ -1,121 +1,43 @@
-package dispatcher
+package explain
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/seal"
-	"github.com/ringback/ringback/store"
 )
-
-// explainTimeout bounds the calls of the store for an explanation: its caller has the job already.
-const explainTimeout = 2 * time.Second
-
-// Explain returns what applies to an unfinished job now, and what it waits for; nil if the job has ended or the store does not
-// return its settings. It never fails: what cannot be read is left out, and logged.
-//
-// It makes at most three calls of the store at a time, and for a due job in a lane that is not throttled one more for each
-// shard.
-func (d *Dispatcher) Explain(ctx context.Context, j *job.Job) *job.Explanation {
-	if j.State.Ended() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
-	defer cancel()
-	x := explainer{d: d, job: j}
-	err := x.read(ctx)
-	if err != nil {
-		d.log.Warn("explaining a job failed, answering without", "job", j.ID, "err", err)
-		return nil
-	}
-	explanation := &job.Explanation{Effective: x.effective()}
-	if j.State == job.Running {
-		return explanation
-	}
-	if explanation.WaitingFor, err = x.waitingFor(ctx); err != nil {
-		d.log.Warn("explaining what a job waits for failed, answering without", "job", j.ID, "err", err)
-	}
-	return explanation
-}
-
-// explainer explains one job.
-type explainer struct {
-	d     *Dispatcher
-	job   *job.Job
-	topic *policies.Topic
-	lane  store.Lane
-	terms policy.Terms
-	state store.QueueState
-	// stateErr is the error of reading state.
-	stateErr error
-}
-
-// read reads the job's settings and, unless it is running, the state of its queue.
-func (x *explainer) read(ctx context.Context) error {
-	var reads sync.WaitGroup
-	var topicErr, laneErr error
-	reads.Go(func() { x.topic, topicErr = x.d.policies.Current(ctx, x.job.Namespace, x.job.Topic) })
-	reads.Go(func() { x.lane, laneErr = x.d.Lane(ctx, x.job.Queue) })
-	if x.job.State != job.Running {
-		reads.Go(func() { x.state, x.stateErr = x.d.store.QueueState(ctx, x.job.Queue) })
-	}
-	reads.Wait()
-	if err := errors.Join(topicErr, laneErr); err != nil {
-		return err
-	}
-	x.terms = x.topic.Resolved.Terms(x.job.Terms)
-	return nil
-}
-
-// effective returns the settings of the next attempt; nil if they are not readable.
-func (x *explainer) effective() *job.Effective {
-	if x.topic.Stored.Unreadable || x.lane.Unreadable {
-		return nil
-	}
-	return &job.Effective{
-		URL: x.url(), Terms: x.terms, RetriesLeft: max(0, *x.terms.Retries-x.job.FailedAttempts),
-	}
-}
-
-// url returns the URL of the next attempt; empty: none.
-func (x *explainer) url() string {
-	return cmp.Or(x.job.URL, x.lane.Settings.URL, x.topic.Resolved.URL)
-}
 
 // waitingFor returns what keeps the job from running. Of several obstacles it is
 //
 //  1. one that lasts until somebody acts: a pause, then a secret;
 //  2. else the one that ends last, of those whose end is known: the due time, a cooldown, a rate;
 //  3. else one that ends with an attempt in flight: a probe, the lane's limit, the topic's limit, the process's workers.
-func (x *explainer) waitingFor(ctx context.Context) (*job.Wait, error) {
+func (x *explanation) waitingFor(ctx context.Context) (*job.Wait, error) {
 	if wait := cmp.Or(x.pause(), x.unreadableSecret()); wait != nil {
 		return wait, nil
 	}
 	if x.stateErr != nil {
 		return nil, x.stateErr
 	}
-	if wait := latest(x.dueTime(), x.cooldown(), x.laneRate()); wait != nil {
-		return wait, nil
-	}
-	if wait := cmp.Or(x.probe(), x.laneLimit()); wait != nil {
-		return wait, nil
-	}
-	topic, err := x.d.store.TopicState(ctx, x.job.Namespace, x.job.Topic, x.topic.Resolved.Rate)
+	topicRate, err := x.topicRate(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return cmp.Or(x.topicRate(topic), x.topicLimit(topic), x.worker()), nil
+	if wait := latest(x.retry(), x.cooldown(), x.laneRate(), topicRate, x.dueTime()); wait != nil {
+		return wait, nil
+	}
+	if wait := cmp.Or(x.probe(), x.laneLimit(), x.topicLimit()); wait != nil {
+		return wait, nil
+	}
+	return x.worker(ctx)
 }
 
 // latest returns the wait that ends last, the first of equal ones; nil: there is none.
@@ -134,12 +56,14 @@ func waitFor(kind job.WaitKind, until time.Time, format string, args ...any) *jo
 }
 
 // topicPath and lanePath are the paths of the job's topic and lane in the API.
-func (x *explainer) topicPath() string { return "/v1/topics/" + x.job.Topic }
+func (x *explanation) topicPath() string { return "/v1/topics/" + x.job.Topic }
 
-func (x *explainer) lanePath() string { return x.topicPath() + "/lanes/" + url.PathEscape(x.job.Lane) }
+func (x *explanation) lanePath() string {
+	return x.topicPath() + "/lanes/" + url.PathEscape(x.job.Lane)
+}
 
 // pause returns the pause of the topic or the lane. Settings that are not readable are a pause, too.
-func (x *explainer) pause() *job.Wait {
+func (x *explanation) pause() *job.Wait {
 	switch {
 	case x.topic.Stored.Unreadable:
 		return waitFor(job.WaitPaused, time.Time{},
@@ -174,8 +98,8 @@ func circumstances(p policy.Pause) string {
 
 // unreadableSecret returns the wait for a secret that the attempt needs and that this process cannot open. A process that does
 // not deliver may have no key at all, and then cannot know.
-func (x *explainer) unreadableSecret() *job.Wait {
-	if x.d.opts.RegisterOnly && !x.d.opts.Seal.Encrypts() {
+func (x *explanation) unreadableSecret() *job.Wait {
+	if x.opts.NoKey {
 		return nil
 	}
 	what := cmp.Or(x.unreadableCredential(), x.unreadableHeader())
@@ -189,10 +113,10 @@ func (x *explainer) unreadableSecret() *job.Wait {
 
 // unreadableCredential returns what cannot be opened of the attempt's signer and certificate; empty: nothing. A callback is
 // signed with the secrets of its subject's topic, and the secrets of a lane replace those of its topic.
-func (x *explainer) unreadableCredential() string {
+func (x *explanation) unreadableCredential() string {
 	topic := x.topic
 	if x.job.Kind != "" {
-		topic = x.d.policies.Get(x.job.Namespace, cmp.Or(x.job.Labels[job.LabelTopic], x.job.Topic))
+		topic = x.opts.Policies.Get(x.job.Namespace, cmp.Or(x.job.Labels[job.LabelTopic], x.job.Topic))
 	}
 	credentials := topic.Credentials
 	failed := credentials != nil && credentials.Err != nil
@@ -200,7 +124,7 @@ func (x *explainer) unreadableCredential() string {
 		return "The client certificate or a signing secret of topic " + topic.Stored.Name
 	}
 	if len(x.lane.Settings.Secrets) > 0 {
-		if _, err := x.d.sealer.Signer(x.job.Queue, x.lane.Settings.Secrets); err != nil {
+		if _, err := x.opts.Sealer.Signer(x.job.Queue, x.lane.Settings.Secrets); err != nil {
 			return "A signing secret of lane " + x.job.Lane + " of topic " + x.job.Topic
 		}
 		return ""
@@ -213,7 +137,7 @@ func (x *explainer) unreadableCredential() string {
 
 // unreadableHeader returns a secret header that cannot be opened; empty: none. Those of the job override those of the lane, and
 // these those of the topic.
-func (x *explainer) unreadableHeader() string {
+func (x *explanation) unreadableHeader() string {
 	overridden := make(map[string]bool)
 	for _, of := range []struct {
 		owner  string
@@ -225,7 +149,7 @@ func (x *explainer) unreadableHeader() string {
 	} {
 		for _, name := range slices.Sorted(maps.Keys(of.header)) {
 			if sealed, ok := job.Sealed(of.header[name]); ok && !overridden[name] {
-				if _, err := x.d.sealer.OpenHeader(name, sealed); err != nil {
+				if _, err := x.opts.Sealer.OpenHeader(name, sealed); err != nil {
 					return "The secret header " + name + " of " + of.owner
 				}
 			}
@@ -235,40 +159,48 @@ func (x *explainer) unreadableHeader() string {
 	return ""
 }
 
-// dueTime returns the wait for the due time of a job that is not due.
-func (x *explainer) dueTime() *job.Wait {
-	j := x.job
-	switch failed := j.FailedAttempts; {
-	case j.State != job.Scheduled:
+// retry returns the wait for the due time of a job whose last attempt failed.
+func (x *explanation) retry() *job.Wait {
+	j, failed := x.job, x.job.FailedAttempts
+	if j.State != job.Scheduled || failed == 0 {
 		return nil
-	case failed > 0:
-		return waitFor(job.WaitRetry, j.DueAt,
-			"Waits after failed attempt %d of %d for rung %d of %d (%s), or longer if the receiver's Retry-After asked for it: POST /v1/jobs/%s/run to run it now.",
-			failed, *x.terms.Retries+1, min(failed, len(x.terms.Ladder)), len(x.terms.Ladder), units.FormatDuration(x.terms.Ladder.Rung(failed)), j.ID)
-	default:
-		return waitFor(job.WaitDue, j.DueAt, "Waits for its due time: POST /v1/jobs/%s/run to run it now.", j.ID)
 	}
+	return waitFor(job.WaitRetry, j.DueAt,
+		"Waits after failed attempt %d of %d for rung %d of %d (%s), or longer if the receiver's Retry-After asked for it: POST /v1/jobs/%s/run to run it now.",
+		failed, *x.terms.Retries+1, min(failed, len(x.terms.Ladder)), len(x.terms.Ladder), units.FormatDuration(x.terms.Ladder.Rung(failed)), j.ID)
 }
 
-// cooldown returns the wait for the end of the lane's cooldown, which an open breaker begins with.
-func (x *explainer) cooldown() *job.Wait {
+// dueTime returns the wait for the due time of a job without a failed attempt.
+func (x *explanation) dueTime() *job.Wait {
+	if x.job.State != job.Scheduled || x.job.FailedAttempts > 0 {
+		return nil
+	}
+	return waitFor(job.WaitDue, x.job.DueAt, "Waits for its due time: POST /v1/jobs/%s/run to run it now.", x.job.ID)
+}
+
+// cooldown returns the wait for the end of the lane's cooldown, which an open breaker begins with. The store does not know the
+// cause of another: only the receiver asks for more than policy.UnreadableWait.
+func (x *explanation) cooldown() *job.Wait {
 	switch until := x.state.CooldownUntil; {
 	case until.IsZero():
 		return nil
 	case x.state.BreakerOpen:
 		return waitFor(job.WaitBreaker, until,
 			"The breaker of lane %s is open after failures in a row: when its cooldown ends, one job is attempted as a probe.", x.job.Lane)
-	default:
+	case time.Until(until) > policy.UnreadableWait:
 		return waitFor(job.WaitRetryAfter, until, "The receiver of lane %s asked for a pause (Retry-After), which holds for the whole lane.", x.job.Lane)
+	default:
+		return waitFor(job.WaitRetryAfter, until,
+			"The whole lane %s has a cooldown: its receiver asked for a pause (Retry-After), or settings or secrets of an attempt were not readable.", x.job.Lane)
 	}
 }
 
 // limits returns the limits of the lane, and limitOwner the settings that set one of them.
-func (x *explainer) limits() policy.Limits {
+func (x *explanation) limits() policy.Limits {
 	return x.lane.Settings.Limits().Over(x.topic.Resolved.Limits())
 }
 
-func (x *explainer) limitOwner(ofLane bool) string {
+func (x *explanation) limitOwner(ofLane bool) string {
 	if ofLane {
 		return x.lanePath()
 	}
@@ -276,7 +208,7 @@ func (x *explainer) limitOwner(ofLane bool) string {
 }
 
 // laneRate returns the wait for the next start that the lane's rate allows.
-func (x *explainer) laneRate() *job.Wait {
+func (x *explanation) laneRate() *job.Wait {
 	if x.state.NextStart.IsZero() {
 		return nil
 	}
@@ -285,7 +217,7 @@ func (x *explainer) laneRate() *job.Wait {
 }
 
 // probe returns the wait for the probe of a breaker that is half open.
-func (x *explainer) probe() *job.Wait {
+func (x *explanation) probe() *job.Wait {
 	switch {
 	case !x.state.BreakerOpen:
 		return nil
@@ -297,7 +229,7 @@ func (x *explainer) probe() *job.Wait {
 }
 
 // laneLimit returns the wait for an attempt of a lane that has no room for another.
-func (x *explainer) laneLimit() *job.Wait {
+func (x *explanation) laneLimit() *job.Wait {
 	most := x.limits().Concurrency
 	if x.state.Running < int64(most) {
 		return nil
@@ -307,18 +239,23 @@ func (x *explainer) laneLimit() *job.Wait {
 }
 
 // topicRate returns the wait for the next start that the topic's rate grants.
-func (x *explainer) topicRate(topic store.TopicState) *job.Wait {
-	if topic.NextStart.IsZero() {
-		return nil
+func (x *explanation) topicRate(ctx context.Context) (*job.Wait, error) {
+	rate := x.topic.Resolved.Rate
+	if !rate.Limited() {
+		return nil, nil //nolint:nilnil // no wait
 	}
-	return waitFor(job.WaitRate, topic.NextStart, "Topic %s has used up its rate of %s: the next start is free then, and PATCH %s raises the rate.",
-		x.job.Topic, units.FormatRate(x.topic.Resolved.Rate), x.topicPath())
+	next, err := x.opts.Store.NextStart(ctx, x.job.Namespace, x.job.Topic, rate)
+	if err != nil || next.IsZero() {
+		return nil, err
+	}
+	return waitFor(job.WaitRate, next, "Topic %s has used up its rate of %s: the next start is free then, and PATCH %s raises the rate.",
+		x.job.Topic, units.FormatRate(rate), x.topicPath()), nil
 }
 
-// topicLimit returns the wait for an attempt of a topic of which a process may make no more.
-func (x *explainer) topicLimit(topic store.TopicState) *job.Wait {
+// topicLimit returns the wait for an attempt of a topic of which this process may make no more.
+func (x *explanation) topicLimit() *job.Wait {
 	most := x.topic.Resolved.Workers
-	if topic.Running < int64(most) {
+	if x.opts.Pool == nil || x.opts.Pool.TopicInFlight(x.job.Namespace, x.job.Topic) < most {
 		return nil
 	}
 	return waitFor(job.WaitTopicFull, time.Time{},
@@ -327,16 +264,38 @@ func (x *explainer) topicLimit(topic store.TopicState) *job.Wait {
 }
 
 // worker returns the wait for a worker: nothing else keeps the job from running.
-func (x *explainer) worker() *job.Wait {
+func (x *explanation) worker(ctx context.Context) (*job.Wait, error) {
 	if !x.state.Led {
-		return waitFor(job.WaitWorker, time.Time{}, "No process delivers now: start one with the role worker.")
+		return waitFor(job.WaitWorker, time.Time{}, "No process delivers now: start one with the role worker."), nil
 	}
-	if p := x.d.pool; p != nil {
-		if s := p.State(); s.InFlight >= s.Workers {
-			return waitFor(job.WaitWorker, time.Time{},
-				"All workers of this process are in use (%d): the job follows when one is free, and more processes or a larger --workers would help.", s.Workers)
-		}
+	if x.opts.Pool == nil {
+		return x.otherWorker(ctx)
 	}
+	if s := x.opts.Pool.State(); s.InFlight >= s.Workers {
+		return waitFor(job.WaitWorker, time.Time{},
+			"All workers of this process are in use (%d): the job follows when one is free, and more processes or a larger --workers would help.", s.Workers), nil
+	}
+	return x.turn(), nil
+}
+
+// otherWorker is worker in a process that does not deliver. It does not know how the attempts of the topic are spread over the
+// processes that do.
+func (x *explanation) otherWorker(ctx context.Context) (*job.Wait, error) {
+	most := x.topic.Resolved.Workers
+	state, err := x.opts.Store.TopicState(ctx, x.job.Namespace, x.job.Topic, policy.Rate{})
+	if err != nil {
+		return nil, err
+	}
+	if state.Running < int64(most) {
+		return x.turn(), nil
+	}
+	return waitFor(job.WaitWorker, time.Time{},
+		"The job is due and waits for a worker that takes its topic: all processes together have %d attempts of topic %s in flight, and each makes at most %d (workers), which PATCH %s raises.",
+		state.Running, x.job.Topic, most, x.topicPath()), nil
+}
+
+// turn returns the wait for the due jobs of the lane that come first, or for any worker.
+func (x *explanation) turn() *job.Wait {
 	if x.state.Ready > 1 {
 		return waitFor(job.WaitWorker, time.Time{}, "The job is one of %d due jobs of lane %s, which follow one another in order of their due times.",
 			x.state.Ready, x.job.Lane)
