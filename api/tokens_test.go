@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,30 @@ func TestQuota_IsAnsweredWithRetryAfter(t *testing.T) {
 	require.Contains(t, p.Detail, "rate (5/s)")
 	w = call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [{"url": "http://a.example"}]}`)
 	require.Equal(t, []int{429}, statusesIn(t, w.Body.String()))
+}
+
+func TestAuthentication_LimitsWrongTokensPerAddress(t *testing.T) {
+	valid, _ := access.NewText()
+	f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: access.Read, Namespace: "default"}})
+	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
+	ask := func(remote, token string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, "/v1/whoami", http.NoBody)
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.RemoteAddr = remote
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	for i := range 20 {
+		require.Equal(t, http.StatusUnauthorized, ask("192.0.2.1:1", []string{fakeToken, "guess", "rb_typo"}[i%3]).Code)
+	}
+	w := ask("192.0.2.1:2", "guess")
+	require.Equal(t, http.StatusTooManyRequests, w.Code)
+	require.Equal(t, "1", w.Header().Get("Retry-After"))
+	require.Equal(t, "too_many_failures", problemIn(t, w).Code)
+	require.Equal(t, http.StatusOK, ask("192.0.2.1:2", valid).Code, "a correct token is never refused")
+	require.Equal(t, http.StatusOK, ask("192.0.2.1:2", "root").Code)
+	require.Equal(t, http.StatusUnauthorized, ask("192.0.2.2:1", "guess").Code, "another address")
 }
 
 func TestAuthentication_TellsAStoreThatIsAwayFromAnUnknownToken(t *testing.T) {

@@ -27,12 +27,14 @@ type Stored interface {
 // NamespaceHeader is the header in which a root chooses a namespace.
 const NamespaceHeader = "Ringback-Namespace"
 
-// Authenticator finds the principal of requests. Failures are logged, at most one a second.
+// Authenticator finds the principal of requests. Failures are logged, at most one a second. Addresses from which many wrong
+// tokens come are answered 429. A correct token is never refused for that.
 type Authenticator struct {
 	roots  []access.Hash
 	stored Stored
 	// root is the principal of root tokens, open that of requests without a token; nil: a token is required.
 	root, open *access.Principal
+	failures   failures
 	failed     limitedlog.Log
 }
 
@@ -90,7 +92,7 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 	scheme, text, _ := strings.Cut(given[0], " ")
 	text = strings.TrimSpace(text)
 	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || text == "" {
-		return nil, a.unauthorized(r, response.TokenMalformed, "the header Authorization must be one Bearer <token>")
+		return nil, a.wrong(r, response.TokenMalformed, "the header Authorization must be one Bearer <token>")
 	}
 	hash := access.HashOf(text)
 	if slices.ContainsFunc(a.roots, hash.Equal) {
@@ -108,11 +110,23 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 	case isExpired:
 		return nil, a.unauthorized(r, response.TokenExpired, "the token expired at "+expired.At.Format(time.RFC3339)+": create another")
 	case errors.Is(err, access.ErrMalformed):
-		return nil, a.unauthorized(r, response.TokenMalformed, "the token is mistyped or cut off: its checksum is wrong")
+		return nil, a.wrong(r, response.TokenMalformed, "the token is mistyped or cut off: its checksum is wrong")
 	case errors.Is(err, access.ErrUnknown):
-		return nil, a.unauthorized(r, response.TokenUnknown, "no such token: it is wrong or was revoked")
+		return nil, a.wrong(r, response.TokenUnknown, "no such token: it is wrong or was revoked")
 	}
 	return nil, err
+}
+
+// wrong is unauthorized for a wrong token, and too many of them.
+func (a *Authenticator) wrong(r *http.Request, code response.Code, detail string) error {
+	wait := a.failures.add(r.RemoteAddr, time.Now())
+	if wait == 0 {
+		return a.unauthorized(r, code, detail)
+	}
+	p := response.NewProblem(response.TooManyFailures, "too many wrong tokens came from this address: "+detail)
+	p.RetryAfter = wait
+	a.failed.Warn("authentication failed", requestAttrs(r, "reason", string(p.Code))...)
+	return p
 }
 
 // unauthorized logs a failure and returns its problem.

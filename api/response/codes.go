@@ -30,6 +30,7 @@ const (
 	Misdirected          Code = "misdirected"
 	InvalidField         Code = "invalid_field"
 	Quota                Code = "quota"
+	TooManyFailures      Code = "too_many_failures"
 	Internal             Code = "internal"
 	StoreUnavailable     Code = "store_unavailable"
 	Timeout              Code = "timeout"
@@ -163,6 +164,11 @@ var problemTypes = []ProblemType{
 		Quota, http.StatusTooManyRequests, "Quota exceeded",
 		"A quota of the namespace is used up.",
 		"Repeat the request after Retry-After, or raise the quota.",
+	},
+	{
+		TooManyFailures, http.StatusTooManyRequests, "Too many failures",
+		"Too many requests with a wrong token came from the address: 20 at once, and then one a second, are answered 401. Correct tokens are not affected.",
+		"Correct the token. Behind a proxy all clients have the address of the proxy.",
 	},
 	{
 		Internal, http.StatusInternalServerError, "Internal error",

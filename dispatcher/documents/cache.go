@@ -164,6 +164,9 @@ func (c *Cache[T]) Reload(ctx context.Context) (*Set[T], error) {
 	if f := c.lastFailure.Load(); f != nil && f.at.After(asked) {
 		return set, f.err
 	}
+	if err := ctx.Err(); err != nil { // ended with the wait
+		return set, &store.UnavailableError{Reason: "the store did not answer in time", Err: err}
+	}
 	return c.load(ctx, reloadTimeout)
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/access"
@@ -30,6 +31,7 @@ type fakeSettings struct {
 	docs     map[store.DocumentKey]store.Document
 	revision map[string]int64
 	away     atomic.Bool
+	hangs    atomic.Bool // ListDocuments
 	lists    atomic.Int64
 	loads    atomic.Int64 // lists that returned documents
 	gets     atomic.Int64
@@ -76,8 +78,12 @@ func (s *fakeSettings) GetDocuments(_ context.Context, keys []store.DocumentKey)
 	return docs, nil
 }
 
-func (s *fakeSettings) ListDocuments(_ context.Context, after store.DocumentKey, _ int, known int64) (docs []store.Document, revision int64, err error) {
+func (s *fakeSettings) ListDocuments(ctx context.Context, after store.DocumentKey, _ int, known int64) (docs []store.Document, revision int64, err error) {
 	s.lists.Add(1)
+	if s.hangs.Load() {
+		<-ctx.Done()
+		return nil, 0, &store.UnavailableError{Reason: "hangs", Err: context.Cause(ctx)}
+	}
 	if s.away.Load() {
 		return nil, 0, errAway
 	}
@@ -161,6 +167,32 @@ func TestRevoke_HoldsInAnotherProcessWithin5s(t *testing.T) {
 		require.ErrorIs(t, err, access.ErrUnknown)
 		require.Less(t, time.Since(revoked), 5*time.Second)
 		require.ErrorIs(t, one.RevokeToken(t.Context(), "", id), store.ErrNotFound)
+	})
+}
+
+func TestAuthenticate_UnknownTokensShareOneCallAndWaitOneSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSettings()
+		r := tenancy.New(s, quiet)
+		_, known := create(t, r, access.Token{})
+		_, err := r.Authenticate(t.Context(), known)
+		require.NoError(t, err)
+		s.hangs.Store(true)
+		began, calls := time.Now(), s.lists.Load()
+		var asking sync.WaitGroup
+		for range 100 {
+			asking.Go(func() {
+				unknown, _ := access.NewText()
+				_, err := r.Authenticate(t.Context(), unknown)
+				assert.ErrorIs(t, err, store.ErrUnavailable)
+				assert.LessOrEqual(t, time.Since(began), time.Second)
+			})
+		}
+		_, err = r.Authenticate(t.Context(), known)
+		require.NoError(t, err)
+		require.Zero(t, time.Since(began), "a known token does not wait")
+		asking.Wait()
+		require.Equal(t, int64(1), s.lists.Load()-calls)
 	})
 }
 
