@@ -253,6 +253,11 @@ var plan = []row{
 		others: []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
+		pkg:    "livetail",
+		reason: "events from the processes where they happen to the clients that watch; knows neither the pool nor HTTP",
+		ours:   []string{"access", "internal/limitedlog", "job", "policy", "store"},
+	},
+	{
 		pkg:    "dispatcher/internaljobs",
 		reason: "claims internal jobs, runs Go functions that it is given, settles; knows no kind of work",
 		ours:   []string{"job", "policy", "store"},
@@ -297,7 +302,11 @@ var plan = []row{
 	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
-		ours:   []string{"carrier", "dispatcher/documents", "dispatcher/explain", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "policy", "pool", "seal", "sign", "store", "store/router"},
+		ours: []string{
+			"access", "carrier", "dispatcher/documents", "dispatcher/explain", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies",
+			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail", "policy", "pool",
+			"seal", "sign", "store", "store/router",
+		},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{
@@ -314,7 +323,7 @@ var plan = []row{
 	{
 		pkg:    "api/response",
 		reason: "writes JSON and problems; knows no handler and no service",
-		ours:   []string{"access", "job", "job/units", "policy", "store"},
+		ours:   []string{"access", "job", "job/units", "livetail", "policy", "store"},
 	},
 	{
 		pkg:    "api/limits",
@@ -345,7 +354,7 @@ var plan = []row{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"access", "api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "internal/limitedlog", "job",
+			"access", "api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "internal/limitedlog", "job", "livetail",
 			"policy", "sign", "store",
 		},
 		others: []string{"go.yaml.in/yaml/v3"},

@@ -1,0 +1,269 @@
+package livetail
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// appendEvery is the pause between two messages of a process.
+	appendEvery = 250 * time.Millisecond
+	// askEvery is how often a process asks who listens, while there are events but none is appended.
+	askEvery = 2 * time.Second
+	// callTimeout bounds a call of the store.
+	callTimeout = 5 * time.Second
+	// lastTimeout bounds the last message of a process.
+	lastTimeout = time.Second
+	// maxEarly bounds the events that wait until it is known who listens.
+	maxEarly = 512
+	// maxEventBytes bounds the events of a message, so that it has at most store.MaxTailMessage bytes.
+	maxEventBytes = store.MaxTailMessage * 3 / 4
+)
+
+// What a Hub knows about the listeners of all processes.
+const (
+	unknown  int32 = iota // the next event makes Run ask
+	listened              // there are some
+	quiet                 // there are none
+)
+
+// Hub publishes the events of a process, and has its listeners. It is safe for concurrent use.
+type Hub struct {
+	tail store.Tail
+	log  limitedlog.Log
+	name string // of this process in messages
+	// state is read without the mutex, and changed with it.
+	state atomic.Int32
+	wake  chan struct{} // for Run: there is something to append, or to ask
+
+	mu       sync.Mutex
+	round    uint64 // grows when an answer to who listens is out of date
+	early    []Event
+	lost     uint64             // events that early had no room for
+	readers  map[string]*reader // by announcement
+	messages uint64
+	events   []addressedEvent // of the next message
+	bytes    int              // of events
+	pending  bool             // the next message has something to say
+
+	listeners atomic.Int64
+	skipped   atomic.Uint64
+}
+
+// reader is a listener of any process.
+type reader struct {
+	announcement
+
+	limit   limiter
+	matched count
+}
+
+// New returns a Hub.
+func New(tail store.Tail, log *slog.Logger) *Hub {
+	return &Hub{
+		tail: tail, log: limitedlog.Log{Logger: log, Interval: time.Minute}, name: rand.Text(), wake: make(chan struct{}, 1), readers: make(map[string]*reader),
+	}
+}
+
+// Wanted reports whether Publish may have an effect. Callers ask it before they make an event.
+func (h *Hub) Wanted() bool { return h.state.Load() != quiet }
+
+// Publish passes an event on. It does not wait for the store. The event must not be changed afterwards.
+func (h *Hub) Publish(e Event) {
+	h.mu.Lock()
+	switch {
+	case h.state.Load() == quiet:
+	case h.state.Load() == listened:
+		h.match(&e, time.Now())
+	case len(h.early) < maxEarly:
+		h.early = append(h.early, e)
+	default:
+		h.lost++
+	}
+	work := h.pending || len(h.early) > 0
+	h.mu.Unlock()
+	if work {
+		h.wakeRun()
+	}
+}
+
+func (h *Hub) wakeRun() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// match addresses an event to the readers that want it. The caller holds the mutex.
+func (h *Hub) match(e *Event, now time.Time) {
+	var to []string
+	for _, r := range h.readers {
+		if !r.Filter.match(e) {
+			continue
+		}
+		r.matched.N++
+		h.pending = true
+		if r.limit.allow(now) {
+			to = append(to, r.Name)
+		}
+	}
+	if len(to) == 0 {
+		return
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		h.log.Error("encoding a live event failed, skipping it", "err", err)
+		return
+	}
+	if size := len(text) + len(to)*(nameLength+3); h.bytes+size <= maxEventBytes {
+		h.bytes += size
+		h.events = append(h.events, addressedEvent{To: to, Event: text})
+	}
+}
+
+// Run appends events to the tail until ctx ends. Without events it makes no calls.
+func (h *Hub) Run(ctx context.Context) {
+	defer h.appendLast(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-h.wake:
+		case <-ctx.Done():
+			return
+		}
+		for known := true; known; {
+			for h.append(ctx, callTimeout) {
+			}
+			timer.Reset(appendEvery)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				return
+			}
+			timer.Reset(askEvery - appendEvery)
+			select {
+			case <-h.wake:
+			case <-timer.C:
+				h.forget()
+				known = false
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// appendLast appends what is left when Run ends.
+func (h *Hub) appendLast(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	for h.hasWork() && h.append(ctx, lastTimeout) {
+	}
+}
+
+func (h *Hub) hasWork() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.pending || len(h.early) > 0
+}
+
+// append appends the next message, if there is one, and learns who listens. It reports whether it must be called again at once.
+func (h *Hub) append(ctx context.Context, timeout time.Duration) (again bool) {
+	text, round := h.takeMessage()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	readers, err := h.tail.AppendTail(ctx, text)
+	if err != nil {
+		if ctx.Err() == nil {
+			h.log.Warn("publishing live events failed, skipping them", "err", err)
+		}
+		return false
+	}
+	return h.setReaders(readers, round)
+}
+
+// takeMessage returns the next message; empty: there is nothing to say.
+func (h *Hub) takeMessage() (text []byte, round uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.pending {
+		return nil, h.round
+	}
+	h.messages++
+	m := message{From: h.name, N: h.messages, Matched: make(map[string]count, len(h.readers)), Events: h.events}
+	for _, r := range h.readers {
+		if r.matched.N > 0 {
+			m.Matched[r.Name] = r.matched
+		}
+	}
+	h.events, h.bytes, h.pending = nil, 0, false
+	text, err := json.Marshal(m)
+	if err != nil {
+		h.log.Error("encoding live events failed, skipping them", "err", err)
+	}
+	return text, h.round
+}
+
+// setReaders notes who listens, and addresses the events that waited for it. It reports whether there is something to append
+// or to ask at once.
+func (h *Hub) setReaders(announced [][]byte, round uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	readers := make(map[string]*reader, len(announced))
+	for _, text := range announced {
+		r := h.readers[string(text)]
+		if r == nil {
+			r = &reader{matched: count{Since: h.messages}}
+			if err := json.Unmarshal(text, &r.announcement); err != nil || len(r.Name) > nameLength {
+				continue // of another version
+			}
+		}
+		readers[string(text)] = r
+	}
+	h.readers = readers
+	if round != h.round {
+		return true // a listener was added meanwhile
+	}
+	early, lost := h.early, h.lost
+	h.early, h.lost = nil, 0
+	if len(readers) == 0 {
+		h.state.Store(quiet)
+		select {
+		case <-h.wake: // by an event that has no listener
+		default:
+		}
+		h.events, h.bytes, h.pending = nil, 0, false
+		return false
+	}
+	h.state.Store(listened)
+	now := time.Now()
+	for i := range early {
+		h.match(&early[i], now)
+	}
+	for _, r := range readers {
+		r.matched.N += lost // perhaps not wanted
+	}
+	return len(early) > 0 && h.pending
+}
+
+// forget makes Run ask again who listens, at the next event.
+func (h *Hub) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.round++
+	h.state.Store(unknown)
+}
+
+// Listeners returns the number of this process's listeners.
+func (h *Hub) Listeners() int { return int(h.listeners.Load()) }
+
+// Skipped returns the number of events that were skipped for this process's listeners.
+func (h *Hub) Skipped() uint64 { return h.skipped.Load() }

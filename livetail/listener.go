@@ -1,0 +1,124 @@
+package livetail
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// MaxListeners bounds the listeners of a process.
+	MaxListeners = 16
+	// ReadEvery is the pause between two calls of Listener.Next.
+	ReadEvery = appendEvery
+	// nameLength is the length of a listener's name.
+	nameLength = 12
+)
+
+// ErrTooManyListeners is returned by Listen.
+var ErrTooManyListeners = errors.New("too many clients watch live events")
+
+// Listener receives the events that a filter selects. It is not safe for concurrent use.
+type Listener struct {
+	hub          *Hub
+	name         string
+	announcement []byte
+	position     int64 // in the tail
+	limit        limiter
+	publishers   map[string]progress
+	skipped      uint64    // and not yet returned
+	returned     time.Time // when Next last returned a number of skipped events
+}
+
+// progress is what a listener has seen of a publisher.
+type progress struct {
+	n       uint64 // of its last message
+	matched count
+}
+
+// Listen returns a listener for the events that happen from now on. Close it. Errors: ErrTooManyListeners, and those of the store.
+func (h *Hub) Listen(ctx context.Context, filter Filter) (*Listener, error) {
+	if h.listeners.Add(1) > MaxListeners {
+		h.listeners.Add(-1)
+		return nil, ErrTooManyListeners
+	}
+	l := &Listener{hub: h, name: rand.Text()[:nameLength], publishers: make(map[string]progress), returned: time.Now()}
+	err := l.announce(ctx, filter)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	h.forget()
+	h.wakeRun()
+	return l, nil
+}
+
+func (l *Listener) announce(ctx context.Context, filter Filter) (err error) {
+	if l.announcement, err = json.Marshal(announcement{l.name, filter}); err == nil {
+		_, l.position, err = l.hub.tail.ReadTail(ctx, l.announcement, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("listen to live events: %w", err)
+	}
+	return nil
+}
+
+// Close ends the use of the listener.
+func (l *Listener) Close() { l.hub.listeners.Add(-1) }
+
+// Next returns the events since the last call, and at most once a second the number of those that were skipped. Call it every
+// ReadEvery.
+func (l *Listener) Next(ctx context.Context) (events []Event, skipped uint64, err error) {
+	for range store.MaxTailMessages / store.TailReadMessages {
+		var messages [][]byte
+		messages, l.position, err = l.hub.tail.ReadTail(ctx, l.announcement, l.position)
+		if err != nil {
+			return nil, 0, fmt.Errorf("read live events: %w", err)
+		}
+		for _, text := range messages {
+			events = l.read(text, events)
+		}
+		if len(messages) < store.TailReadMessages {
+			break
+		}
+	}
+	if now := time.Now(); l.skipped > 0 && now.Sub(l.returned) >= time.Second {
+		skipped, l.skipped, l.returned = l.skipped, 0, now
+		l.hub.skipped.Add(skipped)
+	}
+	return events, skipped, nil
+}
+
+// read appends the listener's events in a message.
+func (l *Listener) read(text []byte, events []Event) []Event {
+	var m message
+	if err := json.Unmarshal(text, &m); err != nil {
+		return events // of another version
+	}
+	seen := l.publishers[m.From]
+	matched := m.Matched[l.name]
+	if m.N <= seen.n || matched.N == 0 {
+		return events // repeated, or for others
+	}
+	l.skipped += matched.N
+	if matched.Since == seen.matched.Since { // else the publisher had not heard of this listener for a while
+		l.skipped -= seen.matched.N
+	}
+	l.publishers[m.From] = progress{m.N, matched}
+	now := time.Now()
+	for i := range m.Events {
+		var e Event
+		if !slices.Contains(m.Events[i].To, l.name) || json.Unmarshal(m.Events[i].Event, &e) != nil || !l.limit.allow(now) {
+			continue
+		}
+		events = append(events, e)
+		l.skipped--
+	}
+	return events
+}
