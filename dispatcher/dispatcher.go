@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/seal"
@@ -62,7 +63,8 @@ type Options struct {
 type Dispatcher struct {
 	opts     Options
 	log      *slog.Logger
-	store    *router.Router
+	store    *liveStore
+	live     *livetail.Hub
 	sealer   *secrets.Sealer
 	policies *policies.Cache
 	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
@@ -100,10 +102,11 @@ func New(opts Options) (*Dispatcher, error) {
 		opts.Seal = seal.New()
 	}
 	d := &Dispatcher{
-		opts:  opts,
-		log:   cmp.Or(opts.Logger, slog.Default()),
-		store: router.New(opts.Store),
+		opts: opts,
+		log:  cmp.Or(opts.Logger, slog.Default()),
+		live: livetail.New(opts.Store, cmp.Or(opts.Logger, slog.Default())),
 	}
+	d.store = &liveStore{router.New(opts.Store), d.live}
 	if d.Registry = opts.Registry; d.Registry == nil {
 		d.Registry = tenancy.New(opts.Store, d.log)
 	}
@@ -111,17 +114,17 @@ func New(opts Options) (*Dispatcher, error) {
 	d.policies = policies.New(policies.Options{
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials, NoClaims: opts.RegisterOnly, Logger: d.log,
 	})
-	explaining := explain.Options{Store: d.store, Policies: d.policies, Sealer: d.sealer, Logger: d.log}
+	explaining := explain.Options{Store: d.store.Router, Policies: d.policies, Sealer: d.sealer, Logger: d.log}
 	if opts.RegisterOnly {
 		explaining.NoKey = !opts.Seal.Encrypts()
 		d.Explainer = explain.New(explaining)
 		return d, nil
 	}
-	d.carrier = carrier.New(d.store, d.log)
+	d.carrier = carrier.New(d.store.Router, d.log)
 	d.pool = pool.New(pool.Options{
 		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
 		MaxBytes: opts.MaxBytes, Owner: opts.Owner, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
-		Callbacks: d.notifyEnd, Observer: opts.Observer,
+		Callbacks: d.notifyEnd, Observer: liveObserver{opts.Observer, d.live},
 	})
 	d.internal = d.newRunner()
 	explaining.Pool = d.pool
@@ -138,6 +141,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer d.state.Store(stopping)
 	unready := context.AfterFunc(ctx, func() { d.state.Store(stopping) })
 	defer unready()
+	defer d.runLive(ctx)()
 	var carrying sync.WaitGroup
 	if d.opts.Registry == nil {
 		carrying.Go(func() { d.Registry.Run(ctx) })

@@ -49,7 +49,7 @@ func (d *Dispatcher) changeLane(
 		if err != nil {
 			return store.Lane{}, err
 		}
-		was, headers := lane.Settings.URL, lane.Settings.Headers
+		was, headers, paused := lane.Settings.URL, lane.Settings.Headers, lane.Settings.Paused
 		switch err := change(&lane.Settings); {
 		case errors.Is(err, errNoChange):
 			return lane, nil
@@ -84,6 +84,7 @@ func (d *Dispatcher) changeLane(
 		if err != nil {
 			return store.Lane{}, fmt.Errorf("put lane %s: %w", q.Lane, err)
 		}
+		d.publishPause(ctx, q, paused, lane.Settings.Paused)
 		return put, nil
 	})
 }

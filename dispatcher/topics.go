@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -50,6 +51,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 	if err != nil {
 		return store.Topic{}, err
 	}
+	d.publishPause(ctx, job.Queue{Namespace: t.Namespace, Topic: t.Name}, was.Paused, put.Policy.Paused)
 	// Later registrations see it at once; attempts see it by the revision that claims return.
 	if _, err := d.policies.Reload(ctx); err != nil {
 		d.log.Warn("reloading topic policies failed, using cached ones", "err", err)

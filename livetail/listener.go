@@ -88,6 +88,7 @@ func (l *Listener) Next(ctx context.Context) (events []Event, skipped uint64, er
 			break
 		}
 	}
+	slices.SortStableFunc(events, func(a, b Event) int { return a.At.Compare(b.At) }) // of several processes
 	if now := time.Now(); l.skipped > 0 && now.Sub(l.returned) >= time.Second {
 		skipped, l.skipped, l.returned = l.skipped, 0, now
 		l.hub.skipped.Add(skipped)

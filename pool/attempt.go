@@ -312,6 +312,7 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	}
 	p.opts.Observer.AttemptEnded(AttemptEvent{
 		Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Verdict: r.verdict, Result: r.result, Late: r.late,
+		Job: claimedJob, Record: r.record, URL: r.url,
 	})
 	p.logAttempt(ctx, claimedJob, r.verdict, r.record)
 }

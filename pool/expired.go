@@ -83,7 +83,9 @@ func (s *shardLoop) expire(ctx context.Context, claimedJob *store.ClaimedJob, la
 	item.Outbox = p.opts.Callbacks(EndedJob{
 		Job: claimedJob, URL: cmp.Or(claimedJob.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
 	})
-	p.opts.Observer.AttemptEnded(AttemptEvent{Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Verdict: item.Verdict})
+	p.opts.Observer.AttemptEnded(AttemptEvent{
+		Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Verdict: item.Verdict, Job: claimedJob,
+	})
 	p.logAttempt(ctx, claimedJob, item.Verdict, job.Attempt{})
 	return item
 }

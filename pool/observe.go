@@ -3,8 +3,10 @@ package pool
 import (
 	"time"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool/sched"
+	"github.com/ringback/ringback/store"
 )
 
 // AttemptEvent is the end of a claimed job's attempt, whether a request was made or not.
@@ -16,6 +18,11 @@ type AttemptEvent struct {
 	Result *policy.Result
 	// Late is the time from the due time to the start of the attempt, by the store's clock.
 	Late time.Duration
+	// Job is the claimed job. It is valid until AttemptEnded returns.
+	Job *store.ClaimedJob
+	// Record is the entry in the job's history; its Kind is empty if there is none. URL is that of the request.
+	Record job.Attempt
+	URL    string
 }
 
 // Observer is notified of events. It must be safe for concurrent use, and fast.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
@@ -50,6 +51,11 @@ func (s *Service) Explain(ctx context.Context, j *job.Job) *job.Explanation {
 // List lists jobs.
 func (s *Service) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (store.Page, error) { return d.List(ctx, filter) })
+}
+
+// Listen listens to the attempts and changes of the filter's namespace.
+func (s *Service) Listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error) {
+	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (*livetail.Listener, error) { return d.Listen(ctx, filter) })
 }
 
 // Edit changes a job.

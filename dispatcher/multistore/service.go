@@ -172,3 +172,14 @@ func (s *Service) State() pool.State {
 	}
 	return sum
 }
+
+// LiveTail returns the sums of the Dispatchers' numbers.
+func (s *Service) LiveTail() (listeners int, skipped uint64) {
+	for _, m := range s.stores {
+		if d := m.dispatcher.Load(); d != nil {
+			n, k := d.LiveTail()
+			listeners, skipped = listeners+n, skipped+k
+		}
+	}
+	return listeners, skipped
+}

@@ -312,7 +312,7 @@ var plan = []row{
 	{
 		pkg:    "dispatcher/multistore",
 		reason: "several stores in one process, each with its own dispatcher; knows which namespace is where, and no engine",
-		ours:   []string{"dispatcher", "dispatcher/tenancy", "job", "policy", "pool", "sign", "store"},
+		ours:   []string{"dispatcher", "dispatcher/tenancy", "job", "livetail", "policy", "pool", "sign", "store"},
 	},
 	{
 		pkg:    "metrics",

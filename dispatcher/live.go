@@ -1,0 +1,142 @@
+package dispatcher
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/livetail"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
+)
+
+// Listen returns a listener for the attempts and changes of all processes that a filter selects. Close it. Errors:
+// livetail.ErrTooManyListeners, and those of package store.
+func (d *Dispatcher) Listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error) {
+	return d.live.Listen(ctx, filter)
+}
+
+// LiveTail returns the number of this process's listeners, and of the events that were skipped for them.
+func (d *Dispatcher) LiveTail() (listeners int, skipped uint64) {
+	return d.live.Listeners(), d.live.Skipped()
+}
+
+// runLive publishes attempts and changes until stop is called, after ctx has ended: also those of attempts in flight then.
+func (d *Dispatcher) runLive(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { d.live.Run(ctx) })
+	return func() { cancel(); running.Wait() }
+}
+
+// liveObserver publishes the ends of attempts.
+type liveObserver struct {
+	next pool.Observer // nil: none
+	live *livetail.Hub
+}
+
+// AttemptEnded implements pool.Observer.
+func (o liveObserver) AttemptEnded(e pool.AttemptEvent) {
+	if o.next != nil {
+		o.next.AttemptEnded(e)
+	}
+	if !o.live.Wanted() {
+		return
+	}
+	event := jobEvent(&e.Job.Spec)
+	switch {
+	case e.Record.Kind != "":
+		record := e.Record
+		record.URL, record.Header, record.Body = e.URL, nil, nil
+		event.Attempt = &record
+	case e.Verdict.Kind == policy.Dead:
+		event.Change = livetail.Change{Kind: livetail.Dead, Reason: e.Verdict.Reason}
+	default:
+		return // the job was put back
+	}
+	o.live.Publish(event)
+}
+
+// jobEvent returns an event of a job.
+func jobEvent(spec *job.Spec) livetail.Event {
+	return livetail.Event{
+		At: job.Millis(time.Now()), Namespace: spec.Namespace, Topic: spec.Topic, Lane: spec.Lane, ID: spec.ID, Labels: spec.Labels,
+	}
+}
+
+// liveStore publishes the changes of jobs.
+type liveStore struct {
+	*router.Router
+	live *livetail.Hub
+}
+
+// publish publishes the change of a job.
+func (s *liveStore) publish(spec *job.Spec, kind job.EventKind, fields []string, actor string) {
+	event := jobEvent(spec)
+	event.Change = livetail.Change{Kind: livetail.ChangeKind(kind), Fields: fields, Actor: actor}
+	s.live.Publish(event)
+}
+
+// Insert is Router.Insert.
+func (s *liveStore) Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult {
+	results := s.Router.Insert(ctx, jobs)
+	if s.live.Wanted() {
+		for i := range results {
+			if results[i].Err == nil && results[i].Outcome == store.Created {
+				s.publish(&jobs[i].Spec, job.EventCreated, nil, jobs[i].CreatedBy)
+			}
+		}
+	}
+	return results
+}
+
+// Replace is Router.Replace.
+func (s *liveStore) Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+	found, err := s.Router.Replace(ctx, ref, replacement)
+	if err == nil && replacement.Kind != "" && s.live.Wanted() {
+		s.publish(&found.Spec, replacement.Kind, replacement.Fields, replacement.Actor)
+	}
+	return found, err
+}
+
+// Revive is Router.Revive.
+func (s *liveStore) Revive(ctx context.Context, items []store.Revival) []store.ReviveResult {
+	results := s.Router.Revive(ctx, items)
+	if s.live.Wanted() {
+		for i, item := range items {
+			if results[i].Err == nil {
+				s.publish(&results[i].Job.Spec, job.EventRevived, nil, item.Actor)
+			}
+		}
+	}
+	return results
+}
+
+// Cancel is Router.Cancel.
+func (s *liveStore) Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+	found, err := s.Router.Cancel(ctx, ref, cancellation)
+	if err == nil && s.live.Wanted() {
+		s.publish(&found.Spec, job.EventCancelled, nil, cancellation.Actor)
+	}
+	return found, err
+}
+
+// publishPause publishes that a topic, or a lane, was paused or resumed. was and is are the state before and after a change.
+func (d *Dispatcher) publishPause(ctx context.Context, q job.Queue, was, is bool) {
+	if was == is || !d.live.Wanted() {
+		return
+	}
+	kind := livetail.Resumed
+	if is {
+		kind = livetail.Paused
+	}
+	d.live.Publish(livetail.Event{
+		At: job.Millis(time.Now()), Namespace: cmp.Or(q.Namespace, job.DefaultNamespace), Topic: q.Topic, Lane: q.Lane,
+		Change: livetail.Change{Kind: kind, Actor: access.PrincipalOf(ctx).Actor},
+	})
+}
