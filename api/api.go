@@ -158,8 +158,10 @@ type Options struct {
 	Version string
 	// Commit is the revision of its source, GoVersion that of its compiler. Empty: unknown.
 	Commit, GoVersion string
+	// Process is the name of the process in attempts. Empty: it does not deliver.
+	Process string
 	// HealthOnly serves only the routes that are always served, for a process that only delivers: health, metrics, version,
-	// contract. It uses only the Service's Readiness.
+	// contract. Of the Service it uses Readiness, and for /v1/version Authenticate and HasNamespace.
 	HealthOnly bool
 	// Metrics serves /metrics, without the token. Nil: 404.
 	Metrics http.Handler
@@ -180,6 +182,7 @@ type api struct {
 	version     string
 	commit      string
 	goVersion   string
+	process     string
 	healthOnly  bool
 	metrics     http.Handler
 	log         *slog.Logger
@@ -212,6 +215,7 @@ func newAPI(o Options) (a *api, end func()) {
 		version:    cmp.Or(o.Version, "dev"),
 		commit:     o.Commit,
 		goVersion:  o.GoVersion,
+		process:    o.Process,
 		healthOnly: o.HealthOnly,
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),

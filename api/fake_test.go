@@ -287,7 +287,7 @@ func (f *fake) requireUnchanged(t *testing.T) {
 
 // handlerOf returns the API of a service, without a token.
 func handlerOf(s Service) http.Handler {
-	return New(Options{Service: s, Version: "v1.2.3", Commit: "0123abc", GoVersion: "go1.26.0", Logger: slog.New(slog.DiscardHandler)})
+	return New(Options{Service: s, Version: "v1.2.3", Commit: "0123abc", GoVersion: "go1.26.0", Process: "host-1/5tR1nGs0aB", Logger: slog.New(slog.DiscardHandler)})
 }
 
 // call makes a request with a JSON body, unless it is empty. More are further headers, name and value in turn.

@@ -87,12 +87,13 @@ func (a *api) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// serveVersion answers with the version of the program, of its source and of its compiler.
+// serveVersion answers with the version of the program, of its source and of its compiler, and the name of the process.
 func (a *api) serveVersion(w http.ResponseWriter, _ *http.Request) error {
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Text("version", a.version)
 		o.TextOrNull("commit", a.commit)
 		o.TextOrNull("go_version", a.goVersion)
+		o.TextOrNull("process", a.process)
 	})
 	return nil
 }

@@ -144,14 +144,7 @@ func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, ch
 
 // deleteLane removes a lane's settings and secrets.
 func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
-	q, err := request.PathQueue(r)
-	if err == nil {
-		err = request.RequireNoBody(r)
-	}
-	if err != nil {
-		return err
-	}
-	ifRevision, err := request.IfRevision(r)
+	q, ifRevision, err := request.Bodiless(r, request.PathQueue)
 	if err != nil {
 		return err
 	}

@@ -71,14 +71,7 @@ func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 
 // deleteNamespace removes a namespace that is not in use.
 func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
-	name, err := request.PathNamespace(r)
-	if err == nil {
-		err = request.RequireNoBody(r)
-	}
-	if err != nil {
-		return err
-	}
-	ifRevision, err := request.IfRevision(r)
+	name, ifRevision, err := request.Bodiless(r, request.PathNamespace)
 	if err != nil {
 		return err
 	}

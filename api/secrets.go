@@ -65,14 +65,7 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 
 // removeSecret removes a secret.
 func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
-	owner, err := request.PathQueue(r)
-	if err == nil {
-		err = request.RequireNoBody(r)
-	}
-	if err != nil {
-		return err
-	}
-	ifRevision, err := request.IfRevision(r)
+	owner, ifRevision, err := request.Bodiless(r, request.PathQueue)
 	if err != nil {
 		return err
 	}

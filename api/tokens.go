@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/access"
+	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -81,12 +82,13 @@ func (a *api) tokens(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// tokenNamespace returns the namespace whose tokens a request may see; empty: all.
+// tokenNamespace returns the namespace whose tokens a request concerns; empty: all, for a root that chooses no namespace.
 func tokenNamespace(r *http.Request) string {
-	if p := access.PrincipalOf(r.Context()); !p.Root {
-		return p.Namespace
+	p := access.PrincipalOf(r.Context())
+	if p.Root && len(r.Header[apiaccess.NamespaceHeader]) == 0 {
+		return ""
 	}
-	return ""
+	return p.Namespace
 }
 
 // token answers with a token, without its secret.

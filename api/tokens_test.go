@@ -104,6 +104,23 @@ func TestCreateToken_GrantsNoMoreThanTheCreatorHas(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, ask(http.MethodDelete, "/v1/tokens/zzzzzzzz", ""))
 }
 
+func TestTokens_OfTheNamespaceThatARootChooses(t *testing.T) {
+	h := New(Options{Service: fullService(), Logger: quiet})
+	for namespace, statuses := range map[string][2]int{"": {200, 200}, "default": {200, 404}, "shop": {404, 200}} {
+		var header []string
+		if namespace != "" {
+			header = []string{"Ringback-Namespace", namespace}
+		}
+		for i, id := range []string{"5tR1nGs0", "zzzzzzzz"} { // of default and shop
+			require.Equal(t, statuses[i], call(t, h, http.MethodGet, "/v1/tokens/"+id, "", header...).Code, "%s in %s", id, namespace)
+			listed := call(t, h, http.MethodGet, "/v1/tokens", "", header...).Body.String()
+			require.Equal(t, statuses[i] == 200, strings.Contains(listed, id), "%s in %s", id, namespace)
+		}
+	}
+	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodDelete, "/v1/tokens/5tR1nGs0", "", "Ringback-Namespace", "shop").Code)
+	require.Equal(t, http.StatusNoContent, call(t, h, http.MethodDelete, "/v1/tokens/zzzzzzzz", "", "Ringback-Namespace", "shop").Code)
+}
+
 func TestQuota_IsAnsweredWithRetryAfter(t *testing.T) {
 	f := newFake()
 	f.register = func(job.New) store.RoutedResult {

@@ -97,8 +97,9 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	observer.Watch(a.dispatcher)
 	handler := api.New(api.Options{
 		Service: a.dispatcher, MaxBody: a.options.MaxBody, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
+		Process: a.dispatcher.Process(),
 		Access: access.Options{
-			Tokens: a.options.rootTokens(), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
+			Tokens: a.options.RootTokens(), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
 		},
 		Metrics: observer.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
 	})

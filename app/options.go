@@ -129,7 +129,7 @@ func (o Options) Validate() error {
 	if o.Token != "" && o.NoAuth {
 		problem("no-auth: cannot be combined with a token")
 	}
-	roots := o.rootTokens()
+	roots := o.RootTokens()
 	for _, token := range roots {
 		if strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' }) {
 			problem("token: must be visible ASCII without spaces, one token a line")
@@ -186,8 +186,8 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// rootTokens returns the lines of Token.
-func (o Options) rootTokens() []Secret {
+// RootTokens returns the lines of Token.
+func (o Options) RootTokens() []Secret {
 	var all []Secret
 	for line := range strings.Lines(string(o.Token)) {
 		if line = strings.TrimSpace(line); line != "" {

@@ -25,6 +25,9 @@ func (p *Pool) logAttempt(ctx context.Context, claimedJob *store.ClaimedJob, v p
 		slog.String("job", claimedJob.ID), slog.String("topic", claimedJob.Topic), slog.String("lane", claimedJob.Lane),
 		slog.Int("attempt", r.N), slog.String("verdict", v.Kind.String()),
 	}
+	if claimedJob.Namespace != job.DefaultNamespace {
+		attrs = append(attrs, slog.String("namespace", claimedJob.Namespace))
+	}
 	if r.Status != 0 {
 		attrs = append(attrs, slog.Int("status", r.Status))
 	}

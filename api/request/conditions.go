@@ -51,6 +51,17 @@ func IfRevision(r *http.Request) (int64, error) {
 	return revision, nil
 }
 
+// Bodiless reads a change of settings without a body: what path finds in its path, and the revision that it requires.
+func Bodiless[T any](r *http.Request, path func(*http.Request) (T, error)) (found T, ifRevision int64, err error) {
+	if found, err = path(r); err == nil {
+		err = RequireNoBody(r)
+	}
+	if err == nil {
+		ifRevision, err = IfRevision(r)
+	}
+	return found, ifRevision, err
+}
+
 func invalidIfMatch() error {
 	return response.NewProblem(response.InvalidRequest, `If-Match must be one revision in quotes, as ETag gives it: "3"`)
 }

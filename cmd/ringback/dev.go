@@ -51,7 +51,7 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	}
 	background.Go(func() {
 		banner{
-			api: callableAddr(a.Addr()), inbox: callableAddr(in.Addr()), token: options.Token, tokenFile: c.TokenFile, out: stdout,
+			api: callableAddr(a.Addr()), inbox: callableAddr(in.Addr()), tokens: options.RootTokens(), tokenFile: c.TokenFile, out: stdout,
 		}.print(ctx)
 	})
 	err = a.Run(ctx)
@@ -62,8 +62,8 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 // banner prints the addresses of the API and the inbox and a command to try.
 type banner struct {
 	api, inbox string // host:port to call
-	token      app.Secret
-	tokenFile  string // source of the token; empty: RINGBACK_TOKEN
+	tokens     []app.Secret
+	tokenFile  string // source of the tokens, a line each; empty: RINGBACK_TOKEN
 	out        io.Writer
 }
 
@@ -85,13 +85,15 @@ func (g banner) print(ctx context.Context) {
 		g.api, g.authorization(), g.inbox)
 }
 
-// authorization returns curl's argument that sends the token without printing it.
+// authorization returns curl's argument that sends the first token without printing it.
 func (g banner) authorization() string {
 	switch {
-	case g.token == "":
+	case len(g.tokens) == 0:
 		return ""
 	case g.tokenFile != "":
-		return ` -H "Authorization: Bearer $(cat ` + shellWord(g.tokenFile) + `)"`
+		return ` -H "Authorization: Bearer $(head -n 1 ` + shellWord(g.tokenFile) + `)"`
+	case len(g.tokens) > 1:
+		return ` -H "Authorization: Bearer $(echo "$RINGBACK_TOKEN" | head -n 1)"`
 	default:
 		return ` -H "Authorization: Bearer $RINGBACK_TOKEN"`
 	}

@@ -24,13 +24,14 @@ func TestCallableAddr_MapsUnspecifiedToLoopback(t *testing.T) {
 }
 
 func TestBanner_DoesNotPrintTheToken(t *testing.T) {
-	for _, c := range []struct{ token, file, want string }{
+	for _, c := range []struct{ tokens, file, want string }{
 		{"", "", ""},
 		{"s3cret", "", ` -H "Authorization: Bearer $RINGBACK_TOKEN"`},
-		{"s3cret", "/run/token", ` -H "Authorization: Bearer $(cat /run/token)"`},
-		{"s3cret", "it's mine", ` -H "Authorization: Bearer $(cat 'it'\''s mine')"`},
+		{"s3cret\nolder", "", ` -H "Authorization: Bearer $(echo "$RINGBACK_TOKEN" | head -n 1)"`},
+		{"s3cret", "/run/token", ` -H "Authorization: Bearer $(head -n 1 /run/token)"`},
+		{"s3cret", "it's mine", ` -H "Authorization: Bearer $(head -n 1 'it'\''s mine')"`},
 	} {
-		g := banner{token: app.Secret(c.token), tokenFile: c.file}
+		g := banner{tokens: app.Options{Token: app.Secret(c.tokens)}.RootTokens(), tokenFile: c.file}
 		require.Equal(t, c.want, g.authorization())
 	}
 }
@@ -46,6 +47,7 @@ func TestShellWord_SurvivesTheShell(t *testing.T) {
 func TestBanner_RegistersASampleOnlyInANewStore(t *testing.T) {
 	registered, posts := 0, 0
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.Equal(t, "Bearer new", r.Header.Get("Authorization"))
 		if r.Method == http.MethodPost {
 			posts++
 			registered = 1
@@ -56,11 +58,11 @@ func TestBanner_RegistersASampleOnlyInANewStore(t *testing.T) {
 	}))
 	defer api.Close()
 	var out bytes.Buffer
-	g := banner{api: strings.TrimPrefix(api.URL, "http://"), inbox: "127.0.0.1:8081", out: &out}
+	g := banner{api: strings.TrimPrefix(api.URL, "http://"), inbox: "127.0.0.1:8081", tokens: []app.Secret{"new", "old"}, tokenFile: "t", out: &out}
 	for range 2 {
 		g.print(t.Context())
 	}
 	require.Equal(t, 1, posts)
 	require.Equal(t, 1, strings.Count(out.String(), "a sample job was sent"))
-	require.Equal(t, 2, strings.Count(out.String(), `try   curl http://`+g.api+`/v1/jobs --json '{"url": "http://127.0.0.1:8081/"`))
+	require.Equal(t, 2, strings.Count(out.String(), `try   curl http://`+g.api+`/v1/jobs -H "Authorization: Bearer $(head -n 1 t)" --json '{"url": "http://127.0.0.1:8081/"`))
 }

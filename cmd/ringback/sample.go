@@ -43,8 +43,8 @@ func (g banner) call(ctx context.Context, method, path, body string, want int, i
 		return fmt.Errorf("call the API: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if g.token != "" {
-		req.Header.Set("Authorization", "Bearer "+string(g.token))
+	if len(g.tokens) > 0 {
+		req.Header.Set("Authorization", "Bearer "+string(g.tokens[0]))
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
