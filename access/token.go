@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -37,8 +38,8 @@ func (t *Token) Principal() *Principal {
 	}
 }
 
-// IsName reports whether a text can be the name of a token: 1 to 64 of A-Z a-z 0-9 . _ and -, and not Root.
-func IsName(text string) bool { return job.IsTopic(text) && text != Root }
+// IsName reports whether a text can be the name of a token: 1 to 64 of A-Z a-z 0-9 . _ and -, and not Root in any case.
+func IsName(text string) bool { return job.IsTopic(text) && !strings.EqualFold(text, Root) }
 
 // ErrUnknown: there is no such token, or it was revoked.
 var ErrUnknown = errors.New("no such token")

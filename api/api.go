@@ -177,19 +177,20 @@ const defaultMaxBody = 256 << 10
 
 // api is the state of the handlers.
 type api struct {
-	service     Service
-	maxBody     int64
-	version     string
-	commit      string
-	goVersion   string
-	process     string
-	healthOnly  bool
-	metrics     http.Handler
-	log         *slog.Logger
-	callers     *apiaccess.Authenticator
-	bodies      *limits.BodyBudget
-	lists       *listLimiter
-	overloadLog limitedlog.Log
+	service      Service
+	maxBody      int64
+	version      string
+	commit       string
+	goVersion    string
+	process      string
+	healthOnly   bool
+	metrics      http.Handler
+	log          *slog.Logger
+	callers      *apiaccess.Authenticator
+	bodies       *limits.BodyBudget
+	lists        *listLimiter
+	overloadLog  limitedlog.Log
+	forbiddenLog limitedlog.Log
 	// streams has an element for each stream in flight.
 	streams chan struct{}
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
@@ -224,7 +225,7 @@ func newAPI(o Options) (a *api, end func()) {
 		lists:      newListLimiter(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
-	a.overloadLog.Logger = a.log
+	a.overloadLog.Logger, a.forbiddenLog.Logger = a.log, a.log
 	a.callers = apiaccess.NewAuthenticator(o.Access, o.Service, a.log)
 	return a, end
 }

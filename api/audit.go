@@ -2,47 +2,49 @@ package api
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
 
 // audit logs a client's change and its result. Registrations are not logged.
 func (a *api) audit(r *http.Request, action access.Action, args ...any) {
 	p := access.PrincipalOf(r.Context())
-	all := []any{"actor", p.Actor, "action", action, "remote", r.RemoteAddr}
+	all := []any{"actor", p.Actor, "token", p.TokenID, "action", action, "remote", r.RemoteAddr}
 	if p.Namespace != job.DefaultNamespace {
 		all = append(all, "namespace", p.Namespace)
 	}
 	a.log.Info("audit", append(all, args...)...)
 }
 
-// auditChange logs a change of the job, topic or lane in the path.
+// auditKeys are the names in audit lines of the variables in paths.
+var auditKeys = []struct{ variable, key string }{{"topic", "topic"}, {"lane", "lane"}, {"namespace", "name"}}
+
+// auditChange logs a change of what the path names.
 func (a *api) auditChange(r *http.Request, action access.Action) {
 	args := make([]any, 0, 6)
-	for _, name := range []string{"topic", "lane", "id", "namespace"} {
-		value := r.PathValue(name)
-		if value == "" {
-			continue
+	for _, k := range auditKeys {
+		if value := r.PathValue(k.variable); value != "" {
+			args = append(args, k.key, value)
 		}
-		key := name
-		if name == "namespace" {
-			key = "name"
+	}
+	if id := r.PathValue("id"); id != "" {
+		key := "id" // of a token
+		switch action {
+		case access.StopWork:
+			key = "work"
+		case access.RemoveSecret:
+			key = "secret_id"
 		}
-		if name == "id" { // of a job, a token, a work or a secret
-			switch {
-			case strings.HasPrefix(string(action), "job."):
-				key = "job"
-			case strings.HasPrefix(string(action), "token."):
-				key = "token"
-			case strings.HasPrefix(string(action), "work."):
-				key = "work"
-			default:
-				key = "secret_id"
-			}
-		}
-		args = append(args, key, value)
+		args = append(args, key, id)
 	}
 	a.audit(r, action, args...)
+}
+
+// logForbidden logs a request that its token does not allow, at most one a second.
+func (a *api) logForbidden(r *http.Request, problem *response.Problem) {
+	p := access.PrincipalOf(r.Context())
+	a.forbiddenLog.Warn("request forbidden", "actor", p.Actor, "token", p.TokenID, "remote", r.RemoteAddr, "method", r.Method,
+		"route", r.Pattern, "topic", r.PathValue("topic"), "reason", problem.Detail)
 }

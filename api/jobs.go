@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -101,7 +102,7 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return response.WithHint(err, "only scheduled and ready jobs can be changed")
 	}
-	a.answerJob(w, r, http.StatusOK, &edited)
+	a.answerChange(w, r, access.EditJob, http.StatusOK, &edited)
 	return nil
 }
 
@@ -122,7 +123,7 @@ func (a *api) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return response.WithHint(err, "only scheduled and ready jobs can be made due; an ended one can be revived")
 	}
-	a.answerJob(w, r, http.StatusOK, &due)
+	a.answerChange(w, r, access.RunJob, http.StatusOK, &due)
 	return nil
 }
 
@@ -146,7 +147,7 @@ func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return response.WithHint(err, "only delivered, dead and cancelled jobs can be revived")
 	}
-	a.answerJob(w, r, http.StatusOK, &revived)
+	a.answerChange(w, r, access.ReviveJob, http.StatusOK, &revived)
 	return nil
 }
 
@@ -168,7 +169,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if cancelled.State == job.Running {
 		status = http.StatusAccepted
 	}
-	a.answerJob(w, r, status, &cancelled)
+	a.answerChange(w, r, access.CancelJob, status, &cancelled)
 	return nil
 }
 
@@ -192,6 +193,12 @@ func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explan
 
 // answerSize returns the bytes of an answer with a job's body: the body, and its JSON form.
 func answerSize(j *job.Job) int64 { return 2 * int64(len(j.Body)) }
+
+// answerChange logs a change of a job, and answers with the job.
+func (a *api) answerChange(w http.ResponseWriter, r *http.Request, action access.Action, status int, j *job.Job) {
+	a.audit(r, action, "topic", j.Topic, "job", j.ID)
+	a.answerJob(w, r, status, j)
+}
 
 // answerJob answers a change with the job and its durability. It never refuses, because the change is made.
 func (a *api) answerJob(w http.ResponseWriter, r *http.Request, status int, j *job.Job) {

@@ -80,13 +80,13 @@ func (a *api) routes() []route {
 			http.MethodGet:    {access.ReadJob, ofJob, a.get},
 			http.MethodPatch:  {access.EditJob, ofJob, a.edit},
 			http.MethodDelete: {access.CancelJob, ofJob, a.cancel},
-		}, conditions: request.JobConditions, audited: true},
+		}, conditions: request.JobConditions},
 		{path: "/v1/jobs/{id}/run", methods: map[string]endpoint{
 			http.MethodPost: {access.RunJob, ofJob, a.run},
-		}, conditions: request.JobConditions, audited: true},
+		}, conditions: request.JobConditions},
 		{path: "/v1/jobs/{id}/revive", methods: map[string]endpoint{
 			http.MethodPost: {access.ReviveJob, ofJob, a.revive},
-		}, conditions: request.JobConditions, audited: true},
+		}, conditions: request.JobConditions},
 		{path: "/v1/topics", parameters: onGet("cursor", "limit", "defaults"), methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
 		{path: "/v1/topics/{topic}", parameters: map[string][]string{http.MethodGet: {"defaults"}, http.MethodDelete: {"purge"}}, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadTopic, ofPath, a.topic},
@@ -238,6 +238,8 @@ func (a *api) handle(serve handler) http.Handler {
 		}
 		p := response.FromError(err)
 		switch p.Status {
+		case http.StatusForbidden:
+			a.logForbidden(r, p)
 		case http.StatusInternalServerError:
 			a.log.Error("request failed", "method", r.Method, "route", r.Pattern, "err", err)
 		case http.StatusServiceUnavailable:

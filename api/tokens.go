@@ -30,7 +30,7 @@ func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.audit(r, access.CreateToken, "token", created.ID, "name", created.Name, "role", created.Role, "for", created.Namespace)
+	a.audit(r, access.CreateToken, "id", created.ID, "name", created.Name, "role", created.Role, "for", created.Namespace)
 	w.Header().Set("Cache-Control", "no-store")
 	response.Answer(w, http.StatusCreated, func(o *response.Buffer) {
 		o.Token(&created)

@@ -46,9 +46,10 @@ func TestCreateToken_NamesEveryInvalidField(t *testing.T) {
 	h := New(Options{Service: f, Logger: quiet})
 	many := strings.Repeat(`"a",`, access.MaxTopics) + `"a"`
 	for body, fields := range map[string][]string{
-		`{}`:                              {"/name", "/role"},
-		`{"name": "root", "role": "rw"}`:  {"/name", "/role"},
-		`{"name": "a b", "role": "read"}`: {"/name"},
+		`{}`:                               {"/name", "/role"},
+		`{"name": "root", "role": "rw"}`:   {"/name", "/role"},
+		`{"name": "a b", "role": "read"}`:  {"/name"},
+		`{"name": "Root", "role": "read"}`: {"/name"},
 		`{"name": "a", "role": "read", "namespace": "A", "topics": ["a*b", "ok"], "expires_in": "1s"}`: {"/namespace", "/topics/0", "/expires_in"},
 		`{"name": "a", "role": "admin", "topics": ["a"]}`:                                              {"/topics"},
 		`{"name": "a", "role": "publish", "topics": []}`:                                               {"/topics"},
