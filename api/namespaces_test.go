@@ -15,7 +15,6 @@ import (
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
-	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -75,18 +74,16 @@ func newWorldOfTwo(t *testing.T) (w, behind *world) {
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
 	}
-	main, eu := open(), open()
-	registry := tenancy.New(main, quiet, "eu")
-	dispatch := func(s store.Store) *dispatcher.Dispatcher {
-		d, err := dispatcher.New(dispatcher.Options{
-			Store: s, RegisterOnly: true, Defaults: sqlite.Defaults(policy.Builtin()), Registry: registry, Logger: quiet,
-		})
+	opts := dispatcher.Options{RegisterOnly: true, Defaults: sqlite.Defaults(policy.Builtin()), OtherStores: []string{"eu"}, Logger: quiet}
+	dispatch := func() *dispatcher.Dispatcher {
+		opts.Store = open()
+		d, err := dispatcher.New(opts)
 		require.NoError(t, err)
 		return d
 	}
-	first := dispatch(main)
-	both := multistore.New(registry, quiet,
-		multistore.Store{Name: "main", Dispatcher: first}, multistore.Store{Name: "eu", Dispatcher: dispatch(eu)})
+	first := dispatch()
+	opts.Registry = first.Registry
+	both := multistore.New(first, []multistore.Store{{Name: "eu", Dispatcher: dispatch()}}, quiet)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- both.Run(ctx) }()

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/ringback/ringback/api"
@@ -21,16 +22,25 @@ import (
 
 // App is a composed Ringback service. Make one with New and call Run once.
 type App struct {
-	options    Options
-	store      storeName
-	listener   net.Listener
-	dispatcher *dispatcher.Dispatcher
-	server     *http.Server
-	closing    atomic.Bool // responses carry Connection: close
-	down       teardownStack
+	options  Options
+	stores   []namedStore
+	listener net.Listener
+	service  service
+	server   *http.Server
+	closing  atomic.Bool // responses carry Connection: close
+	down     teardownStack
+	opening  sync.Mutex // guards down while stores are opened
 }
 
-// New opens the store and the API's port and wires the service. Nothing is delivered or answered before Run, which also
+// service is a dispatcher.Dispatcher, or with several stores a multistore.Service.
+type service interface {
+	api.Service
+	metrics.Source
+	Run(ctx context.Context) error
+	Process() string
+}
+
+// New opens the stores and the API's port and wires the service. Nothing is delivered or answered before Run, which also
 // closes what New opened. Errors are written for the operator: they name the setting or resource and the cause.
 func New(ctx context.Context, options Options) (_ *App, err error) {
 	a := &App{options: options.withDefaults()}
@@ -55,14 +65,13 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		return nil
 	})
 
-	if a.store, err = parseStore(a.options.Store); err != nil {
+	if a.stores, err = parseStores(a.options.Store); err != nil {
 		return nil, err
 	}
-	engine, defaults, err := a.store.open(ctx, a.options)
+	main, err := a.openEngine(ctx, a.stores[0])
 	if err != nil {
 		return nil, err
 	}
-	a.down.add("close the store", engine.Close)
 
 	guard, err := a.guard()
 	if err != nil {
@@ -76,8 +85,8 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		Version: a.options.Version, Logger: a.options.Logger, LogDropped: a.options.LogDropped,
 	})
 	opts := dispatcher.Options{
-		Store: observer.Store(engine), Defaults: defaults, Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
-		Seal: box, Observer: observer, Grace: a.options.Grace, Logger: a.options.Logger,
+		Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
+		Seal: box, Observer: observer, Grace: a.options.Grace,
 	}
 	descriptors := planDescriptors(descriptorLimit(), a.options.has(RoleWorker))
 	if a.options.has(RoleWorker) {
@@ -90,14 +99,13 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	} else {
 		opts.RegisterOnly = true
 	}
-	a.dispatcher, err = dispatcher.New(opts)
-	if err != nil {
-		return nil, fmt.Errorf("make the dispatcher: %w", err)
+	if a.service, err = a.newService(ctx, main, opts, observer); err != nil {
+		return nil, err
 	}
-	observer.Watch(a.dispatcher)
+	observer.Watch(a.service)
 	handler := api.New(api.Options{
-		Service: a.dispatcher, MaxBody: a.options.MaxBody, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
-		Process: a.dispatcher.Process(),
+		Service: a.service, MaxBody: a.options.MaxBody, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
+		Process: a.service.Process(),
 		Access: access.Options{
 			Tokens: a.options.RootTokens(), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
 		},

@@ -16,6 +16,9 @@ type Copy = sqlite.Copy
 // ErrNoFile is returned for a store that is not a SQLite file.
 var ErrNoFile = errors.New("store: backup and restore need sqlite:FILE; use Redis's own tools for a Redis store")
 
+// ErrSeveralStores is returned for more than one store.
+var ErrSeveralStores = errors.New("store: several are configured, and each is copied by itself: pass one, as in --store sqlite:FILE")
+
 // Backup copies a SQLite store, in use or not, to a new file and verifies the copy.
 func Backup(ctx context.Context, from, to string) (Copy, error) {
 	file, err := fileOf(from)
@@ -44,7 +47,11 @@ func Restore(ctx context.Context, from, to string, log *slog.Logger) (Copy, erro
 
 // fileOf returns the file of a SQLite store, else ErrNoFile or a parse error.
 func fileOf(text string) (string, error) {
-	name, err := parseStore(cmp.Or(text, DefaultStore))
+	texts := splitStores(cmp.Or(text, DefaultStore))
+	if len(texts) > 1 {
+		return "", ErrSeveralStores
+	}
+	name, err := parseNamedStore(cmp.Or(texts...))
 	if err != nil {
 		return "", fmt.Errorf("store: %w", err)
 	}

@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/internal/redact"
-	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
-	"github.com/ringback/ringback/store/redis"
 	"github.com/ringback/ringback/store/redis/connect"
 )
 
@@ -23,12 +21,13 @@ import (
 type Options struct {
 	// Addr is the API's host:port; port 0 takes a free one. Default: 127.0.0.1:8080.
 	Addr string
-	// Store is sqlite:FILE, or a Redis URL as connect.ParseAddress parses it. Default: sqlite:ringback.db.
+	// Store is sqlite:FILE, or a Redis URL as connect.ParseAddress parses it. Or it is several, each NAME=URL, separated by
+	// white space; one of them is named main, or has no name. Default: sqlite:ringback.db.
 	Store string
-	// Shards is the number of shards of a Redis store, 1 to 256, fixed at its first use. Zero: the store's number; for a
+	// Shards is the number of shards of Redis stores, 1 to 256, fixed at the first use of each. Zero: the store's number; for a
 	// new store 1, on a cluster 16.
-	Shards int
-	// RedisPrefix is the prefix of every Redis key, so that installations can share a Redis; 1 to 64 of A-Z a-z 0-9 . _ -.
+	Shards Shards
+	// RedisPrefix is the prefix of every Redis key on all stores, so that installations can share a Redis; 1 to 64 of A-Z a-z 0-9 . _ -.
 	// Default: rb.
 	RedisPrefix string
 	// RedisWait is the durability that an API write waits for, beyond execution by the primary. Default: none.
@@ -147,19 +146,7 @@ func (o Options) Validate() error {
 			problem("allowed-hosts: %q is not a host name such as ringback.internal", name)
 		}
 	}
-	if _, err := parseStore(o.Store); err != nil {
-		problem("store: %w", err)
-	}
-	if o.Shards < 0 || o.Shards > job.MaxShards {
-		problem("shards: %d is not between 1 and %d", o.Shards, job.MaxShards)
-	} else if kind, _, _ := strings.Cut(o.Store, ":"); kind == "sqlite" && o.Shards > 1 {
-		problem("shards: a sqlite store has one shard, not %d", o.Shards)
-	}
-	if strings.HasPrefix(o.Store, "sqlite:") && (o.RedisPrefix != "" || o.RedisWait != RedisWait{}) {
-		problem("redis-prefix, redis-wait: cannot be combined with a sqlite store")
-	} else if err := redis.CheckPrefix(o.RedisPrefix); err != nil {
-		problem("redis-prefix: %w", err)
-	}
+	errs = append(errs, o.checkStores()...)
 	if err := o.checkRoles(); err != nil {
 		errs = append(errs, err)
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestValidate_ReportsAllProblems(t *testing.T) {
 	err := Options{
-		Addr: "8080", Store: "mysql://x", Shards: -1, MaxBody: -1, Grace: time.Millisecond, Token: "a b", NoAuth: true,
+		Addr: "8080", Store: "mysql://x", Shards: Shards{"main": -1}, MaxBody: -1, Grace: time.Millisecond, Token: "a b", NoAuth: true,
 		Roles: []Role{"carrier"},
 	}.Validate()
 	require.Error(t, err)
@@ -94,6 +94,58 @@ func TestParseStore(t *testing.T) {
 		_, err := parseStore(text)
 		require.Error(t, err, text)
 		require.NotContains(t, err.Error(), "pw")
+	}
+}
+
+func TestParseStores(t *testing.T) {
+	for text, want := range map[string]string{
+		"redis://localhost":                                      "redis://localhost:6379/0",
+		"main=redis://:pw@a/2":                                   "redis://:xxxxx@a:6379/2",
+		"sqlite:/my data/x=y.db":                                 "sqlite:/my data/x=y.db",
+		"sqlite:x.db\neu=redis://a":                              "main=sqlite:x.db eu=redis://a:6379/0",
+		"eu=redis://a  main=sqlite:my x.db\t asia-2=unix:///s\n": "main=sqlite:my x.db eu=redis://a:6379/0 asia-2=unix:///s",
+		"eu=redis+cluster://a,b:2 redis://a":                     "main=redis://a:6379/0 eu=redis+cluster://a:6379,b:2",
+	} {
+		stores, err := parseStores(text)
+		require.NoError(t, err, text)
+		require.Equal(t, "main", stores[0].name)
+		require.Equal(t, want, listStores(stores))
+	}
+	for text, want := range map[string]string{
+		" ":                                    "is blank",
+		"eu=redis://a":                         "the store main is missing: it has the tokens and namespaces, so name one of the stores main",
+		"redis://:pw@a redis://b":              "two stores have the name main: name each, as in --store main=URL --store eu=URL",
+		"main=redis://a main=redis://b":        "two stores have the name main",
+		"sqlite:x eu=sqlite:./x":               "main and eu are the same store, sqlite:./x",
+		"redis://:pw@a eu=redis://:pw@a":       "main and eu are the same store, redis://:xxxxx@a:6379/0",
+		"sqlite:x Eu=redis://a":                `the name "Eu" is not 1 to 32 of a-z 0-9 and -, not beginning with -`,
+		"sqlite:x =redis://a":                  `the name "" is not`,
+		"sqlite:x -eu=redis://:pw@a":           `the name "-eu" is not`,
+		"main=mysql:x":                         "must be sqlite:FILE",
+		"redis://a eu=redis:///3":              "the URL cannot be read",
+		strings.Repeat("a=sqlite:x ", 17):      "17 stores are more than 16",
+		"sqlite:x eu=redis://:pw@a x=y=mysql:": "",
+	} {
+		_, err := parseStores(text)
+		require.ErrorContains(t, err, want, text)
+		require.NotContains(t, err.Error(), "pw")
+	}
+}
+
+func TestValidate_ChecksTheSettingsOfEachStore(t *testing.T) {
+	const two = "sqlite:x eu=redis://a"
+	require.NoError(t, Options{Store: two, Shards: Shards{"main": 1, "eu": 16}, RedisPrefix: "x"}.Validate())
+	for want, o := range map[string]Options{
+		"shards: a sqlite store has one shard, not 2":                           {Store: two, Shards: Shards{"main": 2}},
+		"shards: there is no store asia":                                        {Store: two, Shards: Shards{"asia": 2}},
+		"shards: 257 is not between 1 and 256":                                  {Store: two, Shards: Shards{"eu": 257}},
+		"redis-prefix, redis-wait: cannot be combined with a sqlite store":      {Store: "sqlite:x eu=sqlite:y", RedisPrefix: "x"},
+		"roles: a sqlite store needs one process with both api and worker, not": {Store: "redis://b eu=sqlite:y", Roles: Roles{RoleWorker}},
+	} {
+		require.ErrorContains(t, o.Validate(), want)
+	}
+	for _, text := range []string{"", "x", "eu=", "eu=1,eu=2", "1,2", "eu=1 asia=2"} {
+		require.ErrorContains(t, new(Shards).UnmarshalText([]byte(text)), "main=1,eu=16", text)
 	}
 }
 

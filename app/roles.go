@@ -45,7 +45,9 @@ func (o Options) checkRoles() error {
 			return fmt.Errorf("roles: %q is not api or worker", role)
 		}
 	}
-	if kind, _, _ := strings.Cut(o.Store, ":"); kind == "sqlite" && !(o.has(RoleAPI) && o.has(RoleWorker)) {
+	stores, _ := parseStores(o.Store)
+	onFile := slices.ContainsFunc(stores, func(n namedStore) bool { return n.file != "" })
+	if onFile && !(o.has(RoleAPI) && o.has(RoleWorker)) {
 		return fmt.Errorf("roles: a sqlite store needs one process with both api and worker, not %s alone", o.Roles[0])
 	}
 	return nil

@@ -33,7 +33,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	var parts sync.WaitGroup
 	var delivered error
 	parts.Go(func() {
-		delivered = a.dispatcher.Run(running)
+		delivered = a.service.Run(running)
 		end(fmt.Errorf("deliver: %w", cmp.Or(delivered, errExited)))
 	})
 	served := make(chan struct{})
@@ -41,7 +41,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		defer close(served)
 		end(fmt.Errorf("serve the API: %w", a.server.Serve(limits.LimitHeaders(a.listener))))
 	})
-	log.Info("listening", "addr", a.Addr(), "store", a.store.String(), "roles", a.options.Roles, "version", a.options.Version, "process", a.dispatcher.Process())
+	log.Info("listening", "addr", a.Addr(), "store", listStores(a.stores), "roles", a.options.Roles, "version", a.options.Version, "process", a.service.Process())
 
 	<-running.Done()
 	a.closing.Store(true)

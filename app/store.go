@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/ringback/ringback/policy"
@@ -50,11 +51,11 @@ func (n storeName) String() string {
 }
 
 // open opens the store and returns its default policy: the retention of ended jobs depends on the engine.
-func (n storeName) open(ctx context.Context, o Options) (store.Store, policy.Topic, error) {
+func (n namedStore) open(ctx context.Context, o Options, log *slog.Logger) (store.Store, policy.Topic, error) {
 	defaults := policy.Builtin()
 	if n.file == "" {
 		s, err := redis.Open(ctx, redis.Options{
-			URL: n.url, Shards: o.Shards, Prefix: o.RedisPrefix, Wait: o.RedisWait, Limits: defaults.Limits(), Logger: o.Logger,
+			URL: n.url, Shards: o.Shards[n.name], Prefix: o.RedisPrefix, Wait: o.RedisWait, Limits: defaults.Limits(), Logger: log,
 		})
 		if err != nil {
 			return nil, policy.Topic{}, fmt.Errorf("open the store %s: %w", n, err)
@@ -62,7 +63,7 @@ func (n storeName) open(ctx context.Context, o Options) (store.Store, policy.Top
 		return s, defaults, nil
 	}
 	defaults = sqlite.Defaults(defaults)
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: n.file, Limits: defaults.Limits(), Logger: o.Logger})
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: n.file, Limits: defaults.Limits(), Logger: log})
 	if err != nil {
 		return nil, policy.Topic{}, fmt.Errorf("open the store %s: %w", n, err)
 	}

@@ -46,8 +46,10 @@ type Options struct {
 	MaxBytes int
 	// Owner identifies this process in leases and attempts; empty: a new one.
 	Owner store.LeaseOwner
-	// Registry has the tokens and namespaces, and is run by the caller; nil: one on Store, which Run runs.
+	// Registry is that of the main store's Dispatcher, if this is the Dispatcher of another store; nil: this is the main store.
 	Registry *tenancy.Registry
+	// OtherStores are the names of the stores on which namespaces can be beside the main one.
+	OtherStores []string
 	// Grace bounds the time that Run takes to end; zero: 30 s.
 	Grace time.Duration
 	// Seal encrypts stored secrets; nil: they are stored as plain text.
@@ -108,7 +110,7 @@ func New(opts Options) (*Dispatcher, error) {
 	}
 	d.store = &liveStore{router.New(opts.Store), d.live}
 	if d.Registry = opts.Registry; d.Registry == nil {
-		d.Registry = tenancy.New(opts.Store, d.log)
+		d.Registry = tenancy.New(opts.Store, d.log, opts.OtherStores...)
 	}
 	d.sealer = secrets.New(opts.Seal, d.log)
 	d.policies = policies.New(policies.Options{

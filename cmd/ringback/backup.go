@@ -48,7 +48,7 @@ func (c *restoreCommand) Run(ctx context.Context, p *process) error {
 
 // copyError makes an error that a retry cannot fix a usageError.
 func copyError(err error) error {
-	if errors.Is(err, app.ErrNoFile) {
+	if errors.Is(err, app.ErrNoFile) || errors.Is(err, app.ErrSeveralStores) {
 		return &usageError{err}
 	}
 	return err

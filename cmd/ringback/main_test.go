@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -72,7 +73,27 @@ func TestFlags_OverrideTheEnvironmentAndDefaults(t *testing.T) {
 	require.Equal(t, byteSize(1<<20), c.MaxBody)
 	require.True(t, c.NoAuth)
 	require.Equal(t, "30s", c.Grace.String(), "an empty variable is unset")
-	require.Equal(t, "sqlite:ringback.db", c.Store)
+	require.Equal(t, []string{"sqlite:ringback.db"}, c.Store)
+}
+
+func TestFlags_ParseStores(t *testing.T) {
+	sentinel := "eu=redis+sentinel://a,b:2/4?master_name=shop"
+	for _, c := range []serveCommand{
+		parsed(t, []string{"RINGBACK_STORE=main=sqlite:a b.db " + sentinel}),
+		parsed(t, []string{"RINGBACK_STORE=sqlite:x", "RINGBACK_SHARDS=1"}, "--store=sqlite:a b.db", "--store", sentinel, "--shards=eu=16"),
+	} {
+		o, err := c.options(&process{stderr: io.Discard}, false, nil)
+		require.NoError(t, err)
+		require.Contains(t, []string{"main=sqlite:a b.db " + sentinel, "sqlite:a b.db\n" + sentinel}, o.Store)
+	}
+	require.Equal(t, app.Shards{"main": 1, "eu": 16}, parsed(t, []string{"RINGBACK_SHARDS=main=1,eu=16"}).Shards)
+	require.Equal(t, app.Shards{"main": 4}, parsed(t, []string{"RINGBACK_SHARDS=4"}, "--store=redis://a").Shards)
+	code, _, stderr := try(t, nil, "serve", "--store=main=redis://a", "--store=main=redis://b")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "store: two stores have the name main")
+	code, _, stderr = try(t, []string{"RINGBACK_STORE=main=sqlite:a eu=sqlite:b"}, "backup", "--to=c")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "store: several are configured, and each is copied by itself: pass one, as in --store sqlite:FILE")
 }
 
 func TestFlags_ParseListsOfTargets(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 // serverFlags are the flags that serve and dev share.
 type serverFlags struct {
 	Addr          string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is required, or --no-auth."`
-	Store         string        `default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…"`
-	Shards        int           `default:"0" placeholder:"N" help:"Number of shards of a Redis store, 1 to 256. It is fixed when the store is first used. 0: the number that the store has; a new store gets 1, on a cluster 16."`
+	Store         []string      `sep:"none" default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… For several stores repeat the flag with names, main=URL and eu=URL; in the variable separate them by spaces. Namespaces choose one."`
+	Shards        app.Shards    `placeholder:"N" help:"Number of shards of a Redis store, 1 to 256, or NAME=N,… for several stores. It is fixed when a store is first used. 0: the number that the store has; a new store gets 1, on a cluster 16."`
 	RedisPrefix   string        `placeholder:"TEXT" help:"Prefix of every Redis key, so that installations can share a Redis: 1 to 64 of A-Z a-z 0-9 . _ and -. Default: rb."`
 	RedisWait     app.RedisWait `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, in addition to the Redis primary: up to 64 replicas, fsync to disk (Redis 7.2), for at most D (1ms to 5s, 100ms if left out). Responses report what was reached. Default: the primary only."`
 	AllowTargets  []string      `placeholder:"TARGETS" help:"Networks, addresses and host names that jobs may call although they are not public: 10.1.0.0/16, shop.internal, *.lan.example."`
@@ -56,7 +56,7 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 	}
 	options := app.Options{
 		Addr:           f.Addr,
-		Store:          f.Store,
+		Store:          strings.Join(f.Store, "\n"),
 		Shards:         f.Shards,
 		RedisPrefix:    f.RedisPrefix,
 		RedisWait:      f.RedisWait,

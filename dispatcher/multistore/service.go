@@ -17,12 +17,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Store is one of the stores of a Service.
+// Store is a store of a Service beside the main one.
 type Store struct {
 	Name string
-	// Dispatcher is that of the store; nil: the store is not available yet, and Run opens it.
+	// Dispatcher is that of the store, with the main one's Registry; nil: the store was not available.
 	Dispatcher *dispatcher.Dispatcher
-	// Open opens the store and returns its Dispatcher. Run calls it until it succeeds, unless there is one.
+	// Open opens a store that was not available, and returns its Dispatcher. Run calls it until it succeeds.
 	Open func(context.Context) (*dispatcher.Dispatcher, error)
 }
 
@@ -44,13 +44,10 @@ type openStore struct {
 	dispatcher atomic.Pointer[dispatcher.Dispatcher]
 }
 
-// New returns a Service. The first store is the main one, which has a Dispatcher. All Dispatchers have the registry.
-func New(registry *tenancy.Registry, log *slog.Logger, stores ...Store) *Service {
-	if len(stores) == 0 || stores[0].Name != job.MainStore || stores[0].Dispatcher == nil {
-		panic("multistore: the first store is main, and open")
-	}
-	s := &Service{Registry: registry, log: log, byName: make(map[string]*openStore)}
-	for _, o := range stores {
+// New returns a Service on the main store and others.
+func New(main *dispatcher.Dispatcher, others []Store, log *slog.Logger) *Service {
+	s := &Service{Registry: main.Registry, log: log, byName: make(map[string]*openStore)}
+	for _, o := range append([]Store{{Name: job.MainStore, Dispatcher: main}}, others...) {
 		m := &openStore{Store: o}
 		m.dispatcher.Store(o.Dispatcher)
 		s.stores = append(s.stores, m)
@@ -63,7 +60,6 @@ func New(registry *tenancy.Registry, log *slog.Logger, stores ...Store) *Service
 func (s *Service) Run(ctx context.Context) error {
 	errs := make([]error, len(s.stores))
 	var running sync.WaitGroup
-	running.Go(func() { s.Registry.Run(ctx) })
 	for n, m := range s.stores {
 		running.Go(func() {
 			if err := m.run(ctx, s.log); err != nil {

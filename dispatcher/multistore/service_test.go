@@ -86,13 +86,15 @@ func start(t *testing.T, open func() error) *fixture {
 	t.Helper()
 	f := &fixture{main: newEngine(), eu: newEngine(), log: new(bytes.Buffer), receiver: &receiver{seen: make(map[string]int)}}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
-	registry := tenancy.New(f.main, log, "eu")
-	owner := store.NewLeaseOwner()
+	opts := dispatcher.Options{Deliverer: f.receiver, Owner: store.NewLeaseOwner(), OtherStores: []string{"eu"}, Logger: log}
 	dispatch := func(s store.Store) *dispatcher.Dispatcher {
-		d, err := dispatcher.New(dispatcher.Options{Store: s, Deliverer: f.receiver, Registry: registry, Owner: owner, Logger: log})
+		opts.Store = s
+		d, err := dispatcher.New(opts)
 		require.NoError(t, err)
 		return d
 	}
+	main := dispatch(f.main)
+	opts.Registry = main.Registry
 	eu := multistore.Store{Name: "eu"}
 	if open == nil {
 		eu.Dispatcher = dispatch(f.eu)
@@ -103,7 +105,7 @@ func start(t *testing.T, open func() error) *fixture {
 		}
 		return dispatch(f.eu), nil
 	}
-	f.Service = multistore.New(registry, log, multistore.Store{Name: "main", Dispatcher: dispatch(f.main)}, eu)
+	f.Service = multistore.New(main, []multistore.Store{eu}, log)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
