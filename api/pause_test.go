@@ -206,3 +206,17 @@ func TestTopic_ShowsOnlyWhatWasSet(t *testing.T) {
 		}
 	}
 }
+
+func TestPause_RefusesTopicsOfRingbacksOwnJobs(t *testing.T) {
+	f := storedSettings()
+	f.topics["_work"] = store.Topic{Name: "_work"}
+	h := handlerOf(f)
+	for path, status := range map[string]int{
+		"POST /v1/topics/_work/pause": 422, "POST /v1/topics/_work/resume": 422, "PATCH /v1/topics/_work": 422, "PUT /v1/topics/_work": 422,
+		"POST /v1/topics/_work/lanes/default/pause": 422, "POST /v1/topics/_callbacks/pause": 200,
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		require.Equal(t, status, call(t, h, method, path, `{}`).Code, "%s %s", method, path)
+	}
+	require.False(t, f.topics["_work"].Policy.Paused)
+}

@@ -151,8 +151,11 @@ func (a *api) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if job.IsReserved(name) {
+	switch {
+	case name == job.CallbackTopic:
 		return response.Invalid(job.FieldError{Field: "/topic", Detail: "is Ringback's own and cannot be deleted: PUT {} resets its policy"})
+	case job.IsReserved(name):
+		return ownTopic()
 	}
 	q := request.NewQuery(r)
 	deletion := store.TopicDeletion{
@@ -193,13 +196,23 @@ func stillInUse(err error, purge bool) error {
 	return response.NewProblem(response.WrongState, e.Error()+": repeat the request to continue")
 }
 
-// knownTopic returns the topic in the path, which must exist.
+// knownTopic returns the topic in the path, which must exist, and which clients may change.
 func (a *api) knownTopic(r *http.Request) (string, error) {
 	name, err := request.PathTopic(r)
+	if err == nil && job.IsReserved(name) && name != job.CallbackTopic {
+		err = ownTopic()
+	}
 	if err == nil {
 		_, err = a.findTopic(r, name)
 	}
 	return name, err
+}
+
+// ownTopic refuses a change of a topic of Ringback's own jobs, which a pause would stop.
+func ownTopic() error {
+	return response.Invalid(job.FieldError{
+		Field: "/topic", Detail: "is Ringback's own: of the topics that begin with _, only " + job.CallbackTopic + " can be changed",
+	})
 }
 
 // findTopic returns a topic that was put or named by a job. The topic of callbacks always exists.
