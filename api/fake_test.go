@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -144,8 +145,8 @@ func (f *fake) Edit(_ context.Context, ref job.Ref, e job.Edit) (job.Job, error)
 		return j, err
 	}
 	f.edits = append(f.edits, e)
-	if e.Change != nil {
-		e.Change(&j.Spec)
+	if j.Spec, err = codec.Change(&j.Spec, &e.Spec, e.Fields); err != nil {
+		return j, err
 	}
 	j.Version++
 	f.jobs[ref.ID] = j

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -158,8 +159,9 @@ func edited(edit job.Edit) job.Spec {
 		Labels: map[string]string{"x": "y"},
 		Terms:  policy.Terms{Ladder: policy.Ladder{time.Hour}, Retries: new(7), Timeout: time.Minute, OnDead: new(policy.Callback)},
 	}
-	if edit.Change != nil {
-		edit.Change(&spec)
+	spec, err := codec.Change(&spec, &edit.Spec, edit.Fields)
+	if err != nil {
+		panic(err)
 	}
 	return spec
 }
@@ -194,7 +196,7 @@ func TestEdit_ChangesTheFieldsItNames(t *testing.T) {
 	require.Len(t, f.edits, 2)
 	call(t, h, http.MethodPatch, "/v1/jobs/a", `{"run_at": "2031-01-31T09:00:00+01:00"}`)
 	require.True(t, f.edits[2].Due.At.Equal(time.Date(2031, 1, 31, 8, 0, 0, 0, time.UTC)))
-	require.Nil(t, f.edits[2].Change)
+	require.Empty(t, f.edits[2].Fields)
 	require.Nil(t, f.edits[2].Expiry)
 	for body, change := range map[string]func(*job.Spec){
 		`{"url": "http://c.example/"}`: func(spec *job.Spec) { spec.URL = "http://c.example/" },

@@ -48,7 +48,7 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.
 		return job.Job{}, store.ErrNotFound
 	}
 	switch {
-	case edit.Change == nil:
+	case len(edit.Fields) == 0:
 		return d.store.Replace(ctx, ref, store.Replacement{
 			Kind: job.EventEdited, Fields: editedTimes(&edit), Actor: edit.Actor, IfVersion: edit.IfVersion, Due: edit.Due,
 			Expiry: edit.Expiry,
@@ -71,8 +71,10 @@ func (d *Dispatcher) replace(ctx context.Context, ref job.Ref, edit job.Edit) (j
 	case found.State != job.Scheduled && found.State != job.Ready:
 		return job.Job{}, &store.StateError{State: found.State}
 	}
-	spec := found.Spec
-	edit.Change(&spec)
+	spec, err := codec.Change(&found.Spec, &edit.Spec, edit.Fields)
+	if err != nil {
+		return job.Job{}, err
+	}
 	if err := d.checkEdit(ctx, &found, &spec); err != nil {
 		return job.Job{}, err
 	}

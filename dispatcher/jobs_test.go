@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -17,16 +18,17 @@ func TestEdit_ChangesSpecificationAndTimes(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		made := r.register(t, inAnHour("https://a.example/x", map[string][]string{"X-A": {"1"}}))
 		got, err := r.Edit(t.Context(), made.Ref(), job.Edit{
-			Change: func(spec *job.Spec) {
-				spec.Retries, spec.Lane, spec.ID = new(3), "other", "other"
-				spec.BodyKind, spec.Body = job.BodyText, []byte("new")
+			Fields: []string{"retries", "body"},
+			Spec: job.Spec{
+				ID: "other", Queue: job.Queue{Lane: "other"}, Terms: policy.Terms{Retries: new(3)}, BodyKind: job.BodyText, Body: []byte("new"),
 			},
 			Due: &job.TimeOrDelay{In: 2 * time.Hour}, Expiry: &job.TimeOrDelay{In: 3 * time.Hour}, Actor: "jan",
 		})
 		require.NoError(t, err)
 		wanted := made.Spec
 		wanted.Retries, wanted.BodyKind, wanted.Body = new(3), job.BodyText, []byte("new")
-		require.Equal(t, []string{"body", "content_type", "retries", "run_at", "expires_at"}, r.get(t, made.Ref()).Events[0].Fields)
+		wanted.ContentType = job.BodyText.ContentType()
+		require.Equal(t, []string{"body", "retries", "run_at", "expires_at"}, r.get(t, made.Ref()).Events[0].Fields)
 		require.Equal(t, "jan", r.get(t, made.Ref()).Events[0].Actor)
 		require.Equal(t, wanted, got.Spec, "the id and the queue stay")
 		require.Equal(t, made.DueAt.Add(time.Hour), got.DueAt.Round(time.Minute))
@@ -89,7 +91,7 @@ func TestEdit_RefusesLabelsOfJobsThatRingbackCreated(t *testing.T) {
 		Delay: time.Hour,
 	})
 	for _, labels := range []map[string]string{{job.LabelTopic: "mails"}, {"a": "b"}, nil} {
-		_, err := r.Edit(t.Context(), made.Ref(), job.Edit{Change: func(spec *job.Spec) { spec.Labels = labels }})
+		_, err := r.Edit(t.Context(), made.Ref(), job.Edit{Fields: []string{"labels"}, Spec: job.Spec{Labels: labels}})
 		require.Equal(t, "/labels", requireInvalid(t, err).Errors[0].Field)
 	}
 	require.Equal(t, made.Labels, r.get(t, made.Ref()).Labels)

@@ -30,10 +30,10 @@ func inAnHour(url string, headers map[string][]string) job.New {
 }
 
 // editOf is an edit of the URL, headersOf one of the headers.
-func editOf(url string) job.Edit { return job.Edit{Change: func(spec *job.Spec) { spec.URL = url }} }
+func editOf(url string) job.Edit { return job.Edit{Fields: []string{"url"}, Spec: job.Spec{URL: url}} }
 
 func headersOf(headers map[string][]string) job.Edit {
-	return job.Edit{Change: func(spec *job.Spec) { spec.Header = headers }}
+	return job.Edit{Fields: []string{"headers"}, Spec: job.Spec{Header: headers}}
 }
 
 // requireSecretsRejected requires an error for each of the two secrets.
@@ -64,10 +64,9 @@ func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 		require.Equal(t, made.Version, current.Version, "nothing was changed")
 		require.Equal(t, "https://a.example/x", current.URL)
 
-		partly := job.Edit{Change: func(spec *job.Spec) {
-			spec.URL, spec.Header = "https://b.example/x", maps.Clone(spec.Header)
-			spec.Header["X-A"] = []string{"2"}
-		}}
+		headers := maps.Clone(current.Header)
+		headers["X-A"] = []string{"2"}
+		partly := job.Edit{Fields: []string{"url", "headers"}, Spec: job.Spec{URL: "https://b.example/x", Header: headers}}
 		_, err := r.Edit(t.Context(), made.Ref(), partly)
 		requireSecretsRejected(t, err)
 
@@ -77,7 +76,9 @@ func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 		require.NotEqual(t, secretHeaders(), moved.Header, "they are bound to it")
 		for _, headers := range []map[string][]string{{"Authorization": {"Bearer new"}}, {}} {
 			url := fmt.Sprintf("https://%d.example/", len(headers))
-			moved, err = r.Edit(t.Context(), made.Ref(), job.Edit{Change: func(spec *job.Spec) { spec.URL, spec.Header = url, headers }})
+			moved, err = r.Edit(t.Context(), made.Ref(), job.Edit{
+				Fields: []string{"url", "headers"}, Spec: job.Spec{URL: url, Header: headers},
+			})
 			require.NoError(t, err, "a resent secret may go there")
 			require.Equal(t, url, moved.URL)
 			require.Len(t, moved.Header, len(headers))

@@ -131,9 +131,9 @@ type TimeOrDelay struct {
 type Edit struct {
 	// IfVersion is the version that the job must have; zero: any.
 	IfVersion int64
-	// Change changes the stored specification, except its id and queue. It must not write to values that the specification
-	// refers to. It is called again after a conflict with another change. Nil: unchanged.
-	Change func(*Spec)
+	// Fields are the names of the fields that change, as in codec.Diff, and Spec has their new values.
+	Fields []string
+	Spec   Spec
 	// Due is the new due time, Expiry the new expiry, whose zero removes it. Nil: unchanged.
 	Due    *TimeOrDelay
 	Expiry *TimeOrDelay

@@ -22,13 +22,14 @@ const (
 // JobField is a field of a job.
 type JobField struct {
 	pointer string
+	spec    bool // it is one field of job.Spec, of the same name
 	read    func(f *jobForm, at string, raw []byte)
 	edit    editRule
 	// null means that null is a value, not the same as leaving the field out of a registration.
 	null bool
-	// change copies the field to the job that an edit changes; nil for times, and for the content type, which goes with the
-	// body.
-	change func(to, from *job.Spec)
+	// names are the fields of job.Spec that an edit changes, as in job.Edit; none for times, and for the content type, which
+	// goes with the body.
+	names []string
 }
 
 // Editable reports whether an edit may change the field.
@@ -43,7 +44,7 @@ func specField[T any](edit editRule, field func(*job.Spec) *T, read func(*decode
 				*field(&f.Spec) = read(&f.decoder, at, raw)
 			}
 		},
-		change: func(to, from *job.Spec) { *field(to) = *field(from) },
+		spec: true,
 	}
 }
 
@@ -61,9 +62,7 @@ func bodyField(edit editRule, kind job.BodyKind, read func(*decoder, string, []b
 			f.bodies++
 			f.BodyKind, f.Body = kind, read(&f.decoder, at, raw)
 		},
-		change: func(to, from *job.Spec) {
-			to.BodyKind, to.ContentType, to.Body = from.BodyKind, from.ContentType, from.Body
-		},
+		names: []string{"body", "content_type"},
 	}
 }
 
@@ -107,10 +106,13 @@ var JobFields = withPointers(map[string]JobField{
 	}},
 })
 
-// withPointers sets the JSON pointers of fields.
+// withPointers sets the JSON pointers of fields, and the names of those that are one field of job.Spec.
 func withPointers(fields map[string]JobField) map[string]JobField {
 	for name, field := range fields {
 		field.pointer = "/" + name
+		if field.spec {
+			field.names = []string{name}
+		}
 		fields[name] = field
 	}
 	return fields
@@ -120,9 +122,9 @@ func withPointers(fields map[string]JobField) map[string]JobField {
 type jobForm struct {
 	decoder
 	job.New
-	bodies, dueTimes, expiries int  // fields with a body, a due time, an expiry
-	keyed                      bool // the id is that of the header IdempotencyKey
-	changes                    []func(to, from *job.Spec)
+	bodies, dueTimes, expiries int      // fields with a body, a due time, an expiry
+	keyed                      bool     // the id is that of the header IdempotencyKey
+	changes                    []string // names of the fields of job.Spec that an edit changes
 }
 
 // IdempotencyKey is the header with the id of a job whose body has none.
@@ -189,9 +191,7 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (job.Edit, *response.P
 		}
 		named = true
 		field.read(&f, field.pointer, value)
-		if field.change != nil {
-			f.changes = append(f.changes, field.change)
-		}
+		f.changes = append(f.changes, field.names...)
 	}
 	if f.ContentType != "" && f.bodies == 0 {
 		f.AddError("/content_type", "can only be changed together with a body")
@@ -209,19 +209,12 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (job.Edit, *response.P
 
 // edit returns the edit.
 func (f *jobForm) edit() job.Edit {
-	var e job.Edit
+	e := job.Edit{Fields: f.changes, Spec: f.Spec}
 	if f.dueTimes > 0 {
 		e.Due = &job.TimeOrDelay{In: f.Delay, At: f.RunAt}
 	}
 	if f.expiries > 0 {
 		e.Expiry = &job.TimeOrDelay{In: f.ExpiresIn, At: f.ExpiresAt}
-	}
-	if len(f.changes) > 0 {
-		e.Change = func(spec *job.Spec) {
-			for _, change := range f.changes {
-				change(spec, &f.Spec)
-			}
-		}
 	}
 	return e
 }

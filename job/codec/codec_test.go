@@ -101,6 +101,26 @@ func TestDecodeSpec_RoundTrips(t *testing.T) {
 	})
 }
 
+func TestChange_TakesTheNamedFieldsFromAnother(t *testing.T) {
+	stored := job.Spec{
+		ID: "a", Queue: job.Queue{Topic: "t", Lane: "a.example:443"}, URL: "https://a.example/x", FirstURL: "https://b.example/", Method: "PUT",
+		BodyKind: job.BodyText, ContentType: "text/csv", Body: []byte("1"), Labels: map[string]string{"x": "y"},
+		Terms: policy.Terms{Retries: new(7), Timeout: time.Second, Ladder: policy.Ladder{time.Second}}, Kind: "callback",
+	}
+	from := job.Spec{URL: "https://a.example/y", BodyKind: job.BodyJSON, ContentType: "application/json", Body: []byte("2"), Terms: policy.Terms{Retries: new(0)}}
+	changed, err := codec.Change(&stored, &from, []string{"url", "labels", "retries", "ladder"})
+	require.NoError(t, err)
+	wanted := stored
+	wanted.URL, wanted.Labels, wanted.Retries, wanted.Ladder = from.URL, nil, new(0), nil
+	require.Equal(t, wanted, changed)
+
+	changed, err = codec.Change(&stored, &from, []string{"body", "content_type"})
+	require.NoError(t, err)
+	wanted = stored
+	wanted.BodyKind, wanted.ContentType, wanted.Body = from.BodyKind, from.ContentType, from.Body
+	require.Equal(t, wanted, changed)
+}
+
 func TestDecodeNew_RoundTrips(t *testing.T) {
 	instant := func(t *rapid.T, name string) time.Time {
 		if ms := rapid.Int64Range(0, 1<<47).Draw(t, name); ms > 0 {
