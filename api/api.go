@@ -81,23 +81,19 @@ type Secrets interface {
 	PublicKeys(ctx context.Context, owner job.Queue) ([]store.PublicKey, error)
 }
 
-// DeadLetters groups, revives and purges dead letters.
-type DeadLetters interface {
-	// Groups counts the jobs that a filter selects by some of their fields.
-	Groups(ctx context.Context, filter store.Filter, by store.GroupBy) (store.Groups, error)
-	// ReviveDead and PurgeDead work until ctx ends, and report whether more remain.
-	ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error)
-	PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error)
-}
-
-// BulkWork changes many jobs in the background.
+// BulkWork counts many jobs, and changes them in the background.
 type BulkWork interface {
+	// Groups counts the jobs that a filter selects by some of their fields; GroupIDs those that ids name and that are in one of
+	// some states.
+	Groups(ctx context.Context, filter store.Filter, by store.GroupBy) (store.Groups, error)
+	GroupIDs(ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error)
+	// StartWork starts work. Errors: *job.QuotaError, *job.InvalidError.
 	StartWork(ctx context.Context, namespace string, order store.WorkOrder) (store.Work, error)
 	Work(ctx context.Context, namespace, id string) (store.Work, error)
 	// StopWork ends work after the step in progress. Stopping ended work changes nothing.
 	StopWork(ctx context.Context, namespace, id, actor string) (store.Work, error)
-	// ListWork returns a page of work, whose Jobs may be empty.
-	ListWork(ctx context.Context, filter store.Filter) ([]store.Work, store.Page, error)
+	// ListWork returns a page of the work that shown selects. The page has no Jobs.
+	ListWork(ctx context.Context, filter store.Filter, shown func(*store.Work) bool) ([]store.Work, store.Page, error)
 }
 
 // Counts returns numbers of jobs.
@@ -139,7 +135,6 @@ type Service interface {
 	Topics
 	Lanes
 	Secrets
-	DeadLetters
 	BulkWork
 	Counts
 	Tokens

@@ -31,10 +31,7 @@ func (a *api) auditChange(r *http.Request, action access.Action) {
 	}
 	if id := r.PathValue("id"); id != "" {
 		key := "id" // of a token
-		switch action {
-		case access.StopWork:
-			key = "work"
-		case access.RemoveSecret:
+		if action == access.RemoveSecret {
 			key = "secret_id"
 		}
 		args = append(args, key, id)

@@ -13,8 +13,9 @@ import (
 
 func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 	for target, want := range map[string]string{
-		`POST /v1/dead/purge {"topic": "a"}`:                   "actor=\"\" token=\"\" action=dead.purge remote=192.0.2.1:1234 topic=a matched=5 done=3 failed=3 more=true",
-		`POST /v1/dead/revive {"ids": ["x", "y"]}`:             "actor=\"\" token=\"\" action=dead.revive remote=192.0.2.1:1234 topic=\"\" matched=5 done=3 failed=3 more=true ids=2",
+		`POST /v1/dead/purge {"topic": "a"}`:                   "actor=\"\" token=\"\" action=dead.purge remote=192.0.2.1:1234 work=w1 change=purge topic=a ids=0",
+		`POST /v1/dead/revive {"ids": ["x", "y"]}`:             "actor=\"\" token=\"\" action=dead.revive remote=192.0.2.1:1234 work=w1 change=revive topic=\"\" ids=2",
+		`POST /v1/work/w1/stop`:                                "action=work.stop remote=192.0.2.1:1234 work=w1 change=revive topic=order.close matched=5 done=2 failed=1",
 		`POST /v1/dead/purge {"all": true, "dry_run": true}`:   "",
 		`POST /v1/dead/purge {"all": 5}`:                       "",
 		`POST /v1/topics/seen/pause`:                           `action=topic.pause remote=192.0.2.1:1234 topic=seen`,

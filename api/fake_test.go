@@ -44,13 +44,11 @@ type fake struct {
 	// deletions are the calls of DeleteTopic, deleted its result.
 	deletions []store.TopicDeletion
 	deleted   store.TopicDeleted
-	which     []store.Selection
-	plan      store.RevivePlan
 	// revival is the last revival of a job.
 	revival     store.Revival
-	worked      store.BulkResult
 	work        store.Work
 	order       store.WorkOrder
+	counted     []string // ids
 	filter      store.Filter
 	page        store.Page
 	groups      store.Groups
@@ -283,7 +281,7 @@ func (f *fake) requireUnchanged(t *testing.T) {
 	require.Empty(t, f.topics)
 	require.Empty(t, f.own)
 	require.Empty(t, f.text)
-	require.Empty(t, f.which)
+	require.Empty(t, f.order)
 }
 
 // handlerOf returns the API of a service, without a token.

@@ -180,16 +180,9 @@ func (f *fake) Groups(_ context.Context, filter store.Filter, by store.GroupBy) 
 	return f.groups, f.err
 }
 
-func (f *fake) ReviveDead(_ context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error) {
-	f.which, f.plan = append(f.which, which), how
-	return f.worked, errors.Join(f.err, f.bad)
-}
-
-func (f *fake) PurgeDead(_ context.Context, which store.Selection) (store.BulkResult, error) {
-	f.which = append(f.which, which)
-	worked := f.worked
-	worked.NextDelay = 0
-	return worked, f.err
+func (f *fake) GroupIDs(_ context.Context, _ string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error) {
+	f.counted, f.filter.States, f.by = ids, states, by
+	return f.groups, f.err
 }
 
 func (f *fake) StartWork(_ context.Context, _ string, order store.WorkOrder) (store.Work, error) {
@@ -210,7 +203,10 @@ func (f *fake) StopWork(ctx context.Context, namespace, id, _ string) (store.Wor
 	return f.Work(ctx, namespace, id)
 }
 
-func (f *fake) ListWork(_ context.Context, filter store.Filter) ([]store.Work, store.Page, error) {
+func (f *fake) ListWork(_ context.Context, filter store.Filter, shown func(*store.Work) bool) ([]store.Work, store.Page, error) {
 	f.filter = filter
+	if !shown(&f.work) {
+		return nil, f.page, f.err
+	}
 	return []store.Work{f.work}, f.page, f.err
 }

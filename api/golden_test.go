@@ -129,10 +129,9 @@ func fullService() *fake {
 		Secrets: []policy.Secret{{ID: keySecret.ID(), CreatedAt: epoch, Value: policy.Sealed(keySecret.Text())}},
 	}}
 	f.own["order.close/b"] = store.Lane{Revision: 9, Settings: policy.Lane{URL: "https://b.example/"}, Durability: &job.Durability{Replicas: 1}}
-	f.worked = store.BulkResult{
-		Matched: 5, Done: 3, More: true, NextDelay: 60 * time.Millisecond, Failed: []store.BulkFailure{
-			{ID: "gone", Err: store.ErrNotFound}, {ID: "runs", Err: &store.StateError{State: job.Running}}, {ID: "away", Err: store.ErrUnavailable},
-		},
+	f.work = store.Work{
+		ID: "w1", WorkOrder: store.WorkOrder{Action: store.WorkRevive, Filter: store.Filter{Topic: "order.close"}}, State: store.WorkRunning, CreatedAt: epoch, Total: 9, ETA: epoch.Add(time.Minute),
+		WorkCounts: store.WorkCounts{Matched: 5, Done: 2, Failed: 1, Skipped: 1, Failures: []store.WorkFailure{{ID: "gone", Reason: "not found"}}},
 	}
 	f.tokens["5tR1nGs0"] = access.Token{
 		ID: "5tR1nGs0", Name: "shop-api", Role: access.Publish, Namespace: "default", Topics: access.Topics{"order.*"}, Bodies: true,
@@ -197,8 +196,8 @@ var golden = []struct {
 	{"job_callback", "Job", "GET", "/v1/jobs/rb:dead:1", "", 200},
 	{"dead_list", "JobPage", "GET", "/v1/dead?reason=exhausted&status=503", "", 200},
 	{"dead_groups", "JobGroups", "GET", "/v1/dead/groups?by=lane,reason,status&topic=order.close", "", 200},
-	{"dead_revived", "ReviveResult", "POST", "/v1/dead/revive", `{"topic": "order.close", "rate": "50/s", "url": "https://shop.example/new"}`, 200},
-	{"dead_purged", "PurgeResult", "POST", "/v1/dead/purge", `{"all": true, "dry_run": true}`, 200},
+	{"dead_revived", "Work", "POST", "/v1/dead/revive", `{"topic": "order.close", "rate": "50/s", "url": "https://shop.example/new"}`, 202},
+	{"dead_purge_counted", "WorkCount", "POST", "/v1/dead/purge", `{"all": true, "dry_run": true}`, 200},
 	{"lane", "Lane", "GET", "/v1/topics/order.close/lanes/a", "", 200},
 	{"lane_durable", "Lane", "PATCH", "/v1/topics/order.close/lanes/b", `{"lane_concurrency": 2}`, 200},
 	{"lane_list", "LanePage", "GET", "/v1/topics/order.close/lanes?limit=1", "", 200},

@@ -19,6 +19,7 @@ import (
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 )
 
 // document is the parsed openapi.yaml.
@@ -288,11 +289,19 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	}
 	require.Equal(t, names("Lane"), names("LaneSettings"))
 	for _, name := range names("Selection") {
-		_, p := request.DecodeDeadLetters(null(name), false)
+		_, p := request.DecodeDead(null(name), store.WorkPurge)
 		requireKnown(t, name, p)
 	}
 	for _, name := range names("Revival") {
-		_, p := request.DecodeDeadLetters(null(name), true)
+		_, p := request.DecodeDead(null(name), store.WorkRevive)
+		requireKnown(t, name, p)
+	}
+	for _, name := range names("WorkOrder") {
+		_, p := request.DecodeWork(null(name), time.Time{})
+		requireKnown(t, name, p)
+	}
+	for _, name := range names("WorkFilter") {
+		_, p := request.DecodeWork([]byte(`{"action": "purge", "where": `+string(null(name))+`}`), time.Time{})
 		requireKnown(t, name, p)
 	}
 	for _, name := range names("CallbackChange") {
@@ -355,7 +364,7 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 	}
 	for _, schema := range []string{
 		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "Stats", "Problem",
-		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "SecretPage", "KeyPage", "ReviveResult", "PurgeResult", "FailedJob",
+		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "SecretPage", "KeyPage", "Work", "WorkCount",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {
 			require.True(t, shown[name], "no answer shows %s of %s", name, schema)

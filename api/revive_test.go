@@ -40,8 +40,8 @@ func TestRevive_RequiresANewExpiryAfterTheOld(t *testing.T) {
 	call(t, h, http.MethodPost, "/v1/jobs/a/revive", `{"headers": null, "expires_in": 5}`)
 	require.Equal(t, map[string][]string{}, f.revival.Header, "null removes them")
 	w = call(t, h, http.MethodPost, "/v1/dead/revive", `{"topic": "t", "expires_in": "1h"}`)
-	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-	require.Equal(t, store.RevivePlan{ExpiresIn: time.Hour}, f.plan)
+	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
+	require.Equal(t, time.Hour, f.order.ExpiresIn)
 }
 
 func TestRegister_RefusesAnExpiryBeforeTheDueTime(t *testing.T) {

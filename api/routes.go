@@ -50,6 +50,8 @@ const (
 	ofRequest             // in the parameters or the body: the handler calls checkTopic
 	ofNone                // the request concerns no topic
 	ofAll                 // the request concerns all topics of the namespace
+	ofWork                // that of the work {id}: the handler answers 404
+	ofItems               // each item of the answer has one: the handler leaves others out
 )
 
 // Query parameters of routes.
@@ -125,12 +127,12 @@ func (a *api) routes() []route {
 		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
 		{path: "/v1/dead/purge", methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
 		{path: "/v1/work", parameters: pages, methods: map[string]endpoint{
-			http.MethodPost: {access.StartWork, ofRequest, a.startWork}, http.MethodGet: {access.ReadWork, ofAll, a.listWork},
+			http.MethodPost: {access.StartWork, ofRequest, a.startWork}, http.MethodGet: {access.ReadWork, ofItems, a.listWork},
 		}},
-		{path: "/v1/work/{id}", methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofAll, a.work}}},
+		{path: "/v1/work/{id}", methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofWork, a.work}}},
 		{path: "/v1/work/{id}/stop", methods: map[string]endpoint{
-			http.MethodPost: {access.StopWork, ofAll, a.stopWork},
-		}, audited: true},
+			http.MethodPost: {access.StopWork, ofWork, a.stopWork},
+		}},
 		{path: "/v1/stats", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
 		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}},
 		{path: "/v1/tokens", parameters: pages, methods: map[string]endpoint{

@@ -3,6 +3,8 @@ package api
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/request"
@@ -11,9 +13,37 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// startWork starts bulk work, or counts what it would select.
+// Bounds of a page of bulk work.
+const (
+	defaultWorkLimit = 50
+	maxWorkLimit     = 100
+)
+
+// startWork starts bulk work, or counts the jobs that it would select.
 func (a *api) startWork(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadWork(w, r)
+	return a.startOrder(w, r, access.StartWork, f, err)
+}
+
+// reviveDead and purgeDead are short forms of startWork.
+func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
+	f, err := request.ReadDead(w, r, store.WorkRevive)
+	err = a.startOrder(w, r, access.ReviveDead, f, err)
+	if invalid, ok := errors.AsType[*job.InvalidError](err); ok { // its fields are beside those that select jobs
+		for i := range invalid.Errors {
+			invalid.Errors[i].Field = strings.TrimPrefix(invalid.Errors[i].Field, "/change")
+		}
+	}
+	return err
+}
+
+func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
+	f, err := request.ReadDead(w, r, store.WorkPurge)
+	return a.startOrder(w, r, access.PurgeDead, f, err)
+}
+
+// startOrder starts the work that was read, or err.
+func (a *api) startOrder(w http.ResponseWriter, r *http.Request, action access.Action, f request.WorkRequest, err error) error {
 	if err == nil {
 		err = checkTopic(r.Context(), f.Filter.Topic)
 	}
@@ -24,48 +54,51 @@ func (a *api) startWork(w http.ResponseWriter, r *http.Request) error {
 		return a.countWork(w, r, f)
 	}
 	f.Actor = actorOf(r.Context())
+	if f.Change != nil {
+		f.Change = redactHeaders(f.Change)
+	}
 	started, err := a.service.StartWork(r.Context(), namespaceOf(r), f.WorkOrder)
 	if err != nil {
 		return err
 	}
-	a.audit(r, access.StartWork, "work", started.ID, "change", string(f.Action), "topic", f.Filter.Topic, "ids", len(f.IDs))
+	a.audit(r, action, "work", started.ID, "change", string(f.Action), "topic", f.Filter.Topic, "ids", len(f.IDs))
+	w.Header()["Location"] = []string{"/v1/work/" + started.ID}
 	response.Answer(w, http.StatusAccepted, func(o *response.Buffer) { o.Work(&started) })
 	return nil
 }
 
 // countWork answers with the number of jobs that bulk work would select, by topic and reason.
 func (a *api) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRequest) error {
+	by := store.GroupBy{Topic: true, Reason: true}
 	var found store.Groups
-	if f.IDs != nil {
-		which := store.Selection{IDs: f.IDs, Filter: store.Filter{Namespace: namespaceOf(r)}, DryRun: true}
-		counted, err := a.service.PurgeDead(r.Context(), which)
-		if err != nil {
-			return err
-		}
-		response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.WorkCount(counted.Matched, !counted.More, nil) })
-		return nil
+	var err error
+	if len(f.IDs) > 0 {
+		found, err = a.service.GroupIDs(r.Context(), namespaceOf(r), f.IDs, f.Filter.States, by)
+	} else {
+		found, err = a.service.Groups(r.Context(), f.Filter, by)
 	}
-	found, err := a.service.Groups(r.Context(), f.Filter, store.GroupBy{Topic: true, Reason: true})
 	if err != nil {
 		return err
 	}
-	matched := int64(0)
-	for _, g := range found.Groups {
-		matched += g.Count
-	}
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.WorkCount(matched, found.Exact, found.Groups) })
+	found.Groups = slices.DeleteFunc(slices.Clone(found.Groups), func(g store.Group) bool { return store.GroupOf(g.Topic) == store.GroupInternal })
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.WorkCount(found) })
 	return nil
 }
 
-// listWork answers with a page of bulk work.
+// listWork answers with a page of bulk work. A token that is restricted to topics sees the work whose filter names one of them.
 func (a *api) listWork(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	filter := q.Filter(job.Scheduled, job.Ready, job.Running, job.Delivered, job.Dead, job.Cancelled)
+	if filter.Limit = q.Limit(defaultWorkLimit); filter.Limit > maxWorkLimit {
+		q.AddError("?limit", "must be 1 to 100")
+	}
 	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.serveList(w, r, filter.Limit, func(o *response.Buffer) error {
-		found, page, err := a.service.ListWork(r.Context(), filter)
+	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // some are as large as several jobs
+		found, page, err := a.service.ListWork(r.Context(), filter, func(found *store.Work) bool {
+			return checkTopic(r.Context(), found.Filter.Topic) == nil
+		})
 		if err != nil {
 			return err
 		}
@@ -83,22 +116,37 @@ func (a *api) listWork(w http.ResponseWriter, r *http.Request) error {
 
 // work answers with bulk work.
 func (a *api) work(w http.ResponseWriter, r *http.Request) error {
-	ref, err := request.PathJob(r)
-	if err != nil {
-		return err
-	}
-	found, err := a.service.Work(r.Context(), ref.Namespace, ref.ID)
+	found, err := a.findWork(r)
 	return answerWork(w, found, err)
 }
 
 // stopWork stops bulk work.
 func (a *api) stopWork(w http.ResponseWriter, r *http.Request) error {
+	found, err := a.findWork(r)
+	if err == nil {
+		err = request.RequireNoBody(r)
+	}
+	if err == nil {
+		found, err = a.service.StopWork(r.Context(), namespaceOf(r), found.ID, actorOf(r.Context()))
+	}
+	if err == nil {
+		a.audit(r, access.StopWork, "work", found.ID, "change", string(found.Action), "topic", found.Filter.Topic,
+			"matched", found.Matched, "done", found.Done, "failed", found.Failed)
+	}
+	return answerWork(w, found, err)
+}
+
+// findWork reads the work in the path. Work that the request's token may not see is not found.
+func (a *api) findWork(r *http.Request) (store.Work, error) {
 	ref, err := request.PathJob(r)
 	if err != nil {
-		return err
+		return store.Work{}, err
 	}
-	stopped, err := a.service.StopWork(r.Context(), ref.Namespace, ref.ID, actorOf(r.Context()))
-	return answerWork(w, stopped, err)
+	found, err := a.service.Work(r.Context(), ref.Namespace, ref.ID)
+	if err == nil && checkTopic(r.Context(), found.Filter.Topic) != nil {
+		err = store.ErrNotFound
+	}
+	return found, err
 }
 
 func answerWork(w http.ResponseWriter, found store.Work, err error) error {

@@ -90,6 +90,17 @@ func (w walk) ask(status int, target, body string, args ...any) map[string]any {
 	return object
 }
 
+// work does bulk work and returns it after its end.
+func (w walk) work(target, body string, args ...any) (found map[string]any) {
+	w.t.Helper()
+	found = w.ask(202, target, body, args...)
+	require.Eventually(w.t, func() bool {
+		found = w.ask(200, "GET /v1/work/"+found["id"].(string), "")
+		return found["state"] == "done"
+	}, 20*time.Second, 10*time.Millisecond)
+	return found
+}
+
 // until waits until a job is in a state and returns it.
 func (w walk) until(id, state string) (found map[string]any) {
 	w.t.Helper()
@@ -174,10 +185,16 @@ func steal(w walk, home, thief *collector) {
 	}
 	w.ask(409, "PATCH /v1/jobs/dies", `{'url': '%s/200'}`, thief.URL)
 	for _, ids := range []string{"'dies'", "'" + callback + "'", "'dies', '" + callback + "'"} {
-		revived := w.ask(200, "POST /v1/dead/revive", `{'ids': [%s], 'url': '%s/200'}`, ids, thief.URL)
-		require.EqualValues(w.t, 0, revived["revived"])
+		require.EqualValues(w.t, 0, w.work("POST /v1/dead/revive", `{'ids': [%s], 'url': '%s/200'}`, ids, thief.URL)["done"])
 	}
-	w.ask(200, "POST /v1/dead/revive", `{'kind': 'all', 'url': '%s/200', 'rate': '100/s'}`, thief.URL)
+	w.work("POST /v1/dead/revive", `{'kind': 'all', 'url': '%s/200', 'rate': '100/s'}`, thief.URL)
+	w.work("POST /v1/work", `{'action': 'edit', 'where': {'kind': 'all'}, 'change': {'url': '%s/200'}}`, thief.URL)
+	w.ask(201, "POST /v1/jobs", `{'id': 'worked', 'topic': 'worked', 'delay': '1h', 'url': '%s/200'}`, home.URL)
+	edited := w.work("POST /v1/work", `{'action': 'edit', 'where': {'topic': 'worked'}, 'change': {'headers': {'Authorization': '%s-work'}}}`, hunter2)
+	require.EqualValues(w.t, 1, edited["done"])
+	w.ask(422, "PATCH /v1/jobs/worked", `{'url': '%s/200'}`, thief.URL)
+	w.ask(200, "POST /v1/jobs/worked/run", "")
+	w.until("worked", "delivered")
 	w.ask(200, "PUT /v1/topics/_callbacks", `{'ladder': ['50ms']}`)
 	w.ask(200, "POST /v1/topics/_callbacks/pause", `{}`)
 	w.ask(200, "POST /v1/jobs/"+callback+"/revive", ``)

@@ -85,15 +85,25 @@ func (r *fixture) listDead(t *testing.T, f store.Filter) (ids []string, pages in
 	}
 }
 
-// everyDeadLetter selects every dead letter.
-func everyDeadLetter() store.Selection {
-	return store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace}}
-}
-
-func deadLetters(ids ...string) store.Selection {
-	s := everyDeadLetter()
-	s.IDs = ids
-	return s
+// work does bulk work and returns it after its end. The namespace and the states are set if they are missing.
+func (r *fixture) work(t *testing.T, o store.WorkOrder) store.Work {
+	t.Helper()
+	o.Filter.Namespace = job.DefaultNamespace
+	if o.Filter.States == nil {
+		_, o.Filter.States = o.Action.States()
+	}
+	w, err := r.StartWork(t.Context(), job.DefaultNamespace, o)
+	require.NoError(t, err)
+	for range 10_000 {
+		time.Sleep(time.Second)
+		w, err = r.Work(t.Context(), job.DefaultNamespace, w.ID)
+		require.NoError(t, err)
+		if w.State != store.WorkRunning {
+			return w
+		}
+	}
+	t.Fatalf("the work does not end: %+v", w)
+	return w
 }
 
 func TestList_ShowsDeadLettersOfAllTopicsNewestFirst(t *testing.T) {
@@ -138,23 +148,10 @@ func TestRevive_ResetsTheRetries(t *testing.T) {
 		r.registerDead(t, 5, "orders/b", 410)
 		r.registerDead(t, 4, "bills/a", 500)
 
-		counted := everyDeadLetter()
-		counted.DryRun = true
-		worked, err := r.ReviveDead(t.Context(), counted, store.RevivePlan{})
-		require.NoError(t, err)
-		require.Equal(t, store.BulkResult{Matched: 16}, worked)
-		counted.Filter.Reason = policy.ReasonExhausted
-		worked, err = r.PurgeDead(t.Context(), counted)
-		require.NoError(t, err)
-		require.Equal(t, store.BulkResult{Matched: 11}, worked)
-		ids, _ := r.listDead(t, store.Filter{Limit: 100})
-		require.Len(t, ids, 16, "nothing was changed")
-
-		some := everyDeadLetter()
-		some.Filter.Topic, some.Filter.Status = "orders", 500
-		worked, err = r.ReviveDead(t.Context(), some, store.RevivePlan{URL: "https://new.example/fixed"})
-		require.NoError(t, err)
-		require.Equal(t, store.BulkResult{Matched: 7, Done: 7}, worked)
+		w := r.work(t, store.WorkOrder{
+			Action: store.WorkRevive, Filter: store.Filter{Topic: "orders", Status: 500}, URL: "https://new.example/fixed",
+		})
+		require.Equal(t, store.WorkCounts{Matched: 7, Done: 7}, w.WorkCounts)
 		time.Sleep(10 * time.Second)
 		for i := range 7 {
 			j := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: fmt.Sprintf("orders-a-500-%04d", i)})
@@ -166,30 +163,26 @@ func TestRevive_ResetsTheRetries(t *testing.T) {
 		}
 		require.Equal(t, "https://new.example/fixed", rec.calls()[len(rec.calls())-1].URL)
 
-		worked, err = r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{})
-		require.NoError(t, err)
-		require.EqualValues(t, 9, worked.Done)
+		require.EqualValues(t, 9, r.work(t, store.WorkOrder{Action: store.WorkRevive}).Done)
 		time.Sleep(10 * time.Second)
-		ids, _ = r.listDead(t, store.Filter{Limit: 100})
+		ids, _ := r.listDead(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 9, "they died again, of one attempt each")
 		require.Equal(t, 2, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: ids[0]}).Attempts)
 	})
 }
 
-func TestRevive_ChecksANewURL(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}, CheckURL: func(url string) error {
-			if strings.Contains(url, "10.0.0.1") {
-				return errors.New("it is private")
-			}
-			return nil
-		}})
-		r.registerDead(t, 1, "orders/a", 500)
-		_, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{URL: "http://10.0.0.1/"})
-		require.Equal(t, "/url", requireInvalid(t, err).Errors[0].Field)
-		ids, _ := r.listDead(t, store.Filter{Limit: 100})
-		require.Len(t, ids, 1)
-	})
+func TestWork_ChecksANewURL(t *testing.T) {
+	r := start(t, dispatcher.Options{RegisterOnly: true, CheckURL: func(url string) error {
+		if strings.Contains(url, "10.0.0.1") {
+			return errors.New("it is private")
+		}
+		return nil
+	}})
+	edit := job.Edit{Fields: []string{"url"}, Spec: job.Spec{URL: "http://10.0.0.1/"}}
+	for _, o := range []store.WorkOrder{{Action: store.WorkRevive, URL: "http://10.0.0.1/"}, {Action: store.WorkEdit, Edit: &edit}} {
+		_, err := r.StartWork(t.Context(), job.DefaultNamespace, o)
+		require.Equal(t, "/change/url", requireInvalid(t, err).Errors[0].Field)
+	}
 }
 
 // readCounter counts concurrent reads of jobs, and reads of policies.
@@ -342,7 +335,7 @@ func TestGroups_AreBoundedInNumberAndTime(t *testing.T) {
 	})
 }
 
-func TestDeadLetters_AreCountedInSmallBatches(t *testing.T) {
+func TestGroupIDs_ReadsInSmallBatchesWithinItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &readCounter{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
@@ -351,210 +344,13 @@ func TestDeadLetters_AreCountedInSmallBatches(t *testing.T) {
 		for i := range 900 {
 			ids = append(ids, fmt.Sprintf("orders-a-500-%04d", i))
 		}
-		chosen := deadLetters(ids...)
-		chosen.DryRun = true
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-		defer cancel()
-		worked, err := r.PurgeDead(ctx, chosen)
+		found, err := r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead}, store.GroupBy{Topic: true, Reason: true})
 		require.NoError(t, err)
-		require.True(t, worked.More)
-		require.NoError(t, ctx.Err(), "there is time for the answer")
-		require.Greater(t, worked.Matched, int64(200))
-		require.LessOrEqual(t, s.most.Load(), int32(64))
-
-		worked, err = r.PurgeDead(t.Context(), chosen)
-		require.NoError(t, err)
-		require.Equal(t, store.BulkResult{Matched: 900}, worked)
+		require.False(t, found.Exact, "each read takes a second")
+		require.Len(t, found.Groups, 1)
+		require.EqualValues(t, 64, found.Groups[0].Count)
+		require.LessOrEqual(t, s.most.Load(), int32(32))
 	})
-}
-
-func TestRevive_ContinuationKeepsItsPace(t *testing.T) {
-	second := policy.Rate{Starts: 1, Per: time.Second}
-	for name, plan := range map[string]store.RevivePlan{"all": {Rate: second}, "lanes": {LaneRate: second}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &slowListStore{Store: model(), page: 2 * time.Second}
-				r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
-				r.registerDead(t, 1700, "orders/a", 500)
-				r.pauseTopics(t, "orders")
-				calls := 0
-				began := time.Now()
-				for more := true; more; calls++ {
-					ctx, cancel := context.WithTimeout(t.Context(), 16*time.Second) // for six pages
-					worked, err := r.ReviveDead(ctx, everyDeadLetter(), plan)
-					cancel()
-					require.NoError(t, err)
-					took := 10 * time.Second // from the first revival to the answer
-					if !worked.More {
-						took = worked.NextDelay - plan.Delay - time.Duration(worked.Done)*time.Second
-						require.LessOrEqual(t, took, time.Duration(0))
-						took = -took
-					}
-					require.Equal(t, plan.Delay+time.Duration(worked.Done)*time.Second-took, worked.NextDelay)
-					plan.Delay, more = worked.NextDelay, worked.More
-				}
-				require.Equal(t, 2, calls)
-				page := s.page
-				s.page = 0
-				waits := r.scheduledDelays(t, "orders", "a")
-				require.Len(t, waits, 1700)
-				for i := range waits[1:] {
-					require.GreaterOrEqual(t, waits[i+1]-waits[i], time.Second, "no faster than the pace, %d", i)
-				}
-				require.LessOrEqual(t, waits[1699]+time.Since(began), 1700*time.Second+13*page)
-			})
-		})
-	}
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
-		r.registerDead(t, 3, "orders/a", 500)
-		r.pauseTopics(t, "orders")
-		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{Delay: time.Minute})
-		require.NoError(t, err)
-		require.Zero(t, worked.NextDelay, "nothing is paced")
-		require.Equal(t, []time.Duration{time.Minute, time.Minute, time.Minute}, r.scheduledDelays(t, "orders", "a"))
-	})
-}
-
-// scheduledDelays returns the waits of the waiting jobs, in order.
-func (r *fixture) scheduledDelays(t *testing.T, topic, lane string) []time.Duration {
-	t.Helper()
-	var waits []time.Duration
-	f := store.Filter{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane, States: []job.State{job.Scheduled, job.Ready}, Limit: 500}
-	for more := true; more; {
-		page, err := r.List(t.Context(), f)
-		require.NoError(t, err)
-		for _, j := range page.Jobs {
-			waits = append(waits, time.Until(j.DueAt))
-		}
-		f.After, more = page.Reached, page.More
-	}
-	slices.Sort(waits)
-	return waits
-}
-
-func TestRevive_IsPacedEvenlyAndStartsAtOnce(t *testing.T) {
-	every := func(step time.Duration, n int) (waits []time.Duration) {
-		for i := range n {
-			waits = append(waits, time.Duration(i)*step)
-		}
-		return waits
-	}
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
-		const many = 600 // more than a page
-		r.registerDead(t, many, "orders/a", 500)
-		r.registerDead(t, 10, "orders/b", 500)
-		r.pauseTopics(t, "orders")
-		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{Rate: policy.Rate{Starts: 2, Per: time.Second}})
-		require.NoError(t, err)
-		require.EqualValues(t, many+10, worked.Done)
-		require.Equal(t, every(500*time.Millisecond, many+10), r.scheduledDelays(t, "orders", ""))
-	})
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
-		r.registerDead(t, 20, "orders/a", 500)
-		r.registerDead(t, 10, "orders/b", 500)
-		r.pauseTopics(t, "orders")
-		_, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{LaneRate: policy.Rate{Starts: 1, Per: 3 * time.Second}})
-		require.NoError(t, err)
-		require.Equal(t, every(3*time.Second, 20), r.scheduledDelays(t, "orders", "a"))
-		b := r.scheduledDelays(t, "orders", "b")
-		require.Less(t, b[0], 100*time.Millisecond)
-		for i := range b {
-			require.Equal(t, time.Duration(i)*3*time.Second, b[i]-b[0], "each lane by itself")
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
-		r.registerDead(t, 20, "orders/a", 500)
-		r.registerDead(t, 10, "orders/b", 500)
-		r.pauseTopics(t, "orders")
-		_, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{
-			Rate: policy.Rate{Starts: 1, Per: time.Second}, LaneRate: policy.Rate{Starts: 1, Per: 2 * time.Second},
-		})
-		require.NoError(t, err)
-		a, b := r.scheduledDelays(t, "orders", "a"), r.scheduledDelays(t, "orders", "b")
-		require.Equal(t, every(2*time.Second, 20), a, "the slower of the two holds")
-		for i := range b {
-			require.Equal(t, time.Duration(1+2*i)*time.Second, b[i], "what one lane leaves the other takes, at its own rate too")
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
-		r.registerDead(t, 200, "orders/a", 500)
-		r.pauseTopics(t, "orders")
-		_, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{Rate: policy.Rate{Starts: 1, Per: policy.MaxPer}})
-		require.NoError(t, err)
-		waits := r.scheduledDelays(t, "orders", "a")
-		require.Zero(t, waits[0])
-		require.Equal(t, job.MaxAhead, waits[199], "no wait is longer than a job may have")
-	})
-}
-
-// A hundred dead jobs in one lane and thirty in the next: neither rate is exceeded, in any window,
-// whatever the pages, and however often the call ends early.
-func TestReviveDead_KeepsEveryRateInEveryWindow(t *testing.T) {
-	rates := map[string]store.RevivePlan{
-		"both":              {Rate: policy.Rate{Starts: 50, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: time.Second}},
-		"odd ones":          {Rate: policy.Rate{Starts: 7, Per: time.Second}, LaneRate: policy.Rate{Starts: 3, Per: 1700 * time.Millisecond}},
-		"lanes alone":       {LaneRate: policy.Rate{Starts: 5, Per: time.Second}},
-		"a fast lane":       {Rate: policy.Rate{Starts: 30, Per: time.Second}, LaneRate: policy.Rate{Starts: 90, Per: time.Second}},
-		"all alone":         {Rate: policy.Rate{Starts: 40, Per: time.Second}},
-		"faster than calls": {Rate: policy.Rate{Starts: 1000, Per: time.Second}, LaneRate: policy.Rate{Starts: 300, Per: time.Second}},
-	}
-	for name, plan := range rates {
-		for how, s := range map[string]*slowListStore{
-			"at once": {Store: model()}, "slowly": {Store: model(), page: 700 * time.Millisecond},
-			"in requests": {Store: model(), page: 4 * time.Second}, // four pages each
-		} {
-			t.Run(name+" "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					page := s.page
-					s.page = 0
-					s.before = func([]store.Revival) { time.Sleep(7 * time.Millisecond) } // the way to the store
-					r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
-					r.registerDead(t, 100, "orders/a", 500)
-					r.registerDead(t, 30, "orders/z", 500)
-					r.registerDead(t, 40, "orders/m", 500)
-					r.registerDead(t, 25, "bills/a", 500)
-					r.pauseTopics(t, "orders", "bills")
-					s.page = page
-					plan := plan
-					for more := true; more; {
-						ctx, cancel := context.WithTimeout(t.Context(), 16*time.Second)
-						worked, err := r.ReviveDead(ctx, everyDeadLetter(), plan)
-						cancel()
-						require.NoError(t, err)
-						plan.Delay, more = worked.NextDelay, worked.More
-					}
-					s.page = 0
-					lanes := [][]time.Duration{r.scheduledDelays(t, "orders", "a"), r.scheduledDelays(t, "orders", "z"), r.scheduledDelays(t, "orders", "m"), r.scheduledDelays(t, "bills", "a")}
-					whole := slices.Sorted(slices.Values(slices.Concat(lanes...)))
-					require.Len(t, whole, 195)
-					requireRate(t, plan.Rate, whole)
-					for _, lane := range lanes {
-						requireRate(t, plan.LaneRate, lane)
-					}
-					if how == "at once" && plan.Rate.Limited() && plan.LaneRate.Limited() && name != "odd ones" {
-						fastest := max(100*plan.LaneRate.Per/time.Duration(plan.LaneRate.Starts), 195*plan.Rate.Per/time.Duration(plan.Rate.Starts))
-						require.LessOrEqual(t, whole[194]-whole[0], fastest+time.Second, "and none is slower than it must be")
-					}
-				})
-			})
-		}
-	}
-}
-
-// requireRate requires that no window of a rate's length has more starts than the rate allows.
-func requireRate(t *testing.T, rate policy.Rate, starts []time.Duration) {
-	t.Helper()
-	if !rate.Limited() {
-		return
-	}
-	for i := range len(starts) - rate.Starts {
-		require.GreaterOrEqual(t, starts[i+rate.Starts]-starts[i], rate.Per, "%d starts from %v on", rate.Starts+1, starts[i])
-	}
 }
 
 // unreadableJobStore is a store that fails to read one job.
@@ -579,25 +375,27 @@ func (s unreadableJobShard) Get(ctx context.Context, ref job.Ref) (job.Job, erro
 	return s.Shard.Get(ctx, ref)
 }
 
-func TestRevive_DryRunListsAnUnreadableJobAsFailed(t *testing.T) {
+func TestWork_ShowsNoErrorsOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &unreadableJobStore{Store: model(), err: errors.New("malformed record")}
+		s := &unreadableJobStore{Store: model(), err: errors.New("dial 10.0.0.7: malformed record")}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
 		r.registerDead(t, 2, "orders/a", 500)
-		chosen := deadLetters("orders-a-500-0000", "orders-a-500-0001")
-		chosen.DryRun = true
-		worked, err := r.ReviveDead(t.Context(), chosen, store.RevivePlan{})
+		ids := []string{"orders-a-500-0000", "orders-a-500-0001", "unknown"}
+		found, err := r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead}, store.GroupBy{Topic: true})
 		require.NoError(t, err)
-		require.Equal(t, []store.BulkFailure{{ID: "orders-a-500-0000", Err: s.err}}, worked.Failed)
-		require.EqualValues(t, 2, worked.Matched)
+		require.EqualValues(t, 1, found.Groups[0].Count)
+		w := r.work(t, store.WorkOrder{Action: store.WorkRevive, IDs: ids})
+		require.Equal(t, store.WorkCounts{Matched: 3, Done: 1, Failed: 1, Skipped: 1, Failures: []store.WorkFailure{
+			{ID: "orders-a-500-0000", Reason: "internal error: see the server's log"}, {ID: "unknown", Reason: "not found"},
+		}}, w.WorkCounts)
 
 		s.err = store.ErrUnavailable
-		_, err = r.ReviveDead(t.Context(), chosen, store.RevivePlan{})
+		_, err = r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead}, store.GroupBy{Topic: true})
 		require.ErrorIs(t, err, store.ErrUnavailable, "the count would be wrong")
 	})
 }
 
-func TestRevive_ReturnsAResultPerID(t *testing.T) {
+func TestWork_ReturnsAResultPerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, shards := range []int{1, 4} {
 			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: statusByPath}})
@@ -605,52 +403,35 @@ func TestRevive_ReturnsAResultPerID(t *testing.T) {
 			r.registerDead(t, 1, "orders/b", 200)
 			r.pauseTopics(t, "orders")
 			waiting := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}}})
-			chosen := deadLetters("orders-a-500-0000", "unknown", "orders-b-200-0000", "orders-a-500-0001", waiting.ID, "orders-a-500-0000")
-			chosen.DryRun = true
-			worked, err := r.ReviveDead(t.Context(), chosen, store.RevivePlan{})
-			require.NoError(t, err)
-			require.EqualValues(t, 3, worked.Matched, "named twice, counted twice")
-			require.Zero(t, worked.Done)
-			require.Len(t, worked.Failed, 3)
-
-			chosen.DryRun = false
-			worked, err = r.ReviveDead(t.Context(), chosen, store.RevivePlan{Rate: policy.Rate{Starts: 1, Per: time.Minute}})
-			require.NoError(t, err)
-			require.EqualValues(t, 2, worked.Matched)
-			require.EqualValues(t, 2, worked.Done)
-			require.False(t, worked.More)
-			failed := map[string]string{}
-			for _, f := range worked.Failed {
-				failed[f.ID] = f.Err.Error()
-			}
-			require.Equal(t, map[string]string{
-				"unknown":           store.ErrNotFound.Error(),
-				"orders-b-200-0000": "the job is delivered",
-				waiting.ID:          "the job is ready",
-				"orders-a-500-0000": "the job is ready", // by the time of its second turn
-			}, failed)
-
-			worked, err = r.PurgeDead(t.Context(), deadLetters("orders-a-500-0002", "orders-b-200-0000"))
-			require.NoError(t, err)
-			require.EqualValues(t, 1, worked.Done)
-			require.Len(t, worked.Failed, 1)
-			_, err = r.Get(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"})
+			w := r.work(t, store.WorkOrder{
+				Action: store.WorkRevive, Rate: policy.Rate{Starts: 1, Per: time.Minute},
+				IDs: []string{"orders-a-500-0000", "unknown", "orders-b-200-0000", "orders-a-500-0001", waiting.ID, "rb:work:x"},
+			})
+			require.Equal(t, store.WorkCounts{Matched: 6, Done: 2, Skipped: 4, Failures: []store.WorkFailure{
+				{ID: "unknown", Reason: "not found"},
+				{ID: "orders-b-200-0000", Reason: "the job is delivered"},
+				{ID: waiting.ID, Reason: "the job is ready"},
+				{ID: "rb:work:x", Reason: "not found"},
+			}}, w.WorkCounts)
+			w = r.work(t, store.WorkOrder{Action: store.WorkPurge, IDs: []string{"orders-a-500-0002", "orders-b-200-0000"}})
+			require.EqualValues(t, 1, w.Done)
+			require.EqualValues(t, 1, w.Skipped)
+			_, err := r.Get(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"})
 			require.ErrorIs(t, err, store.ErrNotFound)
 		}
 	})
 }
 
-func TestRevive_ListsAtMostSomeFailures(t *testing.T) {
+func TestWork_ListsAtMostSomeFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
 		var ids []string
 		for i := range 1200 {
 			ids = append(ids, fmt.Sprint("unknown-", i))
 		}
-		worked, err := r.PurgeDead(t.Context(), deadLetters(ids...))
-		require.NoError(t, err)
-		require.Len(t, worked.Failed, 100)
-		require.Zero(t, worked.Matched)
+		w := r.work(t, store.WorkOrder{Action: store.WorkPurge, IDs: ids})
+		require.Len(t, w.Failures, 100)
+		require.EqualValues(t, 1200, w.Skipped)
 	})
 }
 
@@ -659,18 +440,16 @@ func TestPurge_RemovesDeadLetters(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: statusByPath}})
 		r.registerDead(t, 1100, "orders/a", 500)
 		r.registerDead(t, 20, "bills/a", 410)
-		some := everyDeadLetter()
-		some.Filter.Reason = policy.ReasonExhausted
-		worked, err := r.PurgeDead(t.Context(), some)
-		require.NoError(t, err)
-		require.Equal(t, store.BulkResult{Matched: 1100, Done: 1100}, worked)
+		r.registerDead(t, 5, "bills/a", 200)
+		w := r.work(t, store.WorkOrder{Action: store.WorkPurge, Filter: store.Filter{Reason: policy.ReasonExhausted}})
+		require.Equal(t, store.WorkCounts{Matched: 1100, Done: 1100}, w.WorkCounts)
 		ids, _ := r.listDead(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 20)
-		worked, err = r.PurgeDead(t.Context(), everyDeadLetter())
-		require.NoError(t, err)
-		require.EqualValues(t, 20, worked.Done)
+		require.EqualValues(t, 20, r.work(t, store.WorkOrder{Action: store.WorkPurge}).Done)
 		ids, _ = r.listDead(t, store.Filter{Limit: 100})
 		require.Empty(t, ids)
+		delivered := store.Filter{States: []job.State{job.Delivered}, Topic: "bills"}
+		require.EqualValues(t, 5, r.work(t, store.WorkOrder{Action: store.WorkPurge, Filter: delivered}).Done)
 	})
 }
 
@@ -702,33 +481,6 @@ func (s slowListShard) Revive(ctx context.Context, token store.Token, items []st
 	return s.Shard.Revive(ctx, token, items)
 }
 
-func TestBulk_ContinuesAfterItsTimeLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &slowListStore{Store: model(), page: 2 * time.Second}
-		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
-		r.registerDead(t, 1700, "orders/a", 500)
-		r.pauseTopics(t, "orders")
-		within := func(d time.Duration) store.BulkResult {
-			ctx, cancel := context.WithTimeout(t.Context(), d)
-			defer cancel()
-			worked, err := r.ReviveDead(ctx, everyDeadLetter(), store.RevivePlan{})
-			require.NoError(t, err)
-			require.NoError(t, ctx.Err(), "there is time for the answer")
-			return worked
-		}
-		require.Equal(t, store.BulkResult{More: true}, within(4*time.Second))
-		require.Equal(t, store.BulkResult{Matched: 996, Done: 996, More: true}, within(16*time.Second)) // 16, 32, 64, 128, 256, 500
-		require.Equal(t, store.BulkResult{Matched: 704, Done: 704}, within(time.Minute))
-
-		ids := make([]string, 10)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		worked, err := r.PurgeDead(ctx, deadLetters(ids...))
-		require.NoError(t, err)
-		require.Equal(t, store.BulkResult{More: true}, worked)
-	})
-}
-
 func TestRevive_SkipsAConcurrentlyRevivedJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := model()
@@ -737,23 +489,20 @@ func TestRevive_SkipsAConcurrentlyRevivedJob(t *testing.T) {
 		r.registerDead(t, 5, "orders/a", 500)
 		r.pauseTopics(t, "orders")
 		s.before = func(items []store.Revival) {
-			revived, err := base.Shards()[0].Revive(t.Context(), store.NewToken(), items[2:3])
+			s.before = nil
+			item := items[2]
+			item.Actor = "jan"
+			revived, err := base.Shards()[0].Revive(t.Context(), store.NewToken(), []store.Revival{item})
 			require.NoError(t, err)
 			require.NoError(t, revived[0].Err)
 			purged, err := base.Shards()[0].Purge(t.Context(), store.NewToken(), []store.Removal{{Ref: items[3].Ref}})
 			require.NoError(t, err)
 			require.NoError(t, purged[0])
 		}
-		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{})
-		require.NoError(t, err)
-		require.EqualValues(t, 3, worked.Matched)
-		require.EqualValues(t, 3, worked.Done)
-		require.Len(t, worked.Failed, 2)
-		require.Equal(t, "orders-a-500-0002", worked.Failed[0].ID)
-		var state *store.StateError
-		require.ErrorAs(t, worked.Failed[0].Err, &state)
-		require.Equal(t, job.Ready, state.State)
-		require.ErrorIs(t, worked.Failed[1].Err, store.ErrNotFound)
+		w := r.work(t, store.WorkOrder{Action: store.WorkRevive})
+		require.Equal(t, store.WorkCounts{Matched: 5, Done: 3, Skipped: 2, Failures: []store.WorkFailure{
+			{ID: "orders-a-500-0002", Reason: "changed since it was selected"}, {ID: "orders-a-500-0003", Reason: "not found"},
+		}}, w.WorkCounts)
 		require.Equal(t, 1, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"}).Generation, "once")
 	})
 }
@@ -765,10 +514,8 @@ func TestRevive_RevivesEachDeadLetterOnce(t *testing.T) {
 		rec := &receiver{answer: statusByPath}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec})
 		r.registerDead(t, 1200, "orders/a", 500)
-		s.page = 10 * time.Second // they are dead again by the time of the next page
-		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{})
-		require.NoError(t, err)
-		require.Equal(t, store.BulkResult{Matched: 1200, Done: 1200}, worked)
+		s.page = 2 * time.Second // they are dead again by the time of the next page
+		require.Equal(t, store.WorkCounts{Matched: 1200, Done: 1200}, r.work(t, store.WorkOrder{Action: store.WorkRevive}).WorkCounts)
 		time.Sleep(time.Minute)
 		require.Len(t, rec.calls(), 2400)
 	})
@@ -776,10 +523,9 @@ func TestRevive_RevivesEachDeadLetterOnce(t *testing.T) {
 
 func TestRevive_StoreOutageFailsNoJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := model()
 		var away atomic.Bool
-		faulty := storetest.Faulty(s, func(method string) storetest.Fault {
-			if away.Load() && (method == "Revive" || method == "Purge") {
+		faulty := storetest.Faulty(model(), func(method string) storetest.Fault {
+			if away.Load() && method == "Revive" {
 				return storetest.Before
 			}
 			return storetest.None
@@ -787,11 +533,7 @@ func TestRevive_StoreOutageFailsNoJob(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: faulty, Deliverer: &receiver{answer: statusByPath}})
 		r.registerDead(t, 5, "orders/a", 500)
 		away.Store(true)
-		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{})
-		require.NoError(t, err)
-		require.EqualValues(t, 5, worked.Matched)
-		require.Zero(t, worked.Done)
-		require.Len(t, worked.Failed, 5)
-		require.ErrorIs(t, worked.Failed[0].Err, store.ErrUnavailable)
+		time.AfterFunc(time.Minute, func() { away.Store(false) })
+		require.Equal(t, store.WorkCounts{Matched: 5, Done: 5}, r.work(t, store.WorkOrder{Action: store.WorkRevive}).WorkCounts)
 	})
 }

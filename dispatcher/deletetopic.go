@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -76,43 +77,82 @@ func (d *Dispatcher) checkUnused(ctx context.Context, deletion store.TopicDeleti
 	return nil
 }
 
+const (
+	// answerReserve is the time before a request's deadline at which a deletion ends, so that it can be answered.
+	answerReserve = 5 * time.Second
+	// readAtOnce bounds concurrent calls for single jobs, and the jobs that are purged at once.
+	readAtOnce = 32
+	// maxWalks bounds the walks over the unfinished jobs of a topic to which jobs keep coming.
+	maxWalks = 10
+)
+
+// isOutOfTime reports whether the context's deadline is near.
+func isOutOfTime(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(deadline) < answerReserve
+}
+
 // purgeTopic cancels a topic's unfinished jobs and removes its dead letters. Jobs that come or move while it walks are
 // cancelled by another walk. Running jobs are only marked.
 func (d *Dispatcher) purgeTopic(ctx context.Context, deletion store.TopicDeletion, done *store.TopicDeleted) error {
 	filter := store.Filter{
 		Namespace: deletion.Namespace, Topic: deletion.Name, States: []job.State{job.Scheduled, job.Ready, job.Running},
-		Oldest: true, Limit: maxBatch, ScanLimit: scanLimit,
+		Oldest: true, Limit: store.MaxListLimit, ScanLimit: scanLimit,
 	}
-	for again := true; again; {
+	for walk, again := 0, true; again; walk++ {
+		if walk == maxWalks {
+			return d.outOfTime(ctx, deletion)
+		}
 		before := done.Cancelled
-		filter.After = store.Position{}
-		for more := true; more; {
-			if isOutOfTime(ctx) {
-				return d.outOfTime(ctx, deletion)
-			}
-			page, err := d.store.List(ctx, filter)
-			if err != nil {
-				return err
-			}
-			for part := range slices.Chunk(page.Jobs, readAtOnce) {
-				if isOutOfTime(ctx) {
-					return d.outOfTime(ctx, deletion)
-				}
-				n, err := d.cancelAll(ctx, part, store.Cancellation{Actor: deletion.Actor})
-				if done.Cancelled += n; err != nil {
-					return err
-				}
-			}
-			filter.After, more = page.Reached, page.More
+		err := d.walk(ctx, deletion, filter, func(part []job.Job) error {
+			n, err := d.cancelAll(ctx, part, store.Cancellation{Actor: deletion.Actor})
+			done.Cancelled += n
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		again = done.Cancelled > before
 	}
-	dead, err := d.PurgeDead(ctx, store.Selection{Filter: store.Filter{Namespace: deletion.Namespace, Topic: deletion.Name}})
-	done.Purged += dead.Done
-	if err == nil && dead.More {
-		err = d.outOfTime(ctx, deletion)
+	filter.States = []job.State{job.Dead}
+	return d.walk(ctx, deletion, filter, func(part []job.Job) error {
+		items := make([]store.Removal, len(part))
+		for i := range part {
+			items[i] = store.Removal{Ref: part[i].Ref(), From: job.Dead}
+		}
+		for _, err := range d.store.Purge(ctx, items) {
+			switch {
+			case errors.Is(err, store.ErrUnavailable):
+				return err
+			case err == nil:
+				done.Purged++
+			}
+		}
+		return nil
+	})
+}
+
+// walk calls do for the jobs that a filter selects, at most readAtOnce at a time.
+func (d *Dispatcher) walk(ctx context.Context, deletion store.TopicDeletion, filter store.Filter, do func([]job.Job) error) error {
+	for more := true; more; {
+		if isOutOfTime(ctx) {
+			return d.outOfTime(ctx, deletion)
+		}
+		page, err := d.store.List(ctx, filter)
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(page.Jobs, readAtOnce) {
+			if isOutOfTime(ctx) {
+				return d.outOfTime(ctx, deletion)
+			}
+			if err := do(part); err != nil {
+				return err
+			}
+		}
+		filter.After, more = page.Reached, page.More
 	}
-	return err
+	return nil
 }
 
 // outOfTime returns the error of a deletion that is to be repeated.

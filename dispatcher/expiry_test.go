@@ -188,37 +188,13 @@ func TestExpiry_RevivalNeedsANewOne(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		_, err := r.Revive(t.Context(), store.Revival{Ref: made.Ref()})
 		require.ErrorIs(t, err, store.ErrExpired)
-		which := store.Selection{Filter: store.Filter{Namespace: "default", Topic: "default"}}
-		for _, dry := range []bool{true, false} {
-			which.DryRun = dry
-			worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{})
-			require.NoError(t, err)
-			require.Zero(t, worked.Done)
-			require.EqualValues(t, 1, worked.Matched)
-			require.Len(t, worked.Failed, 1)
-			require.ErrorIs(t, worked.Failed[0].Err, store.ErrExpired)
-		}
-		which.DryRun = false
+		w := r.work(t, store.WorkOrder{Action: store.WorkRevive})
+		require.Equal(t, store.WorkCounts{Matched: 1, Failed: 1, Failures: []store.WorkFailure{
+			{ID: made.ID, Reason: "the job would expire before it is due: set expires_in"},
+		}}, w.WorkCounts)
 		pace := policy.Rate{Starts: 1, Per: time.Minute}
-		worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{ExpiresIn: time.Minute, Rate: pace})
-		require.NoError(t, err)
-		require.EqualValues(t, 1, worked.Done)
+		require.EqualValues(t, 1, r.work(t, store.WorkOrder{Action: store.WorkRevive, ExpiresIn: time.Minute, Rate: pace}).Done)
 		require.Equal(t, time.Minute, r.get(t, made.Ref()).ExpiresAt.Sub(r.get(t, made.Ref()).DueAt))
-	})
-}
-
-func TestExpiry_DryRunOfARevivalCountsItsDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Store: model(), Deliverer: &receiver{answer: statusByTopic(410)}})
-		r.register(t, job.New{ExpiresIn: time.Hour})
-		time.Sleep(time.Minute)
-		which := store.Selection{Filter: store.Filter{Namespace: "default", Topic: "default"}, DryRun: true}
-		for delay, failed := range map[time.Duration]int{50 * time.Minute: 0, 2 * time.Hour: 1} {
-			worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{Rate: policy.Rate{Starts: 1, Per: time.Second}, Delay: delay})
-			require.NoError(t, err)
-			require.EqualValues(t, 1, worked.Matched)
-			require.Len(t, worked.Failed, failed)
-		}
 	})
 }
 
@@ -228,14 +204,13 @@ func TestRevive_ExpiryCountsFromTheDueTime(t *testing.T) {
 		s := &slowListStore{Store: model(), page: 2 * time.Second}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
 		r.registerDead(t, 100, "orders/a", 500)
-		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{
-			Rate: policy.Rate{Starts: 1, Per: time.Minute}, Delay: time.Hour, ExpiresIn: time.Minute,
+		w := r.work(t, store.WorkOrder{
+			Action: store.WorkRevive, Rate: policy.Rate{Starts: 1, Per: time.Minute}, Delay: time.Hour, ExpiresIn: time.Minute,
 		})
-		require.NoError(t, err)
-		require.EqualValues(t, 100, worked.Done)
+		require.EqualValues(t, 100, w.Done)
 		for i := range 100 {
 			revived := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: fmt.Sprintf("orders-a-500-%04d", i)})
-			require.Equal(t, time.Minute, revived.ExpiresAt.Sub(revived.DueAt), i)
+			require.Equal(t, time.Minute, revived.ExpiresAt.Sub(revived.FirstDueAt), i)
 		}
 	})
 }

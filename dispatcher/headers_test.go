@@ -197,13 +197,11 @@ func TestCallbacks_ContainNoSecretHeaders(t *testing.T) {
 		require.Contains(t, string(sent.Body), `"X-Answer":"1"`)
 
 		changePolicy(t, r, func(p *policy.Topic) { p.OnDead = nil })
-		which := store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace, Topic: job.CallbackTopic}}
-		worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{URL: "https://away.example/"})
-		require.NoError(t, err)
-		require.Zero(t, worked.Done)
-		require.Len(t, worked.Failed, 1)
-		_ = requireInvalid(t, worked.Failed[0].Err)
-		_, err = r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: worked.Failed[0].ID}, editOf("https://away.example/"))
+		w := r.work(t, store.WorkOrder{Action: store.WorkRevive, Filter: store.Filter{Topic: job.CallbackTopic}, URL: "https://away.example/"})
+		require.Zero(t, w.Done)
+		require.Len(t, w.Failures, 1)
+		require.Contains(t, w.Failures[0].Reason, "is for a different origin than url")
+		_, err := r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: w.Failures[0].ID}, editOf("https://away.example/"))
 		require.Error(t, err)
 	})
 }

@@ -15,6 +15,9 @@ import (
 
 // Get returns a job with its history. Error: store.ErrNotFound.
 func (d *Dispatcher) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	if work.IsID(ref.ID) { // its body is internal
+		return job.Job{}, store.ErrNotFound
+	}
 	found, err := d.store.Get(ctx, ref)
 	one := []job.Job{found}
 	d.setCallbackIDs(ctx, one)
@@ -63,9 +66,15 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.
 // replace reads a job, changes it, and writes it under the version read.
 func (d *Dispatcher) replace(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
 	found, err := d.store.Get(ctx, ref)
-	switch {
-	case err != nil:
+	if err != nil {
 		return job.Job{}, err
+	}
+	return d.editJob(ctx, &found, edit)
+}
+
+// editJob changes a job that was read, and writes it under its version.
+func (d *Dispatcher) editJob(ctx context.Context, found *job.Job, edit job.Edit) (job.Job, error) {
+	switch {
 	case edit.IfVersion != 0 && edit.IfVersion != found.Version:
 		return job.Job{}, store.ErrVersion
 	case found.State != job.Scheduled && found.State != job.Ready:
@@ -75,11 +84,11 @@ func (d *Dispatcher) replace(ctx context.Context, ref job.Ref, edit job.Edit) (j
 	if err != nil {
 		return job.Job{}, err
 	}
-	if err := d.checkEdit(ctx, &found, &spec); err != nil {
+	if err := d.checkEdit(ctx, found, &spec); err != nil {
 		return job.Job{}, err
 	}
 	fields := append(codec.Diff(found.Spec, spec), editedTimes(&edit)...)
-	return d.store.Replace(ctx, ref, store.Replacement{
+	return d.store.Replace(ctx, found.Ref(), store.Replacement{
 		Kind: job.EventEdited, Fields: fields[:min(len(fields), job.MaxFields)], Actor: edit.Actor, IfVersion: found.Version,
 		Spec: &spec, Due: edit.Due, Expiry: edit.Expiry,
 	})
@@ -142,7 +151,14 @@ func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job
 		return job.Job{}, store.ErrNotFound
 	}
 	if revival.URL != "" || revival.Header != nil {
-		if err := d.checkRevival(ctx, &revival); err != nil {
+		found, err := d.store.Get(ctx, revival.Ref)
+		switch {
+		case err != nil:
+			return job.Job{}, err
+		case !found.State.Ended():
+			return job.Job{}, &store.StateError{State: found.State}
+		}
+		if err := d.prepareRevival(ctx, &found, &revival, notForEdit); err != nil {
 			return job.Job{}, err
 		}
 	}
@@ -150,22 +166,16 @@ func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job
 	return revived.Job, revived.Err
 }
 
-// checkRevival checks the new URL and headers of a revival, and seals secret headers for the URL. The job may change before it
-// is revived; its secrets are safe then, because the attempt compares the origins again.
-func (d *Dispatcher) checkRevival(ctx context.Context, revival *store.Revival) error {
-	found, err := d.store.Get(ctx, revival.Ref)
-	switch {
-	case err != nil:
-		return err
-	case !found.State.Ended():
-		return &store.StateError{State: found.State}
-	}
+// prepareRevival checks the new URL and headers of a job's revival, and seals secret headers for the URL. The job may change
+// before it is revived; its secrets are safe then, because the attempt compares the origins again. detail is the error of a
+// secret header that would be kept for another origin.
+func (d *Dispatcher) prepareRevival(ctx context.Context, found *job.Job, revival *store.Revival, detail string) error {
 	if revival.URL != "" {
 		if err := d.checkURL("/url", revival.URL); err != nil {
 			return err
 		}
 		if revival.Header == nil {
-			return d.checkSecretsStayOnOrigin(&found, revival.URL, notForEdit)
+			return d.checkSecretsStayOnOrigin(found, revival.URL, detail)
 		}
 	}
 	if secrets.HasPlain(revival.Header) {

@@ -73,7 +73,7 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 		ref := job.Ref{Namespace: job.DefaultNamespace, ID: "a"}
 		_, err = worker.Revive(t.Context(), store.Revival{Ref: ref, Delay: time.Hour, Actor: "me"})
 		require.NoError(t, err)
-		_, err = worker.Edit(t.Context(), ref, job.Edit{Change: func(s *job.Spec) { s.Labels = nil }, Actor: "you"})
+		_, err = worker.Edit(t.Context(), ref, job.Edit{Fields: []string{"labels"}, Actor: "you"})
 		require.NoError(t, err)
 		_, err = other.Cancel(t.Context(), ref, store.Cancellation{Actor: "they"})
 		require.NoError(t, err)

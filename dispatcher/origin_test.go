@@ -178,7 +178,7 @@ func TestOrigin_RevivalElsewhereSendsNoSecrets(t *testing.T) {
 	for i := range 120 {
 		named = append(named, fmt.Sprintf("orders-a-500-%04d", i))
 	}
-	for name, which := range map[string]store.Selection{"all": everyDeadLetter(), "ids": deadLetters(append(named, "unknown")...)} {
+	for name, ids := range map[string][]string{"all": nil, "ids": append(named, "unknown")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: statusByPath}})
@@ -193,36 +193,23 @@ func TestOrigin_RevivalElsewhereSendsNoSecrets(t *testing.T) {
 					}
 				})
 				r.pauseTopics(t, "orders")
-				for _, dry := range []bool{true, false} {
-					which.DryRun = dry
-					worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{
-						URL: "https://new.example/fixed", Rate: policy.Rate{Starts: 1, Per: time.Second},
-					})
-					require.NoError(t, err)
-					require.EqualValues(t, 120, worked.Matched)
-					failed := 0
-					for _, f := range worked.Failed {
-						if f.ID == "unknown" {
-							require.ErrorIs(t, f.Err, store.ErrNotFound)
-							continue
-						}
-						failed++
-						requireSecretsRejected(t, f.Err)
-						left := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: f.ID})
-						require.Equal(t, job.Dead, left.State)
-						require.Equal(t, "https://x.example/500", left.URL)
-					}
-					require.Equal(t, 30, failed)
-					if dry {
-						require.Zero(t, worked.Done)
+				w := r.work(t, store.WorkOrder{
+					Action: store.WorkRevive, IDs: ids, URL: "https://new.example/fixed", Rate: policy.Rate{Starts: 1, Per: time.Second},
+				})
+				require.EqualValues(t, 120+len(ids)/121, w.Matched)
+				require.EqualValues(t, 90, w.Done)
+				require.EqualValues(t, 30, w.Failed)
+				for _, f := range w.Failures {
+					if f.ID == "unknown" {
 						continue
 					}
-					require.EqualValues(t, 90, worked.Done)
-					require.Equal(t, 90*time.Second, worked.NextDelay, "who stays takes no turn")
+					require.Contains(t, f.Reason, "/headers/Authorization is for a different origin than url")
+					left := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: f.ID})
+					require.Equal(t, job.Dead, left.State)
+					require.Equal(t, "https://x.example/500", left.URL)
 				}
-				same, err := r.ReviveDead(t.Context(), which, store.RevivePlan{URL: "https://x.example/other"})
-				require.NoError(t, err)
-				require.EqualValues(t, 30, same.Done, "the same host may have them")
+				w = r.work(t, store.WorkOrder{Action: store.WorkRevive, IDs: ids, URL: "https://x.example/other"})
+				require.EqualValues(t, 30, w.Done, "the same host may have them")
 			})
 		})
 	}
@@ -243,13 +230,8 @@ func TestOrigin_RevivalSendsNoSecretsSetSinceTheCheck(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			require.Equal(t, job.Dead, r.get(t, revived.Ref()).State)
 		}
-		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{URL: "https://new.example/200"})
-		require.NoError(t, err)
-		require.EqualValues(t, 1, worked.Done)
+		require.EqualValues(t, 1, r.work(t, store.WorkOrder{Action: store.WorkRevive, URL: "https://new.example/200"}).Skipped)
 		time.Sleep(time.Minute)
-		ended := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0000"})
-		require.Equal(t, job.Dead, ended.State)
-		require.Equal(t, policy.ReasonInvalid, ended.Reason)
 		for _, c := range rec.calls() {
 			require.Equal(t, "https://x.example/500", c.URL)
 		}

@@ -118,10 +118,6 @@ func TestDeadLetters_ListReviveAndPurge(t *testing.T) {
 			}
 			NextCursor string `json:"next_cursor"`
 		}
-		type bulkResult struct {
-			Matched, Revived, Purged int
-			More                     bool
-		}
 		for _, topic := range []string{"a", "b"} {
 			call[obj](t, p, http.MethodPut, "/v1/topics/"+topic, obj{"retries": 0}, http.StatusOK)
 			for n := range 12 {
@@ -148,22 +144,22 @@ func TestDeadLetters_ListReviveAndPurge(t *testing.T) {
 		require.Equal(t, 24, seen)
 
 		filter := obj{"topic": "a", "status": 500, "dry_run": true}
-		require.Equal(t, 6, call[bulkResult](t, p, http.MethodPost, "/v1/dead/revive", filter, http.StatusOK).Matched)
+		require.EqualValues(t, 6, call[obj](t, p, http.MethodPost, "/v1/dead/revive", filter, http.StatusOK)["matched"])
 		require.EqualValues(t, 24, count(t, p).Dead, "a dry run changes nothing")
 		filter["dry_run"], filter["url"], filter["rate"] = false, r.URL+"/ok", "20/s"
 		began := time.Now()
-		require.Equal(t, 6, call[bulkResult](t, p, http.MethodPost, "/v1/dead/revive", filter, http.StatusOK).Revived)
+		require.Equal(t, 6, work(t, p, "/v1/dead/revive", filter).Done)
 		require.Eventually(t, func() bool { return count(t, p).Delivered == 6 }, 20*time.Second, 10*time.Millisecond)
 		require.GreaterOrEqual(t, time.Since(began), 240*time.Millisecond, "six at 20 a second are not sent at once")
 		require.EqualValues(t, 18, count(t, p).Dead)
 
-		require.Equal(t, 6, call[bulkResult](t, p, http.MethodPost, "/v1/dead/purge", obj{"topic": "a"}, http.StatusOK).Purged)
+		require.Equal(t, 6, work(t, p, "/v1/dead/purge", obj{"topic": "a"}).Done)
 		require.Empty(t, call[list](t, p, http.MethodGet, "/v1/dead?topic=a", nil, http.StatusOK).Items)
 		count(t, p)
 		status, answer, err := send(p.url, http.MethodPost, "/v1/dead/purge", obj{})
 		require.NoError(t, err)
 		require.Equal(t, http.StatusUnprocessableEntity, status, "%s", answer)
-		require.Equal(t, 12, call[bulkResult](t, p, http.MethodPost, "/v1/dead/purge", obj{"all": true}, http.StatusOK).Purged)
+		require.Equal(t, 12, work(t, p, "/v1/dead/purge", obj{"all": true}).Done)
 	})
 }
 

@@ -10,6 +10,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// bulkWork is the answer for bulk work.
+type bulkWork struct {
+	ID, State                      string
+	Matched, Done, Failed, Skipped int
+	Exact                          bool
+}
+
+// work starts bulk work and returns it after its end.
+func work(t *testing.T, p *process, path string, order obj) bulkWork {
+	t.Helper()
+	w := call[bulkWork](t, p, http.MethodPost, path, order, http.StatusAccepted)
+	require.Eventually(t, func() bool {
+		w = call[bulkWork](t, p, http.MethodGet, "/v1/work/"+w.ID, nil, http.StatusOK)
+		return w.State == "done"
+	}, 60*time.Second, 10*time.Millisecond)
+	return w
+}
+
 // Bulk work goes on after each kill, whatever step it interrupts, and revives each job once.
 func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
@@ -34,11 +52,6 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 		}
 		reaches("all are dead", func(c counts) bool { return c.Dead == jobs })
 
-		type bulkWork struct {
-			ID, State                      string
-			Matched, Done, Failed, Skipped int
-			Exact                          bool
-		}
 		w := call[bulkWork](t, p, http.MethodPost, "/v1/work",
 			obj{"action": "revive", "where": obj{"topic": "work"}, "rate": "500/s"}, http.StatusAccepted)
 		for range kills {

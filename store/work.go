@@ -4,48 +4,84 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )
 
-// WorkAction is what bulk work does to the selected jobs.
+// WorkAction is the change that bulk work makes to each of the selected jobs.
 type WorkAction string
 
 // The actions of bulk work.
 const (
-	WorkRevive WorkAction = "revive" // dead jobs, with a fresh retry budget
-	WorkPurge  WorkAction = "purge"  // dead jobs
+	WorkRevive WorkAction = "revive" // makes ended jobs due again, with a fresh retry budget
+	WorkPurge  WorkAction = "purge"  // removes ended jobs
+	WorkCancel WorkAction = "cancel" // ends unfinished jobs; running ones are marked
+	WorkRun    WorkAction = "run"    // makes scheduled jobs due
+	WorkEdit   WorkAction = "edit"   // changes scheduled and ready jobs
 )
+
+// WorkActions returns all actions.
+func WorkActions() []WorkAction {
+	return []WorkAction{WorkRevive, WorkPurge, WorkCancel, WorkRun, WorkEdit}
+}
+
+// States returns the states of the jobs that the action can select; chosen are those that it selects if an order names none.
+func (a WorkAction) States() (all, chosen []job.State) {
+	switch a {
+	case WorkRevive, WorkPurge:
+		return []job.State{job.Delivered, job.Dead, job.Cancelled}, []job.State{job.Dead}
+	case WorkRun:
+		all = []job.State{job.Scheduled}
+	default:
+		all = []job.State{job.Scheduled, job.Ready, job.Running}
+	}
+	return all, all
+}
+
+// HasRate reports whether the action starts attempts, whose rate can be limited.
+func (a WorkAction) HasRate() bool { return a == WorkRevive || a == WorkRun }
 
 // WorkOrder describes a Work.
 type WorkOrder struct {
 	Action WorkAction `json:"action"`
-	// Filter selects dead jobs. Without a Namespace IDs does: those that are not planned yet.
-	Filter Filter   `json:"filter"`
-	IDs    []string `json:"ids,omitempty"`
-	// URL and ExpiresIn are as in Revival; ExpiresIn counts from the due time.
-	URL       string        `json:"url,omitempty"`
-	ExpiresIn time.Duration `json:"expires_in,omitempty"`
-	// Rate and LaneRate spread the first attempts of revived jobs; zero: at once. Delay is the time to the first of them.
+	// Filter selects jobs that were registered (ended, if they have ended) before the order. Its States are required.
+	Filter Filter `json:"filter"`
+	// IDs names the jobs instead: of Filter only States counts then. They are not part of a Work that is read; IDCount is their
+	// number.
+	IDs     []string `json:"-"`
+	IDCount int      `json:"id_count,omitempty"`
+	// URL, Header and ExpiresIn are as in Revival; ExpiresIn counts from the due time.
+	URL       string              `json:"url,omitempty"`
+	Header    map[string][]string `json:"header"`
+	ExpiresIn time.Duration       `json:"expires_in,omitempty"`
+	// Edit is the change of the action WorkEdit.
+	Edit *job.Edit `json:"edit,omitempty"`
+	// Rate and LaneRate spread the attempts that the action starts; zero: at once. Delay is the time to the first of them. A
+	// scheduled job that is due before its turn is skipped.
 	Rate     policy.Rate   `json:"rate"`
 	LaneRate policy.Rate   `json:"lane_rate"`
 	Delay    time.Duration `json:"delay,omitempty"`
 	// Actor is the name of the client; empty: unknown.
 	Actor string `json:"actor,omitempty"`
-	// Request is the request's filter as JSON, to show it.
-	Request json.RawMessage `json:"request,omitempty"`
+	// Where and Change are the request's as JSON, without secrets, to show them; empty: none.
+	Where  json.RawMessage `json:"where,omitempty"`
+	Change json.RawMessage `json:"change,omitempty"`
 }
 
 // WorkCounts are the jobs of a Work. Matched = Done + Failed + Skipped + those in progress. It grows until all are planned.
 type WorkCounts struct {
 	Matched int64 `json:"matched"`
 	Done    int64 `json:"done"`
-	Failed  int64 `json:"failed"`  // refused by the store
+	Failed  int64 `json:"failed"`  // refused for a reason that lies in the job
 	Skipped int64 `json:"skipped"` // changed, or gone, since they were selected
 	// Failures are the first of the failed and skipped jobs.
 	Failures []WorkFailure `json:"failures,omitempty"`
 }
 
-// WorkFailure is a job that was not treated, with the reason.
+// Treated returns the number of jobs that are not in progress.
+func (c *WorkCounts) Treated() int64 { return c.Done + c.Failed + c.Skipped }
+
+// WorkFailure is a job that was not changed, with the reason.
 type WorkFailure struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
@@ -59,8 +95,11 @@ type Work struct {
 	State     WorkState
 	CreatedAt time.Time
 	EndedAt   time.Time // zero: it has not ended
-	// Listed is set when Matched is final.
+	// Listed is set when Matched is final. Total is an estimate of it; -1: unknown.
 	Listed bool
+	Total  int64
+	// ETA is when the Work ends at the pace that it had so far; zero: unknown, or it has ended.
+	ETA time.Time
 }
 
 // WorkState is the state of a Work.
@@ -71,4 +110,5 @@ const (
 	WorkRunning WorkState = "running"
 	WorkDone    WorkState = "done"
 	WorkStopped WorkState = "stopped"
+	WorkFailed  WorkState = "failed" // it cannot be read
 )

@@ -175,12 +175,22 @@ func (f *jobForm) readKey(keys []string) {
 // DecodeEdit reads an edit of a job.
 func DecodeEdit(raw []byte, now time.Time, maxBody int64) (job.Edit, *response.Problem) {
 	var f jobForm
+	f.readEdit(raw, nil)
+	p := f.checkEdit(now, maxBody)
+	return f.edit(), p
+}
+
+// readEdit reads the fields of an edit, except some that refused gives a reason for.
+func (f *jobForm) readEdit(raw []byte, refused map[string]string) {
 	named := false
 	for name, value := range f.object("", raw) {
 		field, known := JobFields[string(name)]
 		switch {
 		case !known:
 			f.unknownField("", name, "a job")
+			continue
+		case refused[string(name)] != "":
+			f.AddError(field.pointer, refused[string(name)])
 			continue
 		case field.edit == fixed:
 			f.AddError(field.pointer, "cannot be changed: cancel the job and register another")
@@ -190,7 +200,7 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (job.Edit, *response.P
 			continue
 		}
 		named = true
-		field.read(&f, field.pointer, value)
+		field.read(f, field.pointer, value)
 		f.changes = append(f.changes, field.names...)
 	}
 	if f.ContentType != "" && f.bodies == 0 {
@@ -199,12 +209,16 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (job.Edit, *response.P
 	if !named && len(f.errors) == 0 {
 		f.AddError("", "must set a field to change")
 	}
+}
+
+// checkEdit validates an edit.
+func (f *jobForm) checkEdit(now time.Time, maxBody int64) *response.Problem {
 	p := f.check(now, maxBody)
 	if p == nil {
 		p = f.problem(job.ValidateExpiry(&f.New, now))
 	}
 	f.Header = job.CanonicalHeader(f.Header)
-	return f.edit(), p
+	return p
 }
 
 // edit returns the edit.

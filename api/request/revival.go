@@ -26,7 +26,19 @@ func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) 
 		return revival, err
 	}
 	var d decoder
-	d.read("", text, "a revival", fields{
+	d.read("", text, "a revival", d.revivalFields(&revival))
+	d.rejectRedacted("/headers", revival.Header)
+	n := job.New{Spec: job.Spec{URL: revival.URL, Header: revival.Header}, Delay: revival.Delay, ExpiresIn: revival.ExpiresIn}
+	if p := d.problem(job.Validate(n, time.Time{})); p != nil {
+		return revival, p
+	}
+	revival.Header = job.CanonicalHeader(revival.Header)
+	return revival, nil
+}
+
+// revivalFields returns the readers of the fields that a revival changes.
+func (d *decoder) revivalFields(revival *store.Revival) fields {
+	return fields{
 		"delay":      set(&revival.Delay, d.duration),
 		"expires_in": set(&revival.ExpiresIn, d.positiveDuration),
 		"url":        set(&revival.URL, d.name),
@@ -36,12 +48,5 @@ func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) 
 				revival.Header = d.headers(at, raw)
 			}
 		},
-	})
-	d.rejectRedacted("/headers", revival.Header)
-	n := job.New{Spec: job.Spec{URL: revival.URL, Header: revival.Header}, Delay: revival.Delay, ExpiresIn: revival.ExpiresIn}
-	if p := d.problem(job.Validate(n, time.Time{})); p != nil {
-		return revival, p
 	}
-	revival.Header = job.CanonicalHeader(revival.Header)
-	return revival, nil
 }

@@ -1,13 +1,25 @@
 package request
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+)
+
+const (
+	// MaxSelectedIDs bounds the ids of a selection.
+	MaxSelectedIDs = 10_000
+	// maxSelection bounds the request, in bytes. MaxSelectedIDs ids fit.
+	maxSelection = 2 << 20
 )
 
 // A WorkRequest orders bulk work.
@@ -15,100 +27,259 @@ type WorkRequest struct {
 	decoder
 	store.WorkOrder
 	DryRun bool
-	all    bool
+
+	all, filtered bool     // whether all jobs are selected, and whether a filter is given
+	states        []string // as given
+	revival       store.Revival
+	where, change echo
 }
 
-// workActions are the actions of bulk work.
-var workActions = []store.WorkAction{store.WorkRevive, store.WorkPurge}
+// echo collects members of a request, to show them.
+type echo struct{ members map[string][]byte }
 
-// DecodeWork reads an order of bulk work.
-func DecodeWork(text []byte) (WorkRequest, *response.Problem) {
-	var f WorkRequest
-	var filtered, named bool
-	note := func(given *bool, read fieldReader) fieldReader {
-		return func(at string, raw []byte) {
-			*given = *given || !isNull(raw)
+// collect returns readers that also add what they read to the echo, except null.
+func (e *echo) collect(table fields, given *bool) fields {
+	e.members = make(map[string][]byte)
+	for name, read := range table {
+		table[name] = func(at string, raw []byte) {
+			if !isNull(raw) {
+				e.members[name], *given = raw, true
+			}
 			read(at, raw)
 		}
 	}
-	where := f.filterFields(&f.Filter)
-	for name, read := range where {
-		where[name] = note(&filtered, read)
+	return table
+}
+
+// object returns the members as an object; nil: there are none.
+func (e *echo) object() []byte {
+	if len(e.members) == 0 {
+		return nil
 	}
-	where["ids"] = note(&named, set(&f.IDs, f.ids))
-	where["all"] = set(&f.all, f.boolean)
-	change := fields{
-		"url":        set(&f.URL, f.name),
-		"delay":      set(&f.Delay, f.duration),
-		"expires_in": set(&f.ExpiresIn, f.positiveDuration),
+	o := new(response.Buffer)
+	o.Open()
+	for _, name := range slices.Sorted(maps.Keys(e.members)) {
+		o.Member(name, e.members[name])
 	}
-	// object reads an object with its own fields, unless it is null.
-	object := func(what string, table fields) fieldReader {
-		return func(at string, raw []byte) {
-			if !isNull(raw) {
-				f.read(at, raw, what, table)
-			}
-		}
-	}
+	o.Close()
+	return o.Bytes()
+}
+
+// DecodeWork reads an order of bulk work. Times are compared with now.
+func DecodeWork(text []byte, now time.Time) (WorkRequest, *response.Problem) {
+	var f WorkRequest
+	var change []byte
+	where := f.selection()
+	where["state"] = f.echoed("state", func(at string, raw []byte) { f.states = f.textOrTexts(at, raw) })
 	f.read("", text, "bulk work", fields{
 		"action": set((*string)(&f.Action), f.name),
 		"where": func(at string, raw []byte) {
-			f.Request = slices.Clone(raw)
-			object("where", where)(at, raw)
+			if !isNull(raw) {
+				f.read(at, raw, "where", where)
+			}
 		},
-		"change":    object("change", change),
+		"change": func(_ string, raw []byte) {
+			if !isNull(raw) {
+				change = raw
+			}
+		},
 		"rate":      set(&f.Rate, f.rate),
 		"lane_rate": set(&f.LaneRate, f.rate),
 		"dry_run":   set(&f.DryRun, f.boolean),
 	})
-	f.Filter.States = []job.State{job.Dead}
-	f.CheckFilter("/where/", &f.Filter)
-	switch {
-	case len(f.errors) > 0:
-	case f.Action == "":
-		f.AddError("/action", "is required: revive or purge")
-	case !slices.Contains(workActions, f.Action):
-		f.AddError("/action", "must be revive or purge")
-	case f.Action == store.WorkPurge && (f.URL != "" || f.Delay != 0 || f.ExpiresIn != 0):
-		f.AddError("/change", "cannot be combined with the action purge")
-	case f.Action == store.WorkPurge && (f.Rate.Limited() || f.LaneRate.Limited()):
-		f.AddError("/rate", "cannot be combined with the action purge, which sends nothing")
-	case named && filtered:
-		f.errors = append(f.errors, job.MutuallyExclusive("/where/ids", "a filter"))
-	case f.all && (named || filtered):
-		f.errors = append(f.errors, job.MutuallyExclusive("/where/all", "ids or a filter"))
-	case !f.all && !named && !filtered:
-		f.AddError("/where", `must set ids, a filter such as topic, or "all": true for every dead job`)
-	case f.Delay != 0 && !f.Rate.Limited() && !f.LaneRate.Limited():
-		f.AddError("/change/delay", "requires rate or lane_rate")
+	if !slices.Contains(store.WorkActions(), f.Action) {
+		f.addErrorOnce("/action", "must be revive, purge, cancel, run or edit")
+		return f, f.problem(nil)
 	}
-	if named {
-		f.Request = nil
-	}
-	problem := f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.Delay, ExpiresIn: f.expiry()}, time.Time{}))
-	return f, problem
+	f.readChange(change, now)
+	return f, f.check("/where/", "/change/")
 }
 
-// expiry returns the new expiry counted from the registration, as job.Validate compares it with the delay.
-func (f *WorkRequest) expiry() time.Duration {
-	if f.ExpiresIn <= 0 {
-		return f.ExpiresIn
+// readChange reads the changes that an action makes.
+func (f *WorkRequest) readChange(raw []byte, now time.Time) {
+	switch {
+	case f.Action == store.WorkRevive && raw != nil:
+		f.read("/change", raw, "change", f.change.collect(f.revivalFields(&f.revival), new(bool)))
+	case f.Action == store.WorkEdit && raw == nil:
+		f.AddError("/change", "is required: the fields to change, as in PATCH /v1/jobs/{id}")
+	case f.Action == store.WorkEdit:
+		f.readEdit(raw, now)
+	case raw != nil:
+		f.AddError("/change", "cannot be combined with the action "+string(f.Action))
 	}
-	return f.ExpiresIn + max(f.Delay, 0)
+}
+
+// readEdit reads the change of the action edit.
+func (f *WorkRequest) readEdit(raw []byte, now time.Time) {
+	const ofOne = "cannot be changed for many jobs: change each with PATCH /v1/jobs/{id}"
+	var e jobForm
+	e.readEdit(raw, map[string]string{"body": ofOne, "body_text": ofOne, "body_base64": ofOne, "content_type": ofOne})
+	if p := e.checkEdit(now, 0); p != nil {
+		for _, err := range p.Fields {
+			f.AddError("/change"+err.Field, err.Detail)
+		}
+		if f.duplicateKey == "" && e.duplicateKey != "" {
+			f.duplicateKey = "/change" + e.duplicateKey
+		}
+		return
+	}
+	edit := e.edit()
+	f.Edit, f.change.members = &edit, make(map[string][]byte)
+	for name, value := range jsonscan.Members(raw) {
+		f.change.members[string(name)] = value
+	}
+}
+
+// DecodeDead reads the short form of an order that revives or purges dead jobs: without where and change.
+func DecodeDead(text []byte, action store.WorkAction) (WorkRequest, *response.Problem) {
+	f := WorkRequest{WorkOrder: store.WorkOrder{Action: action}}
+	table, what := f.selection(), "a purge"
+	table["dry_run"] = set(&f.DryRun, f.boolean)
+	if action == store.WorkRevive {
+		what = "a revival"
+		maps.Copy(table, f.change.collect(f.revivalFields(&f.revival), new(bool)))
+		table["rate"] = set(&f.Rate, f.rate)
+		table["lane_rate"] = set(&f.LaneRate, f.rate)
+	}
+	f.read("", text, what, table)
+	return f, f.check("/", "/")
+}
+
+// selection returns the readers of the fields that select jobs.
+func (f *WorkRequest) selection() fields {
+	table := f.where.collect(f.filterFields(&f.Filter), &f.filtered)
+	table["ids"] = set(&f.IDs, f.ids)
+	table["all"] = f.echoed("all", set(&f.all, f.boolean))
+	return table
+}
+
+// echoed returns a reader that also adds what it reads to where.
+func (f *WorkRequest) echoed(name string, read fieldReader) fieldReader {
+	return func(at string, raw []byte) {
+		if !isNull(raw) {
+			f.where.members[name] = raw
+			read(at, raw)
+		}
+	}
+}
+
+// check validates the order. where and change are the prefixes of the fields in them.
+func (f *WorkRequest) check(where, change string) *response.Problem {
+	f.checkStates(where)
+	f.CheckFilter(where, &f.Filter)
+	f.rejectRedacted(change+"headers", f.revival.Header)
+	named := f.IDs != nil
+	switch {
+	case len(f.errors) > 0:
+	case named && f.filtered:
+		f.errors = append(f.errors, job.MutuallyExclusive(where+"ids", "a filter"))
+	case f.all && (named || f.filtered):
+		f.errors = append(f.errors, job.MutuallyExclusive(where+"all", "ids or a filter"))
+	case !f.all && !named && !f.filtered:
+		f.AddError(strings.TrimSuffix(where, "/"), `must set ids, a filter such as topic, or "all": true for every job in the states of the action`)
+	case f.Filter.Kind == job.KindWork || f.Filter.Topic != "" && store.GroupOf(f.Filter.Topic) == store.GroupInternal:
+		f.AddError(where+"topic", "must be a topic whose jobs are sent: POST /v1/work/{id}/stop stops bulk work")
+	case !f.Action.HasRate() && (f.Rate.Limited() || f.LaneRate.Limited()):
+		f.AddError("/rate", "cannot be combined with the action "+string(f.Action)+", which sends nothing")
+	case f.revival.Delay != 0 && !f.Rate.Limited() && !f.LaneRate.Limited():
+		f.AddError(change+"delay", "requires rate or lane_rate")
+	}
+	f.URL, f.Header, f.Delay, f.ExpiresIn = f.revival.URL, job.CanonicalHeader(f.revival.Header), f.revival.Delay, f.revival.ExpiresIn
+	f.Where, f.Change = f.where.object(), f.change.object()
+	if named {
+		f.where.members["ids_count"] = []byte(strconv.Itoa(len(f.IDs)))
+		f.Where = f.where.object()
+	}
+	n := job.New{Spec: job.Spec{URL: f.URL, Header: f.Header}, Delay: f.Delay, ExpiresIn: f.ExpiresIn}
+	if n.ExpiresIn > 0 {
+		n.ExpiresIn += max(f.Delay, 0) // job.Validate compares it with the delay
+	}
+	checked := job.Validate(n, time.Time{})
+	for i := range checked {
+		checked[i].Field = change + strings.TrimPrefix(checked[i].Field, "/")
+	}
+	return f.problem(checked)
+}
+
+// checkStates sets the states of the filter: those that the request names, else those of the action.
+func (f *WorkRequest) checkStates(where string) {
+	all, chosen := f.Action.States()
+	f.Filter.States = chosen
+	if f.states == nil {
+		return
+	}
+	f.Filter.States = nil
+	if len(f.states) == 0 {
+		f.addErrorOnce(where+"state", "must name a state")
+	}
+	for _, text := range f.states {
+		for name := range strings.SplitSeq(text, ",") {
+			if !slices.Contains(all, job.State(name)) {
+				f.addErrorOnce(where+"state", fmt.Sprintf("must be one or several of %v for the action %s", all, f.Action))
+			}
+			f.Filter.States = append(f.Filter.States, job.State(name))
+		}
+	}
+	slices.Sort(f.Filter.States)
+	f.Filter.States = slices.Compact(f.Filter.States)
+}
+
+// textOrTexts reads a string, or an array of strings.
+func (d *decoder) textOrTexts(at string, raw []byte) []string {
+	if raw[0] == '[' {
+		return d.texts(at, raw)
+	}
+	return []string{d.name(at, raw)}
+}
+
+// ids reads the ids of jobs, each once.
+func (d *decoder) ids(at string, raw []byte) []string {
+	if raw[0] != '[' {
+		d.wrongType(at, raw, "an array of strings")
+		return nil
+	}
+	all, seen := []string{}, make(map[string]bool)
+	for i, value := range jsonscan.Elements(raw) {
+		if i == MaxSelectedIDs {
+			d.AddError(at, fmt.Sprintf("must be at most %d", MaxSelectedIDs))
+			return nil
+		}
+		id := ""
+		if value[0] == '"' {
+			id = jsonscan.Unquote(value)
+		}
+		if !job.IsID(id) {
+			d.AddError(at+"/"+strconv.Itoa(i), "must be the id of a job")
+		}
+		if !seen[id] {
+			all, seen[id] = append(all, id), true
+		}
+	}
+	if len(all) == 0 {
+		d.AddError(at, "must name a job")
+	}
+	return all
 }
 
 // ReadWork reads a request for bulk work.
 func ReadWork(w http.ResponseWriter, r *http.Request) (WorkRequest, error) {
+	return readOrder(w, r, func(text []byte) (WorkRequest, *response.Problem) { return DecodeWork(text, time.Now()) })
+}
+
+// ReadDead reads a request to revive or purge dead jobs.
+func ReadDead(w http.ResponseWriter, r *http.Request, action store.WorkAction) (WorkRequest, error) {
+	return readOrder(w, r, func(text []byte) (WorkRequest, *response.Problem) { return DecodeDead(text, action) })
+}
+
+func readOrder(w http.ResponseWriter, r *http.Request, decode func([]byte) (WorkRequest, *response.Problem)) (WorkRequest, error) {
 	text, err := ReadJSON(w, r, maxSelection)
 	if err != nil {
 		return WorkRequest{}, err
 	}
-	f, p := DecodeWork(text)
+	f, p := decode(text)
 	if p != nil {
 		return f, p
 	}
-	if f.IDs == nil {
-		f.Filter.Namespace = namespaceOf(r)
-	}
+	f.Filter.Namespace = namespaceOf(r)
 	return f, nil
 }

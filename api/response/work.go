@@ -8,20 +8,17 @@ import (
 // Work writes bulk work.
 func (o *Buffer) Work(w *store.Work) {
 	o.Text("id", w.ID)
-	o.Text("action", string(w.Action))
-	if len(w.Request) > 0 {
-		o.Member("where", w.Request)
-	} else {
-		o.Null("where")
-	}
-	o.Object("change")
-	o.TextOrNull("url", w.URL)
-	o.DurationOrNull("delay", w.Delay)
-	o.DurationOrNull("expires_in", w.ExpiresIn)
-	o.Close()
+	o.TextOrNull("action", string(w.Action))
+	o.memberOrNull("where", w.Where)
+	o.memberOrNull("change", w.Change)
 	o.TextOrNull("rate", units.FormatRate(w.Rate))
 	o.TextOrNull("lane_rate", units.FormatRate(w.LaneRate))
 	o.Text("state", string(w.State))
+	if w.Total < 0 {
+		o.Null("total")
+	} else {
+		o.Number("total", w.Total)
+	}
 	o.Number("matched", w.Matched)
 	o.Bool("exact", w.Listed)
 	o.Number("done", w.Done)
@@ -32,20 +29,30 @@ func (o *Buffer) Work(w *store.Work) {
 		o.Text("reason", f.Reason)
 	})
 	o.Time("created_at", w.CreatedAt)
-	if w.EndedAt.IsZero() {
-		o.Null("ended_at")
-	} else {
-		o.Time("ended_at", w.EndedAt)
-	}
+	o.Time("eta_at", w.ETA)
+	o.Time("ended_at", w.EndedAt)
 	o.TextOrNull("created_by", w.Actor)
 }
 
+// memberOrNull writes a member that is JSON; empty: null.
+func (o *Buffer) memberOrNull(name string, value []byte) {
+	if len(value) == 0 {
+		o.Null(name)
+	} else {
+		o.Member(name, value)
+	}
+}
+
 // WorkCount writes the number of jobs that bulk work would select.
-func (o *Buffer) WorkCount(matched int64, exact bool, groups []store.Group) {
+func (o *Buffer) WorkCount(counted store.Groups) {
+	matched := int64(0)
+	for _, g := range counted.Groups {
+		matched += g.Count
+	}
 	o.Bool("dry_run", true)
 	o.Number("matched", matched)
-	o.Bool("exact", exact)
-	Objects(o, "groups", groups, func(g *store.Group) {
+	o.Bool("exact", counted.Exact)
+	Objects(o, "groups", counted.Groups, func(g *store.Group) {
 		o.TextOrNull("topic", g.Topic)
 		o.TextOrNull("reason", string(g.Reason))
 		o.Number("count", g.Count)

@@ -183,17 +183,10 @@ func (s *Service) Groups(ctx context.Context, filter store.Filter, by store.Grou
 	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (store.Groups, error) { return d.Groups(ctx, filter, by) })
 }
 
-// ReviveDead revives dead letters.
-func (s *Service) ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error) {
-	return with(ctx, s, which.Filter.Namespace, func(d *dispatcher.Dispatcher) (store.BulkResult, error) {
-		return d.ReviveDead(ctx, which, how)
-	})
-}
-
-// PurgeDead removes dead letters.
-func (s *Service) PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error) {
-	return with(ctx, s, which.Filter.Namespace, func(d *dispatcher.Dispatcher) (store.BulkResult, error) {
-		return d.PurgeDead(ctx, which)
+// GroupIDs counts jobs that ids name.
+func (s *Service) GroupIDs(ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Groups, error) {
+		return d.GroupIDs(ctx, namespace, ids, states, by)
 	})
 }
 
@@ -213,12 +206,12 @@ func (s *Service) StopWork(ctx context.Context, namespace, id, actor string) (st
 }
 
 // ListWork lists bulk work.
-func (s *Service) ListWork(ctx context.Context, filter store.Filter) ([]store.Work, store.Page, error) {
+func (s *Service) ListWork(ctx context.Context, filter store.Filter, shown func(*store.Work) bool) ([]store.Work, store.Page, error) {
 	d, err := s.of(ctx, filter.Namespace)
 	if err != nil {
 		return nil, store.Page{}, err
 	}
-	return d.ListWork(ctx, filter)
+	return d.ListWork(ctx, filter, shown)
 }
 
 // TopicStats counts the jobs of topics.

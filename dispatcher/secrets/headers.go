@@ -107,6 +107,25 @@ func (s *Sealer) OpenHeader(name, sealed string) (job.HeaderSecret, error) {
 	return job.ParseHeaderSecret(text), nil
 }
 
+// OpenUnbound returns headers whose secrets without an origin are plain, as before SealHeaders sealed them for none.
+func (s *Sealer) OpenUnbound(header map[string][]string) (map[string][]string, error) {
+	opened := maps.Clone(header)
+	for name, values := range header {
+		sealed, ok := job.Sealed(values)
+		if !ok {
+			continue
+		}
+		secret, err := s.OpenHeader(name, sealed)
+		if err != nil {
+			return nil, err
+		}
+		if secret.Origin == "" {
+			opened[name] = secret.Values
+		}
+	}
+	return opened, nil
+}
+
 // OpenForAttempt is OpenHeader for an attempt of a queue. It logs failures.
 func (s *Sealer) OpenForAttempt(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	secret, err := s.OpenHeader(name, sealed)

@@ -4,13 +4,28 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
+
+const (
+	// maxUnfinished bounds the unfinished Works of a namespace, approximately: Works that are created at once are not counted.
+	maxUnfinished = 100
+	// fullRetryAfter is when to try again after that.
+	fullRetryAfter = time.Minute
+	// listAtOnce bounds concurrent reads of a list: bodies with ids have up to 1 MiB.
+	listAtOnce = 8
+	// listTime is the time after which a page is returned although it is not full.
+	listTime = time.Second
+)
+
+// idPrefix begins the ids of the jobs.
+const idPrefix = "rb:work:"
 
 // queueOf returns the queue of a namespace's bulk work.
 func queueOf(namespace string) job.Queue {
@@ -22,9 +37,23 @@ func IsID(id string) bool { return strings.HasPrefix(id, idPrefix) }
 
 func refOf(namespace, id string) job.Ref { return job.Ref{Namespace: namespace, ID: idPrefix + id} }
 
-// Create starts bulk work.
+// actorOf returns the actor in the events of jobs that a Work has changed, by the id of its job.
+func actorOf(id string) string { return "work:" + id[len(idPrefix):] }
+
+// Create starts bulk work. Error: *job.QuotaError.
 func Create(ctx context.Context, jobs Jobs, namespace string, o store.WorkOrder) (store.Work, error) {
-	body, err := json.Marshal(progress{WorkOrder: o})
+	rows, err := jobs.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{Topic}})
+	if err != nil {
+		return store.Work{}, err
+	}
+	for _, row := range rows {
+		if row.Scheduled+row.Ready+row.Running >= maxUnfinished {
+			return store.Work{}, &job.QuotaError{Quota: "unfinished work", Limit: strconv.Itoa(maxUnfinished), RetryAfter: fullRetryAfter}
+		}
+	}
+	o.IDCount = len(o.IDs)
+	p := progress{status: status{WorkOrder: o, Total: int64(o.IDCount), Counted: o.IDCount > 0}, Left: o.IDs}
+	body, err := json.Marshal(&p)
 	if err != nil {
 		return store.Work{}, err
 	}
@@ -36,7 +65,7 @@ func Create(ctx context.Context, jobs Jobs, namespace string, o store.WorkOrder)
 	if inserted.Err != nil {
 		return store.Work{}, inserted.Err
 	}
-	return decode(&inserted.Job)
+	return decode(&inserted.Job), nil
 }
 
 // Get returns bulk work. Error: store.ErrNotFound.
@@ -45,10 +74,10 @@ func Get(ctx context.Context, jobs Jobs, namespace, id string) (store.Work, erro
 	if err != nil {
 		return store.Work{}, err
 	}
-	return decode(&found)
+	return decode(&found), nil
 }
 
-// Stop ends bulk work after the step in progress. Jobs that it has revived stay revived. Stopping ended work changes nothing.
+// Stop ends bulk work after the step in progress. Jobs that it has changed stay changed. Stopping ended work changes nothing.
 func Stop(ctx context.Context, jobs Jobs, namespace, id, actor string) (store.Work, error) {
 	found, err := jobs.Cancel(ctx, refOf(namespace, id), store.Cancellation{Actor: actor})
 	if _, ended := errors.AsType[*store.StateError](err); ended {
@@ -57,46 +86,102 @@ func Stop(ctx context.Context, jobs Jobs, namespace, id, actor string) (store.Wo
 	if err != nil {
 		return store.Work{}, err
 	}
-	return decode(&found)
+	return decode(&found), nil
 }
 
-// List returns a page of bulk work: first what runs, then what has ended, the newest first.
-func List(ctx context.Context, jobs Jobs, filter store.Filter) ([]store.Work, store.Page, error) {
+// List returns a page of the bulk work that shown selects: first what runs, then what has ended, the newest first. It is full
+// unless it is the last, or took longer than listTime.
+func List(ctx context.Context, jobs Jobs, filter store.Filter, shown func(*store.Work) bool) ([]store.Work, store.Page, error) {
 	filter.Topic, filter.Kind = Topic, ""
-	page, err := jobs.List(ctx, filter)
-	if err != nil {
-		return nil, page, err
-	}
-	all := make([]store.Work, 0, len(page.Jobs))
-	for i := range page.Jobs {
-		found, err := jobs.Get(ctx, page.Jobs[i].Ref()) // lists have no bodies
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
+	limit, until := filter.Limit, time.Now().Add(listTime)
+	var all []store.Work
+	for {
+		filter.Limit = limit - len(all)
+		page, err := jobs.List(ctx, filter)
 		if err != nil {
 			return nil, page, err
 		}
-		w, err := decode(&found)
+		found, err := readAll(ctx, jobs, page.Jobs)
 		if err != nil {
 			return nil, page, err
 		}
-		all = append(all, w)
+		for i := range found {
+			if shown(&found[i]) {
+				all = append(all, found[i])
+			}
+		}
+		if filter.After = page.Reached; !page.More || len(all) == limit || !time.Now().Before(until) {
+			return all, page, nil
+		}
 	}
-	return all, page, nil
 }
 
-// actorOf returns the actor in the events of jobs that a Work has revived, by the id of its job.
-func actorOf(id string) string { return "work:" + id[len(idPrefix):] }
+// readAll reads the Works of listed jobs, which have no bodies. Those that are gone meanwhile are left out.
+func readAll(ctx context.Context, jobs Jobs, listed []job.Job) ([]store.Work, error) {
+	found, errs := make([]store.Work, len(listed)), make([]error, len(listed))
+	inParallel(len(listed), listAtOnce, func(i int) {
+		j, err := jobs.Get(ctx, listed[i].Ref())
+		if errs[i] = err; err == nil {
+			found[i] = decode(&j)
+		}
+	})
+	all := found[:0]
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			all = append(all, found[i])
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+	}
+	return all, nil
+}
 
-// isMine reports whether this work has changed a job: an earlier try of the step did.
-func (s *step) isMine(ctx context.Context, t target) (bool, error) {
-	found, err := s.Jobs.Get(ctx, s.refOf(t.ID))
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+// inParallel calls do for the numbers below n, atOnce at a time.
+func inParallel(n, atOnce int, do func(i int)) {
+	var all sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			do(i)
+			<-slots
+		})
 	}
-	if err != nil {
-		return false, err
+	all.Wait()
+}
+
+// decode returns the Work that a job does. One whose body cannot be read has the state store.WorkFailed and no action.
+func decode(j *job.Job) store.Work {
+	w := store.Work{ID: j.ID[len(idPrefix):], State: store.WorkRunning, CreatedAt: j.CreatedAt, EndedAt: j.FinishedAt, Total: -1}
+	var s status
+	if err := json.Unmarshal(j.Body, &s); err != nil {
+		w.State = store.WorkFailed
+		return w
 	}
-	mine := slices.ContainsFunc(found.Events, func(e job.Event) bool { return e.Actor == actorOf(s.ref.ID) })
-	return mine, nil
+	w.WorkOrder, w.WorkCounts, w.Listed = s.WorkOrder, s.WorkCounts, s.Listed
+	switch {
+	case s.Listed:
+		w.Total = s.Matched
+	case s.Counted:
+		w.Total = s.Total
+	}
+	switch j.State {
+	case job.Delivered:
+		w.State = store.WorkDone
+	case job.Dead, job.Cancelled:
+		w.State = store.WorkStopped
+	default:
+		w.ETA = s.eta(j.CreatedAt, w.Total)
+	}
+	return w
+}
+
+// eta extrapolates the end from the jobs that were treated until the last step.
+func (s *status) eta(createdAt time.Time, total int64) time.Time {
+	treated, took := s.Treated(), s.StepAt.Sub(createdAt)-s.Delay
+	if total < 0 || treated == 0 || took <= 0 {
+		return time.Time{}
+	}
+	return job.Millis(s.StepAt.Add(time.Duration(float64(took) / float64(treated) * float64(max(0, total-treated)))))
 }

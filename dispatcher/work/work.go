@@ -1,13 +1,18 @@
-// Package work is bulk work: the revival or the purge of all jobs that a filter selects, or of a list of ids. A Work is an
-// internal job whose body is its order and its progress. Each step executes the plan that the step before has stored, of up
-// to 500 jobs with the version of each, and stores the next plan. So it survives crashes, may be stopped, and treats each
-// job once: one whose version is another by now is counted as done if its history names this work, and skipped otherwise.
+// Package work is bulk work: one change of all jobs that a filter selects, or of a list of ids. A Work is an internal job whose
+// body is its order and its progress. Each step executes the plan that the step before has stored, of up to 500 jobs with the
+// version of each, and stores the next plan. So it survives crashes, may be stopped, and treats each job once:
+//
+//   - A job whose version is another by now is counted as done if its history names this Work, and skipped otherwise.
+//   - A job that the filter selects again, because it was changed and then failed or was moved, is left out if its history
+//     names this Work. Ended jobs are selected by their end, before the Work was created.
+//
+// Both need one of the newest job.MaxEvents changes by clients. Jobs that are registered after the Work was created are not
+// selected.
 package work
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/ringback/ringback/dispatcher/pace"
@@ -21,17 +26,28 @@ const Topic = "_work"
 // maxFailures bounds Counts.Failures.
 const maxFailures = 100
 
-// progress is the body of a Work's job.
-type progress struct {
+// status is the part of a Work's body that is shown.
+type status struct {
 	store.WorkOrder
 	store.WorkCounts
-	// CreatedAt is that of the job. Jobs that died later do not match.
-	CreatedAt time.Time       `json:"created_at"`
-	After     store.Position  `json:"after"`  // of the filter's list
-	Listed    bool            `json:"listed"` // all jobs are planned
-	Plan      []target        `json:"plan,omitempty"`
-	Size      int             `json:"size"` // of the next plan
-	Pace      json.RawMessage `json:"pace,omitempty"`
+	Listed  bool  `json:"listed"`  // all jobs are planned
+	Total   int64 `json:"total"`   // jobs that are counted so far
+	Counted bool  `json:"counted"` // all jobs are counted
+	// StepAt is the time of the last step, by the store's clock.
+	StepAt time.Time `json:"step_at"`
+}
+
+// progress is the body of a Work's job.
+type progress struct {
+	status
+	// CreatedAt is that of the job.
+	CreatedAt  time.Time       `json:"created_at"`
+	Left       []string        `json:"ids,omitempty"` // ids that are not planned yet
+	After      store.Position  `json:"after"`         // of the filter's list: the jobs before are planned
+	CountAfter store.Position  `json:"count_after"`   // the jobs before are counted
+	Plan       []target        `json:"plan,omitempty"`
+	Size       int             `json:"size"` // of the next plan
+	Pace       json.RawMessage `json:"pace,omitempty"`
 	// Lead is the time by which a start is planned ahead. It doubles when steps come later than planned, and when a
 	// call takes half of it.
 	Lead time.Duration `json:"lead,omitempty"`
@@ -41,11 +57,14 @@ type progress struct {
 type target struct {
 	ID      string `json:"i"`
 	Version int64  `json:"v"`
-	Topic   string `json:"t,omitempty"` // with Lane: only under a rate
-	Lane    string `json:"l,omitempty"`
-	Start   int64  `json:"s,omitempty"` // under a rate: Unix milliseconds
+	// Under a rate: its queue, its start, and the due time of a scheduled job, the times in Unix milliseconds.
+	Topic string `json:"t,omitempty"`
+	Lane  string `json:"l,omitempty"`
+	Start int64  `json:"s,omitempty"`
+	Due   int64  `json:"d,omitempty"`
 }
 
+// fail counts a job that was not changed, with a reason for clients.
 func (p *progress) fail(count *int64, id, reason string) {
 	*count++
 	if len(p.Failures) < maxFailures {
@@ -53,40 +72,37 @@ func (p *progress) fail(count *int64, id, reason string) {
 	}
 }
 
-func (p *progress) limited() bool {
-	return p.Action == store.WorkRevive && (p.Rate.Limited() || p.LaneRate.Limited())
-}
+func (p *progress) limited() bool { return p.Rate.Limited() || p.LaneRate.Limited() }
+
+// ended reports whether the Work is about jobs that have ended.
+func (p *progress) ended() bool { return p.Action == store.WorkRevive || p.Action == store.WorkPurge }
 
 // pacer restores the pace, whose times count from CreatedAt.
 func (p *progress) pacer() (*pace.Pacer, error) { return pace.Restore(p.Rate, p.LaneRate, p.Pace) }
 
-// idPrefix begins the ids of the jobs.
-const idPrefix = "rb:work:"
-
-// decode returns the Work that a job does.
-func decode(j *job.Job) (store.Work, error) {
-	var p progress
-	if err := json.Unmarshal(j.Body, &p); err != nil {
-		return store.Work{}, fmt.Errorf("read work %s: %w", j.ID, err)
-	}
-	w := store.Work{ID: j.ID[len(idPrefix):], WorkOrder: p.WorkOrder, WorkCounts: p.WorkCounts, State: store.WorkRunning, CreatedAt: j.CreatedAt, EndedAt: j.FinishedAt, Listed: p.Listed}
-	switch j.State {
-	case job.Delivered:
-		w.State = store.WorkDone
-	case job.Dead, job.Cancelled:
-		w.State = store.WorkStopped
-	default:
-	}
-	return w, nil
+// forget drops what only steps need.
+func (p *progress) forget() {
+	p.Left, p.Plan, p.Pace, p.After, p.CountAfter = nil, nil, nil, store.Position{}, store.Position{}
+	p.Header, p.Edit = nil, nil
 }
 
-// Jobs is what bulk work needs of the store.
+// Jobs is the part of the store that bulk work uses.
 type Jobs interface {
 	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	List(ctx context.Context, filter store.Filter) (store.Page, error)
+	Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
 	Revive(ctx context.Context, items []store.Revival) []store.ReviveResult
 	Purge(ctx context.Context, items []store.Removal) []error
+	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	ShardOf(q job.Queue) int
+}
+
+// Changes checks and makes changes of single jobs, as for a request that makes one.
+type Changes interface {
+	// PrepareRevival checks the URL and the headers of a job's revival, and seals secret headers for their origin.
+	PrepareRevival(ctx context.Context, j *job.Job, revival *store.Revival) error
+	// EditJob changes a job that was read, under its version.
+	EditJob(ctx context.Context, j *job.Job, edit job.Edit) (job.Job, error)
 }

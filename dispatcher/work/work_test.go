@@ -16,6 +16,7 @@ import (
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/work"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
@@ -72,12 +73,27 @@ func insertDead(t *testing.T, s store.Store, n int) {
 	time.Sleep(time.Second)
 }
 
+// changes implements work.Changes without checks.
+type changes struct{ *router.Router }
+
+func (changes) PrepareRevival(context.Context, *job.Job, *store.Revival) error { return nil }
+
+func (c changes) EditJob(ctx context.Context, j *job.Job, edit job.Edit) (job.Job, error) {
+	spec, err := codec.Change(&j.Spec, &edit.Spec, edit.Fields)
+	if err != nil {
+		return job.Job{}, err
+	}
+	return c.Replace(ctx, j.Ref(), store.Replacement{
+		Kind: job.EventEdited, Fields: edit.Fields, Actor: edit.Actor, IfVersion: edit.IfVersion, Spec: &spec, Due: edit.Due, Expiry: edit.Expiry,
+	})
+}
+
 // start runs a carrier and bulk work on a store until the test ends.
 func start(t *testing.T, s store.Store) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	log := slog.New(slog.DiscardHandler)
-	w := &work.Worker{Jobs: router.New(s), CheckURL: func(*job.Job, string) error { return nil }}
+	w := &work.Worker{Jobs: router.New(s), Changes: changes{router.New(s)}, Logger: log}
 	runner := internaljobs.New(internaljobs.Options{Store: s, Logger: log, Handlers: map[string]internaljobs.Handler{work.Topic: w.Step}})
 	var all sync.WaitGroup
 	all.Go(func() { carrier.New(router.New(s), log).Run(ctx) })
@@ -96,7 +112,10 @@ func create(t *testing.T, s store.Store, o store.WorkOrder) string {
 	return w.ID
 }
 
-func all() store.Filter { return store.Filter{Namespace: job.DefaultNamespace} }
+// all selects all dead jobs.
+func all() store.Filter {
+	return store.Filter{Namespace: job.DefaultNamespace, States: []job.State{job.Dead}}
+}
 
 func get(t *testing.T, s store.Store, id string) store.Work {
 	t.Helper()
@@ -217,7 +236,7 @@ func TestWork_SaysWhyItSkipsJobs(t *testing.T) {
 		for i := range 100 {
 			ids = append(ids, ref(i).ID)
 		}
-		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, IDs: ids})
+		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, IDs: ids, Filter: all()})
 		time.Sleep(time.Minute)
 		w := get(t, s, id)
 		require.Equal(t, store.WorkCounts{Matched: 102, Done: 100, Skipped: 2, Failures: []store.WorkFailure{
