@@ -29,10 +29,10 @@ func TestDescriptors_TooFewCostNoJobItsAttempt(t *testing.T) {
 
 	sum := ended(t, p)
 	require.EqualValues(t, jobs, sum.Delivered, "%s", sum)
-	released := metric(t, p, `ringback_attempts_total{outcome="local_resources",topic="orders",verdict="released"}`)
+	released := metric(t, p, `ringback_attempts_total{namespace="default",outcome="local_resources",topic="orders",verdict="released"}`)
 	require.NotEmpty(t, released, "the process ran out of descriptors")
 	t.Logf("%s attempts were put off", released)
-	require.Equal(t, "0", metric(t, p, `ringback_breakers_open{topic="orders"}`))
+	require.Equal(t, "0", metric(t, p, `ringback_breakers_open{namespace="default",topic="orders"}`))
 	for _, result := range answer.Results[:40] {
 		require.Len(t, r.of(result.ID), 1)
 	}

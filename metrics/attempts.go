@@ -48,39 +48,39 @@ var (
 func (m *Metrics) registerTopicMetrics() {
 	m.attempts = m.counter("ringback_attempts_total",
 		"Claimed jobs by the verdict over them and by what came of the request: the class of its status or of its error; none when no request was made.",
-		"topic", "verdict", "outcome")
+		"namespace", "topic", "verdict", "outcome")
 	m.lateness = m.histogram("ringback_lateness_seconds",
-		"Time from the due time of an attempt to its start, by the store's clock.", latenessBuckets, "topic")
+		"Time from the due time of an attempt to its start, by the store's clock.", latenessBuckets, "namespace", "topic")
 	m.duration = m.histogram("ringback_attempt_duration_seconds",
 		"How long an attempt took, from looking up the host's name to the last byte of the answer that was read.",
-		durationBuckets, "topic")
+		durationBuckets, "namespace", "topic")
 	m.inserted = m.counter("ringback_jobs_inserted_total",
-		"Jobs that this process gave to the store, callbacks too, by what came of it.", "topic", "outcome")
+		"Jobs that this process gave to the store, callbacks too, by what came of it.", "namespace", "topic", "outcome")
 	m.ends = m.counter("ringback_jobs_ended_total",
-		"Jobs whose delivery or death this process had recorded in the store.", "topic", "state", "reason")
+		"Jobs whose delivery or death this process had recorded in the store.", "namespace", "topic", "state", "reason")
 }
 
 // AttemptEnded counts the result of a claimed job. It takes no lock and does not allocate.
 func (m *Metrics) AttemptEnded(e pool.AttemptEvent) {
-	t := m.topics.of(e.Topic)
+	t := m.topics.of(e.Namespace, e.Topic)
 	verdict, outcome := int(e.Verdict.Kind), outcomeOf(e.Result)
 	if verdict >= verdictCount {
 		verdict = 0
 	}
 	t.attempts[verdict][outcome].get(func() prometheus.Counter {
-		return m.attempts.WithLabelValues(t.label, policy.Kind(verdict).String(), outcomes[outcome])
+		return m.attempts.WithLabelValues(t.namespace, t.topic, policy.Kind(verdict).String(), outcomes[outcome])
 	}).Inc()
 	if e.Result == nil {
 		return
 	}
-	t.lateness.get(func() prometheus.Observer { return m.lateness.WithLabelValues(t.label) }).
+	t.lateness.get(func() prometheus.Observer { return m.lateness.WithLabelValues(t.namespace, t.topic) }).
 		Observe(max(e.Late, 0).Seconds())
 	switch e.Result.Class {
 	case policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown, policy.ClassLocalResources:
 		return // nothing was sent, or this process interrupted the attempt
 	default:
 	}
-	t.duration.get(func() prometheus.Observer { return m.duration.WithLabelValues(t.label) }).
+	t.duration.get(func() prometheus.Observer { return m.duration.WithLabelValues(t.namespace, t.topic) }).
 		Observe(e.Result.Duration.Seconds())
 }
 

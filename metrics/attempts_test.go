@@ -51,7 +51,7 @@ func TestEnded_CountsByVerdictAndOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := metrics.New(metrics.Options{})
 			for range 3 {
-				m.AttemptEnded(pool.AttemptEvent{Topic: "orders", Verdict: policy.Verdict{Kind: c.verdict}, Result: c.result})
+				m.AttemptEnded(pool.AttemptEvent{Namespace: "default", Topic: "orders", Verdict: policy.Verdict{Kind: c.verdict}, Result: c.result})
 			}
 			got := scrape(t, m)
 			require.InDelta(t, 3, got.value(t, "ringback_attempts_total",
@@ -81,7 +81,7 @@ func TestEnded_CountsEveryErrorClass(t *testing.T) {
 	require.Greater(t, len(classes), 20)
 	m := metrics.New(metrics.Options{})
 	for _, class := range classes {
-		m.AttemptEnded(pool.AttemptEvent{Topic: "t", Result: &policy.Result{Class: policy.ErrorClass(class), Status: 200}})
+		m.AttemptEnded(pool.AttemptEvent{Namespace: "default", Topic: "t", Result: &policy.Result{Class: policy.ErrorClass(class), Status: 200}})
 	}
 	got := scrape(t, m)
 	for _, class := range classes {
@@ -101,7 +101,7 @@ func TestEnded_ObservesLatenessAndDurationOfRequestsOnly(t *testing.T) {
 		{Class: policy.ClassTimeoutDial, Duration: 10 * time.Second},
 		{Status: 200, Duration: 30 * time.Millisecond},
 	} {
-		m.AttemptEnded(pool.AttemptEvent{Topic: "t", Result: result, Late: -time.Millisecond})
+		m.AttemptEnded(pool.AttemptEvent{Namespace: "default", Topic: "t", Result: result, Late: -time.Millisecond})
 	}
 	got := scrape(t, m)
 	require.InDelta(t, 5, got.value(t, "ringback_lateness_seconds_count", "topic", "t"), 0)

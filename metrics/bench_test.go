@@ -73,7 +73,7 @@ func BenchmarkSettleOf128(b *testing.B) {
 	s := metrics.New(metrics.Options{}).Store(q)
 	items := make([]store.Settlement, len(q.errs))
 	for i := range items {
-		items[i].Queue = job.Queue{Topic: fmt.Sprintf("order.close-%02d", i%4)}
+		items[i].Queue = job.Queue{Namespace: "default", Topic: fmt.Sprintf("order.close-%02d", i%4)}
 		items[i].Verdict = policy.Verdict{Kind: policy.Delivered}
 	}
 	b.ReportAllocs()
@@ -88,7 +88,7 @@ func BenchmarkInsertOf128(b *testing.B) {
 	entries := make([]store.NewJob, len(q.inserted))
 	for i := range entries {
 		q.inserted[i].Outcome = store.Created
-		entries[i].Queue = job.Queue{Topic: fmt.Sprintf("order.close-%02d", i%4)}
+		entries[i].Queue = job.Queue{Namespace: "default", Topic: fmt.Sprintf("order.close-%02d", i%4)}
 	}
 	b.ReportAllocs()
 	for b.Loop() {

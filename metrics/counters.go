@@ -37,10 +37,10 @@ const (
 // countInserts counts the results of an Insert. Consecutive entries of one topic are counted together.
 func (m *Metrics) countInserts(entries []store.NewJob, results []store.InsertResult, err error) {
 	for start := 0; start < len(entries); {
-		topic := entries[start].Topic
+		namespace, topic := entries[start].Namespace, entries[start].Topic
 		var counts [insertOutcomes]int
 		i := start
-		for ; i < len(entries) && entries[i].Topic == topic; i++ {
+		for ; i < len(entries) && entries[i].Topic == topic && entries[i].Namespace == namespace; i++ {
 			outcome := 0
 			if err == nil && i < len(results) && int(results[i].Outcome) < insertOutcomes {
 				outcome = int(results[i].Outcome)
@@ -48,13 +48,13 @@ func (m *Metrics) countInserts(entries []store.NewJob, results []store.InsertRes
 			counts[outcome]++
 		}
 		start = i
-		t := m.topics.of(topic)
+		t := m.topics.of(namespace, topic)
 		for outcome, n := range counts {
 			if n == 0 {
 				continue
 			}
 			t.inserted[outcome].get(func() prometheus.Counter {
-				return m.inserted.WithLabelValues(t.label, insertOutcomeNames[outcome])
+				return m.inserted.WithLabelValues(t.namespace, t.topic, insertOutcomeNames[outcome])
 			}).Add(float64(n))
 		}
 	}
@@ -83,8 +83,8 @@ func (m *Metrics) countSettlements(items []store.Settlement, errs []error) {
 
 // countEnd counts a settlement that ends its job, also if a requested cancellation changed its state.
 func (m *Metrics) countEnd(item *store.Settlement) {
-	t := m.topics.of(item.Queue.Topic)
-	ends := t.ends.get(func() map[policy.Reason]prometheus.Counter { return m.newEndCounters(t.label) })
+	t := m.topics.of(item.Queue.Namespace, item.Queue.Topic)
+	ends := t.ends.get(func() map[policy.Reason]prometheus.Counter { return m.newEndCounters(t.topicName) })
 	switch item.Verdict.Kind {
 	case policy.Delivered:
 		ends[noReason].Inc()
@@ -99,12 +99,12 @@ func (m *Metrics) countEnd(item *store.Settlement) {
 }
 
 // newEndCounters creates all series of a topic's ends at its first settlement, so that a first death is an increase.
-func (m *Metrics) newEndCounters(label string) map[policy.Reason]prometheus.Counter {
+func (m *Metrics) newEndCounters(name topicName) map[policy.Reason]prometheus.Counter {
 	ends := map[policy.Reason]prometheus.Counter{
-		noReason: m.ends.WithLabelValues(label, string(job.Delivered), string(noReason)),
+		noReason: m.ends.WithLabelValues(name.namespace, name.topic, string(job.Delivered), string(noReason)),
 	}
 	for _, reason := range append(policy.Reasons(), otherReason) {
-		ends[reason] = m.ends.WithLabelValues(label, string(job.Dead), string(reason))
+		ends[reason] = m.ends.WithLabelValues(name.namespace, name.topic, string(job.Dead), string(reason))
 	}
 	return ends
 }

@@ -13,28 +13,28 @@
 //
 // Metrics marked "store" describe the store: every process on it exports the same value. The others describe the process.
 //
-//	name                               type       labels                unit      of
-//	ringback_attempts_total            counter    topic,verdict,outcome jobs      process
-//	ringback_lateness_seconds          histogram  topic                 seconds   process
-//	ringback_attempt_duration_seconds  histogram  topic                 seconds   process
-//	ringback_jobs_inserted_total       counter    topic,outcome         jobs      process
-//	ringback_jobs_ended_total          counter    topic,state,reason    jobs      process
-//	ringback_settlements_total         counter    outcome               attempts  process
-//	ringback_jobs                      gauge      topic,state           jobs      store
-//	ringback_jobs_finished             gauge      topic,state           jobs      store
-//	ringback_oldest_due_seconds        gauge      topic                 seconds   store
-//	ringback_breakers_open             gauge      topic                 breakers  store
-//	ringback_store_up                  gauge      -                     0,1       process
-//	ringback_store_seconds             histogram  method,outcome        seconds   process
-//	ringback_wakeup_failures_total     counter    outcome               calls     process
-//	ringback_carrier_moves_total       counter    what                  jobs      process
-//	ringback_clock_steps_total         counter    direction             steps     process
-//	ringback_swept_total               counter    what                  jobs,ids  process
-//	ringback_store_repairs_total       counter    kind                  repairs   process
-//	ringback_workers                   gauge      -                     attempts  process
-//	ringback_in_flight                 gauge      -                     attempts  process
-//	ringback_log_lines_dropped_total   counter    -                     lines     process
-//	ringback_build_info                gauge      version,go            1         process
+//	name                               type       labels                          unit      of
+//	ringback_attempts_total            counter    namespace,topic,verdict,outcome jobs      process
+//	ringback_lateness_seconds          histogram  namespace,topic                 seconds   process
+//	ringback_attempt_duration_seconds  histogram  namespace,topic                 seconds   process
+//	ringback_jobs_inserted_total       counter    namespace,topic,outcome         jobs      process
+//	ringback_jobs_ended_total          counter    namespace,topic,state,reason    jobs      process
+//	ringback_settlements_total         counter    outcome                         attempts  process
+//	ringback_jobs                      gauge      namespace,topic,state           jobs      store
+//	ringback_jobs_finished             gauge      namespace,topic,state           jobs      store
+//	ringback_oldest_due_seconds        gauge      namespace,topic                 seconds   store
+//	ringback_breakers_open             gauge      namespace,topic                 breakers  store
+//	ringback_store_up                  gauge      -                               0,1       process
+//	ringback_store_seconds             histogram  method,outcome                  seconds   process
+//	ringback_wakeup_failures_total     counter    outcome                         calls     process
+//	ringback_carrier_moves_total       counter    what                            jobs      process
+//	ringback_clock_steps_total         counter    direction                       steps     process
+//	ringback_swept_total               counter    what                            jobs,ids  process
+//	ringback_store_repairs_total       counter    kind                            repairs   process
+//	ringback_workers                   gauge      -                               attempts  process
+//	ringback_in_flight                 gauge      -                               attempts  process
+//	ringback_log_lines_dropped_total   counter    -                               lines     process
+//	ringback_build_info                gauge      version,go                      1         process
 //
 // Meanings:
 //
@@ -77,8 +77,9 @@
 //
 // # Cardinality
 //
-// Only the label topic has values chosen by clients. The first 200 topics of a process have their own series until it
-// ends; the others share topic="_other". Lanes, hosts, URLs, jobs and namespaces are never labels.
+// Only the labels namespace and topic have values chosen by clients. The first 200 topics of a process, of all namespaces
+// together, have their own series until it ends; the others share topic="_other". Jobs in the store are counted for up to 10
+// namespaces. Lanes, hosts, URLs and jobs are never labels.
 //
 // # Cost
 //

@@ -8,12 +8,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 )
 
 // Source provides the values of the gauges.
 type Source interface {
+	// Namespaces returns the namespaces in order of name, at most limit after a name.
+	Namespaces(ctx context.Context, after string, limit int) ([]job.Namespace, error)
 	// TopicStats counts the jobs of selected topics, Totals those of all topics.
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	Totals(ctx context.Context, namespace string) (store.TopicStats, error)
@@ -33,19 +36,19 @@ func (m *Metrics) Watch(s Source) {
 var (
 	jobsDesc = prometheus.NewDesc("ringback_jobs",
 		"Unfinished jobs in the store: scheduled until they are due, ready when due, running under a lease.",
-		[]string{"topic", "state"}, nil)
+		[]string{"namespace", "topic", "state"}, nil)
 	finishedDesc = prometheus.NewDesc("ringback_jobs_finished",
-		"Ended jobs that were not revived, including those removed by retention.", []string{"topic", "state"}, nil)
+		"Ended jobs that were not revived, including those removed by retention.", []string{"namespace", "topic", "state"}, nil)
 	oldestDesc = prometheus.NewDesc("ringback_oldest_due_seconds",
-		"How long the oldest unclaimed due job has been due; 0 without due jobs.", []string{"topic"}, nil)
+		"How long the oldest unclaimed due job has been due; 0 without due jobs.", []string{"namespace", "topic"}, nil)
 	upDesc = prometheus.NewDesc("ringback_store_up",
-		"1 if the store's counts were read in time, else 0: then the metrics of the store are missing.", nil, nil)
+		"1 if the counts of all stores were read in time, else 0: then those of the others are missing.", nil, nil)
 	workersDesc = prometheus.NewDesc("ringback_workers",
 		"Attempts that this process may have in flight.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("ringback_in_flight",
 		"Attempts of this process that are claimed, requested, or not settled yet.", nil, nil)
 	openDesc = prometheus.NewDesc("ringback_breakers_open",
-		"Breakers that are open, or wait for their probe: one per lane.", []string{"topic"}, nil)
+		"Breakers that are open, or wait for their probe: one per lane.", []string{"namespace", "topic"}, nil)
 )
 
 const (
@@ -123,10 +126,8 @@ func (g *gauges) refresh(source Source, r *refreshCall) {
 	defer close(r.done)
 	ctx, cancel := context.WithTimeout(context.Background(), countsTimeout)
 	defer cancel()
-	total, rows, err := g.fetchCounts(ctx, source)
-	if r.metrics = storeDownMetrics; err == nil {
-		r.metrics = g.storeGauges(total, rows, time.Now())
-	}
+	counts, err := g.fetchCounts(ctx, source)
+	r.metrics = storeGauges(counts, err == nil, time.Now())
 	g.mu.Lock()
 	changed := g.down != (err != nil)
 	g.down = err != nil

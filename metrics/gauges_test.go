@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/metrics"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
@@ -26,22 +28,30 @@ type source struct {
 	answer func(ctx context.Context) ([]store.TopicStats, error)
 	state  pool.State
 	asked  atomic.Int64
+	// namespaces besides the default one, for TestGauges_ShowEachNamespace.
+	namespaces []job.Namespace
 }
 
 func (s *source) Totals(ctx context.Context, namespace string) (total store.TopicStats, err error) {
 	s.asked.Add(1)
-	if namespace != "default" {
-		return total, fmt.Errorf("asked for %s", namespace)
-	}
-	all, err := s.answer(ctx)
+	all, err := s.in(ctx, namespace)
 	for _, t := range all {
 		total = total.Add(t)
 	}
 	return total, err
 }
 
-func (s *source) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+// in returns the topics in a namespace, by default default.
+func (s *source) in(ctx context.Context, namespace string) ([]store.TopicStats, error) {
+	if namespace == "away" {
+		return nil, store.ErrUnavailable
+	}
 	all, err := s.answer(ctx)
+	return slices.DeleteFunc(slices.Clone(all), func(t store.TopicStats) bool { return cmp.Or(t.Namespace, "default") != namespace }), err
+}
+
+func (s *source) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+	all, err := s.in(ctx, f.Namespace)
 	if len(f.Topics) == 0 && f.Limit < 1 {
 		return nil, errors.New("asked for everything")
 	}
@@ -52,6 +62,10 @@ func (s *source) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.T
 		}
 	}
 	return page, err
+}
+
+func (s *source) Namespaces(context.Context, string, int) ([]job.Namespace, error) {
+	return s.namespaces, nil
 }
 
 func (s *source) State() pool.State { return s.state }
@@ -84,6 +98,41 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 		require.InDelta(t, 2048, got.value(t, "ringback_workers"), 0)
 		require.InDelta(t, 17, got.value(t, "ringback_in_flight"), 0)
 		require.InDelta(t, 1, got.value(t, "ringback_store_up"), 0)
+	})
+}
+
+func TestGauges_ShowEachNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := metrics.New(metrics.Options{})
+		s := &source{
+			answer: rows(
+				store.TopicStats{Topic: "orders", Registered: 1, Ready: 1}, store.TopicStats{Namespace: "shop", Topic: "orders", Registered: 2, Ready: 2},
+				store.TopicStats{Namespace: "n-99", Topic: "orders", Registered: 3, Ready: 3},
+			),
+			namespaces: []job.Namespace{{Name: "default"}, {Name: "shop"}},
+		}
+		m.Watch(s)
+		got := scrape(t, m)
+		require.InDelta(t, 1, got.value(t, "ringback_jobs", "namespace", "default", "topic", "orders", "state", "ready"), 0)
+		require.InDelta(t, 2, got.value(t, "ringback_jobs", "namespace", "shop", "topic", "orders", "state", "ready"), 0)
+		require.InDelta(t, 1, got.value(t, "ringback_store_up"), 0)
+
+		s.namespaces = append(s.namespaces, job.Namespace{Name: "away"})
+		time.Sleep(time.Minute)
+		got = scrape(t, m)
+		require.InDelta(t, 0, got.value(t, "ringback_store_up"), 0)
+		require.InDelta(t, 2, got.value(t, "ringback_jobs", "namespace", "shop", "topic", "orders", "state", "ready"), 0, "its store is not away")
+
+		s.namespaces = nil
+		for i := range 100 {
+			s.namespaces = append(s.namespaces, job.Namespace{Name: fmt.Sprintf("n-%02d", i)})
+		}
+		time.Sleep(time.Minute)
+		s.asked.Store(0)
+		got = scrape(t, m)
+		require.Equal(t, int64(10), s.asked.Load(), "the number of namespaces is bounded")
+		require.InDelta(t, 1, got.value(t, "ringback_jobs", "namespace", "default", "topic", "orders", "state", "ready"), 0)
+		require.Empty(t, got.all("ringback_jobs", "namespace", "n-99"))
 	})
 }
 

@@ -142,7 +142,7 @@ func TestHandler_ServesOpenMetricsAndGzip(t *testing.T) {
 	text, err := io.ReadAll(plain)
 	require.NoError(t, err)
 	require.True(t, bytes.HasSuffix(text, []byte("# EOF\n")))
-	require.Contains(t, string(text), `ringback_attempts_total{outcome="2xx",topic="orders",verdict="delivered"} 1.0`)
+	require.Contains(t, string(text), `ringback_attempts_total{namespace="default",outcome="2xx",topic="orders",verdict="delivered"} 1.0`)
 }
 
 func TestHandler_BoundsConcurrentScrapes(t *testing.T) {
@@ -207,7 +207,7 @@ func TestMetrics_AreSafeForConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for i := range 200 {
 				name := "t-" + string(rune('0'+(i+g)%10))
-				m.AttemptEnded(pool.AttemptEvent{Topic: name, Result: &policy.Result{Status: 100 * (1 + i%5)}})
+				m.AttemptEnded(pool.AttemptEvent{Namespace: "default", Topic: name, Result: &policy.Result{Status: 100 * (1 + i%5)}})
 				_, _ = model.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry(name, name)})
 				_, _ = model.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 			}
