@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/app"
@@ -47,7 +48,7 @@ func TestShellWord_SurvivesTheShell(t *testing.T) {
 func TestBanner_RegistersASampleOnlyInANewStore(t *testing.T) {
 	registered, posts := 0, 0
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, "Bearer new", r.Header.Get("Authorization"))
+		assert.Equal(t, "Bearer new", r.Header.Get("Authorization"))
 		if r.Method == http.MethodPost {
 			posts++
 			registered = 1
