@@ -226,9 +226,22 @@ func TestDelivery_ConsecutiveDueTimesAreOnTime(t *testing.T) {
 	})
 }
 
-func TestLadder_IsFollowedToItsEnd(t *testing.T) { onStores(t, testLadder) }
+func TestLadder_IsFollowedToItsEnd(t *testing.T) {
+	onStores(t, func(t *testing.T, s store.Store) {
+		testLadder(t, s, policy.Terms{Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute, 10 * time.Minute}, Retries: new(4)},
+			"15s", "3m", "10m", "10m")
+	})
+}
 
-func testLadder(t *testing.T, s store.Store) {
+func TestLadder_BuiltinOneIsFollowedToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		testLadder(t, storetest.NewModel(storetest.ModelOptions{}), policy.Terms{}, "15s", "3m", "10m", "30m", "30m", "1h", "2h", "6h", "15h")
+	})
+}
+
+// testLadder requires that a job with these terms is attempted at once and then after each wait, until it is dead.
+func testLadder(t *testing.T, s store.Store, terms policy.Terms, waits ...string) {
+	t.Helper()
 	const took = 700 * time.Millisecond
 	rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
 		time.Sleep(took)
@@ -236,32 +249,35 @@ func testLadder(t *testing.T, s store.Store) {
 	}}
 	random := 0.0
 	r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Random: func() float64 { return random }})
-	began := time.Now()
-	made := r.register(t, job.New{})
-	time.Sleep(26 * time.Hour)
+	made := r.register(t, job.New{Spec: job.Spec{Terms: terms}})
+	last := time.Minute
+	for _, wait := range waits {
+		d, err := time.ParseDuration(wait)
+		require.NoError(t, err)
+		last += d
+	}
+	time.Sleep(last)
 	synctest.Wait()
 
-	ladder := []string{"15s", "3m", "10m", "30m", "30m", "1h", "2h", "6h", "15h"}
 	calls := rec.calls()
-	require.Len(t, calls, 1+len(ladder))
+	require.Len(t, calls, 1+len(waits))
 	for i, c := range calls {
 		require.Equal(t, i+1, c.Attempt)
-		require.Equal(t, len(ladder)-i, c.RetriesLeft)
+		require.Equal(t, len(waits)-i, c.RetriesLeft)
 		if i == 0 {
 			continue
 		}
-		rung, err := time.ParseDuration(ladder[i-1])
+		wait, err := time.ParseDuration(waits[i-1])
 		require.NoError(t, err)
 		waited := c.at.Sub(calls[i-1].at.Add(took)) // counted from the end of the failed attempt
-		require.GreaterOrEqual(t, waited, rung, "attempt %d came early", i+1)
-		require.Less(t, waited, rung+20*time.Millisecond, "attempt %d came late", i+1)
+		require.GreaterOrEqual(t, waited, wait, "attempt %d came early", i+1)
+		require.Less(t, waited, wait+20*time.Millisecond, "attempt %d came late", i+1)
 	}
-	require.Greater(t, calls[9].at.Sub(began), 25*time.Hour)
 	got := r.get(t, made.Ref())
 	require.Equal(t, job.Dead, got.State)
 	require.Equal(t, policy.ReasonExhausted, got.Reason)
-	require.Equal(t, 10, got.Attempts)
-	require.Len(t, got.History, 10)
+	require.Equal(t, len(calls), got.Attempts)
+	require.Len(t, got.History, len(calls))
 	require.NoError(t, r.stop())
 }
 

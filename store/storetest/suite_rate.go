@@ -50,9 +50,15 @@ func (s *suite) rate(rate policy.Rate) {
 func (s *suite) rated(jobs int, rate policy.Rate) {
 	s.Helper()
 	s.rate(rate)
+	s.insertMany(jobs, "")
+}
+
+// insertMany inserts jobs into the test's lane, whose ids are the prefix and a number.
+func (s *suite) insertMany(jobs int, prefix string) {
+	s.Helper()
 	var entries []store.NewJob
 	for i := range jobs {
-		entries = append(entries, s.entry(fmt.Sprint(i)))
+		entries = append(entries, s.entry(fmt.Sprint(prefix, i)))
 	}
 	for part := range slices.Chunk(entries, store.MaxBatch) {
 		s.insertNew(part...)
@@ -250,9 +256,7 @@ var rateCases = []testCase{
 		} {
 			s.queue = s.laneQueue(rates[0].Starts)
 			s.rate(rates[0])
-			for i := range 2 * rates[0].Starts {
-				s.insertNew(s.entry(fmt.Sprintf("%d-%d", rates[0].Starts, i)))
-			}
+			s.insertMany(2*rates[0].Starts, fmt.Sprint(rates[0].Starts, "-"))
 			random := rand.New(rand.NewPCG(3, 3))
 			var log []start
 			claim := func(rate policy.Rate, least int) {
