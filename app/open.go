@@ -19,13 +19,14 @@ import (
 type engine struct {
 	store.Store
 
+	name     string
 	defaults policy.Topic
 	log      *slog.Logger
 }
 
 // openEngine opens a store. It is safe for concurrent use.
 func (a *App) openEngine(ctx context.Context, n namedStore) (engine, error) {
-	e := engine{log: a.options.Logger}
+	e := engine{name: n.name, log: a.options.Logger}
 	if len(a.stores) > 1 {
 		e.log = e.log.With("store", n.name)
 	}
@@ -85,7 +86,7 @@ func (a *App) newService(ctx context.Context, main engine, opts dispatcher.Optio
 
 // newDispatcher makes the dispatcher of a store.
 func newDispatcher(e engine, opts dispatcher.Options, observer *metrics.Metrics) (*dispatcher.Dispatcher, error) {
-	opts.Store, opts.Defaults, opts.Logger = observer.Store(e.Store), e.defaults, e.log
+	opts.Store, opts.Defaults, opts.Logger = observer.Store(e.name, e.Store), e.defaults, e.log
 	d, err := dispatcher.New(opts)
 	if err != nil {
 		return nil, fmt.Errorf("make the dispatcher: %w", err)

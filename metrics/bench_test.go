@@ -70,7 +70,7 @@ func (q quickShard) Insert(context.Context, store.Token, []store.NewJob) ([]stor
 
 func BenchmarkSettleOf128(b *testing.B) {
 	q := nopStore{errs: make([]error, 128)}
-	s := metrics.New(metrics.Options{}).Store(q)
+	s := metrics.New(metrics.Options{}).Store("main", q)
 	items := make([]store.Settlement, len(q.errs))
 	for i := range items {
 		items[i].Queue = job.Queue{Namespace: "default", Topic: fmt.Sprintf("order.close-%02d", i%4)}
@@ -84,7 +84,7 @@ func BenchmarkSettleOf128(b *testing.B) {
 
 func BenchmarkInsertOf128(b *testing.B) {
 	q := nopStore{inserted: make([]store.InsertResult, 128)}
-	s := metrics.New(metrics.Options{}).Store(q)
+	s := metrics.New(metrics.Options{}).Store("main", q)
 	entries := make([]store.NewJob, len(q.inserted))
 	for i := range entries {
 		q.inserted[i].Outcome = store.Created

@@ -110,7 +110,7 @@ func (m *Metrics) newEndCounters(name topicName) map[policy.Reason]prometheus.Co
 }
 
 // countWaitFailure counts a failed wait for a wake-up, unless its caller cancelled it.
-func (m *Metrics) countWaitFailure(ctx context.Context, err error) {
+func (m *storeMetrics) countWaitFailure(ctx context.Context, err error) {
 	if outcome := callOutcome(ctx, err); outcome == unavailable || outcome == errored {
 		m.waitFailures.WithLabelValues(outcome).Inc()
 	}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,8 +15,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// storeDownMetrics are the store's metrics while its counts are unavailable.
-var storeDownMetrics = []prometheus.Metric{gaugeOf(upDesc, 0)}
+// mainDownMetrics are the metrics of the main store while its counts are unavailable.
+var mainDownMetrics = []prometheus.Metric{gaugeOf(upDesc, 0, job.MainStore)}
 
 func gaugeOf(desc *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
@@ -31,33 +32,43 @@ type namespaceCounts struct {
 	topics    []store.TopicStats
 }
 
-// fetchCounts reads the counts of the first namespaces by name, among them the default one. With an error it returns those
-// that it could read, because a namespace may be on a store that is away.
-func (g *gauges) fetchCounts(ctx context.Context, source Source) ([]namespaceCounts, error) {
-	namespaces, err := source.Namespaces(ctx, "", maxNamespaces)
-	if err != nil {
-		return nil, err
-	}
-	names := []string{job.DefaultNamespace}
-	for _, n := range namespaces {
-		if n.Name != job.DefaultNamespace && len(names) < maxNamespaces {
-			names = append(names, n.Name)
+// storeErrors has the stores by name, each with the error of reading its counts; nil: they could be read.
+type storeErrors map[string]error
+
+// add adds the result of a read.
+func (s storeErrors) add(name string, err error) { s[name] = errors.Join(s[name], err) }
+
+// fetchCounts reads the counts of the first namespaces by name, among them the default one, and returns those that it could
+// read.
+func (g *gauges) fetchCounts(ctx context.Context, source Source) ([]namespaceCounts, storeErrors) {
+	stores := make(storeErrors)
+	var others []store.Readiness
+	var reads sync.WaitGroup
+	reads.Go(func() { others = source.OtherStores(ctx) })
+	found, err := source.Namespaces(ctx, "", maxNamespaces)
+	stores.add(job.MainStore, err)
+	namespaces := []job.Namespace{{Name: job.DefaultNamespace, Store: job.MainStore}}
+	for _, n := range found {
+		if n.Name != job.DefaultNamespace && len(namespaces) < maxNamespaces {
+			namespaces = append(namespaces, n)
 		}
 	}
-	all := make([]namespaceCounts, len(names))
-	errs := make([]error, len(names))
-	var reads sync.WaitGroup
-	for i, name := range names {
-		reads.Go(func() { all[i], errs[i] = g.fetchNamespace(ctx, source, name) })
+	all := make([]namespaceCounts, len(namespaces))
+	errs := make([]error, len(namespaces))
+	for i, n := range namespaces {
+		reads.Go(func() { all[i], errs[i] = g.fetchNamespace(ctx, source, n.Name) })
 	}
 	reads.Wait()
 	var read []namespaceCounts
-	for i, err := range errs {
-		if err == nil {
+	for i, n := range namespaces {
+		if stores.add(cmp.Or(n.Store, job.MainStore), errs[i]); errs[i] == nil {
 			read = append(read, all[i])
 		}
 	}
-	return read, errors.Join(errs...)
+	for _, o := range others {
+		stores.add(o.Store, o.Err)
+	}
+	return read, stores
 }
 
 // fetchNamespace reads the counts of a namespace. New topics get series in order of name until the limit is reached.
@@ -89,16 +100,16 @@ func (g *gauges) fetchNamespace(ctx context.Context, source Source, namespace st
 	return c, nil
 }
 
-// storeGauges returns the gauges of namespaces. complete says that none is missing.
-func storeGauges(counts []namespaceCounts, complete bool, now time.Time) []prometheus.Metric {
-	if !complete && len(counts) == 0 {
-		return storeDownMetrics
+// storeGauges returns the gauges of stores and namespaces.
+func storeGauges(counts []namespaceCounts, stores storeErrors, now time.Time) []prometheus.Metric {
+	var all []prometheus.Metric
+	for name, err := range stores {
+		up := 1.
+		if err != nil {
+			up = 0
+		}
+		all = append(all, gaugeOf(upDesc, up, name))
 	}
-	up := 0.
-	if complete {
-		up = 1
-	}
-	all := []prometheus.Metric{gaugeOf(upDesc, up)}
 	for i := range counts {
 		all = counts[i].appendGauges(all, now)
 	}

@@ -24,13 +24,13 @@
 //	ringback_jobs_finished             gauge      namespace,topic,state           jobs      store
 //	ringback_oldest_due_seconds        gauge      namespace,topic                 seconds   store
 //	ringback_breakers_open             gauge      namespace,topic                 breakers  store
-//	ringback_store_up                  gauge      -                               0,1       process
-//	ringback_store_seconds             histogram  method,outcome                  seconds   process
-//	ringback_wakeup_failures_total     counter    outcome                         calls     process
+//	ringback_store_up                  gauge      store                           0,1       process
+//	ringback_store_seconds             histogram  store,method,outcome            seconds   process
+//	ringback_wakeup_failures_total     counter    store,outcome                   calls     process
 //	ringback_carrier_moves_total       counter    what                            jobs      process
 //	ringback_clock_steps_total         counter    direction                       steps     process
 //	ringback_swept_total               counter    what                            jobs,ids  process
-//	ringback_store_repairs_total       counter    kind                            repairs   process
+//	ringback_store_repairs_total       counter    store,kind                      repairs   process
 //	ringback_workers                   gauge      -                               attempts  process
 //	ringback_in_flight                 gauge      -                               attempts  process
 //	ringback_log_lines_dropped_total   counter    -                               lines     process
@@ -53,7 +53,8 @@
 //   - oldest due: how long the oldest unclaimed due job has been due, by this process's clock. It also grows while a topic
 //     is paused or a lane is throttled.
 //   - breakers open: breakers that are open or wait for their probe. A lane has one.
-//   - store up: whether the counts of this scrape could be read. If not, the other metrics marked "store" are missing.
+//   - store up: whether the counts of the store could be read for this scrape. If not, the other metrics marked "store" of its
+//     namespaces are missing; without main those of all.
 //   - log lines dropped: the log never delays deliveries; 1 MiB of lines is buffered while stderr blocks.
 //   - store: calls of the store by method in snake case, except waits for wake-ups. Outcome refused is caused by the caller
 //     (no such job, another version or state, another leader, a cancelled context), unavailable by an unreachable or

@@ -2,7 +2,10 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +23,8 @@ type Source interface {
 	// TopicStats counts the jobs of selected topics, Totals those of all topics.
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	Totals(ctx context.Context, namespace string) (store.TopicStats, error)
+	// OtherStores says for each store beside main whether its counts can be read.
+	OtherStores(ctx context.Context) []store.Readiness
 	// State returns the pool's state; zero without a pool.
 	State() pool.State
 }
@@ -42,7 +47,7 @@ var (
 	oldestDesc = prometheus.NewDesc("ringback_oldest_due_seconds",
 		"How long the oldest unclaimed due job has been due; 0 without due jobs.", []string{"namespace", "topic"}, nil)
 	upDesc = prometheus.NewDesc("ringback_store_up",
-		"1 if the counts of all stores were read in time, else 0: then those of the others are missing.", nil, nil)
+		"1 if the counts of the store were read in time, else 0: then those of its namespaces are missing.", []string{"store"}, nil)
 	workersDesc = prometheus.NewDesc("ringback_workers",
 		"Attempts that this process may have in flight.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("ringback_in_flight",
@@ -54,8 +59,10 @@ var (
 const (
 	// gaugesMaxAge is how long the values of gauges are reused for further scrapes.
 	gaugesMaxAge = 5 * time.Second
-	// countsTimeout bounds the wait for the store's counts.
+	// countsTimeout bounds the wait for the stores' counts, and readTimeout the reads, so that those of a store that hangs do
+	// not keep back those of the others.
 	countsTimeout = 2 * time.Second
+	readTimeout   = countsTimeout - 250*time.Millisecond
 )
 
 // gauges is the collector of the gauges. The store is read at most once per gaugesMaxAge, by one goroutine at a time. A
@@ -92,7 +99,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	if r == nil {
 		return
 	}
-	counts := storeDownMetrics
+	counts := mainDownMetrics
 	if r.wait() {
 		counts = r.metrics
 	}
@@ -124,10 +131,11 @@ func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *refreshCall) {
 // refresh reads the store's counts.
 func (g *gauges) refresh(source Source, r *refreshCall) {
 	defer close(r.done)
-	ctx, cancel := context.WithTimeout(context.Background(), countsTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	counts, err := g.fetchCounts(ctx, source)
-	r.metrics = storeGauges(counts, err == nil, time.Now())
+	counts, stores := g.fetchCounts(ctx, source)
+	r.metrics = storeGauges(counts, stores, time.Now())
+	err := errors.Join(slices.Collect(maps.Values(stores))...)
 	g.mu.Lock()
 	changed := g.down != (err != nil)
 	g.down = err != nil

@@ -14,26 +14,27 @@ import (
 type instrumented struct {
 	next   store.Store
 	shards []store.Shard
-	m      *Metrics
+	m      *storeMetrics
 }
 
 // instrumentedShard is a shard of an instrumented store.
 type instrumentedShard struct {
 	next store.Shard
-	m    *Metrics
+	m    *storeMetrics
 }
 
-// Store returns s with its calls timed and counted.
-func (m *Metrics) Store(s store.Store) store.Store {
-	wrapped := instrumented{next: s, m: m}
+// Store returns s with its calls timed and counted under the name of the store.
+func (m *Metrics) Store(name string, s store.Store) store.Store {
+	named := m.ofStore(name)
+	wrapped := instrumented{next: s, m: named}
 	for _, shard := range s.Shards() {
-		wrapped.shards = append(wrapped.shards, instrumentedShard{next: shard, m: m})
+		wrapped.shards = append(wrapped.shards, instrumentedShard{next: shard, m: named})
 	}
 	return wrapped
 }
 
 // timed times a call.
-func timed[T any](ctx context.Context, m *Metrics, method string, call func() (T, error)) (T, error) {
+func timed[T any](ctx context.Context, m *storeMetrics, method string, call func() (T, error)) (T, error) {
 	began := time.Now()
 	answer, err := call()
 	m.observeCall(ctx, method, began, err)
@@ -224,7 +225,7 @@ func (s instrumentedShard) ListDocuments(ctx context.Context, after store.Docume
 
 // timedList is Settings.ListDocuments with its time.
 func timedList(
-	ctx context.Context, m *Metrics, method string, next store.Settings, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, m *storeMetrics, method string, next store.Settings, after store.DocumentKey, limit int, known int64,
 ) ([]store.Document, int64, error) {
 	began := time.Now()
 	docs, revision, err := next.ListDocuments(ctx, after, limit, known)
@@ -263,7 +264,7 @@ func (s instrumented) Close() error { return s.next.Close() }
 // instrumentedLead is a store.Leadership that times calls.
 type instrumentedLead struct {
 	next store.Leadership
-	m    *Metrics
+	m    *storeMetrics
 }
 
 func (l instrumentedLead) Extend(ctx context.Context) error {

@@ -33,9 +33,9 @@ func usedMetrics(t *testing.T) *metrics.Metrics {
 	m := metrics.New(metrics.Options{Version: "1.2.3"})
 	m.Watch(&source{answer: rows(store.TopicStats{Topic: "orders", OldestDue: time.Now()})})
 	m.AttemptEnded(delivered("orders"))
-	s := m.Store(storetest.NewModel(storetest.ModelOptions{}))
+	s := m.Store("main", storetest.NewModel(storetest.ModelOptions{}))
 	calls["Insert"](t.Context(), s)
-	_, _, err := m.Store(stub{errs: []error{nil}}).Shards()[0].Settle(t.Context(), "",
+	_, _, err := m.Store("main", stub{errs: []error{nil}}).Shards()[0].Settle(t.Context(), "",
 		[]store.Settlement{{Queue: queue, Verdict: policy.Verdict{Kind: policy.Delivered}}}, nil)
 	require.NoError(t, err)
 	return m
@@ -201,7 +201,7 @@ func (broken) Collect(to chan<- prometheus.Metric) {
 func TestMetrics_AreSafeForConcurrentUse(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	watched := &source{answer: rows(store.TopicStats{Topic: "t-1"}, store.TopicStats{Topic: "t-9"})}
-	model := m.Store(storetest.NewModel(storetest.ModelOptions{}))
+	model := m.Store("main", storetest.NewModel(storetest.ModelOptions{}))
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {

@@ -39,7 +39,7 @@ type storeSeries struct {
 func (m *Metrics) registerStoreMetrics() {
 	m.calls = m.histogram("ringback_store_seconds",
 		"Duration of calls of the store, except waits for wake-ups. Outcome refused is caused by the caller: no such job, another version or state, a lost lease, another leader, or a cancelled call.",
-		callBuckets, "method", "outcome")
+		callBuckets, "store", "method", "outcome")
 	settlements := m.counter("ringback_settlements_total",
 		"Settlements of this process by outcome. Attempts with a lost lease are repeated.",
 		"outcome")
@@ -50,14 +50,11 @@ func (m *Metrics) registerStoreMetrics() {
 	clockSteps := m.counter("ringback_clock_steps_total",
 		"Steps of the store's clock that this process detected, counted for each shard that it carries.", "direction")
 	m.repairs = m.counter("ringback_store_repairs_total",
-		"Inconsistencies that this process's carrier repaired after the store had lost writes.", "kind")
-	m.waitFailures = m.counter("ringback_wakeup_failures_total", "Failed waits for wake-ups.", "outcome")
+		"Inconsistencies that this process's carrier repaired after the store had lost writes.", "store", "kind")
+	m.waitFailures = m.counter("ringback_wakeup_failures_total", "Failed waits for wake-ups.", "store", "outcome")
 	// Created at the start, so that a first event is an increase.
 	for what, name := range settlementOutcomeNames {
 		m.series.settlements[what] = settlements.WithLabelValues(name)
-	}
-	for _, kind := range store.RepairKinds() {
-		m.repairs.WithLabelValues(string(kind))
 	}
 	m.series.moved = moves.WithLabelValues("moved")
 	m.series.leaseExpired = moves.WithLabelValues("lease_expired")
@@ -66,12 +63,34 @@ func (m *Metrics) registerStoreMetrics() {
 	m.series.clockBack = clockSteps.WithLabelValues("back")
 	m.series.sweptJobs = swept.WithLabelValues("jobs")
 	m.series.sweptIDs = swept.WithLabelValues("ids")
-	m.waitFailures.WithLabelValues(unavailable)
-	m.waitFailures.WithLabelValues(errored)
+}
+
+// storeMetrics are the metrics of one store.
+type storeMetrics struct {
+	*Metrics
+
+	calls        *prometheus.HistogramVec
+	repairs      *prometheus.CounterVec
+	waitFailures *prometheus.CounterVec
+}
+
+// ofStore returns the metrics of a store. Its series of faults are created at once, so that a first fault is an increase.
+func (m *Metrics) ofStore(name string) *storeMetrics {
+	labels := prometheus.Labels{"store": name}
+	s := &storeMetrics{
+		Metrics: m, repairs: m.repairs.MustCurryWith(labels), waitFailures: m.waitFailures.MustCurryWith(labels),
+	}
+	s.calls, _ = m.calls.MustCurryWith(labels).(*prometheus.HistogramVec) // not as an interface, which would allocate
+	for _, kind := range store.RepairKinds() {
+		s.repairs.WithLabelValues(string(kind))
+	}
+	s.waitFailures.WithLabelValues(unavailable)
+	s.waitFailures.WithLabelValues(errored)
+	return s
 }
 
 // observeCall records the duration and outcome of a call of a method of the store.
-func (m *Metrics) observeCall(ctx context.Context, method string, began time.Time, err error) {
+func (m *storeMetrics) observeCall(ctx context.Context, method string, began time.Time, err error) {
 	m.calls.WithLabelValues(method, callOutcome(ctx, err)).Observe(time.Since(began).Seconds())
 }
 

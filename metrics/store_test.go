@@ -26,7 +26,7 @@ func TestStore_BehavesLikeTheWrappedStore(t *testing.T) {
 		now := func() time.Time { return at }
 		model := storetest.NewModel(storetest.ModelOptions{Shards: 3, Now: now})
 		return storetest.Engine{
-			Store: metrics.New(metrics.Options{}).Store(model), Now: now, Defaults: policy.Builtin(),
+			Store: metrics.New(metrics.Options{}).Store("main", model), Now: now, Defaults: policy.Builtin(),
 			Advance: func(d time.Duration) { at = at.Add(d) },
 		}
 	})
@@ -128,7 +128,7 @@ func TestStore_TimesEveryMethod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, calls, name, "a call of it is missing here")
 			m := metrics.New(metrics.Options{})
-			calls[name](t.Context(), m.Store(storetest.NewModel(storetest.ModelOptions{})))
+			calls[name](t.Context(), m.Store("main", storetest.NewModel(storetest.ModelOptions{})))
 			got := scrape(t, m)
 			require.InDelta(t, 1, got.sum("ringback_store_seconds_count", "method", snake(name)), 0)
 			require.InDelta(t, 1, got.sum("ringback_store_seconds_count"), 0, "and under no other name")
@@ -153,7 +153,7 @@ func snake(name string) string {
 
 func TestStore_TimesLeadership(t *testing.T) {
 	m := metrics.New(metrics.Options{})
-	s := m.Store(storetest.NewModel(storetest.ModelOptions{}))
+	s := m.Store("main", storetest.NewModel(storetest.ModelOptions{}))
 	held, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	second, err := s.Shards()[0].Lead(t.Context())
@@ -249,7 +249,7 @@ func TestStore_SeparatesCallerErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := metrics.New(metrics.Options{})
-			s := m.Store(stub{err: c.err})
+			s := m.Store("main", stub{err: c.err})
 			require.Equal(t, c.err, s.Ping(c.ctx))
 			_, err := s.Shards()[0].Wait(c.ctx, store.WaitOptions{})
 			require.Equal(t, c.err, err)
@@ -273,9 +273,9 @@ func TestStore_CountsInsertionsByTopicAndOutcome(t *testing.T) {
 	for i, outcome := range []store.Outcome{store.Created, store.Created, store.Existing, store.Conflict, store.Created} {
 		results[i].Outcome = outcome
 	}
-	_, err := m.Store(stub{inserted: results}).Shards()[0].Insert(t.Context(), "", entries)
+	_, err := m.Store("main", stub{inserted: results}).Shards()[0].Insert(t.Context(), "", entries)
 	require.NoError(t, err)
-	_, err = m.Store(stub{err: store.ErrUnavailable}).Shards()[0].Insert(t.Context(), "", entries)
+	_, err = m.Store("main", stub{err: store.ErrUnavailable}).Shards()[0].Insert(t.Context(), "", entries)
 	require.Error(t, err)
 	got := scrape(t, m)
 	for _, c := range []struct {
@@ -313,9 +313,9 @@ func TestStore_CountsRecordedEnds(t *testing.T) {
 	}
 	errs := make([]error, len(ends))
 	errs[6], errs[7] = store.ErrLeaseLost, errors.New("odd")
-	_, _, err := m.Store(stub{errs: errs}).Shards()[0].Settle(t.Context(), "", items, nil)
+	_, _, err := m.Store("main", stub{errs: errs}).Shards()[0].Settle(t.Context(), "", items, nil)
 	require.NoError(t, err)
-	_, _, err = m.Store(stub{err: store.ErrUnavailable}).Shards()[0].Settle(t.Context(), "", items, nil)
+	_, _, err = m.Store("main", stub{err: store.ErrUnavailable}).Shards()[0].Settle(t.Context(), "", items, nil)
 	require.Error(t, err)
 	got := scrape(t, m)
 	require.InDelta(t, 6, got.value(t, "ringback_settlements_total", "outcome", "recorded"), 0)
@@ -336,7 +336,7 @@ func TestStore_CountsCarrierMovesAndSweeps(t *testing.T) {
 	done := stub{carried: store.CarryResult{Moved: 5, ExpiredLeases: 2, Outbox: make([]store.NewJob, 3), ClockStep: -time.Second}, swept: store.SweepResult{Jobs: 7, IDs: 4}}
 	failed := done
 	failed.err = store.ErrUnavailable
-	for _, s := range []store.Store{m.Store(done), m.Store(failed), m.Store(done)} {
+	for _, s := range []store.Store{m.Store("main", done), m.Store("main", failed), m.Store("main", done)} {
 		_, _ = s.Shards()[0].Carry(t.Context(), "", store.CarryOptions{})
 		_, _ = s.Shards()[0].Sweep(t.Context(), "", 1)
 	}
@@ -355,7 +355,7 @@ func TestStore_CountsRepairsByKind(t *testing.T) {
 	done := stub{repaired: store.RepairResult{Repairs: map[store.RepairKind]int{store.RepairUnplaced: 3, store.RepairCounter: 1}}}
 	failed := done
 	failed.err = store.ErrUnavailable
-	for _, s := range []store.Store{m.Store(done), m.Store(failed)} {
+	for _, s := range []store.Store{m.Store("main", done), m.Store("main", failed)} {
 		_, _ = s.Shards()[0].Repair(t.Context())
 	}
 	got := scrape(t, m)

@@ -73,23 +73,22 @@ func (s *Service) Run(ctx context.Context) error {
 
 // run opens the store, if necessary, and runs its Dispatcher.
 func (m *openStore) run(ctx context.Context, log *slog.Logger) error {
-	d := m.dispatcher.Load()
-	for again := (store.Backoff{}); d == nil; {
-		var err error
-		if d, err = m.Open(ctx); err == nil {
+	var again store.Backoff
+	for m.dispatcher.Load() == nil && ctx.Err() == nil {
+		d, err := m.Open(ctx)
+		if err == nil {
 			log.Info("store opened", "store", m.Name)
 			m.dispatcher.Store(d)
-			break
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		log.Log(ctx, again.Level(), "opening a store failed, retrying; requests to its namespaces are answered 503", "store", m.Name, "err", err)
-		if !again.Wait(ctx) {
-			return nil
+		} else if ctx.Err() == nil {
+			log.Log(ctx, again.Level(), "opening a store failed, retrying; requests to its namespaces are answered 503",
+				"store", m.Name, "err", err)
+			again.Wait(ctx)
 		}
 	}
-	return d.Run(ctx)
+	if d := m.dispatcher.Load(); d != nil {
+		return d.Run(ctx)
+	}
+	return nil
 }
 
 // of returns the Dispatcher of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
@@ -130,20 +129,33 @@ func with[T any](ctx context.Context, s *Service, namespace string, do func(*dis
 // main returns the Dispatcher of the main store.
 func (s *Service) main() *dispatcher.Dispatcher { return s.stores[0].dispatcher.Load() }
 
-// readyTimeout bounds the check of one store.
-const readyTimeout = time.Second
+// checkTimeout bounds the check of a store.
+const checkTimeout = time.Second
 
 // Readiness returns that of each store, the main one first.
 func (s *Service) Readiness(ctx context.Context) []store.Readiness {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	return checkStores(ctx, s.stores, func(ctx context.Context, d *dispatcher.Dispatcher) error { return d.Ready(ctx) })
+}
+
+// OtherStores says for each store but the main one whether its counts can be read.
+func (s *Service) OtherStores(ctx context.Context) []store.Readiness {
+	return checkStores(ctx, s.stores[1:], func(ctx context.Context, d *dispatcher.Dispatcher) error {
+		_, err := d.Totals(ctx, job.DefaultNamespace)
+		return err
+	})
+}
+
+// checkStores checks stores, all at once.
+func checkStores(ctx context.Context, stores []*openStore, check func(context.Context, *dispatcher.Dispatcher) error) []store.Readiness {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	all := make([]store.Readiness, len(s.stores))
+	all := make([]store.Readiness, len(stores))
 	var checks sync.WaitGroup
-	for n, m := range s.stores {
+	for n, m := range stores {
 		all[n] = store.Readiness{Store: m.Name}
 		checks.Go(func() {
 			if d := m.dispatcher.Load(); d != nil {
-				all[n].Err = d.Ready(ctx)
+				all[n].Err = check(ctx, d)
 			} else {
 				all[n].Err = m.notOpen()
 			}

@@ -220,6 +220,7 @@ func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
 		all := f.Readiness(t.Context())
 		require.NoError(t, all[0].Err)
 		require.EqualError(t, all[1].Err, "the store eu could not be opened yet")
+		require.Equal(t, []store.Readiness{{Store: "eu", Err: all[1].Err}}, f.OtherStores(t.Context()))
 		workers := f.State().Workers
 
 		up.Store(true)
@@ -228,6 +229,7 @@ func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, job.Delivered, f.state(t, "shop"))
 		require.NoError(t, f.Readiness(t.Context())[1].Err)
+		require.Equal(t, []store.Readiness{{Store: "eu"}}, f.OtherStores(t.Context()))
 		require.Equal(t, 2*workers, f.State().Workers)
 		require.Zero(t, jobsOn(t, f.main, "shop"))
 	})
