@@ -83,11 +83,15 @@ func checkTopic(ctx context.Context, topic string) error {
 	return nil
 }
 
-// admit sets the namespace and the client of a registration, and refuses a topic that the request's token may not use.
+// admit sets the namespace and the client of a registration, and refuses a topic or a body that the request's token may not
+// use.
 func admit(ctx context.Context, n *job.New) error {
 	p := access.PrincipalOf(ctx)
 	n.Namespace, n.CreatedBy = p.Namespace, p.Actor
-	return checkTopic(ctx, cmp.Or(n.Topic, job.DefaultTopic))
+	if err := checkTopic(ctx, cmp.Or(n.Topic, job.DefaultTopic)); err != nil {
+		return err
+	}
+	return checkPlaceholder(ctx, &n.Spec)
 }
 
 // restriction names the topics of a restricted token.

@@ -386,3 +386,37 @@ func TestChanges_NameTheToken(t *testing.T) {
 		require.Equal(t, want, f.revival.Actor)
 	}
 }
+
+func TestBodies_AreNotSentElsewhereByATokenThatMayNotReadThem(t *testing.T) {
+	valid, _ := access.NewText()
+	for target, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		`PATCH /v1/jobs/plain {"url": "http://mine.example"}`:                                                   {403, "url"},
+		`PATCH /v1/jobs/plain {"body_text": "[redacted]"}`:                                                      {422, "/body_text"},
+		`PATCH /v1/jobs/plain {"body_text": "redacted"}`:                                                        {200, ""},
+		`POST /v1/jobs/dead/revive {"url": "http://mine.example"}`:                                              {403, "url"},
+		`POST /v1/jobs/dead/revive {"expires_in": "1h"}`:                                                        {200, ""},
+		`POST /v1/dead/revive {"topic": "a", "url": "http://mine.example"}`:                                     {403, "url"},
+		`POST /v1/work {"action": "revive", "where": {"topic": "a"}, "change": {"url": "http://mine.example"}}`: {403, "url"},
+		`POST /v1/work {"action": "edit", "where": {"topic": "a"}, "change": {"retries": 1}}`:                   {202, ""},
+		`POST /v1/jobs {"url": "http://a.example", "body_text": "[redacted]"}`:                                  {422, "/body_text"},
+		`POST /v1/jobs {"url": "http://a.example", "body_text": "mine"}`:                                        {201, ""},
+	} {
+		method, rest, _ := strings.Cut(target, " ")
+		path, body, _ := strings.Cut(rest, " ")
+		for _, bodies := range []bool{false, true} {
+			h := New(Options{Logger: quiet, Service: withTokens(fullService(), map[string]*access.Principal{
+				valid: {Role: access.Admin, Namespace: job.DefaultNamespace, Bodies: bodies},
+			})})
+			w := call(t, h, method, path, body, "Authorization", "Bearer "+valid)
+			if bodies {
+				require.Less(t, w.Code, 300, "%s: %s", target, w.Body)
+				continue
+			}
+			require.Equal(t, want.status, w.Code, "%s: %s", target, w.Body)
+			require.Contains(t, w.Body.String(), want.text, target)
+		}
+	}
+}

@@ -94,6 +94,9 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
+	if err := checkBodies(r.Context(), "", &edit); err != nil {
+		return err
+	}
 	edit.IfVersion, edit.Actor = version, actorOf(r.Context())
 	edited, err := a.service.Edit(r.Context(), ref, edit)
 	if errors.Is(err, store.ErrExpired) {
@@ -139,6 +142,9 @@ func jobWithoutBody(r *http.Request) (job.Ref, error) {
 // revive makes an ended job due again.
 func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	revival, err := request.ReadRevival(w, r)
+	if err == nil {
+		err = checkBodies(r.Context(), revival.URL, nil)
+	}
 	if err != nil {
 		return err
 	}

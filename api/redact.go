@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -97,4 +98,29 @@ func redactHeaders(object []byte) []byte {
 	}
 	o.Close()
 	return o.Bytes()
+}
+
+// checkBodies refuses a change of jobs by a token that may not read bodies, if it sends them to another URL, or contains
+// the placeholder that the token got instead.
+func checkBodies(ctx context.Context, url string, edit *job.Edit) error {
+	if access.PrincipalOf(ctx).Bodies {
+		return nil
+	}
+	if edit == nil {
+		edit = &job.Edit{}
+	}
+	if url != "" || edit.Spec.URL != "" {
+		return response.NewProblem(response.Forbidden, "this token may not read bodies, so it cannot send those of jobs to another URL: leave out url")
+	}
+	return checkPlaceholder(ctx, &edit.Spec)
+}
+
+// checkPlaceholder refuses a body that is the placeholder of bodies, from a token that may not read them.
+func checkPlaceholder(ctx context.Context, spec *job.Spec) error {
+	if spec.BodyKind != job.BodyText || string(spec.Body) != response.Redacted || access.PrincipalOf(ctx).Bodies {
+		return nil
+	}
+	return response.Invalid(job.FieldError{
+		Field: "/body_text", Detail: "is the placeholder of a body that this token may not read: send the body itself",
+	})
 }

@@ -47,6 +47,9 @@ func (a *api) startOrder(w http.ResponseWriter, r *http.Request, action access.A
 	if err == nil {
 		err = checkTopic(r.Context(), f.Filter.Topic)
 	}
+	if err == nil {
+		err = checkBodies(r.Context(), f.URL, f.Edit)
+	}
 	if err != nil {
 		return err
 	}
