@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/callbacks"
 	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/job/units"
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -24,18 +23,6 @@ const (
 	// leadership.
 	backlogMaxResets = 64
 )
-
-// backlog is the payload of a callback about a topic's backlog.
-type backlog struct {
-	Type       string    `json:"type"` // topic.backlog, topic.backlog_over
-	Timestamp  timestamp `json:"timestamp"`
-	Topic      string    `json:"topic"`
-	Unfinished int64     `json:"unfinished"` // number of unfinished jobs
-	// OldestDueAt is the due time of the oldest waiting job; null: none waits.
-	OldestDueAt *timestamp `json:"oldest_due_at"`
-	OlderThan   string     `json:"older_than,omitempty"`
-	MoreThan    int64      `json:"more_than,omitempty"`
-}
 
 // alarmState is the known state of a topic's alarm.
 type alarmState struct {
@@ -183,7 +170,7 @@ func (m *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 			return nil
 		}
 	}
-	return m.setAlarm(ctx, t, a, now, m.newBacklogJob(t, alarm, now, s))
+	return m.setAlarm(ctx, t, a, now, m.newBacklogJob(&t, now, &s))
 }
 
 // setAlarm stores the state of an alarm. If it changed, the store enqueues the callback in the same step.
@@ -202,21 +189,9 @@ func (m *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmSt
 }
 
 // newBacklogJob returns the callback about a backlog.
-func (d *Dispatcher) newBacklogJob(t store.Topic, alarm *policy.Backlog, now bool, s store.TopicStats) store.NewJob {
-	b := backlog{
-		Type: "topic.backlog_over", Timestamp: timestamp(time.Now()), Topic: t.Name,
-		Unfinished: s.Scheduled + s.Ready + s.Running, MoreThan: alarm.MoreThan,
-	}
-	if now {
-		b.Type = "topic.backlog"
-	}
-	if alarm.OlderThan > 0 {
-		b.OlderThan = units.FormatDuration(alarm.OlderThan)
-	}
-	if !s.OldestDue.IsZero() {
-		b.OldestDueAt = new(timestamp(s.OldestDue))
-	}
-	n := newCallback(&alarm.Callback, t.Namespace, t.Name, b)
-	n.ID, n.Kind, n.Origin = "rb:"+job.NewID(time.Now(), d.store.ShardOf(n.Queue)), job.KindBacklog, t.Name
-	return d.outboxEntry(n)
+func (d *Dispatcher) newBacklogJob(t *store.Topic, exceeded bool, s *store.TopicStats) store.NewJob {
+	n := callbacks.Backlog(t, exceeded, s, time.Now())
+	n.Lane = laneOf(n.URL)
+	n.ID = "rb:" + job.NewID(time.Now(), d.store.ShardOf(n.Queue))
+	return d.outboxEntry(&n)
 }

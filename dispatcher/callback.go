@@ -1,254 +1,26 @@
 package dispatcher
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
-	"net/http"
-	"net/url"
-	"slices"
 	"time"
-	"unicode/utf8"
 
+	"github.com/ringback/ringback/dispatcher/callbacks"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 )
 
-// callback is the payload that reports a job's end. It is delivered by a job in the topic job.CallbackTopic, which has that
-// topic's ladder, passes the address guard, and is signed with the secrets of the reported job's topic. The end of a
-// callback's job is not reported.
-type callback struct {
-	Type      string           `json:"type"` // job.delivered, job.dead
-	Timestamp timestamp        `json:"timestamp"`
-	Job       callbackJob      `json:"job"`
-	Attempt   *callbackAttempt `json:"attempt"` // the last one; null when the job ended without one
-}
-
-// callbackJob is what a callback contains of its job, in the form of the API. Nil: none, or not included.
-type callbackJob struct {
-	ID           string            `json:"id"`
-	Topic        string            `json:"topic"`
-	Lane         string            `json:"lane"`
-	URL          *string           `json:"url"` // without its query, unless included
-	Method       string            `json:"method"`
-	Headers      headers           `json:"headers"`
-	ContentType  *string           `json:"content_type"`
-	Labels       map[string]string `json:"labels"`
-	State        job.State         `json:"state"`
-	Reason       *policy.Reason    `json:"reason"`
-	AttemptsMade int               `json:"attempts_made"`
-	LastStatus   *int              `json:"last_status"`
-	CreatedAt    timestamp         `json:"created_at"`
-	Generation   int               `json:"generation"`
-	Body         json.RawMessage   `json:"body"`
-	BodyText     *string           `json:"body_text"`
-	BodyBase64   []byte            `json:"body_base64"`
-	// BodyOmitted reports that the included body was omitted, because the callback would be larger than a job may be.
-	BodyOmitted bool `json:"body_omitted"`
-}
-
-// callbackAttempt is the last attempt, in the form of the API.
-type callbackAttempt struct {
-	N                  int                `json:"n"`
-	Kind               job.AttemptKind    `json:"kind"`
-	StartedAt          timestamp          `json:"started_at"`
-	DurationMS         *float64           `json:"duration_ms"`
-	Phases             *callbackPhases    `json:"phases"`
-	URL                *string            `json:"url"` // without its query, unless included
-	RemoteAddr         *string            `json:"remote_addr"`
-	Process            *string            `json:"process"`
-	Status             *int               `json:"status"`
-	Verdict            *string            `json:"verdict"`
-	Reason             *policy.Reason     `json:"reason"`
-	Error              *string            `json:"error"`
-	ErrorClass         *policy.ErrorClass `json:"error_class"`
-	ResponseHeaders    headers            `json:"response_headers"`
-	ResponseBody       *string            `json:"response_body"`
-	ResponseBodyBase64 []byte             `json:"response_body_base64"`
-}
-
-// callbackPhases are the phases of an attempt; nil: the phase did not take place.
-type callbackPhases struct {
-	DNS       *float64 `json:"dns_ms"`
-	Connect   *float64 `json:"connect_ms"`
-	TLS       *float64 `json:"tls_ms"`
-	FirstByte *float64 `json:"first_byte_ms"`
-}
-
-// milliseconds returns a duration in milliseconds, with one decimal place.
-func milliseconds(d time.Duration) float64 {
-	return float64(policy.RoundUp(d)/policy.DurationUnit) / 10
-}
-
-// headers are headers in the form of the API: one value as a string, several as an array, secret ones redacted; null when
-// there are none.
-type headers map[string][]string
-
-// MarshalJSON returns that form.
-func (h headers) MarshalJSON() ([]byte, error) {
-	if len(h) == 0 {
-		return []byte("null"), nil
-	}
-	shown := make(map[string]any, len(h))
-	for name, values := range h {
-		switch {
-		case job.SecretHeader(name):
-			shown[name] = redacted
-		case len(values) == 1:
-			shown[name] = values[0]
-		default:
-			shown[name] = values
-		}
-	}
-	return marshal(shown)
-}
-
-// nonZero returns a pointer to a value; nil for the zero value.
-func nonZero[T comparable](v T) *T {
-	if v == *new(T) {
-		return nil
-	}
-	return &v
-}
-
-// timestamp is a time in the API's format: UTC, with milliseconds.
-type timestamp time.Time
-
-// MarshalJSON returns RFC 3339 with milliseconds.
-func (t timestamp) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
-}
-
 // notifyEnd returns the callback about a job's end; none if the policy has no callback for it.
 func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
-	to, kind, state := end.Terms.OnDelivered, "job.delivered", job.Delivered
-	if end.Verdict.Kind == policy.Dead {
-		to, kind, state = end.Terms.OnDead, "job.dead", job.Dead
-	}
-	ended := end.Job
-	if to == nil || ended.Kind != "" {
+	n, ok := callbacks.Ended(&end, time.Now())
+	if !ok {
 		return nil
 	}
-	made := ended.Attempts
-	if end.Attempt.Kind == job.KindAttempt {
-		made++
-	}
-	c := callback{
-		Type: kind, Timestamp: timestamp(time.Now()), Job: newCallbackJob(&ended.Job, end.URL, to.Include),
-	}
-	c.Attempt = newCallbackAttempt(&end.Attempt, c.Job.URL)
-	c.Job.State, c.Job.Reason, c.Job.AttemptsMade = state, nonZero(end.Verdict.Reason), made
-	c.Job.LastStatus = nonZero(ended.Status)
-	if c.Attempt != nil {
-		c.Job.LastStatus = c.Attempt.Status
-	}
-	n := newCallback(to, ended.Namespace, ended.Topic, c)
-	if len(n.Body) > job.MaxBody {
-		c.Job.Body, c.Job.BodyText, c.Job.BodyBase64, c.Job.BodyOmitted = nil, nil, nil, true
-		n = newCallback(to, ended.Namespace, ended.Topic, c)
-	}
-	n.ID, n.Kind, n.Origin = job.CallbackID(ended.Job), job.KindCallback, ended.ID
-	return []store.NewJob{d.outboxEntry(n)}
+	n.Lane = laneOf(n.URL)
+	return []store.NewJob{d.outboxEntry(&n)}
 }
 
 // outboxEntry returns the outbox entry of a callback.
-func (d *Dispatcher) outboxEntry(n job.New) store.NewJob {
-	return store.NewJob{New: n, Fingerprint: codec.Fingerprint(&n), MaxAge: d.policies.Get(n.Namespace, n.Topic).Resolved.MaxAge}
-}
-
-// newCallback returns the job that delivers a payload to a callback's URL.
-func newCallback(to *policy.Callback, namespace, topic string, what any) job.New {
-	body, err := marshal(what)
-	if err != nil {
-		panic("dispatcher: a callback always has a JSON form: " + err.Error())
-	}
-	return job.New{Spec: job.Spec{
-		Queue: job.Queue{Namespace: namespace, Topic: job.CallbackTopic, Lane: laneOf(to.URL)},
-		URL:   to.URL, Method: cmp.Or(to.Method, http.MethodPost), Header: to.Headers,
-		ContentType: "application/json", BodyKind: job.BodyJSON, Body: body,
-		Labels: map[string]string{job.LabelTopic: topic},
-		Terms:  policy.Terms{Retries: to.Retries, Timeout: to.Timeout},
-	}}
-}
-
-// marshal is json.Marshal without escapes for HTML: a job's JSON body keeps its characters.
-func marshal(what any) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(what)
-	return bytes.TrimSpace(text.Bytes()), err
-}
-
-// newCallbackJob returns the fields of a job in a callback: the default ones, and those in include.
-func newCallbackJob(j *job.Job, target string, include []string) callbackJob {
-	t := callbackJob{
-		ID: j.ID, Topic: j.Topic, Lane: j.Lane, Method: j.Method, ContentType: nonZero(j.ContentType), Generation: j.Generation,
-		CreatedAt: timestamp(j.CreatedAt),
-	}
-	if len(j.Labels) > 0 {
-		t.Labels = j.Labels
-	}
-	if !slices.Contains(include, policy.IncludeQuery) {
-		target = withoutQuery(target)
-	}
-	t.URL = nonZero(target)
-	if slices.Contains(include, policy.IncludeHeaders) {
-		t.Headers = j.Header
-	}
-	if slices.Contains(include, policy.IncludeBody) {
-		switch {
-		case j.BodyKind == job.BodyNone:
-		case j.BodyKind == job.BodyJSON && json.Valid(j.Body):
-			t.Body = j.Body
-		case j.BodyKind == job.BodyText && utf8.Valid(j.Body):
-			t.BodyText = new(string(j.Body))
-		default:
-			t.BodyBase64 = j.Body
-		}
-	}
-	return t
-}
-
-// redacted replaces the values of secret headers.
-const redacted = "[redacted]"
-
-// withoutQuery returns a URL without its query.
-func withoutQuery(target string) string {
-	u, err := url.Parse(target)
-	if err != nil {
-		return ""
-	}
-	u.RawQuery, u.ForceQuery = "", false
-	return u.String()
-}
-
-// newCallbackAttempt returns an attempt at a URL; nil if there was none.
-func newCallbackAttempt(a *job.Attempt, target *string) *callbackAttempt {
-	if a.Kind == "" {
-		return nil
-	}
-	shown := &callbackAttempt{
-		N: a.N, Kind: a.Kind, StartedAt: timestamp(a.StartedAt), RemoteAddr: nonZero(a.RemoteAddr), Process: nonZero(a.Process),
-		Status: nonZero(a.Status), Verdict: nonZero(a.Verdict), Reason: nonZero(a.Reason), Error: nonZero(a.Error),
-		ErrorClass: nonZero(a.ErrorClass), ResponseHeaders: a.Header,
-	}
-	if a.Kind == job.KindAttempt || a.Duration > 0 {
-		shown.DurationMS, shown.URL = new(milliseconds(a.Duration)), target
-	}
-	if p := a.Phases; p != (policy.Phases{}) {
-		shown.Phases = &callbackPhases{
-			DNS: nonZero(milliseconds(p.DNS)), Connect: nonZero(milliseconds(p.Connect)), TLS: nonZero(milliseconds(p.TLS)),
-			FirstByte: nonZero(milliseconds(p.FirstByte)),
-		}
-	}
-	if text, ok := a.ResponseText(); ok {
-		shown.ResponseBody = &text
-	} else if len(a.Body) > 0 {
-		shown.ResponseBodyBase64 = a.Body
-	}
-	return shown
+func (d *Dispatcher) outboxEntry(n *job.New) store.NewJob {
+	return store.NewJob{New: *n, Fingerprint: codec.Fingerprint(n), MaxAge: d.policies.Get(n.Namespace, n.Topic).Resolved.MaxAge}
 }

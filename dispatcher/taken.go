@@ -111,6 +111,9 @@ func differentExpiry(n *job.New, stored *job.Job) string {
 	return ""
 }
 
+// redacted replaces the values of secret headers.
+const redacted = "[redacted]"
+
 // redactHeaders returns headers with the values of secret headers replaced.
 func redactHeaders(header map[string][]string) map[string][]string {
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(header)), job.SecretHeader) {

@@ -300,10 +300,15 @@ var plan = []row{
 		},
 	},
 	{
+		pkg:    "dispatcher/callbacks",
+		reason: "makes the jobs that report ends and backlogs; is given the time and asks no store",
+		ours:   []string{"job", "job/units", "policy", "pool", "store"},
+	},
+	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours: []string{
-			"access", "carrier", "dispatcher/documents", "dispatcher/explain", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies",
+			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/explain", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail", "policy", "pool",
 			"seal", "sign", "store", "store/router",
 		},
