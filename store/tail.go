@@ -24,11 +24,11 @@ const (
 	// TailTTL is how long a reader that does not read stays announced, and messages are kept at most.
 	TailTTL = 10 * time.Second
 	// MaxTailMessages is the number of messages that are kept; the oldest are removed first.
-	MaxTailMessages = 256
+	MaxTailMessages = 128
 	// MaxTailMessage bounds a message, in bytes.
-	MaxTailMessage = 64 << 10
+	MaxTailMessage = 128 << 10
 	// TailReadMessages bounds the messages of one ReadTail.
-	TailReadMessages = 64
+	TailReadMessages = 32
 	// MaxTailReaders bounds the readers that AppendTail returns.
 	MaxTailReaders = 256
 )
