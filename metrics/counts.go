@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 )
 
@@ -160,9 +159,13 @@ func (c *namespaceCounts) appendGauges(all []prometheus.Metric, now time.Time) [
 	return all
 }
 
-// poolGauges returns the gauges of the pool's state.
-func poolGauges(s pool.State) []prometheus.Metric {
+// localGauges returns the metrics of the process.
+func localGauges(source Source) []prometheus.Metric {
+	s := source.State()
+	listeners, skipped := source.LiveTail()
 	return []prometheus.Metric{
 		gaugeOf(workersDesc, float64(s.Workers)), gaugeOf(inFlightDesc, float64(s.InFlight)),
+		gaugeOf(streamClientsDesc, float64(listeners)),
+		prometheus.MustNewConstMetric(streamSkippedDesc, prometheus.CounterValue, float64(skipped)),
 	}
 }

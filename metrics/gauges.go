@@ -27,6 +27,8 @@ type Source interface {
 	OtherStores(ctx context.Context) []store.Readiness
 	// State returns the pool's state; zero without a pool.
 	State() pool.State
+	// LiveTail returns the number of clients that watch live events, and of the events that were skipped for them.
+	LiveTail() (listeners int, skipped uint64)
 }
 
 // Watch sets the source of the gauges, which are missing until then. A second call replaces the source.
@@ -52,6 +54,10 @@ var (
 		"Attempts that this process may have in flight.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("ringback_in_flight",
 		"Attempts of this process that are claimed, requested, or not settled yet.", nil, nil)
+	streamClientsDesc = prometheus.NewDesc("ringback_stream_clients",
+		"Clients of this process that watch live events.", nil, nil)
+	streamSkippedDesc = prometheus.NewDesc("ringback_stream_skipped_total",
+		"Live events that were not sent to clients of this process, because they were too many, or a client was too slow.", nil, nil)
 	openDesc = prometheus.NewDesc("ringback_breakers_open",
 		"Breakers that are open, or wait for their probe: one per lane.", []string{"namespace", "topic"}, nil)
 )
@@ -88,7 +94,7 @@ type refreshCall struct {
 
 // Describe sends the gauges' descriptions.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc} {
+	for _, d := range []*prometheus.Desc{jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, streamClientsDesc, streamSkippedDesc} {
 		to <- d
 	}
 }
@@ -111,7 +117,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// latest returns the pool's gauges and the last refresh, and starts a new one if that is done and too old. nil: no source.
+// latest returns the process's gauges and the last refresh, and starts a new one if that is done and too old. nil: no source.
 func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *refreshCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +125,7 @@ func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *refreshCall) {
 		return nil, nil
 	}
 	if g.local == nil || now.Sub(g.localAt) >= gaugesMaxAge {
-		g.local, g.localAt = poolGauges(g.source.State()), now
+		g.local, g.localAt = localGauges(g.source), now
 	}
 	if g.round == nil || g.round.ended() && now.Sub(g.round.began) >= gaugesMaxAge {
 		g.round = &refreshCall{began: now, done: make(chan struct{})}

@@ -73,6 +73,8 @@ func (s *source) Namespaces(context.Context, string, int) ([]job.Namespace, erro
 
 func (s *source) State() pool.State { return s.state }
 
+func (s *source) LiveTail() (listeners int, skipped uint64) { return 3, 70 }
+
 func rows(all ...store.TopicStats) func(context.Context) ([]store.TopicStats, error) {
 	return func(context.Context) ([]store.TopicStats, error) { return all, nil }
 }
@@ -100,6 +102,8 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 		require.InDelta(t, 7, got.value(t, "ringback_breakers_open", "topic", "orders"), 0)
 		require.InDelta(t, 2048, got.value(t, "ringback_workers"), 0)
 		require.InDelta(t, 17, got.value(t, "ringback_in_flight"), 0)
+		require.InDelta(t, 3, got.value(t, "ringback_stream_clients"), 0)
+		require.InDelta(t, 70, got.value(t, "ringback_stream_skipped_total"), 0)
 		require.InDelta(t, 1, got.value(t, "ringback_store_up"), 0)
 	})
 }
