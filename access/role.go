@@ -45,6 +45,8 @@ const (
 	StopWork   Action = "work.stop"
 
 	ReadStats Action = "stats.read"
+	// WatchEvents watches attempts and changes live.
+	WatchEvents Action = "stream.read"
 
 	ReadTopic   Action = "topic.read"
 	ChangeTopic Action = "topic.change"
@@ -93,7 +95,8 @@ var rules = map[Action][]Role{
 	StartWork:  {Operate, Admin},
 	StopWork:   {Operate, Admin},
 
-	ReadStats: {Read, Operate, Admin},
+	ReadStats:   {Read, Operate, Admin},
+	WatchEvents: {Read, Operate, Admin},
 
 	ReadTopic:   {Read, Operate, Admin},
 	ChangeTopic: {Admin},

@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
@@ -103,6 +104,12 @@ type Counts interface {
 	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error)
 }
 
+// LiveEvents are attempts and changes as they happen, in all processes.
+type LiveEvents interface {
+	// Listen returns a listener for the events of a namespace, to be closed. Error: livetail.ErrTooManyListeners.
+	Listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error)
+}
+
 // Tokens stores tokens and namespaces. A change holds in all processes within 5 s.
 type Tokens interface {
 	apiaccess.Stored
@@ -137,6 +144,7 @@ type Service interface {
 	Secrets
 	BulkWork
 	Counts
+	LiveEvents
 	Tokens
 	Health
 }
@@ -237,7 +245,7 @@ func (a *api) handler(o Options, end func()) http.Handler {
 			mux.Handle(pattern, a.methods(r))
 		}
 	}
-	mux.Handle("/", a.handle(a.notFound))
+	mux.Handle("/", a.handle(a.notFound, false))
 	if o.Closing == nil {
 		o.Closing = func() bool { return false }
 	}

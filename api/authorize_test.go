@@ -32,6 +32,7 @@ func withTokens(f *fake, tokens map[string]*access.Principal) *fake {
 // the usual ones.
 var samples = map[string]struct{ query, body string }{
 	"GET /v1/jobs":         {query: "?topic=order.close&state=dead"},
+	"GET /v1/stream":       {query: "?topic=order.close"},
 	"GET /v1/dead":         {query: "?topic=order.close"},
 	"GET /v1/dead/groups":  {query: "?topic=order.close&by=lane"},
 	"POST /v1/jobs":        {body: `{"url": "http://a.example", "topic": "order.close"}`},

@@ -19,8 +19,10 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
+	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/localtail"
 )
 
 // epoch is the constant time of the fake.
@@ -63,6 +65,9 @@ type fake struct {
 	// register, unless nil, returns the result of a registration.
 	register func(job.New) store.RoutedResult
 
+	// live has the live events.
+	live *livetail.Hub
+
 	fakeTokens
 }
 
@@ -72,7 +77,7 @@ func newFake() *fake {
 	return &fake{
 		work: store.Work{ID: "dead", State: store.WorkRunning, CreatedAt: time.UnixMilli(1000), WorkOrder: store.WorkOrder{Action: store.WorkPurge}},
 		jobs: make(map[string]job.Job), topics: make(map[string]store.Topic), own: make(map[string]store.Lane),
-		text: make(map[string]string), fakeTokens: newFakeTokens(),
+		text: make(map[string]string), live: livetail.New(new(localtail.Tail), quiet), fakeTokens: newFakeTokens(),
 	}
 }
 
@@ -93,6 +98,13 @@ func (f *fake) Register(_ context.Context, jobs []job.New) []store.RoutedResult 
 		}
 	}
 	return results
+}
+
+func (f *fake) Listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.live.Listen(ctx, filter)
 }
 
 func (f *fake) insert(n job.New) store.RoutedResult {
@@ -304,9 +316,23 @@ func call(t testing.TB, h http.Handler, method, target, body string, more ...str
 		r.Header.Set(more[i], more[i+1])
 	}
 	w := httptest.NewRecorder()
+	if r.URL.Path == "/v1/stream" { // endless: the client disconnects when it has the header
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		h.ServeHTTP(disconnecting{w, cancel}, r.WithContext(ctx))
+		return w
+	}
 	h.ServeHTTP(w, r)
 	return w
 }
+
+// disconnecting is a connection whose client disconnects after the first flush.
+type disconnecting struct {
+	*httptest.ResponseRecorder
+	disconnect func()
+}
+
+func (d disconnecting) Flush() { d.disconnect() }
 
 // decodeResponse decodes a JSON response.
 func decodeResponse(t testing.TB, w *httptest.ResponseRecorder) map[string]any {

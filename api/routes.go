@@ -27,6 +27,8 @@ type route struct {
 	always bool
 	// conditions are the conditions that the handlers of changes evaluate.
 	conditions []string
+	// endless: the answer goes on until the client disconnects. The context of its requests has no timeout.
+	endless bool
 	// audited: changes are logged by auditChange.
 	audited bool
 }
@@ -134,6 +136,9 @@ func (a *api) routes() []route {
 			http.MethodPost: {access.StopWork, ofWork, a.stopWork},
 		}},
 		{path: "/v1/stats", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
+		{path: "/v1/stream", parameters: onGet("topic", "lane", "verdict"), endless: true, methods: map[string]endpoint{
+			http.MethodGet: {access.WatchEvents, ofRequest, a.watchEvents},
+		}},
 		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}},
 		{path: "/v1/tokens", parameters: pages, methods: map[string]endpoint{
 			http.MethodGet: {access.ReadTokens, ofAll, a.tokens}, http.MethodPost: {access.CreateToken, ofAll, a.createToken},
@@ -204,7 +209,7 @@ func (a *api) methods(r route) http.Handler {
 			a.auditChange(req, found.action)
 		}
 		return err
-	})
+	}, r.endless)
 }
 
 // identify returns whose a request is. Requests for paths that do not begin with /v1/ are nobody's.
@@ -220,12 +225,15 @@ func (a *api) identify(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return principal, nil
 }
 
-// handle finds whose a request is, bounds its time, and turns an error into a problem.
-func (a *api) handle(serve handler) http.Handler {
+// handle finds whose a request is, bounds its time unless its answer is endless, and turns an error into a problem.
+func (a *api) handle(serve handler, endless bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), limits.Timeout, response.ErrTimeout)
 		defer cancel()
 		principal, err := a.identify(ctx, w, r)
+		if endless {
+			ctx = r.Context()
+		}
 		r = r.WithContext(access.With(ctx, principal))
 		if err == nil {
 			if r.Body != nil && r.Body != http.NoBody {

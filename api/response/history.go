@@ -35,6 +35,22 @@ func (o *Buffer) event(e *job.Event) {
 }
 
 func (o *Buffer) attempt(j *job.Job, t *job.Attempt) {
+	o.attemptSummary(t, cmp.Or(t.URL, j.AttemptURL()))
+	o.headersOrNull("response_headers", t.Header)
+	switch text, ok := t.ResponseText(); {
+	case ok:
+		o.Text("response_body", text)
+		o.Null("response_body_base64")
+	case len(t.Body) == 0:
+		o.nulls("response_body", "response_body_base64")
+	default:
+		o.Null("response_body")
+		o.bytes("response_body_base64", t.Body)
+	}
+}
+
+// attemptSummary writes an attempt without its response. url is that of its request, if it made one.
+func (o *Buffer) attemptSummary(t *job.Attempt, url string) {
 	requested := t.Kind == job.KindAttempt || t.Kind == job.KindReleased && t.Duration > 0
 	o.Number("n", int64(t.N))
 	o.Text("kind", string(t.Kind))
@@ -50,9 +66,8 @@ func (o *Buffer) attempt(j *job.Job, t *job.Attempt) {
 		o.millisOrNull("tls_ms", t.Phases.TLS)
 		o.millisOrNull("first_byte_ms", t.Phases.FirstByte)
 	})
-	url := ""
-	if requested {
-		url = cmp.Or(t.URL, j.AttemptURL())
+	if !requested {
+		url = ""
 	}
 	o.TextOrNull("url", url)
 	o.TextOrNull("remote_addr", t.RemoteAddr)
@@ -62,17 +77,6 @@ func (o *Buffer) attempt(j *job.Job, t *job.Attempt) {
 	o.TextOrNull("reason", string(t.Reason))
 	o.TextOrNull("error", t.Error)
 	o.TextOrNull("error_class", string(t.ErrorClass))
-	o.headersOrNull("response_headers", t.Header)
-	switch text, ok := t.ResponseText(); {
-	case ok:
-		o.Text("response_body", text)
-		o.Null("response_body_base64")
-	case len(t.Body) == 0:
-		o.nulls("response_body", "response_body_base64")
-	default:
-		o.Null("response_body")
-		o.bytes("response_body_base64", t.Body)
-	}
 }
 
 // millis writes a duration in milliseconds, with one decimal place if it needs one.

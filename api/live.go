@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/livetail"
+)
+
+const (
+	// keepAlive is the longest time without a line, so that proxies and clients know that the server is there.
+	keepAlive = 15 * time.Second
+	// liveWriteTimeout bounds the wait for a client to read events.
+	liveWriteTimeout = 10 * time.Second
+	// liveReconnect is when clients connect again, in milliseconds.
+	liveReconnect = 2000
+)
+
+// watchEvents answers with attempts and changes as they happen, until the client disconnects or does not read, its token is
+// not valid any more, the store is unavailable, or the process stops. Only the client's connection may delay it.
+func (a *api) watchEvents(w http.ResponseWriter, r *http.Request) error {
+	q := request.NewQuery(r)
+	filter := q.LiveFilter()
+	if err := q.Err(); err != nil {
+		return err
+	}
+	if filter.Topics = access.PrincipalOf(r.Context()).Topics; filter.Topic != "" {
+		if err := checkTopic(r.Context(), filter.Topic); err != nil {
+			return err
+		}
+	}
+	listener, err := a.listen(r.Context(), filter)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	ended := make(chan struct{})
+	stop := a.onShutdown(func() { close(ended) })
+	defer stop()
+
+	s := liveStream{api: a, w: w, rc: http.NewResponseController(w), request: r, listener: listener, out: response.NewBuffer()}
+	defer s.out.Free()
+	h := w.Header()
+	h.Set("Content-Type", response.ServerSentEvents)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would collect events
+	h.Set("Connection", "close")     // the stream's deadlines must not reach another request
+	_ = s.rc.SetReadDeadline(time.Time{})
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	s.out.Reconnect(liveReconnect)
+	s.run(ended)
+	return nil
+}
+
+// listen starts listening.
+func (a *api) listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limits.Timeout, response.ErrTimeout)
+	defer cancel()
+	listener, err := a.service.Listen(ctx, filter)
+	if errors.Is(err, livetail.ErrTooManyListeners) {
+		return nil, response.NewOverload(fmt.Sprintf("the maximum of %d clients watch events: retry later", livetail.MaxListeners))
+	}
+	return listener, err
+}
+
+// liveStream is an answer with events.
+type liveStream struct {
+	*api
+
+	w        http.ResponseWriter
+	rc       *http.ResponseController
+	request  *http.Request
+	listener *livetail.Listener
+	out      *response.Buffer
+}
+
+// run sends events until the stream ends.
+func (s *liveStream) run(ended <-chan struct{}) {
+	next := time.NewTicker(livetail.ReadEvery)
+	defer next.Stop()
+	for written := time.Now(); ; {
+		if len(s.out.Bytes()) > 0 {
+			if s.send() != nil {
+				return // the client is gone, or does not read
+			}
+			written = time.Now()
+		}
+		select {
+		case <-next.C:
+		case <-ended:
+			s.end(response.NewProblem(response.ShuttingDown, "the server is shutting down: connect again"))
+			return
+		case <-s.request.Context().Done():
+			return
+		}
+		if err := s.read(); err != nil {
+			p := response.FromError(err)
+			if p.Cause != nil {
+				s.log.Error("stream of events ended", "err", err)
+			}
+			s.end(p)
+			return
+		}
+		if len(s.out.Bytes()) == 0 && time.Since(written) >= keepAlive {
+			s.out.Comment("keep-alive")
+		}
+	}
+}
+
+// read reads the next events, if the token is still valid.
+func (s *liveStream) read() error {
+	ctx, cancel := context.WithTimeoutCause(s.request.Context(), limits.Timeout, response.ErrTimeout)
+	defer cancel()
+	if _, err := s.callers.Principal(ctx, s.request); err != nil {
+		return err
+	}
+	events, skipped, err := s.listener.Next(ctx)
+	for i := range events {
+		s.out.LiveEvent(&events[i])
+	}
+	if skipped > 0 {
+		s.out.SkippedEvents(skipped)
+	}
+	return err
+}
+
+// end sends the reason why the stream ends.
+func (s *liveStream) end(p *response.Problem) {
+	s.out.ProblemEvent(p)
+	_ = s.send()
+}
+
+// send sends the buffer.
+func (s *liveStream) send() error {
+	_ = s.rc.SetWriteDeadline(time.Now().Add(liveWriteTimeout))
+	_, err := s.w.Write(s.out.Bytes())
+	s.out.Reset()
+	if err == nil {
+		err = s.rc.Flush()
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package response
+
+import (
+	"strconv"
+
+	"github.com/ringback/ringback/livetail"
+)
+
+// ServerSentEvents is the content type of a stream of events.
+const ServerSentEvents = "text/event-stream"
+
+// serverSentEvent writes an event of a stream: its name, and an object whose members write writes.
+func (o *Buffer) serverSentEvent(name string, write func()) {
+	o.b = append(append(append(o.b, "event: "...), name...), "\ndata: {"...)
+	write()
+	o.b = append(o.b, "}\n\n"...)
+}
+
+// LiveEvent writes an attempt or a change to a stream of events.
+func (o *Buffer) LiveEvent(e *livetail.Event) {
+	if e.Attempt != nil {
+		o.serverSentEvent("attempt", func() {
+			o.Text("id", e.ID)
+			o.Text("topic", e.Topic)
+			o.Text("lane", e.Lane)
+			o.labelsOrNull("labels", e.Labels)
+			o.attemptSummary(e.Attempt, e.Attempt.URL)
+		})
+		return
+	}
+	o.serverSentEvent("change", func() {
+		o.Time("at", e.At)
+		o.Text("kind", string(e.Change.Kind))
+		o.TextOrNull("id", e.ID)
+		o.Text("topic", e.Topic)
+		o.TextOrNull("lane", e.Lane)
+		o.labelsOrNull("labels", e.Labels)
+		if len(e.Change.Fields) > 0 {
+			o.texts("fields", e.Change.Fields)
+		} else {
+			o.Null("fields")
+		}
+		o.TextOrNull("actor", e.Change.Actor)
+		o.TextOrNull("reason", string(e.Change.Reason))
+	})
+}
+
+// SkippedEvents writes the number of skipped events to a stream of events.
+func (o *Buffer) SkippedEvents(n uint64) {
+	o.serverSentEvent("skipped", func() { o.Number("skipped", int64(min(n, 1<<53))) })
+}
+
+// ProblemEvent writes the reason why a stream of events ends.
+func (o *Buffer) ProblemEvent(p *Problem) {
+	o.serverSentEvent("problem", func() { p.appendTo(o) })
+}
+
+// Comment writes a line of a stream of events that clients ignore.
+func (o *Buffer) Comment(text string) { o.b = append(append(append(o.b, ": "...), text...), "\n\n"...) }
+
+// Reconnect writes after how many milliseconds a client connects again to a stream of events.
+func (o *Buffer) Reconnect(ms int64) {
+	o.b = append(o.b, "retry: "...)
+	o.b = append(strconv.AppendInt(o.b, ms, 10), "\n\n"...)
+}
