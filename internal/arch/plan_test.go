@@ -348,7 +348,7 @@ var plan = []row{
 	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
-		ours:   []string{"access", "api/jsonscan", "api/limits", "api/response", "job", "job/units", "policy", "sign", "store"},
+		ours:   []string{"access", "api/jsonscan", "api/limits", "api/response", "job", "job/units", "livetail", "policy", "sign", "store"},
 	},
 	{
 		pkg:    "api/ndjson",
