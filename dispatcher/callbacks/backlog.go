@@ -16,8 +16,8 @@ type backlogPayload struct {
 	Unfinished int64     `json:"unfinished"` // number of unfinished jobs
 	// OldestDueAt is the due time of the oldest waiting job; null: none waits.
 	OldestDueAt *timestamp `json:"oldest_due_at"`
-	OlderThan   string     `json:"older_than,omitempty"`
-	MoreThan    int64      `json:"more_than,omitempty"`
+	OlderThan   *string    `json:"older_than"` // null: not limited
+	MoreThan    *int64     `json:"more_than"`
 }
 
 // Backlog returns the callback about a topic with on_backlog that exceeds its limits, or no longer does, without an id and a
@@ -26,13 +26,13 @@ func Backlog(t *store.Topic, exceeded bool, s *store.TopicStats, now time.Time) 
 	alarm := t.Policy.OnBacklog
 	b := backlogPayload{
 		Type: "topic.backlog_over", Timestamp: timestamp(now), Topic: t.Name,
-		Unfinished: s.Scheduled + s.Ready + s.Running, MoreThan: alarm.MoreThan,
+		Unfinished: s.Scheduled + s.Ready + s.Running, MoreThan: nonZero(alarm.MoreThan),
 	}
 	if exceeded {
 		b.Type = "topic.backlog"
 	}
 	if alarm.OlderThan > 0 {
-		b.OlderThan = units.FormatDuration(alarm.OlderThan)
+		b.OlderThan = new(units.FormatDuration(alarm.OlderThan))
 	}
 	if !s.OldestDue.IsZero() {
 		b.OldestDueAt = new(timestamp(s.OldestDue))
