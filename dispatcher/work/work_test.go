@@ -163,6 +163,27 @@ func TestWork_RevivesEachJobOnceWhateverCallFails(t *testing.T) {
 	}
 }
 
+// lostFor fails the nth call of a method with a fault, and all others of the next while before they take effect.
+func lostFor(method string, nth int, while time.Duration, fault storetest.Fault) func(string) storetest.Fault {
+	var mu sync.Mutex
+	calls, until := 0, time.Time{}
+	return func(called string) storetest.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if called != method {
+			return storetest.None
+		}
+		if calls++; calls == nth {
+			until = time.Now().Add(while)
+			return fault
+		}
+		if time.Now().Before(until) {
+			return storetest.Before
+		}
+		return storetest.None
+	}
+}
+
 // The store forgets tokens after a minute. A step whose settlement is lost for longer is repeated, and the jobs that it has
 // revived have died again.
 func TestWork_RevivesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
@@ -172,23 +193,7 @@ func TestWork_RevivesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				model := newModel(3)
 				insertDead(t, model, n)
-				var mu sync.Mutex
-				settlements, until := 0, time.Time{}
-				s := storetest.Faulty(model, func(method string) storetest.Fault {
-					mu.Lock()
-					defer mu.Unlock()
-					if method != "Settle" {
-						return storetest.None
-					}
-					if settlements++; settlements == at {
-						until = time.Now().Add(3 * store.TokenTTL)
-						return fault
-					}
-					if time.Now().Before(until) {
-						return storetest.Before
-					}
-					return storetest.None
-				})
+				s := storetest.Faulty(model, lostFor("Settle", at, 3*store.TokenTTL, fault))
 				start(t, s)
 				id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: all()})
 				for range 10 {
