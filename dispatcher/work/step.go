@@ -70,9 +70,11 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 	if err := s.execute(ctx); err != nil {
 		return internaljobs.Step{}, err
 	}
-	if len(p.Plan) == 0 && !p.Listed {
-		if err := s.plan(ctx); err != nil {
+	if len(p.Plan) == 0 && !p.Listed && time.Since(s.started) < stepTime {
+		if err := s.plan(ctx); err != nil && p.Treated() == before {
 			return internaljobs.Step{}, err
+		} else if err != nil { // the next step returns it, if it lasts
+			s.pause = retryPause
 		}
 	}
 	wait, err := s.assignStarts()

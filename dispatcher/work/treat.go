@@ -100,8 +100,9 @@ func (s *step) treat(ctx context.Context, plan []target) []outcome {
 			}
 		})
 	}
+	until := time.Now().Add(stepTime) // counted anew, so that each step can resolve some
 	inParallel(len(plan), readAtOnce, func(i int) {
-		outcomes[i] = s.outcomeOf(plan[i].ID, s.resolve(ctx, plan[i], errs[i]))
+		outcomes[i] = s.outcomeOf(plan[i].ID, s.resolve(ctx, plan[i], errs[i], until))
 	})
 	return outcomes
 }
@@ -201,15 +202,15 @@ func (s *step) changeOne(ctx context.Context, t target) error {
 }
 
 // resolve returns the error of a change. A job of another version may have been changed by an earlier try of the step, and so
-// may one that cannot be purged because it is gone.
-func (s *step) resolve(ctx context.Context, t target, err error) error {
+// may one that cannot be purged because it is gone. Jobs are read until a time.
+func (s *step) resolve(ctx context.Context, t target, err error, until time.Time) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound) && s.Action == store.WorkPurge:
 		return nil
 	case !errors.Is(err, store.ErrVersion) || s.Action == store.WorkPurge:
 		return err
 	}
-	if time.Since(s.started) >= stepTime {
+	if !time.Now().Before(until) {
 		return errNotRead
 	}
 	found, failed := s.Jobs.Get(ctx, s.refOf(t.ID))

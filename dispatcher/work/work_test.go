@@ -112,8 +112,8 @@ func create(t *testing.T, s store.Store, o store.WorkOrder) string {
 	return w.ID
 }
 
-// all selects all dead jobs.
-func all() store.Filter {
+// allDead selects all dead jobs.
+func allDead() store.Filter {
 	return store.Filter{Namespace: job.DefaultNamespace, States: []job.State{job.Dead}}
 }
 
@@ -149,7 +149,7 @@ func TestWork_RevivesEachJobOnceWhateverCallFails(t *testing.T) {
 						insertDead(t, s, n)
 						s = storetest.Faulty(s, storetest.Nth(method, nth, fault))
 						start(t, s)
-						id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: all()})
+						id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
 						time.Sleep(time.Minute)
 						requireGeneration(t, s, n, 1)
 						w := get(t, s, id)
@@ -195,7 +195,7 @@ func TestWork_RevivesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 				insertDead(t, model, n)
 				s := storetest.Faulty(model, lostFor("Settle", at, 3*store.TokenTTL, fault))
 				start(t, s)
-				id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: all()})
+				id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
 				for range 10 {
 					time.Sleep(time.Minute)
 					kill(t, model)
@@ -214,7 +214,7 @@ func TestWork_PurgesAndLeavesTheOthers(t *testing.T) {
 		s := newModel(2)
 		insertDead(t, s, 100)
 		start(t, s)
-		f := all()
+		f := allDead()
 		f.Topic = queue(0).Topic
 		id := create(t, s, store.WorkOrder{Action: store.WorkPurge, Filter: f})
 		time.Sleep(time.Minute)
@@ -241,7 +241,7 @@ func TestWork_SaysWhyItSkipsJobs(t *testing.T) {
 		for i := range 100 {
 			ids = append(ids, ref(i).ID)
 		}
-		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, IDs: ids, Filter: all()})
+		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, IDs: ids, Filter: allDead()})
 		time.Sleep(time.Minute)
 		w := get(t, s, id)
 		require.Equal(t, store.WorkCounts{Matched: 102, Done: 100, Skipped: 2, Failures: []store.WorkFailure{
@@ -258,8 +258,8 @@ func TestWork_TwoAtOnceReviveEachJobOnce(t *testing.T) {
 		insertDead(t, s, n)
 		start(t, s)
 		start(t, s)
-		one := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: all()})
-		two := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: all()})
+		one := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
+		two := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
 		time.Sleep(time.Minute)
 		requireGeneration(t, s, n, 1)
 		a, b := get(t, s, one), get(t, s, two)
@@ -278,7 +278,7 @@ func TestWork_Stops(t *testing.T) {
 		s := newModel(1)
 		insertDead(t, s, n)
 		start(t, s)
-		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: all(), Rate: policy.Rate{Starts: 1, Per: time.Second}})
+		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead(), Rate: policy.Rate{Starts: 1, Per: time.Second}})
 		time.Sleep(time.Minute)
 		_, err := work.Stop(t.Context(), router.New(s), job.DefaultNamespace, id, "jan")
 		require.NoError(t, err)
@@ -326,7 +326,7 @@ func TestWork_KeepsItsRateOnASlowStore(t *testing.T) {
 		s := newModel(1)
 		insertDead(t, s, n)
 		start(t, slowRevive{s})
-		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: all(), Rate: rate})
+		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead(), Rate: rate})
 		time.Sleep(time.Minute)
 		require.Equal(t, store.WorkCounts{Matched: n, Done: n}, get(t, s, id).WorkCounts)
 		var starts []time.Time
@@ -346,6 +346,9 @@ func TestWork_KeepsItsRatesExactlyAlsoWhenStepsAreRepeated(t *testing.T) {
 			{{Starts: 20, Per: time.Second}, {}},
 			{{}, {Starts: 5, Per: time.Second}},
 			{{Starts: 50, Per: time.Second}, {Starts: 2, Per: time.Second}},
+			{{Starts: 9, Per: time.Second}, {Starts: 3, Per: 1300 * time.Millisecond}},
+			{{Starts: 30, Per: time.Second}, {Starts: 90, Per: time.Second}},
+			{{Starts: 1000, Per: time.Second}, {Starts: 300, Per: time.Second}},
 		} {
 			t.Run(fmt.Sprint(faulty, rates), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -356,7 +359,7 @@ func TestWork_KeepsItsRatesExactlyAlsoWhenStepsAreRepeated(t *testing.T) {
 					}
 					start(t, s)
 					began := time.Now()
-					id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: all(), Rate: rates[0], LaneRate: rates[1], Delay: 10 * time.Second})
+					id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead(), Rate: rates[0], LaneRate: rates[1], Delay: 10 * time.Second})
 					time.Sleep(10 * time.Minute)
 					require.Equal(t, store.WorkCounts{Matched: n, Done: n}, get(t, s, id).WorkCounts)
 					var starts []time.Time
