@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/metrics"
 )
 
@@ -25,19 +26,11 @@ type App struct {
 	options  Options
 	stores   []namedStore
 	listener net.Listener
-	service  service
+	service  *multistore.Service
 	server   *http.Server
 	closing  atomic.Bool // responses carry Connection: close
 	down     teardownStack
 	opening  sync.Mutex // guards down while stores are opened
-}
-
-// service is a dispatcher.Dispatcher, or with several stores a multistore.Service.
-type service interface {
-	api.Service
-	metrics.Source
-	Run(ctx context.Context) error
-	Process() string
 }
 
 // New opens the stores and the API's port and wires the service. Nothing is delivered or answered before Run, which also

@@ -238,6 +238,3 @@ func (d *Dispatcher) Ready(ctx context.Context) error {
 func (d *Dispatcher) Readiness(ctx context.Context) []store.Readiness {
 	return []store.Readiness{{Store: job.MainStore, Err: d.Ready(ctx)}}
 }
-
-// OtherStores returns none: there is one store.
-func (d *Dispatcher) OtherStores(context.Context) []store.Readiness { return nil }

@@ -4,9 +4,9 @@
 // decorator, and reads the rest from a Source at a scrape:
 //
 //	m := metrics.New(…)
-//	jobs := m.Store(engine)          // everything above the engine uses this
+//	jobs := m.Store("main", engine)  // everything above the engine uses this
 //	d := dispatcher.New(… jobs … m)  // the pool's observer
-//	m.Watch(d)
+//	m.Watch(multistore.New(d, …))
 //	mux.Handle("GET /metrics", m.Handler())
 //
 // # Metrics

@@ -15,21 +15,27 @@ import (
 
 // Register registers jobs, each on the store of its namespace.
 func (s *Service) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
-	results := make([]store.RoutedResult, 0, len(jobs))
-	for len(jobs) > 0 {
-		namespace, n := jobs[0].Namespace, 1
-		for n < len(jobs) && jobs[n].Namespace == namespace {
+	var results []store.RoutedResult
+	for len(results) < len(jobs) {
+		part := jobs[len(results):]
+		n := 1
+		for n < len(part) && part[n].Namespace == part[0].Namespace {
 			n++
 		}
-		d, err := s.of(ctx, namespace)
+		registered := make([]store.RoutedResult, n)
+		d, err := s.of(ctx, part[0].Namespace)
 		if err == nil {
-			results = append(results, d.Register(ctx, jobs[:n])...)
-		} else {
-			for range n {
-				results = append(results, store.RoutedResult{Err: err})
+			registered = d.Register(ctx, part[:n])
+		}
+		for i := range registered {
+			if err != nil {
+				registered[i].Err = err
 			}
 		}
-		jobs = jobs[n:]
+		if n == len(jobs) { // the usual case: all are of one namespace
+			return registered
+		}
+		results = append(results, registered...)
 	}
 	return results
 }

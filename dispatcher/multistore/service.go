@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/tenancy"
@@ -67,8 +66,32 @@ func (s *Service) Run(ctx context.Context) error {
 			}
 		})
 	}
+	running.Go(func() { s.logMissing(ctx) })
 	running.Wait()
 	return errors.Join(errs...)
+}
+
+// logMissing logs at the start which stores this process should have. A process that only delivers gets no requests that
+// would show it.
+func (s *Service) logMissing(ctx context.Context) {
+	for again := (store.Backoff{}); ctx.Err() == nil; again.Wait(ctx) {
+		missing, err := s.MissingStores(ctx)
+		if err != nil {
+			continue // the carrier and the pool log that the main store is down
+		}
+		for name, namespace := range missing {
+			s.logUnknown(namespace, name)
+		}
+		return
+	}
+}
+
+// logUnknown logs once that a store is unknown.
+func (s *Service) logUnknown(namespace, name string) {
+	if _, logged := s.unknown.LoadOrStore(name, true); !logged {
+		s.log.Error("a namespace is on a store that this process does not have; its requests are answered 503, its jobs not delivered here",
+			"namespace", namespace, "store", name)
+	}
 }
 
 // run opens the store, if necessary, and runs its Dispatcher.
@@ -99,10 +122,7 @@ func (s *Service) of(ctx context.Context, namespace string) (*dispatcher.Dispatc
 	}
 	m := s.byName[name]
 	if m == nil {
-		if _, logged := s.unknown.LoadOrStore(name, true); !logged {
-			s.log.Error("a namespace is on a store that this process does not have; its requests are answered 503",
-				"namespace", namespace, "store", name)
-		}
+		s.logUnknown(namespace, name)
 		return nil, &store.NotConfiguredError{Namespace: namespace, Store: name}
 	}
 	if d := m.dispatcher.Load(); d != nil {
@@ -129,9 +149,6 @@ func with[T any](ctx context.Context, s *Service, namespace string, do func(*dis
 // main returns the Dispatcher of the main store.
 func (s *Service) main() *dispatcher.Dispatcher { return s.stores[0].dispatcher.Load() }
 
-// checkTimeout bounds the check of a store.
-const checkTimeout = time.Second
-
 // Readiness returns that of each store, the main one first.
 func (s *Service) Readiness(ctx context.Context) []store.Readiness {
 	return checkStores(ctx, s.stores, func(ctx context.Context, d *dispatcher.Dispatcher) error { return d.Ready(ctx) })
@@ -147,8 +164,6 @@ func (s *Service) OtherStores(ctx context.Context) []store.Readiness {
 
 // checkStores checks stores, all at once.
 func checkStores(ctx context.Context, stores []*openStore, check func(context.Context, *dispatcher.Dispatcher) error) []store.Readiness {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	all := make([]store.Readiness, len(stores))
 	var checks sync.WaitGroup
 	for n, m := range stores {

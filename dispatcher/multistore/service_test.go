@@ -255,6 +255,41 @@ func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 	})
 }
 
+// A process that has the main store alone, and delivers only.
+func TestService_LogsAtItsStartWhichStoreIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil)
+		var logged bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&logged, nil))
+		d, err := dispatcher.New(dispatcher.Options{Store: f.main, Deliverer: f.receiver, Logger: log})
+		require.NoError(t, err)
+		alone := multistore.New(d, nil, log)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- alone.Run(ctx) }()
+		time.Sleep(time.Second)
+		err = alone.Register(t.Context(), []job.New{newJob("shop")})[0].Err
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "the namespace shop is on the store eu, which this process does not have")
+		require.NoError(t, alone.Register(t.Context(), []job.New{newJob("default")})[0].Err)
+		stop()
+		require.NoError(t, <-ended)
+		require.Equal(t, 1, strings.Count(logged.String(), "namespace=shop store=eu"), logged.String())
+		require.Zero(t, jobsOn(t, f.main, "shop"))
+	})
+}
+
+func TestService_FindsAStoreWithoutAllocation(t *testing.T) {
+	f := start(t, nil)
+	for _, namespace := range []string{"default", "shop"} {
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			if _, err := f.Of(t.Context(), namespace); err != nil {
+				t.Error(err)
+			}
+		}), namespace)
+	}
+}
+
 func TestDeleteNamespace_LooksAtItsStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, nil)

@@ -67,6 +67,22 @@ func (r *Registry) StoreOf(ctx context.Context, name string) (string, error) {
 	return "", store.ErrNotFound
 }
 
+// MissingStores returns the stores that namespaces name and this process does not have, with one of their namespaces each. It
+// does not load the cache, which would be kept up to date from then on.
+func (r *Registry) MissingStores(ctx context.Context) (map[string]string, error) {
+	docs, _, err := r.settings.ListDocuments(ctx, store.DocumentKey{Kind: kindNamespace}, 0, 0)
+	if err != nil {
+		return nil, fmt.Errorf("list namespaces: %w", err)
+	}
+	missing := make(map[string]string)
+	for _, doc := range docs {
+		if n, err := decodeNamespace(doc, nil); err == nil && !slices.Contains(r.stores, n.Store) {
+			missing[n.Store] = n.Name
+		}
+	}
+	return missing, nil
+}
+
 // Namespace returns a namespace. store.ErrNotFound.
 func (r *Registry) Namespace(ctx context.Context, name string) (job.Namespace, error) {
 	set, err := r.namespaces.Reload(ctx)
