@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -54,6 +55,8 @@ type TopicStats struct {
 	Delivered  int64
 	Dead       int64
 	Cancelled  int64
+	// Bytes is what the unfinished jobs use, see Usage.
+	Bytes int64
 	// OldestDue is the earliest due time of a job without a lease; zero when there is no such job. It is exact for up to
 	// 1,000 lanes, else that of the lanes that were read.
 	OldestDue time.Time
@@ -72,6 +75,7 @@ func (t TopicStats) Add(o TopicStats) TopicStats {
 	t.Dead += o.Dead
 	t.Cancelled += o.Cancelled
 	t.OpenBreakers += o.OpenBreakers
+	t.Bytes += o.Bytes
 	if t.OldestDue.IsZero() || (!o.OldestDue.IsZero() && o.OldestDue.Before(t.OldestDue)) {
 		t.OldestDue = o.OldestDue
 	}
@@ -81,13 +85,25 @@ func (t TopicStats) Add(o TopicStats) TopicStats {
 // Usage is what unfinished jobs use.
 type Usage struct {
 	Jobs int64
+	// Bytes is the size of their bodies and of what is stored of the rest of their Spec. A job counts for no more than
+	// JobBytes. What an engine needs beside it, such as indexes, and the history do not count.
+	Bytes int64
 }
 
 // Add returns the sum of both.
-func (u Usage) Add(o Usage) Usage { return Usage{Jobs: u.Jobs + o.Jobs} }
+func (u Usage) Add(o Usage) Usage { return Usage{Jobs: u.Jobs + o.Jobs, Bytes: u.Bytes + o.Bytes} }
 
 // Sub returns the difference of both.
-func (u Usage) Sub(o Usage) Usage { return Usage{Jobs: u.Jobs - o.Jobs} }
+func (u Usage) Sub(o Usage) Usage { return Usage{Jobs: u.Jobs - o.Jobs, Bytes: u.Bytes - o.Bytes} }
+
+// jobOverhead is the largest size of what an engine adds to the record of a job.
+const jobOverhead = 64
+
+// JobBytes returns the most that a job counts for in Usage.Bytes.
+func JobBytes(s *job.Spec) int64 {
+	var fields [512]byte
+	return int64(jobOverhead + len(s.Body) + len(s.URL) + len(codec.AppendSpecWithoutURL(fields[:0], s)))
+}
 
 // LaneStats counts the unfinished jobs of a lane, as TopicStats does.
 type LaneStats struct {

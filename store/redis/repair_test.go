@@ -284,6 +284,7 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"claimed counted wrong":      {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "claimed", 2) }, store.RepairCounter},
 		"registered one short":       {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "reg", -1) }, store.RepairCounter},
 		"delivered one short":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "d", -1) }, store.RepairCounter},
+		"unfinished bytes too many":  {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "b", 1000) }, store.RepairCounter},
 		"bytes counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "db", 1000) }, store.RepairCounter},
 		"no counters":                {func(map[string]string) { c.Del(ctx, of.Stats) }, store.RepairCounter},
 		"an outbox without order":    {func(map[string]string) { c.Del(ctx, sh.Keys.OutboxQueue) }, store.RepairOutbox},
@@ -527,7 +528,8 @@ func TestCounters_AreWrittenAsSums(t *testing.T) {
 	commands, err := client(t, server.Addr()).InfoMap(t.Context(), "commandstats").Result()
 	require.NoError(t, err)
 	require.NotContains(t, commands["Commandstats"], "cmdstat_hincrby")
-	require.Equal(t, map[string]string{"reg": "2", "ready": "2"}, s.Client.HGetAll(t.Context(), stats).Val())
+	bytes := s.Client.HStrLen(t.Context(), s.shards[0].Keys.Jobs, "a").Val() + s.Client.HStrLen(t.Context(), s.shards[0].Keys.Jobs, "b").Val()
+	require.Equal(t, map[string]string{"reg": "2", "ready": "2", "b": fmt.Sprint(bytes)}, s.Client.HGetAll(t.Context(), stats).Val())
 }
 
 // Whatever is damaged at random, the data are consistent after a check, and no job with a record is stuck.

@@ -81,7 +81,7 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 		if r.State != job.Scheduled {
 			return &store.StateError{State: r.State}
 		}
-		before, size := r.Key(), r.BodySize
+		before, body, size := r.Key(), r.BodySize, r.Size()
 		replacement.Apply(&r.Spec)
 		if expiry := replacement.Expiry; expiry != nil {
 			r.ExpiresAt = clock.Time(u.Now.Expiry(expiry.In, expiry.At))
@@ -97,9 +97,12 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 			return err
 		}
 		r.Version = to.Version
-		if err := rewriteJob(u, r, to, size); err != nil {
+		written, err := rewriteJob(u, r, to, body)
+		if err != nil {
 			return err
 		}
+		u.TouchTopic(q.Topic)
+		q.Topic.Bytes += written - size
 		if replacement.Due == nil {
 			return nil
 		}
@@ -109,21 +112,19 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 	})
 }
 
-// rewriteJob stores a replaced job.
-func rewriteJob(u *work.Unit, r *table.Row, to table.Progress, oldSize int64) error {
+// rewriteJob stores a replaced job, and returns its size.
+func rewriteJob(u *work.Unit, r *table.Row, to table.Progress, oldBody int64) (size int64, err error) {
 	c := table.Encode(&r.Spec)
 	u.Mem.NextTTL = 0
-	err := u.Exec(table.ReplaceJob, clock.Millis(r.DueAt), r.Version, to.Entries, db.NullZero(to.First), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt),
+	err = u.Exec(table.ReplaceJob, clock.Millis(r.DueAt), r.Version, to.Entries, db.NullZero(to.First), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt),
 		clock.Millis(r.ExpiresAt), r.URL,
 		c.Timeout, c.BodySize, c.Spec, c.Body, r.N)
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+	case c.External != nil:
+		err = u.Exec(table.InsertBody, r.N, c.External)
+	case oldBody > table.InlineBody:
+		err = u.Exec(table.DeleteBody, r.N)
 	}
-	if c.External != nil {
-		return u.Exec(table.InsertBody, r.N, c.External)
-	}
-	if oldSize > table.InlineBody {
-		return u.Exec(table.DeleteBody, r.N)
-	}
-	return nil
+	return c.Size(r.URL), err
 }

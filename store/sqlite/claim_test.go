@@ -103,7 +103,7 @@ func TestClaim_SkipsAnUnreadableJob(t *testing.T) {
 	log := captureLog(&o)
 	s := openStore(t, o)
 	insert(t, s, newJobs("job", 4, 0)...)
-	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id IN ('job-0001', 'job-0002')")
+	shell(t, o.Path, "UPDATE jobs SET "+unreadableSpec+" WHERE id IN ('job-0001', 'job-0002')")
 	jobs := claimJobs(t, s, 4)
 	require.Len(t, jobs, 2)
 	require.Equal(t, job.Running, jobs[0].State)

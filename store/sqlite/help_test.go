@@ -158,3 +158,6 @@ type codeError int
 
 func (e codeError) Error() string { return "injected fault" }
 func (e codeError) Code() int     { return int(e) }
+
+// unreadableSpec sets the specification of a job to as many bytes that cannot be decoded.
+const unreadableSpec = "spec = CAST(replace(hex(zeroblob(length(spec))), '00', char(127)) AS BLOB)"

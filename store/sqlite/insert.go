@@ -77,11 +77,12 @@ func (p insertOutcome) job(spec job.Spec, now int64) job.Job {
 type newRow struct {
 	args     [17]driver.Value
 	external driver.Value
+	size     int64
 }
 
 func (r *newRow) fill(e *store.NewJob) {
 	c := table.Encode(&e.Spec)
-	r.external = c.External
+	r.external, r.size = c.External, c.Size(e.URL)
 	copy(r.args[9:], []driver.Value{
 		e.Namespace, e.ID, e.Fingerprint, e.URL, c.Timeout, c.BodySize, c.Spec, c.Body,
 	})
@@ -127,6 +128,7 @@ func insertJob(u *work.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) 
 	}
 	q.Rows++
 	q.Topic.Registered++
+	q.Topic.Bytes += r.size
 	u.Mem.NoteTTL(ttl)
 	u.MayBeNewHead = true
 	return p, u.AddWaiting(q, table.Key{Due: p.due, N: n})

@@ -30,7 +30,7 @@ func TestInsert_ChangesNothingWhenAJobIsUnreadable(t *testing.T) {
 	known := newJob("known", time.Hour)
 	known.Fingerprint = []byte("print")
 	insert(t, s, known)
-	shell(t, o.Path, "UPDATE jobs SET spec = x'05'")
+	shell(t, o.Path, "UPDATE jobs SET "+unreadableSpec)
 	_, err := s.Insert(t.Context(), store.NewToken(), []store.NewJob{newJob("new", time.Hour), known})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorIs(t, getError(s, ref("new")), store.ErrNotFound)

@@ -289,7 +289,7 @@ func TestRevive_RefusesOnlyTheUnreadableJob(t *testing.T) {
 	for _, h := range claimJobs(t, s, 3) {
 		settle(t, s, settlementOf(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
 	}
-	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
+	shell(t, o.Path, "UPDATE jobs SET "+unreadableSpec+" WHERE id = 'job-0001'")
 	items := []store.Revival{{Ref: ref("job-0000"), From: job.Dead}, {Ref: ref("job-0001")}, {Ref: ref("job-0002"), From: job.Cancelled}}
 	revived, err := s.Revive(t.Context(), store.NewToken(), items)
 	require.NoError(t, err)

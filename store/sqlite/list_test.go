@@ -89,7 +89,7 @@ func TestList_LeavesOutAnUnreadableJobAndLogsIt(t *testing.T) {
 			s := openStore(t, o)
 			insert(t, s, newJobs("job", 3, 0)...)
 			reach(t, s)
-			shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
+			shell(t, o.Path, "UPDATE jobs SET "+unreadableSpec+" WHERE id = 'job-0001'")
 			filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 2, Oldest: true}
 			var ids []string
 			for more := true; more; {

@@ -55,7 +55,7 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	c := table.Cells(v)
 	t := memory.NewTopic(c.Int(), memory.TopicName{Namespace: c.Text(), Name: c.Text()}, s.env.Defaults)
 	limits, revision := c.Text(), c.Int()
-	t.Registered, t.Delivered, t.Dead, t.Cancelled = c.Int(), c.Int(), c.Int(), c.Int()
+	t.Registered, t.Delivered, t.Dead, t.Cancelled, t.Bytes = c.Int(), c.Int(), c.Int(), c.Int(), c.Int()
 	t.KeptDone = memory.Retained{Jobs: c.Int(), Bytes: c.Int()}
 	t.KeptDead = memory.Retained{Jobs: c.Int(), Bytes: c.Int()}
 	t.Ids = c.Int()

@@ -125,7 +125,7 @@ func TestOpen_ServesPastAnUnreadableLeasedJob(t *testing.T) {
 	insert(t, s, newJobs("job", 3, 0)...)
 	require.Len(t, claimJobs(t, s, 3), 3)
 	require.NoError(t, s.Close())
-	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
+	shell(t, o.Path, "UPDATE jobs SET "+unreadableSpec+" WHERE id = 'job-0001'")
 	s = openStore(t, o)
 	require.Len(t, claimJobs(t, s, 3), 2)
 }
@@ -139,7 +139,7 @@ func TestSweep_RemovesUnreadableJobs(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
-	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
+	shell(t, o.Path, "UPDATE jobs SET "+unreadableSpec+" WHERE id = 'job-0001'")
 	o.Limits.KeepDelivered.Max = new(int64(0))
 	s = openStore(t, o)
 	swept, err := s.Sweep(t.Context(), store.NewToken(), 10)

@@ -94,7 +94,9 @@ func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error
 	}
 	if item.URL != "" || item.Header != nil {
 		spec = table.Encode(&r.Spec).Spec
+		r.EncodedSpec = spec
 	}
+	q.Topic.Bytes += r.Size()
 	r.State, r.FinishedAt, r.Reason = job.Scheduled, time.Time{}, ""
 	r.Version = to.Version
 	r.Generation++

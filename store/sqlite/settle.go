@@ -141,7 +141,7 @@ func settleAttempt(u *work.Unit, item *store.Settlement, written *settlement) (r
 		}
 	}
 	if item.Body != nil {
-		if err := u.ReplaceBody(h.N, &to, item.Body); err != nil {
+		if err := u.ReplaceBody(h.Queue, h.N, &to, item.Body); err != nil {
 			return nil, err
 		}
 	}

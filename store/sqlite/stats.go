@@ -87,7 +87,7 @@ func (s *Store) Usage(ctx context.Context, namespace string) (usage store.Usage,
 		usage = store.Usage{}
 		for name, t := range u.Mem.Topics {
 			if name.Namespace == namespace && store.GroupOf(name.Name) != store.GroupInternal {
-				usage.Jobs += t.Waiting + t.Running
+				usage = usage.Add(store.Usage{Jobs: t.Waiting + t.Running, Bytes: t.Bytes})
 			}
 		}
 		return nil
@@ -153,7 +153,7 @@ func topicStats(u *work.Unit, t *memory.Topic, queues iter.Seq[*memory.Queue], r
 	row := store.TopicStats{
 		Namespace: t.Name.Namespace, Topic: t.Name.Name,
 		Registered: t.Registered, Delivered: t.Delivered, Dead: t.Dead, Cancelled: t.Cancelled,
-		Scheduled: t.Waiting - t.Ready, Ready: t.Ready, Running: t.Running,
+		Scheduled: t.Waiting - t.Ready, Ready: t.Ready, Running: t.Running, Bytes: t.Bytes,
 	}
 	for q := range t.OpenBreakers {
 		if q.BreakerOpen(u.Now) {

@@ -125,7 +125,7 @@ func topicFaults(u *work.Unit, t *memory.Topic, ask func(string, ...any) int64) 
 		return ask("SELECT coalesce(sum(%s), 0) FROM jobs WHERE t = %d AND state IN (%s)", column, t.Id, states)
 	}
 	done, dead := fmt.Sprintf("'%s', '%s'", job.Delivered, job.Cancelled), fmt.Sprintf("'%s'", job.Dead)
-	size := "max(body_size, 0) + length(CAST(url AS BLOB))"
+	size := "max(body_size, 0) + length(CAST(url AS BLOB)) + coalesce(length(spec), 0)"
 	for _, c := range []struct {
 		what            string
 		memory, counted int64
@@ -134,6 +134,8 @@ func topicFaults(u *work.Unit, t *memory.Topic, ask func(string, ...any) int64) 
 		{"ready", t.Ready, ready},
 		{"running", t.Running, running},
 		{"registered", t.Registered, t.Delivered + t.Dead + t.Cancelled + waiting + running},
+		{"bytes", t.Bytes, kept(size, "'"+string(job.Scheduled)+"'")},
+		{"stored bytes", t.Bytes, ask("SELECT bytes FROM topics WHERE t = %d", t.Id)},
 		{"kept done", t.KeptDone.Jobs, kept("1", done)},
 		{"kept done bytes", t.KeptDone.Bytes, kept(size, done)},
 		{"kept dead", t.KeptDead.Jobs, kept("1", dead)},

@@ -145,7 +145,7 @@ func (s *modelShard) Usage(ctx context.Context, namespace string) (store.Usage, 
 	var usage store.Usage
 	for ref, r := range s.jobs {
 		if ref.Namespace == namespace && !isInternal(r.job.Topic) && !r.job.State.Ended() {
-			usage.Jobs++
+			usage = usage.Add(store.Usage{Jobs: 1, Bytes: store.JobBytes(&r.job.Spec)})
 		}
 	}
 	return usage, nil
@@ -174,6 +174,11 @@ func (s *modelShard) countTopics(
 		}
 		for _, q := range t.lanes {
 			c := q.count(now)
+			for _, l := range []*sortedRecords{&q.due, &q.ready, &q.claimed} {
+				for _, r := range l.items {
+					row.Bytes += store.JobBytes(&r.job.Spec)
+				}
+			}
 			row.Scheduled += c.Scheduled
 			row.Ready += c.Ready
 			row.Running += c.Running

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -50,7 +51,79 @@ var throttles = []struct {
 	}},
 }
 
+// usage returns the usage of the test's namespace, and requires that Totals has the same.
+func (s *suite) usage() store.Usage {
+	s.Helper()
+	usage, err := s.shard().Usage(s.Context(), s.queue.Namespace)
+	require.NoError(s, err)
+	total, err := s.shard().Totals(s.Context(), s.queue.Namespace)
+	require.NoError(s, err)
+	require.Equal(s, store.Usage{Jobs: total.Scheduled + total.Ready + total.Running, Bytes: total.Bytes}, usage)
+	return usage
+}
+
+// usesBytes requires that the unfinished jobs use as many bytes as those with the ids, whose bodies have a size in total.
+func (s *suite) usesBytes(bodies int64, ids ...string) {
+	s.Helper()
+	most := int64(0)
+	for _, id := range ids {
+		stored := s.get(id)
+		most += store.JobBytes(&stored.Spec)
+	}
+	usage := s.usage()
+	require.EqualValues(s, len(ids), usage.Jobs)
+	require.GreaterOrEqual(s, usage.Bytes, bodies)
+	require.LessOrEqual(s, usage.Bytes, most)
+}
+
 var countCases = []testCase{
+	{"Usage counts the bytes of unfinished jobs", func(s *suite) {
+		require.Zero(s, s.usage())
+		large := func(n int) option { return body(strings.Repeat("x", n)) }
+		s.insertNew(s.entry("a", large(1000)), s.entry("b", large(30_000), delayed(long)))
+		s.insertNew(s.entry("c", large(500), in(s.queueOf(s.queue.Namespace, "mails", 0))))
+		s.insertNew(s.entry("other", in(s.queueOf("other", "mails", 0))))
+		s.usesBytes(31_500, "a", "b", "c")
+		_, err := s.edit("b", func(spec *job.Spec) { spec.Body = []byte("small") })
+		require.NoError(s, err)
+		s.usesBytes(1505, "a", "b", "c")
+		_, err = s.edit("b", func(spec *job.Spec) { spec.Header = map[string][]string{"X-Large": {strings.Repeat("h", 2000)}} })
+		require.NoError(s, err)
+		s.usesBytes(3505, "a", "b", "c")
+
+		h := s.claimAll("a")[0]
+		s.usesBytes(3505, "a", "b", "c")
+		require.NoError(s, s.settle(withBody(h, retry(0), strings.Repeat("y", 9000)))[0])
+		s.usesBytes(11_505, "a", "b", "c")
+		s.settleOne(s.claimAll("a")[0], dead)
+		s.usesBytes(2505, "b", "c")
+		_, err = s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("a"), URL: "https://b.example/" + strings.Repeat("p", 1000), Delay: long})
+		require.NoError(s, err)
+		s.usesBytes(12_505, "a", "b", "c")
+		s.recheck()
+		for _, id := range []string{"a", "b", "c"} {
+			_, err := s.cancel(id)
+			require.NoError(s, err)
+		}
+		require.Zero(s, s.usage())
+	}},
+	{"Usage is the same after calls that changed nothing", func(s *suite) {
+		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
+		before := s.usage()
+		token := store.NewToken()
+		for range 2 {
+			_, err := s.shard().Insert(s.Context(), token, []store.NewJob{s.entry("a"), s.entry("c")})
+			require.NoError(s, err)
+		}
+		_, err := s.cancel("c")
+		require.NoError(s, err)
+		_, err = s.revive("b", 0)
+		s.inState(err, job.Scheduled)
+		h := s.claimAll("a")[0]
+		s.settleOne(h, retry(long))
+		require.ErrorIs(s, s.settle(settlement(h, delivered))[0], store.ErrLeaseLost)
+		require.Equal(s, before, s.usage())
+	}},
 	{"counts match Get and List under every throttle", func(s *suite) {
 		for i, throttle := range throttles {
 			s.Log(throttle.name)

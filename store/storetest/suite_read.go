@@ -78,7 +78,7 @@ var readCases = []testCase{
 		got := s.stats()
 		require.Equal(s, store.TopicStats{
 			Namespace: s.queue.Namespace, Topic: s.queue.Topic, Registered: 6, Running: 1, Delivered: 1, Dead: 1, Cancelled: 1,
-			Scheduled: got.Scheduled, Ready: got.Ready, OldestDue: got.OldestDue,
+			Scheduled: got.Scheduled, Ready: got.Ready, OldestDue: got.OldestDue, Bytes: got.Bytes,
 		}, got)
 		require.EqualValues(s, 2, got.Scheduled+got.Ready)
 		require.Equal(s, s.get("ready").DueAt, got.OldestDue)
@@ -131,7 +131,7 @@ var readCases = []testCase{
 		s.settleOne(s.claimAll("a", "b")[0], delivered)
 		got := totals()
 		require.Equal(s, s.get("c").DueAt, got.OldestDue)
-		got.OldestDue = time.Time{}
+		got.OldestDue, got.Bytes = time.Time{}, 0
 		require.Equal(s, store.TopicStats{Namespace: s.queue.Namespace, Registered: 3, Scheduled: 1, Running: 1, Delivered: 1}, got)
 	}},
 	{"TopicStats of an unknown topic has no jobs", func(s *suite) {

@@ -133,6 +133,7 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 		open := row.Registered - row.Running - row.Delivered - row.Dead - row.Cancelled
 		row.Ready = min(row.Ready+script.Num(c["ready"]), max(open, 0))
 		row.Scheduled = open - row.Ready
+		row.Bytes = max(0, script.Num(c["b"]))
 		rows = append(rows, row)
 	}
 	return rows, nil

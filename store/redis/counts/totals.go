@@ -15,7 +15,7 @@ import (
 )
 
 // counterFields are the counters of a topic that Totals and Usage add up.
-var counterFields = []string{"reg", "ready", "claimed", "d", "x", "c"}
+var counterFields = []string{"reg", "ready", "claimed", "d", "x", "c", "b"}
 
 // Totals adds up the counters of the topics that pages list, and counts the due jobs that are in no ready list, of all lanes on the agenda.
 func (s *Counts) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
@@ -42,6 +42,7 @@ func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats
 			total.Delivered += script.Num(c[3])
 			total.Dead += script.Num(c[4])
 			total.Cancelled += script.Num(c[5])
+			total.Bytes += max(0, script.Num(c[6]))
 		})
 		if err != nil {
 			return err
@@ -87,7 +88,8 @@ func (s *Counts) eachCounters(ctx context.Context, names []string, do func(c []s
 func (s *Counts) Usage(ctx context.Context, namespace string) (usage store.Usage, err error) {
 	err = s.eachTopics(ctx, namespace, func(names []string) error {
 		return s.eachCounters(ctx, names, func(c []string) {
-			usage.Jobs += max(0, script.Num(c[0])-script.Num(c[3])-script.Num(c[4])-script.Num(c[5]))
+			jobs := script.Num(c[0]) - script.Num(c[3]) - script.Num(c[4]) - script.Num(c[5])
+			usage = usage.Add(store.Usage{Jobs: max(0, jobs), Bytes: max(0, script.Num(c[6]))})
 		})
 	})
 	if err != nil {

@@ -80,6 +80,7 @@ for i = 1, entries do
     inserted[member] = { fingerprint = fingerprint }
     place_job(q, member, due)
     add_counter(q.topic, 'reg', 1)
+    add_counter(q.topic, 'b', #records[#records])
     q.touched = true
     codes[i], result[2 + i] = 'c', 'c'
   end

@@ -23,9 +23,11 @@ local base = (when ~= '' and when ~= '0' and string.sub(when, 1, 1) ~= '@') and 
 if when ~= '' then due = math.max(parse_time(when, base), now) end
 local expires = ARGV[A + 5] ~= '' and parse_time(ARGV[A + 5], base) or nil
 if ARGV[A + 9] == '1' and expires and expires < tonumber(due) then return refuse(member, 'expired') end
+local before = #rec
 rec = ARGV[A + 6] .. string.sub(rec, 13, 18) .. ARGV[A + 7] .. encode_expiry(ARGV[A + 5], base)
 call('HSET', JOBS, member, rec) -- the first write, so that the call is refused whole while memory is full
 r.size = #rec
+add_counter(q.topic, 'b', #rec - before)
 add_attempt(r, member, ARGV[A + 8] .. NOW .. '}\n')
 if when ~= '' then
   if tonumber(r.failed) == 0 and tonumber(r.lost) == 0 then first_due = due end

@@ -128,6 +128,7 @@ for _, item in ipairs(revived) do
   call('ZREM', item.ended, item.member)
   add_counter(t, item.state, -1)
   add_counter(t, item.state .. 'b', -item.size)
+  add_counter(t, 'b', r.size)
   if has_flag(r, 'p') then
     local known = call('HGET', IDS, item.member)
     if known then call('HSET', IDS, item.member, string.sub(known, 1, 1 + string.byte(known, 1))) end

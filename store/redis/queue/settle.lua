@@ -59,11 +59,12 @@ local function change_throttle(q, change)
 end
 
 -- replace_body writes a job's record with another body.
-local function replace_body(member, body, r)
+local function replace_body(q, member, body, r)
   local rec = call('HGET', JOBS, member)
   if not rec then return end
   rec = sub(rec, 1, 9) .. encode_number(#body, 3) .. sub(rec, 13, 18) .. body .. sub(rec, 19 + body_size(rec))
   call('HSET', JOBS, member, rec)
+  add_counter(q.topic, 'b', #rec - r.size)
   r.size = #rec
 end
 
@@ -106,7 +107,7 @@ for i = 1, count do
       q.left = {}
       if capacity(q) <= 0 then full[q] = true end
     end
-    if item.body > 0 then replace_body(member, ARGV[froms[i] + 1], r) end
+    if item.body > 0 then replace_body(q, member, ARGV[froms[i] + 1], r) end
     if apply(item, member, ARGV[froms[i]], r) then
       local n = #lines
       lines[n + 1], lines[n + 2] = member, format_run(r)

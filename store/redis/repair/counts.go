@@ -205,10 +205,10 @@ func (s *Repairer) countSmall(ctx context.Context, p *pass, some []string) (coun
 	return true, nil
 }
 
-// countLanes adds queues to the sums of topics, and returns a result for each.
+// countLanes adds queues to the sums of topics, and returns a result for each: of the first at least, and as far as the bytes of
+// their jobs could be added up in one step.
 func (s *Repairer) countLanes(ctx context.Context, counts []topicCount) ([]countResult, error) {
-	var keys []string
-	var args []any
+	keys, args := []string{s.Keys.Jobs}, []any{jobsPerCount}
 	for _, c := range counts {
 		t, u := s.Keys.TopicByName(c.topic), c.sums
 		keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, s.Keys.TopicLanes(c.topic))
@@ -222,11 +222,14 @@ func (s *Repairer) countLanes(ctx context.Context, counts []topicCount) ([]count
 	if err != nil {
 		return nil, err
 	}
-	results := make([]countResult, len(counts))
+	results := make([]countResult, 0, len(counts))
 	for i, c := range counts {
 		of, u := answer[5*i:5*i+5], c.sums
+		if script.Str(of[3]) == "" {
+			break
+		}
 		u.due, u.ready, u.claimed, u.read = script.Num(of[0]), script.Num(of[1]), script.Num(of[2]), u.read+int64(len(c.lanes))
-		results[i] = countResult{counters: script.Str(of[3]), set: script.Num(of[4])}
+		results = append(results, countResult{counters: script.Str(of[3]), set: script.Num(of[4])})
 	}
 	return results, nil
 }

@@ -65,8 +65,8 @@ const (
 	stepBytes = 256 << 10
 	// topicsPerStep bounds the topics in one step; those with fewer queues than lanesPerTopic are counted together.
 	topicsPerStep, lanesPerTopic = 64, 64
-	// queuesPerCount is how many queues of a topic one script counts, about ten milliseconds, and jobsPerCount how many ended
-	// jobs one script adds up.
+	// queuesPerCount is how many queues of a topic one script counts, about ten milliseconds, and jobsPerCount of how many jobs
+	// one script adds up the bytes.
 	queuesPerCount, jobsPerCount = 8192, 4096
 )
 

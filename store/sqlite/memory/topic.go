@@ -38,6 +38,7 @@ type TopicPolicy struct {
 type TopicNumbers struct {
 	Registered, Delivered, Dead, Cancelled int64
 	Waiting, Ready, Running                int64
+	Bytes                                  int64 // of unfinished jobs
 	KeptDone, KeptDead                     Retained
 	Ids                                    int64
 	OldestID                               int64 // not later than the oldest remembered end

@@ -33,6 +33,9 @@ func Encode(s *job.Spec) Encoded {
 	return e
 }
 
+// Size is Row.Size of a job with a URL, whose other columns are e.
+func (e *Encoded) Size(url string) int64 { return size(e.BodySize, url, e.Spec) }
+
 // An unreadableError is the error of a row, of a job or of a lane's settings, that this program cannot have written.
 type unreadableError struct{ err error }
 

@@ -28,8 +28,11 @@ type Row struct {
 // Key orders a queue's waiting jobs.
 func (r *Row) Key() Key { return Key{clock.Millis(r.DueAt), r.N} }
 
-// Size is what a job counts for retention by bytes.
-func (r *Row) Size() int64 { return max(r.BodySize, 0) + int64(len(r.URL)) }
+// Size is what a job counts for quotas and retention by bytes.
+func (r *Row) Size() int64 { return size(r.BodySize, r.URL, r.EncodedSpec) }
+
+// size is Row.Size of the columns of a job.
+func size(body int64, url string, spec []byte) int64 { return max(body, 0) + int64(len(url)+len(spec)) }
 
 // Cells are the columns of a result row that have not been read yet. NULL is read as the zero value.
 type Cells []driver.Value

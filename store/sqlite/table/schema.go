@@ -9,4 +9,4 @@ import (
 //go:embed schema.sql
 var Tables string
 
-var Schema = db.Schema{Version: 2, SQL: Tables, Counted: "jobs"}
+var Schema = db.Schema{Version: 3, SQL: Tables, Counted: "jobs"}

@@ -15,6 +15,7 @@ CREATE TABLE topics (
   delivered       INTEGER NOT NULL DEFAULT 0,
   dead            INTEGER NOT NULL DEFAULT 0,
   cancelled       INTEGER NOT NULL DEFAULT 0,
+  bytes           INTEGER NOT NULL DEFAULT 0, -- of jobs that have not ended
   kept_done       INTEGER NOT NULL DEFAULT 0,
   kept_done_bytes INTEGER NOT NULL DEFAULT 0,
   kept_dead       INTEGER NOT NULL DEFAULT 0,

@@ -86,7 +86,7 @@ var (
 	WaitingAfter = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due > ?2 AND due <= ?3 ORDER BY due, n LIMIT ?4`)
 	UpdateQueue = db.NewStatement(`UPDATE queues SET unfinished = ?, rows = ? WHERE q = ?`)
-	UpdateTopic = db.NewStatement(`UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, kept_done = ?, kept_done_bytes = ?,
+	UpdateTopic = db.NewStatement(`UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, bytes = ?, kept_done = ?, kept_done_bytes = ?,
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`)
 	UpdateThrottle     = db.NewStatement(`UPDATE queues SET throttle = ? WHERE q = ?`)
 	UpdateGrants       = db.NewStatement(`UPDATE topics SET grants = ?, alarm = ? WHERE t = ?`)
@@ -150,7 +150,7 @@ var (
  AND finished <= ?3 ORDER BY finished DESC LIMIT 1) FROM topics WHERE namespace = ?1`)
 	PageTopics = db.NewStatement(`SELECT name FROM topics WHERE namespace = ?1 AND name > ?2 AND registered > 0 AND ` + notInternal + `
  ORDER BY name LIMIT ?3`)
-	AllTopics = db.NewStatement(`SELECT t, namespace, name, limits, coalesce(revision, 0), registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
+	AllTopics = db.NewStatement(`SELECT t, namespace, name, limits, coalesce(revision, 0), registered, delivered, dead, cancelled, bytes, kept_done, kept_done_bytes,
  kept_dead, kept_dead_bytes, ids, alarm, grants
  FROM topics LEFT JOIN (SELECT namespace, name, revision, limits FROM settings WHERE kind = 'topic') USING (namespace, name)`)
 	PendingQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_pending ` + laneLimits + `

@@ -111,9 +111,11 @@ func (u *Unit) RememberID(
 	return nil
 }
 
-// ReplaceBody stores another body of a job, which is not nil. The job's row must be written after it.
-func (u *Unit) ReplaceBody(n int64, to *table.Progress, body []byte) error {
+// ReplaceBody stores another body of a job of a queue, which is not nil. The job's row must be written after it.
+func (u *Unit) ReplaceBody(q *memory.Queue, n int64, to *table.Progress, body []byte) error {
 	before, size := to.BodySize, int64(len(body))
+	u.TouchTopic(q.Topic)
+	q.Topic.Bytes += size - max(before, 0)
 	to.Size += size - max(before, 0)
 	to.BodySize = size
 	if size <= table.InlineBody {
@@ -192,6 +194,7 @@ func (u *Unit) Finish(q *memory.Queue, ref job.Ref, n int64, to table.Progress, 
 	u.Touch(q)
 	u.Mem.Steps.SetDelayed(n, false)
 	t := q.Topic
+	t.Bytes -= to.Size
 	t.Count(state, 1)
 	kept, keep := t.Retained(state)
 	if *keep.For <= 0 || *keep.Max <= 0 {

@@ -130,7 +130,7 @@ func (u *Unit) Flush() error {
 		if before == t.TopicNumbers {
 			continue
 		}
-		err := u.Exec(table.UpdateTopic, t.Registered, t.Delivered, t.Dead, t.Cancelled, t.KeptDone.Jobs, t.KeptDone.Bytes,
+		err := u.Exec(table.UpdateTopic, t.Registered, t.Delivered, t.Dead, t.Cancelled, t.Bytes, t.KeptDone.Jobs, t.KeptDone.Bytes,
 			t.KeptDead.Jobs, t.KeptDead.Bytes, t.Ids, t.Id)
 		if err != nil {
 			return err

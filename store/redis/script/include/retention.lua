@@ -25,6 +25,7 @@ local function end_job(q, member, r, state, reason)
     t.ended[state] = ended
   end
   ended.n = ended.n + 1
+  add_counter(t, 'b', -r.size)
   if has_ttls() then ended_ttls[#ended_ttls + 1] = member end
   r.lease, r.state, r.finished, r.reason = '-', state, NOW, reason
   clear_flag(r, 'm')
