@@ -141,7 +141,7 @@ func fullService() *fake {
 	f.tokens["zzzzzzzz"] = access.Token{ID: "zzzzzzzz", Name: "ops", Role: access.Read, Namespace: "shop", CreatedAt: epoch}
 	f.topics["seen"] = store.Topic{Name: "seen"}
 	f.counts = []store.TopicStats{
-		{Topic: "order.close", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch, OpenBreakers: 2},
+		{Topic: "order.close", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch, OpenBreakers: 2, Bytes: 4096},
 		{Topic: "seen"},
 	}
 	f.lanes = []store.LaneStats{
@@ -210,7 +210,7 @@ var golden = []struct {
 	{"token", "Token", "GET", "/v1/tokens/5tR1nGs0", "", 200},
 	{"token_list", "TokenPage", "GET", "/v1/tokens?limit=1", "", 200},
 	{"whoami", "Principal", "GET", "/v1/whoami", "", 200},
-	{"namespace_put", "Namespace", "PUT", "/v1/namespaces/new", `{"quota": {"pending": 5}}`, 200},
+	{"namespace_put", "Namespace", "PUT", "/v1/namespaces/new", `{"quota": {"pending": 5, "bytes": "1536MiB"}}`, 200},
 	{"namespace_list", "NamespacePage", "GET", "/v1/namespaces?limit=1", "", 200},
 	{"namespace", "Namespace", "GET", "/v1/namespaces/shop", "", 200},
 	{"version", "Version", "GET", "/v1/version", "", 200},

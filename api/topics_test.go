@@ -175,16 +175,16 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"totals": {"registered": 0, "scheduled": 0, "ready": 0, "running": 0, "delivered": 0, "dead": 0,
-		"cancelled": 0, "oldest_due_at": null, "breakers_open": 0}, "items": [], "next_cursor": null}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
+		"cancelled": 0, "oldest_due_at": null, "breakers_open": 0, "unfinished_bytes": 0}, "items": [], "next_cursor": null}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
 	f.counts = []store.TopicStats{
-		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour), OpenBreakers: 2},
-		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch},
+		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour), OpenBreakers: 2, Bytes: 32},
+		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch, Bytes: 3},
 		{Topic: "c", Registered: 1, Delivered: 1, OpenBreakers: 1},
 	}
 	totals, _ := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats", ""))["totals"].(map[string]any)
 	require.Equal(t, map[string]any{
 		"registered": 23.0, "scheduled": 2.0, "ready": 2.0, "running": 3.0, "delivered": 5.0, "dead": 5.0, "cancelled": 6.0,
-		"breakers_open": 3.0, "oldest_due_at": "2030-01-31T08:00:00.123Z",
+		"breakers_open": 3.0, "unfinished_bytes": 35.0, "oldest_due_at": "2030-01-31T08:00:00.123Z",
 	}, totals)
 
 	page := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2", ""))

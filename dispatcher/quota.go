@@ -47,6 +47,7 @@ type reservation struct {
 	namespace string
 	usage     *usage
 	reserved  store.Usage
+	bytes     bool // are reserved, too
 }
 
 // release ends a reservation with the results of the insertions that it was for.
@@ -56,16 +57,22 @@ func (r *reservation) release(jobs []store.NewJob, results []store.RoutedResult)
 		switch {
 		case jobs[i].Namespace != r.namespace:
 		case results[i].Err != nil:
-			unknown = unknown.Add(sizeOf(&jobs[i]))
+			unknown = unknown.Add(sizeOf(&jobs[i], r.bytes))
 		case results[i].Outcome == store.Created:
-			registered = registered.Add(sizeOf(&jobs[i]))
+			registered = registered.Add(sizeOf(&jobs[i], r.bytes))
 		}
 	}
 	r.usage.release(r.reserved, registered, unknown)
 }
 
-// sizeOf returns what a job uses at most.
-func sizeOf(*store.NewJob) store.Usage { return store.Usage{Jobs: 1} }
+// sizeOf returns what a job uses at most, with its bytes or without.
+func sizeOf(n *store.NewJob, bytes bool) store.Usage {
+	size := store.Usage{Jobs: 1}
+	if bytes {
+		size.Bytes = store.JobBytes(&n.Spec)
+	}
+	return size
+}
 
 // reserve reserves room for jobs in the quotas of their namespaces. It returns the reservations, to be released after the
 // jobs were inserted, and an error by index for each job that must not be inserted. Jobs with a known id are never
@@ -126,7 +133,7 @@ type admission struct {
 
 // run refuses the jobs that exceed the quota. After an error none of the jobs may be inserted.
 func (a *admission) run(ctx context.Context) error {
-	if a.quota.Pending > 0 {
+	if a.quota.Pending > 0 || a.quota.Bytes > 0 {
 		if err := a.reserve(ctx); err != nil {
 			return err
 		}
@@ -140,36 +147,41 @@ func (a *admission) run(ctx context.Context) error {
 // reserve reserves room for all jobs, or else for those with unknown ids, as many as there is room for.
 func (a *admission) reserve(ctx context.Context) error {
 	u := a.d.usageOf(a.jobs[0].Namespace)
-	limits := store.Usage{Jobs: a.quota.Pending}
+	limits, bytes := store.Usage{Jobs: a.quota.Pending, Bytes: a.quota.Bytes}, a.quota.Bytes > 0
 	sizes := make([]store.Usage, len(a.jobs))
 	for i := range a.jobs {
-		sizes[i] = sizeOf(&a.jobs[i])
+		sizes[i] = sizeOf(&a.jobs[i], bytes)
 	}
-	n, err := u.reserve(ctx, limits, sizes, true)
+	room, err := u.reserve(ctx, limits, sizes, true)
 	if err != nil {
 		return err
 	}
-	if n < len(a.jobs) {
+	if room.jobs < len(a.jobs) {
 		if err := a.leaveOutKnown(ctx); err != nil {
 			return err
 		}
 		for k, i := range a.wanted {
-			sizes[k] = sizeOf(&a.jobs[i])
+			sizes[k] = sizes[i]
 		}
-		if n, err = u.reserve(ctx, limits, sizes[:len(a.wanted)], false); err != nil {
+		if room, err = u.reserve(ctx, limits, sizes[:len(a.wanted)], false); err != nil {
 			return err
 		}
-		over := &job.QuotaError{Quota: "pending", Limit: strconv.FormatInt(a.quota.Pending, 10), RetryAfter: quotaRetryAfter}
-		for _, i := range a.wanted[n:] {
-			a.refuse(i, over)
+		for _, i := range a.wanted[room.jobs:] {
+			a.refuse(i, a.over(room.short))
 		}
-		a.wanted = a.wanted[:n]
+		a.wanted = a.wanted[:room.jobs]
 	}
-	a.held = reservation{namespace: a.jobs[0].Namespace, usage: u}
-	for _, size := range sizes[:n] {
-		a.held.reserved = a.held.reserved.Add(size)
-	}
+	a.held = reservation{namespace: a.jobs[0].Namespace, usage: u, reserved: room.size, bytes: bytes}
 	return nil
+}
+
+// over returns the error of a job that exceeds a quota of unfinished jobs.
+func (a *admission) over(quota string) error {
+	limit := strconv.FormatInt(a.quota.Pending, 10)
+	if quota == "bytes" {
+		limit = units.FormatSize(a.quota.Bytes)
+	}
+	return &job.QuotaError{Quota: quota, Limit: limit, RetryAfter: quotaRetryAfter}
 }
 
 // askRate counts the jobs as registrations. Of those beyond the rate it refuses those with unknown ids. The room that they

@@ -1,10 +1,12 @@
 package dispatcher_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -189,6 +191,44 @@ func TestQuota_CountsRegistrationsWithoutAnAnswer(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		n, _ = refused(t, d.Register(t.Context(), jobsIn("shop", "d", 7)))
 		require.Zero(t, n, "what was not answered is forgotten when it can no longer take effect")
+	})
+}
+
+func TestQuota_BoundsTheBytesOfUnfinishedJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		d := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		other := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		_, err := d.PutNamespace(t.Context(), job.Namespace{Name: "shop", Quota: job.Quota{Bytes: 20 << 10}}, 0)
+		require.NoError(t, err)
+		withBodies := func(prefix string, sizes ...int) []job.New {
+			jobs := jobsIn("shop", prefix, len(sizes))
+			for i, size := range sizes {
+				jobs[i].Body, jobs[i].BodyKind = bytes.Repeat([]byte{'x'}, size), job.BodyText
+			}
+			return jobs
+		}
+		n, over := refused(t, d.Register(t.Context(), withBodies("a", 6000, 6000, 6000, 6000)))
+		require.Equal(t, 1, n)
+		require.Equal(t, "bytes", over.Quota)
+		require.Equal(t, "20KiB", over.Limit)
+		n, _ = refused(t, other.Register(t.Context(), withBodies("b", 3000)))
+		require.Equal(t, 1, n, "another process counts them, too")
+		n, _ = refused(t, d.Register(t.Context(), withBodies("c", 1000)))
+		require.Zero(t, n)
+		headers := withBodies("d", 10)
+		headers[0].Header = map[string][]string{"X-Large": {strings.Repeat("h", 3000)}}
+		n, _ = refused(t, d.Register(t.Context(), headers))
+		require.Equal(t, 1, n, "headers count")
+		_, err = d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"}, store.Cancellation{})
+		require.NoError(t, err)
+		time.Sleep(1100 * time.Millisecond)
+		n, _ = refused(t, d.Register(t.Context(), withBodies("e", 6000, 6000)))
+		require.Equal(t, 1, n)
+		stats, err := d.Totals(t.Context(), "shop")
+		require.NoError(t, err)
+		require.Greater(t, stats.Bytes, int64(19_000))
+		require.LessOrEqual(t, stats.Bytes, int64(20<<10))
 	})
 }
 

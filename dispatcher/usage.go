@@ -52,58 +52,71 @@ type countFlight struct {
 	err          error // valid after done is closed
 }
 
-// reserve reserves room for the first of some jobs within limits, of which zero is none, and returns their number: all or
-// none of them with whole. Fewer than all are returned only by a count that is at most countEvery old. release must follow.
-func (u *usage) reserve(ctx context.Context, limits store.Usage, sizes []store.Usage, whole bool) (int, error) {
+// A room is the answer to a reservation: how many jobs have room, from the first, what they use, and the name of the quota
+// that the next one exceeds.
+type room struct {
+	jobs  int
+	size  store.Usage
+	short string
+}
+
+// reserve reserves room for the first of some jobs within limits, of which zero is none: for all or none of them with whole.
+// Fewer than all have room only by a count that is at most countEvery old. release must follow.
+func (u *usage) reserve(ctx context.Context, limits store.Usage, sizes []store.Usage, whole bool) (room, error) {
 	for {
-		n, wait := u.tryReserve(limits, sizes, whole)
+		r, wait := u.tryReserve(limits, sizes, whole)
 		if wait == nil {
-			return n, nil
+			return r, nil
 		}
 		select {
 		case <-wait.done:
 			if wait.err != nil {
-				return 0, fmt.Errorf("count unfinished jobs: %w", wait.err)
+				return room{}, fmt.Errorf("count unfinished jobs: %w", wait.err)
 			}
 		case <-ctx.Done():
-			return 0, fmt.Errorf("count unfinished jobs: %w", context.Cause(ctx))
+			return room{}, fmt.Errorf("count unfinished jobs: %w", context.Cause(ctx))
 		}
 	}
 }
 
 // tryReserve is reserve by what was counted before, or returns the count to wait for.
-func (u *usage) tryReserve(limits store.Usage, sizes []store.Usage, whole bool) (int, *countFlight) {
+func (u *usage) tryReserve(limits store.Usage, sizes []store.Usage, whole bool) (room, *countFlight) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	age, every := time.Since(u.countedAt), max(countEvery, countShare*u.took)
 	if age > every {
 		u.beginCount()
 	}
-	n, sum := u.fit(limits, sizes)
+	r := u.fit(limits, sizes)
 	switch {
-	case age > 2*every || n < len(sizes) && age > every:
-		return 0, u.flight
-	case n < len(sizes) && whole:
-		return 0, nil
+	case age > 2*every || r.short != "" && age > every:
+		return room{}, u.flight
+	case r.short != "" && whole:
+		return room{}, nil
 	}
-	u.reserved = u.reserved.Add(sum)
-	return n, nil
+	u.reserved = u.reserved.Add(r.size)
+	return r, nil
 }
 
-// fit returns how many jobs, from the first, have room, and what they use.
-func (u *usage) fit(limits store.Usage, sizes []store.Usage) (n int, sum store.Usage) {
+// fit returns the room for jobs.
+func (u *usage) fit(limits store.Usage, sizes []store.Usage) (r room) {
 	used := u.counted.Add(u.reserved).Add(u.registered)
 	for _, l := range u.unanswered {
 		used = used.Add(l.Usage)
 	}
 	for _, size := range sizes {
-		next := sum.Add(size)
-		if limits.Jobs > 0 && used.Jobs+next.Jobs > limits.Jobs {
-			break
+		next := r.size.Add(size)
+		switch {
+		case limits.Jobs > 0 && used.Jobs+next.Jobs > limits.Jobs:
+			r.short = "pending"
+			return r
+		case limits.Bytes > 0 && used.Bytes+next.Bytes > limits.Bytes:
+			r.short = "bytes"
+			return r
 		}
-		n, sum = n+1, next
+		r.jobs, r.size = r.jobs+1, next
 	}
-	return n, sum
+	return r
 }
 
 // release ends a reservation, after the answer of the store: some jobs were registered, of some it is not known.

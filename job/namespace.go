@@ -16,6 +16,8 @@ type Namespace struct {
 type Quota struct {
 	// Pending bounds the unfinished jobs.
 	Pending int64 `json:"pending,omitempty"`
+	// Bytes bounds the size of the unfinished jobs, as in store.Usage.
+	Bytes int64 `json:"bytes,omitempty"`
 	// Rate bounds the registrations of all processes together.
 	Rate policy.Rate `json:"rate,omitzero"`
 }

@@ -37,11 +37,15 @@ func DecodeNamespace(text []byte) (job.Namespace, *response.Problem) {
 		"store":     set(&n.Store, d.storeName),
 		"quota": merge(&d, q, "a quota", fields{
 			"pending": set(&q.Pending, d.positiveInteger),
+			"bytes":   set(&q.Bytes, d.positiveSize),
 			"rate":    set(&q.Rate, d.rate),
 		}),
 	})
 	if q.Pending < 0 {
 		d.addErrorOnce("/quota/pending", "must be 1 or more")
+	}
+	if q.Bytes < 0 {
+		d.addErrorOnce("/quota/bytes", `must be 1 byte or more, such as "1GiB"`)
 	}
 	return n, d.problem(nil)
 }

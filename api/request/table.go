@@ -65,6 +65,9 @@ func (d *decoder) positiveInteger(at string, raw []byte) int64 {
 	return outOfRangeIfZero(d.integer(at, raw))
 }
 
+// positiveSize reads a size that must not be 0.
+func (d *decoder) positiveSize(at string, raw []byte) int64 { return outOfRangeIfZero(d.size(at, raw)) }
+
 // positiveDuration reads a duration that must not be 0.
 func (d *decoder) positiveDuration(at string, raw []byte) time.Duration {
 	return outOfRangeIfZero(d.duration(at, raw))

@@ -40,6 +40,11 @@ func (o *Buffer) Namespace(n *job.Namespace) {
 	o.Text("store", n.Store)
 	o.Object("quota")
 	o.numberOrNull("pending", n.Quota.Pending)
+	size := ""
+	if n.Quota.Bytes > 0 {
+		size = units.FormatSize(n.Quota.Bytes)
+	}
+	o.TextOrNull("bytes", size)
 	o.TextOrNull("rate", units.FormatRate(n.Quota.Rate))
 	o.Close()
 }

@@ -113,6 +113,7 @@ func (o *Buffer) TopicStats(t *store.TopicStats) {
 	o.Number("cancelled", t.Cancelled)
 	o.Time("oldest_due_at", t.OldestDue)
 	o.Number("breakers_open", t.OpenBreakers)
+	o.Number("unfinished_bytes", t.Bytes)
 }
 
 // LaneStats writes the counts of a lane and the state of its breaker.
