@@ -56,6 +56,8 @@ type Options struct {
 	Seal *seal.Box
 	// Observer, if set, is notified of each claimed job.
 	Observer pool.Observer
+	// ObserveWork, if set, is called with the jobs that a step of bulk work has treated.
+	ObserveWork func(action store.WorkAction, done, failed, skipped int64)
 	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default

@@ -11,9 +11,9 @@ import (
 
 // newRunner returns the claim loop of internal jobs.
 func (d *Dispatcher) newRunner() *internaljobs.Runner {
-	w := &work.Worker{Jobs: d.store, Changes: workChanges{d}, Logger: d.log}
+	w := &work.Worker{Jobs: d.store, Changes: workChanges{d}, Observe: d.opts.ObserveWork, Logger: d.log}
 	return internaljobs.New(internaljobs.Options{
-		Store: d.opts.Store, Handlers: map[string]internaljobs.Handler{work.Topic: w.Step}, Grace: d.opts.Grace, Logger: d.log,
+		Store: d.opts.Store, Handlers: map[string]internaljobs.Handler{job.WorkTopic: w.Step}, Grace: d.opts.Grace, Logger: d.log,
 	})
 }
 

@@ -24,8 +24,11 @@ const (
 // of namespaces that name no other.
 const MainStore = "main"
 
-// CallbackTopic is the topic of callbacks. It is reserved.
-const CallbackTopic = "_callbacks"
+// CallbackTopic is the topic of callbacks, WorkTopic that of the jobs that do bulk work. Both are reserved.
+const (
+	CallbackTopic = "_callbacks"
+	WorkTopic     = "_work"
+)
 
 // IsReserved reports whether a topic is reserved for jobs that Ringback creates, as those with the prefix _ are: clients
 // cannot register jobs in it, but can set its policy.

@@ -29,6 +29,7 @@ type namespaceCounts struct {
 	namespace string
 	total     store.TopicStats
 	topics    []store.TopicStats
+	work      int64 // unfinished bulk work
 }
 
 // storeErrors has the stores by name, each with the error of reading its counts; nil: they could be read.
@@ -89,13 +90,20 @@ func (g *gauges) fetchNamespace(ctx context.Context, source Source, namespace st
 		}
 		f.After = page[len(page)-1].Topic
 	}
-	for names := range slices.Chunk(g.topics.names(namespace), store.MaxBatch) {
+	for names := range slices.Chunk(append(g.topics.names(namespace), job.WorkTopic), store.MaxBatch) {
 		part, err := source.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: names})
 		if err != nil {
 			return c, err
 		}
 		c.topics = append(c.topics, part...)
 	}
+	c.topics = slices.DeleteFunc(c.topics, func(row store.TopicStats) bool {
+		if row.Topic != job.WorkTopic {
+			return false
+		}
+		c.work = row.Scheduled + row.Ready + row.Running
+		return true // it is not part of the totals
+	})
 	return c, nil
 }
 
@@ -117,7 +125,7 @@ func storeGauges(counts []namespaceCounts, stores storeErrors, now time.Time) []
 
 // appendGauges appends the gauges of a namespace. The other topics' values are the totals less those of topics.
 func (c *namespaceCounts) appendGauges(all []prometheus.Metric, now time.Time) []prometheus.Metric {
-	all = slices.Grow(all, 8*len(c.topics)+8)
+	all = slices.Grow(all, 8*len(c.topics)+9)
 	add := func(topic string, s store.TopicStats) {
 		age := time.Duration(0)
 		if !s.OldestDue.IsZero() {
@@ -134,6 +142,7 @@ func (c *namespaceCounts) appendGauges(all []prometheus.Metric, now time.Time) [
 			gaugeOf(openDesc, float64(s.OpenBreakers), c.namespace, topic),
 		)
 	}
+	all = append(all, gaugeOf(workDesc, float64(c.work), c.namespace))
 	rest := c.total
 	for _, row := range c.topics {
 		add(row.Topic, row)

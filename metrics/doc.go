@@ -24,6 +24,8 @@
 //	ringback_jobs_finished             gauge      namespace,topic,state           jobs      store
 //	ringback_oldest_due_seconds        gauge      namespace,topic                 seconds   store
 //	ringback_breakers_open             gauge      namespace,topic                 breakers  store
+//	ringback_work_unfinished           gauge      namespace                       works     store
+//	ringback_work_jobs_total           counter    action,outcome                  jobs      process
 //	ringback_store_up                  gauge      store                           0,1       process
 //	ringback_store_seconds             histogram  store,method,outcome            seconds   process
 //	ringback_wakeup_failures_total     counter    store,outcome                   calls     process
@@ -55,6 +57,8 @@
 //   - oldest due: how long the oldest unclaimed due job has been due, by this process's clock. It also grows while a topic
 //     is paused or a lane is throttled.
 //   - breakers open: breakers that are open or wait for their probe. A lane has one.
+//   - work unfinished, work jobs: bulk work that has not ended, and the jobs that it has treated, by action (revive, purge, cancel,
+//     run, edit) and outcome (done, failed, skipped). Counted before they are recorded, so a repeated step counts them again.
 //   - store up: whether the counts of the store could be read for this scrape. If not, the other metrics marked "store" of its
 //     namespaces are missing; without main those of all.
 //   - log lines dropped: the log never delays deliveries; 1 MiB of lines is buffered while stderr blocks.

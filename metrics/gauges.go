@@ -58,6 +58,7 @@ var (
 		"Clients of this process that watch live events.", nil, nil)
 	streamSkippedDesc = prometheus.NewDesc("ringback_stream_skipped_total",
 		"Live events that were not sent to clients of this process, because they were too many, or a client was too slow.", nil, nil)
+	workDesc = prometheus.NewDesc("ringback_work_unfinished", "Bulk work that has not ended.", []string{"namespace"}, nil)
 	openDesc = prometheus.NewDesc("ringback_breakers_open",
 		"Breakers that are open, or wait for their probe: one per lane.", []string{"namespace", "topic"}, nil)
 )
@@ -94,7 +95,7 @@ type refreshCall struct {
 
 // Describe sends the gauges' descriptions.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, streamClientsDesc, streamSkippedDesc} {
+	for _, d := range []*prometheus.Desc{jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, workDesc, streamClientsDesc, streamSkippedDesc} {
 		to <- d
 	}
 }

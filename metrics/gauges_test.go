@@ -39,7 +39,9 @@ func (s *source) Totals(ctx context.Context, namespace string) (total store.Topi
 	s.asked.Add(1)
 	all, err := s.in(ctx, namespace)
 	for _, t := range all {
-		total = total.Add(t)
+		if t.Topic != job.WorkTopic {
+			total = total.Add(t)
+		}
 	}
 	return total, err
 }
@@ -60,7 +62,7 @@ func (s *source) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.T
 	}
 	var page []store.TopicStats
 	for _, t := range all {
-		if len(f.Topics) > 0 && slices.Contains(f.Topics, t.Topic) || len(f.Topics) == 0 && t.Topic > f.After && len(page) < f.Limit {
+		if len(f.Topics) > 0 && slices.Contains(f.Topics, t.Topic) || len(f.Topics) == 0 && t.Topic != job.WorkTopic && t.Topic > f.After && len(page) < f.Limit {
 			page = append(page, t)
 		}
 	}
@@ -88,7 +90,8 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 			answer: rows(store.TopicStats{
 				Namespace: "default", Topic: "orders", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5,
 				Cancelled: 6, OldestDue: time.Now().Add(-90 * time.Second), OpenBreakers: 7,
-			}, store.TopicStats{Topic: "later", Scheduled: 1, OldestDue: time.Now().Add(time.Hour)}),
+			}, store.TopicStats{Topic: "later", Scheduled: 1, OldestDue: time.Now().Add(time.Hour)},
+				store.TopicStats{Topic: job.WorkTopic, Scheduled: 1, Ready: 2, Running: 4, Delivered: 9}),
 		})
 		got := scrape(t, m)
 		for state, n := range map[string]float64{"scheduled": 1, "ready": 2, "running": 3} {
@@ -100,12 +103,24 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 		require.InDelta(t, 90, got.value(t, "ringback_oldest_due_seconds", "topic", "orders"), 0)
 		require.InDelta(t, 0, got.value(t, "ringback_oldest_due_seconds", "topic", "later"), 0, "nothing of it is due")
 		require.InDelta(t, 7, got.value(t, "ringback_breakers_open", "topic", "orders"), 0)
+		require.InDelta(t, 7, got.value(t, "ringback_work_unfinished", "namespace", "default"), 0)
+		require.Len(t, got.all("ringback_breakers_open"), 2, "the topic of bulk work has no other series")
 		require.InDelta(t, 2048, got.value(t, "ringback_workers"), 0)
 		require.InDelta(t, 17, got.value(t, "ringback_in_flight"), 0)
 		require.InDelta(t, 3, got.value(t, "ringback_stream_clients"), 0)
 		require.InDelta(t, 70, got.value(t, "ringback_stream_skipped_total"), 0)
 		require.InDelta(t, 1, got.value(t, "ringback_store_up"), 0)
 	})
+}
+
+func TestWorkTreated_CountsByActionAndOutcome(t *testing.T) {
+	m := metrics.New(metrics.Options{})
+	m.WorkTreated(store.WorkCancel, 3, 2, 1)
+	m.WorkTreated(store.WorkCancel, 1, 0, 0)
+	got := scrape(t, m)
+	for outcome, n := range map[string]float64{"done": 4, "failed": 2, "skipped": 1} {
+		require.InDelta(t, n, got.value(t, "ringback_work_jobs_total", "action", "cancel", "outcome", outcome), 0, outcome)
+	}
 }
 
 func TestGauges_ShowEachNamespace(t *testing.T) {

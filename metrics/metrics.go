@@ -44,6 +44,8 @@ type Metrics struct {
 	inserted *prometheus.CounterVec
 	ends     *prometheus.CounterVec
 
+	work *prometheus.CounterVec
+
 	// Of the store.
 	calls        *prometheus.HistogramVec
 	repairs      *prometheus.CounterVec
@@ -56,6 +58,7 @@ func New(o Options) *Metrics {
 	m := &Metrics{log: cmp.Or(o.Logger, slog.Default()), registry: prometheus.NewRegistry(), topics: newTopics()}
 	m.gauges = &gauges{topics: m.topics, log: m.log}
 	m.registerTopicMetrics()
+	m.registerWorkMetrics()
 	m.registerStoreMetrics()
 	build := m.gauge("ringback_build_info", "1, with the version of Ringback and of Go it was built with.", "version", "go")
 	build.WithLabelValues(cmp.Or(o.Version, "unknown"), runtime.Version()).Set(1)

@@ -33,6 +33,7 @@ func usedMetrics(t *testing.T) *metrics.Metrics {
 	m := metrics.New(metrics.Options{Version: "1.2.3"})
 	m.Watch(&source{answer: rows(store.TopicStats{Topic: "orders", OldestDue: time.Now()})})
 	m.AttemptEnded(delivered("orders"))
+	m.WorkTreated(store.WorkPurge, 1, 0, 0)
 	s := m.Store("main", storetest.NewModel(storetest.ModelOptions{}))
 	calls["Insert"](t.Context(), s)
 	_, _, err := m.Store("main", stub{errs: []error{nil}}).Shards()[0].Settle(t.Context(), "",

@@ -60,7 +60,7 @@ func TestList_FillsPagesOfWhatIsShown(t *testing.T) {
 			create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: f, IDs: make([]string, i)})
 		}
 		require.NoError(t, router.New(s).Insert(t.Context(), []store.NewJob{{New: job.New{Spec: job.Spec{
-			ID: "rb:work:unreadable", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: work.Topic, Lane: job.DefaultLane}, Body: []byte("x"),
+			ID: "rb:work:unreadable", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: job.WorkTopic, Lane: job.DefaultLane}, Body: []byte("x"),
 		}}}})[0].Err)
 		require.Len(t, list(t, s, 7, func(*store.Work) bool { return true }), 61)
 		some := list(t, s, 7, func(w *store.Work) bool { return w.Filter.Topic == "topic-1" })

@@ -29,7 +29,7 @@ const idPrefix = "rb:work:"
 
 // queueOf returns the queue of a namespace's bulk work.
 func queueOf(namespace string) job.Queue {
-	return job.Queue{Namespace: namespace, Topic: Topic, Lane: job.DefaultLane}
+	return job.Queue{Namespace: namespace, Topic: job.WorkTopic, Lane: job.DefaultLane}
 }
 
 // IsID reports whether a job is one that does bulk work.
@@ -42,7 +42,7 @@ func actorOf(id string) string { return "work:" + id[len(idPrefix):] }
 
 // Create starts bulk work. Error: *job.QuotaError.
 func Create(ctx context.Context, jobs Jobs, namespace string, o store.WorkOrder) (store.Work, error) {
-	rows, err := jobs.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{Topic}})
+	rows, err := jobs.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{job.WorkTopic}})
 	if err != nil {
 		return store.Work{}, err
 	}
@@ -92,7 +92,7 @@ func Stop(ctx context.Context, jobs Jobs, namespace, id, actor string) (store.Wo
 // List returns a page of the bulk work that shown selects: first what runs, then what has ended, the newest first. It is full
 // unless it is the last, or took longer than listTime.
 func List(ctx context.Context, jobs Jobs, filter store.Filter, shown func(*store.Work) bool) ([]store.Work, store.Page, error) {
-	filter.Topic, filter.Kind = Topic, ""
+	filter.Topic, filter.Kind = job.WorkTopic, ""
 	limit, until := filter.Limit, time.Now().Add(listTime)
 	var all []store.Work
 	for {

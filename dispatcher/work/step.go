@@ -33,8 +33,8 @@ const (
 type Worker struct {
 	Jobs    Jobs
 	Changes Changes
-	// Observe is called with the number of jobs of an action that a step has treated; nil: it is not.
-	Observe func(action store.WorkAction, jobs int64)
+	// Observe is called with the jobs of an action that a step has treated, before they are recorded; nil: it is not.
+	Observe func(action store.WorkAction, done, failed, skipped int64)
 	Logger  *slog.Logger
 }
 
@@ -66,12 +66,12 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 	if p.CreatedAt.IsZero() {
 		p.CreatedAt, p.Size, p.Lead = j.CreatedAt, firstPlan, firstLead
 	}
-	before := p.Treated()
+	before := p.WorkCounts
 	if err := s.execute(ctx); err != nil {
 		return internaljobs.Step{}, err
 	}
 	if len(p.Plan) == 0 && !p.Listed && time.Since(s.started) < stepTime {
-		if err := s.plan(ctx); err != nil && p.Treated() == before {
+		if err := s.plan(ctx); err != nil && p.Treated() == before.Treated() {
 			return internaljobs.Step{}, err
 		} else if err != nil { // the next step returns it, if it lasts
 			s.pause = retryPause
@@ -89,7 +89,7 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 			"topic", p.Filter.Topic, "matched", p.Matched, "done", p.Done, "failed", p.Failed, "skipped", p.Skipped)
 	}
 	if w.Observe != nil {
-		w.Observe(p.Action, p.Treated()-before)
+		w.Observe(p.Action, p.Done-before.Done, p.Failed-before.Failed, p.Skipped-before.Skipped)
 	}
 	next.Body, err = json.Marshal(&p)
 	return next, err

@@ -20,9 +20,6 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Topic is the topic of the jobs that do bulk work.
-const Topic = "_work"
-
 // maxFailures bounds Counts.Failures.
 const maxFailures = 100
 

@@ -94,7 +94,7 @@ func start(t *testing.T, s store.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log := slog.New(slog.DiscardHandler)
 	w := &work.Worker{Jobs: router.New(s), Changes: changes{router.New(s)}, Logger: log}
-	runner := internaljobs.New(internaljobs.Options{Store: s, Logger: log, Handlers: map[string]internaljobs.Handler{work.Topic: w.Step}})
+	runner := internaljobs.New(internaljobs.Options{Store: s, Logger: log, Handlers: map[string]internaljobs.Handler{job.WorkTopic: w.Step}})
 	var all sync.WaitGroup
 	all.Go(func() { carrier.New(router.New(s), log).Run(ctx) })
 	all.Go(func() { runner.Run(ctx) })
