@@ -367,6 +367,27 @@ func (s *staleSettings) Sync(context.Context, int64) bool {
 	return s.known
 }
 
+func TestLog_NamesANamespaceThatIsNotTheDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := model(), &testlog.Log{}
+		fill(t, s, 1, "orders/a")
+		entry := store.NewJob{New: job.New{Spec: job.Spec{
+			ID: "other", Queue: job.Queue{Namespace: "shop", Topic: "orders", Lane: "a"}, URL: "https://x.example/", Method: "POST",
+		}}}
+		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry})
+		require.NoError(t, err)
+		stop := run(t, s, newGauge(0), func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+		time.Sleep(time.Second)
+		require.NoError(t, stop())
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "msg=attempt") {
+				require.Equal(t, strings.Contains(line, "job=other"), strings.Contains(line, "namespace=shop"), line)
+			}
+		}
+		require.Contains(t, log.String(), "namespace=shop")
+	})
+}
+
 func TestLog_BoundsTheLinesOfAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := model(), &testlog.Log{}
