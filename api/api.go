@@ -126,7 +126,7 @@ type Tokens interface {
 	// PutNamespace stores a namespace. ifRevision is as for ChangeTopic. Error: *job.LimitError.
 	PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error)
 	// DeleteNamespace removes a namespace. Errors: store.ErrNotFound, *job.NamespaceInUseError.
-	DeleteNamespace(ctx context.Context, name string, ifRevision int64) error
+	DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) error
 }
 
 // Health says whether jobs are registered and delivered.

@@ -113,16 +113,17 @@ func (f *fakeTokens) PutNamespace(_ context.Context, n job.Namespace, ifRevision
 	return n, f.failed
 }
 
-func (f *fakeTokens) DeleteNamespace(ctx context.Context, name string, ifRevision int64) error {
-	n, err := f.Namespace(ctx, name)
+func (f *fakeTokens) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) error {
+	n, err := f.Namespace(ctx, deletion.Name)
 	if err == nil {
-		err = store.CheckCondition(ifRevision, n.Revision)
+		err = store.CheckCondition(deletion.IfRevision, n.Revision)
 	}
 	if err != nil {
 		return err
 	}
-	if f.inUse == nil {
-		delete(f.namespaces, name)
+	if f.inUse != nil && !deletion.Purge {
+		return f.inUse
 	}
-	return f.inUse
+	delete(f.namespaces, deletion.Name)
+	return nil
 }

@@ -69,13 +69,18 @@ func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// deleteNamespace removes a namespace that is not in use.
+// deleteNamespace removes a namespace that is not in use, and with purge=true its jobs, topics and lanes before.
 func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
 	name, ifRevision, err := request.Bodiless(r, request.PathNamespace)
 	if err != nil {
 		return err
 	}
-	if err := a.service.DeleteNamespace(r.Context(), name, ifRevision); err != nil {
+	q := request.NewQuery(r)
+	deletion := store.NamespaceDeletion{Name: name, IfRevision: ifRevision, Purge: q.Bool("purge", false), Actor: actorOf(r.Context())}
+	if err := q.Err(); err != nil {
+		return err
+	}
+	if err := a.service.DeleteNamespace(r.Context(), deletion); err != nil {
 		return noNamespace(err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -16,6 +16,7 @@ import (
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite"
@@ -204,4 +205,18 @@ func TestNamespaces_OnAnotherStoreAreApart(t *testing.T) {
 		require.Equal(t, want[i], got[i], request)
 	}
 	require.Equal(t, before, behind.seen("other"))
+}
+
+func TestDeleteNamespace_PurgesOnRequest(t *testing.T) {
+	f := fullService()
+	f.inUse = &job.NamespaceInUseError{By: "3 unfinished jobs"}
+	h := handlerOf(f)
+	w := call(t, h, http.MethodDelete, "/v1/namespaces/shop", "")
+	require.Equal(t, http.StatusConflict, w.Code)
+	p := problemIn(t, w)
+	require.Equal(t, "in_use", p.Code)
+	require.Contains(t, p.Detail, "purge=true")
+	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=yes", "").Code)
+	require.Equal(t, http.StatusPreconditionFailed, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "", "If-Match", `"9"`).Code)
+	require.Equal(t, http.StatusNoContent, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "").Code)
 }

@@ -147,7 +147,7 @@ func (a *api) routes() []route {
 			http.MethodGet: {access.ReadTokens, ofAll, a.token}, http.MethodDelete: {access.RevokeToken, ofAll, a.revokeToken},
 		}, audited: true},
 		{path: "/v1/namespaces", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadNamespaces, ofAll, a.namespaces}}},
-		{path: "/v1/namespaces/{namespace}", methods: map[string]endpoint{
+		{path: "/v1/namespaces/{namespace}", parameters: map[string][]string{http.MethodDelete: {"purge"}}, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadNamespaces, ofAll, a.namespace},
 			http.MethodPut:    {access.PutNamespace, ofAll, a.putNamespace},
 			http.MethodDelete: {access.DeleteNamespace, ofAll, a.deleteNamespace},

@@ -63,8 +63,15 @@ func (d *Dispatcher) deletableTopic(ctx context.Context, deletion store.TopicDel
 	return t, err
 }
 
-// checkUnused returns a *store.TopicInUseError if a topic has unfinished jobs.
+// checkUnused returns a *store.TopicInUseError if a topic, or without a name the namespace, has unfinished jobs.
 func (d *Dispatcher) checkUnused(ctx context.Context, deletion store.TopicDeletion) error {
+	if deletion.Name == "" {
+		usage, err := d.store.Usage(ctx, deletion.Namespace)
+		if err == nil && usage.Jobs > 0 {
+			err = &store.TopicInUseError{Unfinished: usage.Jobs}
+		}
+		return err
+	}
 	rows, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: deletion.Namespace, Topics: []string{deletion.Name}})
 	if err != nil {
 		return err
@@ -92,7 +99,8 @@ func isOutOfTime(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && time.Until(deadline) < answerReserve
 }
 
-// purgeTopic cancels a topic's unfinished jobs and removes its dead letters. Jobs that come or move while it walks are
+// purgeTopic cancels a topic's unfinished jobs and removes its dead letters. Without a name it cancels all unfinished jobs of the
+// namespace, Ringback's own too, and removes all ended ones. Jobs that come or move while it walks are
 // cancelled by another walk. Running jobs are only marked.
 func (d *Dispatcher) purgeTopic(ctx context.Context, deletion store.TopicDeletion, done *store.TopicDeleted) error {
 	filter := store.Filter{
@@ -115,10 +123,13 @@ func (d *Dispatcher) purgeTopic(ctx context.Context, deletion store.TopicDeletio
 		again = done.Cancelled > before
 	}
 	filter.States = []job.State{job.Dead}
+	if deletion.Name == "" {
+		filter.States = []job.State{job.Delivered, job.Dead, job.Cancelled}
+	}
 	return d.walk(ctx, deletion, filter, func(part []job.Job) error {
 		items := make([]store.Removal, len(part))
 		for i := range part {
-			items[i] = store.Removal{Ref: part[i].Ref(), From: job.Dead}
+			items[i] = store.Removal{Ref: part[i].Ref(), From: part[i].State}
 		}
 		for _, err := range d.store.Purge(ctx, items) {
 			switch {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -97,31 +96,5 @@ func TestQuota_BoundsTheRateOverAllProcesses(t *testing.T) {
 		topics, err := d.Topics(t.Context(), "shop", "", 10)
 		require.NoError(t, err)
 		require.Len(t, topics, 1, "the count of registrations is no topic")
-	})
-}
-
-func TestDeleteNamespace_RefusesOneInUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := start(t, dispatcher.Options{Store: model(), RegisterOnly: true})
-		require.ErrorIs(t, d.DeleteNamespace(t.Context(), "shop", 0), store.ErrNotFound)
-		_, err := d.PutNamespace(t.Context(), job.Namespace{Name: "shop"}, 0)
-		require.NoError(t, err)
-		n, _ := refused(t, d.Register(t.Context(), jobsIn("shop", "a", 1)))
-		require.Zero(t, n)
-		inUse := func(by string) {
-			e, ok := errors.AsType[*job.NamespaceInUseError](d.DeleteNamespace(t.Context(), "shop", 0))
-			require.True(t, ok)
-			require.Contains(t, e.By, by)
-		}
-		inUse("1 unfinished jobs")
-		_, err = d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"}, store.Cancellation{})
-		require.NoError(t, err)
-		created, _, err := d.CreateToken(t.Context(), access.Token{Name: "a", Role: access.Read, Namespace: "shop"}, false)
-		require.NoError(t, err)
-		inUse(created.ID)
-		require.NoError(t, d.RevokeToken(t.Context(), "", created.ID))
-		_, err = d.ChangeTopic(t.Context(), "shop", "orders", 0, func(p *policy.Topic) error { p.Workers = 3; return nil })
-		require.NoError(t, err)
-		inUse("orders")
 	})
 }

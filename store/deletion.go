@@ -11,6 +11,15 @@ type TopicDeletion struct {
 	Actor string
 }
 
+// NamespaceDeletion is a request to delete a namespace.
+type NamespaceDeletion struct {
+	Name       string
+	IfRevision int64 // as in CheckCondition
+	// Purge removes its jobs, topics and lanes before. Actor is the name of the client that cancels jobs.
+	Purge bool
+	Actor string
+}
+
 // TopicDeleted counts the jobs that a TopicDeletion ended and removed. They are set with an error, too.
 type TopicDeleted struct {
 	Cancelled int64

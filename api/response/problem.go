@@ -88,7 +88,7 @@ func FromError(err error) *Problem {
 		return NewProblem(LimitReached, e.Error())
 	}
 	if e, ok := errors.AsType[*job.NamespaceInUseError](err); ok {
-		return NewProblem(InUse, e.Error()+": remove them first")
+		return NewProblem(InUse, e.Error()+": remove them first; purge=true removes jobs, topics and lanes")
 	}
 	if e, ok := errors.AsType[*job.NamespaceStoreError](err); ok {
 		return NewProblem(InUse, e.Error())

@@ -238,10 +238,10 @@ func (s *Service) LaneStats(ctx context.Context, namespace, topic, after string,
 }
 
 // DeleteNamespace removes a namespace. It overrides that of the Registry, which does not look at the namespace's store.
-func (s *Service) DeleteNamespace(ctx context.Context, name string, ifRevision int64) error {
-	d, err := s.of(ctx, name)
+func (s *Service) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) error {
+	d, err := s.of(ctx, deletion.Name)
 	if err != nil {
 		return err
 	}
-	return d.DeleteNamespace(ctx, name, ifRevision)
+	return d.DeleteNamespace(ctx, deletion)
 }

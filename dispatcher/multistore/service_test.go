@@ -245,7 +245,7 @@ func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 			require.ErrorContains(t, err, "namespace tokyo is on the store asia, which this process does not have: start it with --store asia=URL")
 		}
-		require.ErrorIs(t, f.DeleteNamespace(t.Context(), "tokyo", 0), store.ErrUnavailable, "nobody knows what it has there")
+		require.ErrorIs(t, f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "tokyo"}), store.ErrUnavailable, "nobody knows what it has there")
 		require.Zero(t, jobsOn(t, f.main, "tokyo"))
 		require.Equal(t, 1, strings.Count(f.log.String(), "store=asia"), f.log.String())
 
@@ -296,10 +296,8 @@ func TestDeleteNamespace_LooksAtItsStore(t *testing.T) {
 		later := newJob("shop")
 		later.Delay = time.Hour
 		require.NoError(t, f.Register(t.Context(), []job.New{later})[0].Err)
-		_, inUse := errors.AsType[*job.NamespaceInUseError](f.DeleteNamespace(t.Context(), "shop", 0))
+		_, inUse := errors.AsType[*job.NamespaceInUseError](f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop"}))
 		require.True(t, inUse)
-		_, err := f.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "same"}, store.Cancellation{})
-		require.NoError(t, err)
-		require.NoError(t, f.DeleteNamespace(t.Context(), "shop", 0))
+		require.NoError(t, f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", Purge: true}))
 	})
 }

@@ -116,9 +116,24 @@ func (r *Registry) Namespaces(ctx context.Context, after string, limit int) ([]j
 	return all[:min(len(all), limit)], nil
 }
 
+// maxConflicts bounds the repetitions of a change after others came first.
+const maxConflicts = 10
+
 // PutNamespace stores a namespace. Without a store it is created on the main one, and stays where it is later. ifRevision is as
-// for store.CheckCondition. Errors: *job.InvalidError, *job.NamespaceStoreError, *job.LimitError, store.ErrVersion.
+// for store.CheckCondition. Errors: *job.InvalidError, *job.NamespaceStoreError, *job.LimitError, *store.RevisionError,
+// store.ErrContended.
 func (r *Registry) PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error) {
+	for range maxConflicts {
+		put, err := r.putNamespace(ctx, n, ifRevision)
+		if !errors.Is(err, store.ErrVersion) {
+			return put, err
+		}
+	}
+	return job.Namespace{}, store.ErrContended
+}
+
+// putNamespace returns store.ErrVersion if another process has changed the namespace meanwhile.
+func (r *Registry) putNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error) {
 	set, err := r.namespaces.Reload(ctx)
 	if err != nil {
 		return job.Namespace{}, err
@@ -180,6 +195,9 @@ func (r *Registry) DeleteNamespace(ctx context.Context, name string, ifRevision 
 	}
 	if _, err := r.put(ctx, key(kindNamespace, name), nil, n.Revision); err != nil {
 		return err
+	}
+	if _, err := r.put(ctx, key(kindLastUses, name), nil, 0); err != nil { // of tokens that are revoked
+		r.log.Warn("removing the last uses of a namespace's tokens failed; they are dropped at the next use", "namespace", name, "err", err)
 	}
 	r.reloadNamespaces(ctx)
 	return nil

@@ -36,6 +36,8 @@ type fakeSettings struct {
 	loads    atomic.Int64 // lists that returned documents
 	gets     atomic.Int64
 	puts     atomic.Int64
+	// beforePut, if set, is called before a document is put.
+	beforePut func()
 }
 
 func newSettings() *fakeSettings {
@@ -45,6 +47,9 @@ func newSettings() *fakeSettings {
 var errAway = &store.UnavailableError{Reason: "away"}
 
 func (s *fakeSettings) PutDocument(_ context.Context, _ store.Token, doc store.Document, _ policy.Limits) (store.Document, error) {
+	if s.beforePut != nil {
+		s.beforePut()
+	}
 	if s.away.Load() {
 		return store.Document{}, errAway
 	}
@@ -390,6 +395,38 @@ func TestTokens_AreSeenInTheirNamespaceOnly(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 	require.ErrorIs(t, r.RevokeToken(t.Context(), "shop", id), store.ErrNotFound)
 	require.NoError(t, r.RevokeToken(t.Context(), "", id))
+}
+
+// Without a condition, the last of several PUTs wins, and none fails.
+func TestPutNamespace_RetriesWhenAnotherCameFirst(t *testing.T) {
+	s := newSettings()
+	one, other := tenancy.New(s, quiet), tenancy.New(s, quiet)
+	n := job.Namespace{Name: "shop", Quota: job.Quota{Pending: 1}}
+	first, err := one.PutNamespace(t.Context(), n, 0)
+	require.NoError(t, err)
+	s.beforePut = func() {
+		s.beforePut = nil
+		n.Quota.Pending = 2
+		_, err := other.PutNamespace(t.Context(), n, 0)
+		require.NoError(t, err)
+	}
+	n.Quota.Pending = 3
+	put, err := one.PutNamespace(t.Context(), n, 0)
+	require.NoError(t, err)
+	found, err := other.Namespace(t.Context(), "shop")
+	require.NoError(t, err)
+	require.Equal(t, put, found)
+	require.Equal(t, int64(3), found.Quota.Pending)
+	s.beforePut = func() {
+		s.beforePut = nil
+		_, err := other.PutNamespace(t.Context(), n, 0)
+		require.NoError(t, err)
+	}
+	_, err = one.PutNamespace(t.Context(), n, put.Revision)
+	conflict, ok := errors.AsType[*store.RevisionError](err)
+	require.True(t, ok, "%v", err)
+	require.Greater(t, conflict.Revision, put.Revision)
+	require.Greater(t, put.Revision, first.Revision)
 }
 
 func TestNamespaces_ArePutListedAndRemoved(t *testing.T) {
