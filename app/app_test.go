@@ -192,6 +192,18 @@ func TestNew_ClosesThePortWhenTheStoreFails(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
+// Only a store that is unavailable is opened later.
+func TestNew_FailsIfAnotherStoreCannotBeOpened(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "main.db")
+	o := Options{Addr: "127.0.0.1:0", Store: "sqlite:" + file + " eu=sqlite:/no/such/folder/x.db"}
+	_, err := New(t.Context(), o)
+	require.ErrorContains(t, err, "/no/such/folder")
+	o.Store = "sqlite:" + file
+	a, err := New(t.Context(), o)
+	require.NoError(t, err, "the main store was closed")
+	require.NoError(t, a.down.run())
+}
+
 func TestRun_ReturnsTheCauseOfAnUnexpectedExit(t *testing.T) {
 	a, err := New(t.Context(), testOptions(t))
 	require.NoError(t, err)

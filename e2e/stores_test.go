@@ -116,4 +116,7 @@ func TestStores_OneThatIsDownLeavesTheOthersAlone(t *testing.T) {
 	p = begin()
 	euIsDown("two", "could not be opened yet")
 	euIsBack(waiting)
+
+	refuses(t, 1, "the data have 1 shards, not 8", nil,
+		"serve", "--addr=127.0.0.1:0", "--store="+newSQLite(t), "--store=eu="+redis.URL(), "--shards=eu=8")
 }

@@ -177,7 +177,7 @@ var problemTypes = []ProblemType{
 	},
 	{
 		StoreUnavailable, http.StatusServiceUnavailable, "Store unavailable",
-		"The store cannot be reached, or accepts no writes. The result of a change is unknown.",
+		"The store cannot be reached, or accepts no writes, or the process does not have the store of the namespace: the detail says so. The result of a change is unknown.",
 		"Repeat the request after Retry-After. With an id chosen by the client no job is registered twice.",
 	},
 	{
