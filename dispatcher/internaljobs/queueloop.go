@@ -56,10 +56,11 @@ func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 	}
 }
 
-// runOne claims a job and makes a step of it; found: there was one. An error is one of the claim.
+// runOne claims a job and makes a step of it; found: there was one. An error is one of the claim. The end of claimCtx does not
+// cancel a claim, which may have taken effect: what it claims is released.
 func (l *queueLoop) runOne(claimCtx, stepCtx, settleCtx context.Context, token store.Token) (found bool, err error) {
 	started := time.Now()
-	limited, cancel := context.WithTimeout(claimCtx, callTimeout)
+	limited, cancel := context.WithTimeout(settleCtx, callTimeout)
 	claimed, err := l.store.Claim(limited, token, *l.claimRequest())
 	cancel()
 	if err != nil || len(claimed.Jobs) == 0 {

@@ -54,12 +54,19 @@ type Runner struct {
 	workers chan struct{}    // has an element for each step in progress
 
 	mu     sync.Mutex
-	queues map[job.Queue]*queueLoop   // that run
-	failed map[job.Ref]*store.Backoff // of jobs whose last step failed here
+	queues map[job.Queue]*queueLoop // that run
+	failed map[job.Ref]*failures    // of jobs whose last step failed here
 	loops  sync.WaitGroup
 }
 
-// maxFailed bounds the jobs whose failures are counted.
+// failures are those of one job.
+type failures struct {
+	store.Backoff
+	last time.Time
+}
+
+// maxFailed bounds the jobs whose failures are counted. Beyond it the one whose last failure is the oldest is forgotten: it may
+// have ended in another process.
 const maxFailed = 1000
 
 // New returns a Runner.
@@ -68,7 +75,7 @@ func New(opts Options) *Runner {
 	return &Runner{
 		opts: opts, log: cmp.Or(opts.Logger, slog.Default()), owner: store.NewLeaseOwner(),
 		workers: make(chan struct{}, cmp.Or(opts.Workers, defaultWorkers)),
-		queues:  make(map[job.Queue]*queueLoop), failed: make(map[job.Ref]*store.Backoff),
+		queues:  make(map[job.Queue]*queueLoop), failed: make(map[job.Ref]*failures),
 	}
 }
 
@@ -141,15 +148,29 @@ func (r *Runner) ended(claimCtx context.Context, l *queueLoop) bool {
 func (r *Runner) pauseAfter(ref job.Ref) (time.Duration, slog.Level) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b := r.failed[ref]
-	if b == nil {
-		b = new(store.Backoff)
-		if len(r.failed) < maxFailed {
-			r.failed[ref] = b
+	f := r.failed[ref]
+	if f == nil {
+		if len(r.failed) >= maxFailed {
+			r.forgetOldest()
+		}
+		f = new(failures)
+		r.failed[ref] = f
+	}
+	f.last = time.Now()
+	level := f.Level()
+	return f.Next(), level
+}
+
+// forgetOldest forgets the job whose last failure is the oldest.
+func (r *Runner) forgetOldest() {
+	var oldest job.Ref
+	var at time.Time
+	for ref, f := range r.failed {
+		if at.IsZero() || f.last.Before(at) {
+			oldest, at = ref, f.last
 		}
 	}
-	level := b.Level()
-	return b.Next(), level
+	delete(r.failed, oldest)
 }
 
 // succeeded forgets the failures of a job.

@@ -302,3 +302,69 @@ func TestRunner_RefusesABodyThatIsTooLarge(t *testing.T) {
 		require.Contains(t, logged.String(), "more than")
 	})
 }
+
+// slowReply delays the replies to claims, or returns the error of their context.
+type slowReply struct{ store.Store }
+
+func (s slowReply) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return slowReplyShard{next} })
+}
+
+type slowReplyShard struct{ store.Shard }
+
+func (s slowReplyShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	claimed, err := s.Shard.Claim(ctx, token, request)
+	select {
+	case <-time.After(time.Second):
+		return claimed, err
+	case <-ctx.Done():
+		return store.ClaimResult{}, ctx.Err()
+	}
+}
+
+func TestRunner_ReleasesWhatAClaimInFlightHasClaimedWhenItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.NewModel(storetest.ModelOptions{})
+		c := newCounter(1, 0)
+		stop := start(t, slowReply{s}, c.step, new(testlog.Log))
+		insert(t, s, newJob("a", "a", "0"))
+		time.Sleep(500 * time.Millisecond)
+		require.Equal(t, job.Running, get(t, s, "a").State)
+		stop()
+		require.Equal(t, job.Ready, get(t, s, "a").State)
+		require.Empty(t, get(t, s, "a").History)
+		require.Empty(t, c.of("a"))
+	})
+}
+
+// Jobs that failed here and were cancelled do not count for ever.
+func TestRunner_PausesForJobsThatFailAfterManyOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.NewModel(storetest.ModelOptions{})
+		var mu sync.Mutex
+		steps := make(map[string]int)
+		start(t, s, func(_ context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			steps[j.ID]++
+			return internaljobs.Step{}, errors.New("not now")
+		}, new(testlog.Log))
+		jobs := make([]store.NewJob, 1020)
+		for i := range jobs {
+			jobs[i] = newJob(fmt.Sprint("gone-", i), fmt.Sprint("lane-", i%20), "")
+		}
+		insert(t, s, jobs...)
+		time.Sleep(time.Second)
+		for i := range jobs {
+			_, err := router.New(s).Cancel(t.Context(), jobs[i].Ref(), store.Cancellation{})
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Minute)
+		insert(t, s, newJob("stays", "a", ""))
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		require.Greater(t, steps["stays"], 10)
+		require.Less(t, steps["stays"], 100, "the pauses grow")
+	})
+}
