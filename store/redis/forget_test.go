@@ -99,6 +99,37 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 	require.EqualValues(t, 2, total.Delivered)
 }
 
+func TestForget_ForgetsLanesOfInternalTopicsAndKeepsTheTopics(t *testing.T) {
+	clock := newClock(t)
+	s := openChecked(t, clock)
+	for _, name := range []string{"first", "second"} {
+		e := entry("of-" + name)
+		e.Topic, e.Lane = "_own", name
+		insert(t, s, e)
+		if name == "first" {
+			_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), e.Ref(), store.Cancellation{})
+			require.NoError(t, err)
+		}
+	}
+	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
+	sweepAll(t, s)
+	sweepAll(t, s)
+	require.Equal(t, []string{"second"}, numberedLanes(t, s))
+	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("of-second"), store.Cancellation{})
+	require.NoError(t, err)
+	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
+	sweepAll(t, s)
+	sweepAll(t, s)
+	require.Empty(t, numberedLanes(t, s))
+	stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{"_own"}})
+	require.NoError(t, err)
+	require.Len(t, stats, 1)
+	require.EqualValues(t, 2, stats[0].Registered)
+	total, err := s.Shards()[0].Totals(t.Context(), lane.Namespace)
+	require.NoError(t, err)
+	require.Zero(t, total.Registered)
+}
+
 // A lane that became idle while the clock was set back seems to have been idle for longer than its jobs are kept.
 func TestForget_KeepsLanesOfJobsThatEndedAheadOfTheClock(t *testing.T) {
 	clock := newClock(t)

@@ -2,7 +2,6 @@ package keeper
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -44,12 +43,11 @@ func isInternal(name string) bool {
 // and calls one for each topic with something to forget.
 //
 // Nothing is forgotten while a check of the shard after a restart of its server is due or in progress: it may restore jobs of
-// a lane that seems to be unused. Nor is a topic of store.GroupInternal, whose counts Totals must not get.
+// a lane that seems to be unused. Nor is a topic of store.GroupInternal, whose counts Totals must not get; its lanes are.
 func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 	if checked, err := s.repairs.IsChecked(ctx); !checked || err != nil {
 		return err
 	}
-	names = slices.DeleteFunc(slices.Clone(names), isInternal)
 	topics := make([]*idleTopic, len(names))
 	pipe := s.Client.Pipeline()
 	for i, name := range names {
@@ -138,7 +136,7 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 		s.Keys.TopicLanes(t.name), s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
 		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners,
 	}
-	args := []any{t.name}
+	args := []any{t.name, isInternal(t.name)}
 	var last []string
 	if t.last != nil {
 		last = script.Strs(t.last.Val())
@@ -154,7 +152,7 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 		args = append(args, n, q.String(), name)
 	}
 	// Of a topic without lanes the last ones were forgotten, but not it.
-	if len(args) == 1 && (len(t.lanes) > 0 || t.after != "" || oldest != 0) {
+	if len(args) == 2 && (len(t.lanes) > 0 || isInternal(t.name) || t.after != "" || oldest != 0) {
 		return nil
 	}
 	_, err := s.Eval(ctx, scriptForget, scriptKeys, args)

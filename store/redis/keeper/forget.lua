@@ -3,7 +3,7 @@
 --         11 topic_lanes:<topic>  12 configured_lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>
 --         16 done  17 dead  18 cancelled  19 stats of the forgotten  20 stale agenda  21 stale throttle_queue  22 owners
 --         then for each lane: due, ready, claimed
--- ARGV    topic's name; then for each lane: its number, its name, its lane
+-- ARGV    topic's name, 1 to keep the topic; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was
 -- update_agenda writes when a lane had its last unfinished job, as a negative entry in last_wakeups. Records of jobs that ended
 -- before name their lane by its number. They are all deleted when the oldest kept job of the topic ended later. The clock may have
@@ -22,7 +22,7 @@ local ahead = tonumber(call('HGET', KEYS[10], 'ahead') or 0)
 
 local forgotten = 0
 for i = 1, (#KEYS - 22) / 3 do
-  local k, n, name, lane = 20 + i * 3, ARGV[i * 3 - 1], ARGV[i * 3], ARGV[i * 3 + 1]
+  local k, n, name, lane = 20 + i * 3, ARGV[i * 3], ARGV[i * 3 + 1], ARGV[i * 3 + 2]
   if call('HGET', KEYS[2], n) == name and call('EXISTS', KEYS[k], KEYS[k + 1], KEYS[k + 2]) == 0 and
       call('HEXISTS', KEYS[6], n) == 0 and call('HEXISTS', KEYS[7], name) == 0 and not call('ZSCORE', KEYS[4], n) then
     local idle = -tonumber(call('HGET', KEYS[5], n) or 0)
@@ -40,7 +40,7 @@ for i = 1, (#KEYS - 22) / 3 do
   end
 end
 
-if oldest or call('EXISTS', KEYS[11], KEYS[12], KEYS[13], KEYS[14]) > 0 or call('HEXISTS', KEYS[8], ARGV[1]) == 1 or
+if ARGV[2] == '1' or oldest or call('EXISTS', KEYS[11], KEYS[12], KEYS[13], KEYS[14]) > 0 or call('HEXISTS', KEYS[8], ARGV[1]) == 1 or
     call('HEXISTS', KEYS[9], ARGV[1]) == 1 then
   return { forgotten, 0 }
 end
