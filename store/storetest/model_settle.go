@@ -55,6 +55,9 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 			r.job.FailedAttempts++
 		}
 	}
+	if len(item.Body) > job.MaxBody {
+		panic("storetest: a settlement with a body of more than job.MaxBody")
+	}
 	if item.Body != nil {
 		s.remove(r) // its set counts the bytes of the body that it has had
 		r.job.Body = bytes.Clone(item.Body)

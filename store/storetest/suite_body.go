@@ -58,6 +58,13 @@ var settleBodyCases = []testCase{
 		require.Equal(s, job.Delivered, s.get("a").State)
 		require.Equal(s, []string{"child"}, s.outboxIDs(s.shardNumber))
 	}},
+	{"a body whose length takes three bytes replaces another", func(s *suite) {
+		s.insertNew(s.entry("a", body("first")))
+		large := strings.Repeat("x", 1<<20+1)
+		require.NoError(s, s.settle(withBody(s.claimAll("a")[0], retry(long), large))[0])
+		require.True(s, s.get("a").Body != nil && string(s.get("a").Body) == large, "the body differs")
+		s.usesBytes(1<<20+1, "a")
+	}},
 	{"a refused settlement leaves the body", func(s *suite) {
 		s.insertNew(s.entry("a", body("first")))
 		h := s.claimAll("a")[0]
