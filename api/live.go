@@ -52,7 +52,6 @@ func (a *api) watchEvents(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would collect events
 	h.Set("Connection", "close")     // the stream's deadlines must not reach another request
-	_ = s.rc.SetReadDeadline(time.Time{})
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil

@@ -98,7 +98,7 @@ func (s *liveStore) Insert(ctx context.Context, jobs []store.NewJob) []store.Rou
 // Replace is Router.Replace.
 func (s *liveStore) Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error) {
 	found, err := s.Router.Replace(ctx, ref, replacement)
-	if err == nil && replacement.Kind != "" && s.live.Wanted() {
+	if err == nil && s.live.Wanted() {
 		s.publish(&found.Spec, replacement.Kind, replacement.Fields, replacement.Actor)
 	}
 	return found, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,7 +27,11 @@ type process struct {
 	tail  store.Tail
 	calls atomic.Int64
 	fail  atomic.Bool
-	stop  func()
+	// twice appends messages twice, as when a reply is lost.
+	twice bool
+	// late is called before the result of an append is returned.
+	late func()
+	stop func()
 }
 
 // newProcess starts a process on a tail.
@@ -50,7 +55,14 @@ func (p *process) AppendTail(ctx context.Context, message []byte) ([][]byte, err
 	if len(message) > store.MaxTailMessage {
 		panic("the message is too long")
 	}
-	return p.tail.AppendTail(ctx, message)
+	readers, err := p.tail.AppendTail(ctx, message)
+	if p.twice {
+		readers, err = p.tail.AppendTail(ctx, message)
+	}
+	if p.late != nil {
+		p.late()
+	}
+	return readers, err
 }
 
 func (p *process) ReadTail(ctx context.Context, reader []byte, after int64) ([][]byte, int64, error) {
@@ -134,6 +146,7 @@ func TestHub_PassesEventsToTheListenersOfAllProcesses(t *testing.T) {
 func TestHub_WithoutListenersAsksOnceInTwoSecondsAndNeverWhenIdle(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newProcess(t, new(localtail.Tail))
+		p.late = func() { time.Sleep(25 * time.Millisecond) } // meanwhile events happen
 		require.Zero(t, p.calls.Load())
 		for range 1000 { // 10 s
 			if p.Wanted() {
@@ -146,7 +159,7 @@ func TestHub_WithoutListenersAsksOnceInTwoSecondsAndNeverWhenIdle(t *testing.T) 
 		require.EqualValues(t, 5, p.calls.Load(), "an idle process makes no calls")
 		e := attempt("orders", "a", "x", "again")
 		p.Publish(e)
-		synctest.Wait()
+		time.Sleep(100 * time.Millisecond)
 		require.Zero(t, testing.AllocsPerRun(1000, func() {
 			if p.Wanted() {
 				p.Publish(e)
@@ -167,6 +180,53 @@ func TestHub_ReachesAListenerOfAnotherProcessWithinTwoSeconds(t *testing.T) {
 		two.Publish(attempt("orders", "a", "after", "again"))
 		l.watch(t, time.Second)
 		require.Equal(t, []string{"after"}, l.ids)
+	})
+}
+
+func TestHub_SeesAListenerThatBeginsWhileItAsks(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newProcess(t, new(localtail.Tail))
+		var l *listener
+		p.late = func() {
+			if l == nil {
+				l = p.listen(t, livetail.Filter{})
+			}
+		}
+		p.Publish(attempt("orders", "a", "first", "again"))
+		synctest.Wait()
+		p.Publish(attempt("orders", "a", "second", "again"))
+		l.watch(t, time.Second)
+		require.Equal(t, []string{"first", "second"}, l.ids)
+	})
+}
+
+func TestListener_CountsEventsThatCameBeforeItWasKnown(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newProcess(t, new(localtail.Tail))
+		flood := sync.OnceFunc(func() {
+			for i := range 1000 {
+				p.Publish(attempt("orders", "a", fmt.Sprint(i), "again"))
+			}
+		})
+		p.late = flood
+		l := p.listen(t, livetail.Filter{})
+		l.watch(t, 3*time.Second)
+		require.Len(t, l.ids, livetail.Rate)
+		require.EqualValues(t, 1000-livetail.Rate, l.skipped)
+	})
+}
+
+func TestListener_GetsARepeatedMessageOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newProcess(t, new(localtail.Tail))
+		p.twice = true
+		l := p.listen(t, livetail.Filter{})
+		for _, id := range []string{"a", "b"} {
+			p.Publish(attempt("orders", "a", id, "again"))
+			l.watch(t, 3*time.Second)
+		}
+		require.Equal(t, []string{"a", "b"}, l.ids)
+		require.Zero(t, l.skipped)
 	})
 }
 

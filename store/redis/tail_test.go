@@ -29,6 +29,8 @@ func TestTail_ForgetsReadersAndMessages(t *testing.T) {
 	require.Equal(t, [][]byte{[]byte("1")}, messages)
 
 	clock.pass(store.TailTTL)
+	_, err = s.AppendTail(t.Context(), []byte("for nobody"))
+	require.NoError(t, err)
 	require.Empty(t, s.Client.Keys(t.Context(), "*tail*").Val(), "without readers nothing is kept")
 
 	clock.step(-time.Hour)
