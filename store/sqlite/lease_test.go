@@ -122,6 +122,37 @@ func TestList_PagesRunningJobsAndShowsThemNotAsReady(t *testing.T) {
 	require.Equal(t, []int64{5, 2}, []int64{lanes[0].Running, lanes[0].Ready + lanes[0].Scheduled})
 }
 
+// A page reads a bounded number of names, here of 499 topics and of the first 500 lanes of one.
+func TestList_OfRunningJobsGetsAheadInATopicWithManyLanes(t *testing.T) {
+	s := openStore(t, options(t))
+	jobs := newJobs("job", 1000, 0)
+	for i := range jobs {
+		if jobs[i].Topic = fmt.Sprintf("t-%03d", i); i >= 499 {
+			jobs[i].Topic, jobs[i].Lane = "z", fmt.Sprintf("lane-%03d", i-499)
+		}
+	}
+	insert(t, s, jobs[:500]...)
+	insert(t, s, jobs[500:]...)
+	request := claimRequest(1)
+	request.Queues[0].Queue = jobs[999].Queue
+	claimed, err := s.Claim(t.Context(), store.NewToken(), request)
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 1)
+
+	filter := store.Filter{Namespace: lane.Namespace, States: []job.State{job.Running}, Limit: 5}
+	page, err := s.List(t.Context(), filter)
+	require.NoError(t, err)
+	require.True(t, page.More)
+	require.Empty(t, page.Jobs)
+	require.Equal(t, store.Position{Topic: "z", Lane: "lane-499"}, page.Reached)
+	filter.After = page.Reached
+	page, err = s.List(t.Context(), filter)
+	require.NoError(t, err)
+	require.False(t, page.More)
+	require.Len(t, page.Jobs, 1)
+	require.Equal(t, jobs[999].ID, page.Jobs[0].ID)
+}
+
 func TestOpen_SkipsAnUnreadableRowOfLeases(t *testing.T) {
 	o := options(t)
 	s := openStore(t, o)

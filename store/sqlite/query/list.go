@@ -194,17 +194,21 @@ func (l *List) topic(ctx context.Context, c *db.Conn, topic string) (done bool, 
 // lane lists the unfinished jobs of one lane.
 func (l *List) lane(ctx context.Context, c *db.Conn, q int64, topic, name string) (done bool, err error) {
 	f := &l.filter
+	at, entered := store.Position{Topic: topic, Lane: name}, true
+	if topic == f.After.Topic && name == f.After.Lane {
+		at, entered = f.After, false
+	}
 	waiting := f.SelectsState(job.Scheduled) || f.SelectsState(job.Ready)
 	if !waiting && len(l.byLane[q]) == 0 {
+		if entered {
+			l.enter(at) // so that a page which only passes lanes gets ahead
+		}
 		return false, nil
 	}
 	if l.seeks++; l.isFull() || l.seeks > maxSeeks {
 		return l.stop(), nil
 	}
-	at := store.Position{Topic: topic, Lane: name}
-	if topic == f.After.Topic && name == f.After.Lane {
-		at = f.After
-	} else {
+	if entered {
 		l.enter(at)
 	}
 	from, to := bounds(f.Due)
