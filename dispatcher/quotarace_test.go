@@ -367,3 +367,42 @@ func TestQuota_PausesAfterACountThatFailed(t *testing.T) {
 		require.Equal(t, 1, n)
 	})
 }
+
+// registerRepeatedly returns a function that registers the same jobs of a namespace again.
+func registerRepeatedly(tb testing.TB, d *fixture, namespace string) func() {
+	jobs := jobsIn(namespace, "a", 1)
+	jobs[0].Body, jobs[0].BodyKind = bytes.Repeat([]byte{'x'}, 1000), job.BodyText
+	return func() {
+		if err := d.Register(tb.Context(), jobs)[0].Err; err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func TestQuota_CostsLittle(t *testing.T) {
+	s := &quotaStore{Store: model(), insertFor: noTime, countFor: noTime, fault: noFault}
+	d := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+	none := testing.AllocsPerRun(500, registerRepeatedly(t, d, "default"))
+	_, err := d.PutNamespace(t.Context(), job.Namespace{Name: "shop", Quota: job.Quota{Pending: 100, Bytes: 1 << 20}}, 0)
+	require.NoError(t, err)
+	require.InDelta(t, none, testing.AllocsPerRun(500, registerRepeatedly(t, d, "default")), 1)
+	require.Zero(t, s.counts.Load())
+	require.LessOrEqual(t, testing.AllocsPerRun(500, registerRepeatedly(t, d, "shop")), none+5)
+	require.LessOrEqual(t, s.counts.Load(), int64(5), "the jobs are counted once a second")
+}
+
+func BenchmarkQuota(b *testing.B) {
+	for name, quota := range map[string]job.Quota{"none": {}, "pending": {Pending: 100}, "pending and bytes": {Pending: 100, Bytes: 1 << 20}} {
+		b.Run(name, func(b *testing.B) {
+			d, err := dispatcher.New(dispatcher.Options{Store: model(), RegisterOnly: true, Logger: quiet})
+			require.NoError(b, err)
+			_, err = d.PutNamespace(b.Context(), job.Namespace{Name: "shop", Quota: quota}, 0)
+			require.NoError(b, err)
+			register := registerRepeatedly(b, &fixture{Dispatcher: d}, "shop")
+			b.ReportAllocs()
+			for b.Loop() {
+				register()
+			}
+		})
+	}
+}
