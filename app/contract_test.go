@@ -62,7 +62,7 @@ func testContract(t *testing.T, store string) {
 	usual := []string{
 		"POST /v1/jobs 401", "POST /v1/jobs 403", "POST /v1/jobs 404", "PATCH /v1/jobs/{id} 403",
 		"POST /v1/jobs 201", "POST /v1/jobs 422", "POST /v1/jobs 400", "GET /v1/jobs 200", "GET /v1/jobs/{id} 200", "GET /v1/jobs/{id} 404",
-		"PATCH /v1/jobs/{id} 422", "DELETE /v1/jobs/{id} 200", "POST /v1/batch 200", "PUT /v1/topics/{topic} 200", "GET /v1/topics 200",
+		"POST /v1/work 202", "GET /v1/work 200", "GET /v1/work/{id} 200", "POST /v1/work/{id}/stop 200", "PATCH /v1/jobs/{id} 422", "DELETE /v1/jobs/{id} 200", "POST /v1/batch 200", "PUT /v1/topics/{topic} 200", "GET /v1/topics 200",
 	}
 	// Some of the usual answers are rare: random requests go on until all were given.
 	missing := func() bool { return slices.ContainsFunc(usual, func(name string) bool { return !seen[name] }) }
@@ -118,6 +118,7 @@ type contract struct {
 	tokens     []string // the first may do everything
 	client     *http.Client
 	base       string
+	works      []string // ids
 }
 
 // An operation is a method of a path.
@@ -267,6 +268,8 @@ func (c *contract) try(t *testing.T, op operation) (status int) {
 		schema, _ := spec["schema"].(object)
 		required, _ := spec["required"].(bool)
 		switch in := spec["in"]; {
+		case in == "path" && strings.HasPrefix(op.path, "/v1/work/") && len(c.works) > 0 && !c.one(4):
+			target = strings.Replace(target, "{id}", c.pick(c.works...), 1)
 		case in == "path":
 			target = strings.Replace(target, "{"+name+"}", url.PathEscape(c.pathValue(name, schema)), 1)
 		case !required && !c.one(4):
@@ -329,6 +332,11 @@ func (c *contract) try(t *testing.T, op operation) (status int) {
 	about := method + " " + target + "\n" + printHeader(header) + "\n" + string(body) + "\n\n" + resp.Status + "\n" + printHeader(resp.Header) + "\n" + string(answer)
 	require.Less(t, resp.StatusCode, 500, about)
 	c.check(t, op, method, resp, answer, about)
+	if resp.StatusCode == http.StatusAccepted {
+		if id, ok := strings.CutPrefix(resp.Header.Get("Location"), "/v1/work/"); ok {
+			c.works = append(c.works, id)
+		}
+	}
 	return resp.StatusCode
 }
 
@@ -518,6 +526,10 @@ func (c *contract) value(name string, schema object) any {
 		return c.id()
 	case "URL":
 		return c.receiver + c.pick("/200", "/500", "/404", "/410", "/?a=b")
+	case "WorkOrder":
+		if c.one(2) {
+			return c.order()
+		}
 	case "Rate":
 		return c.pick("100/s", "5/90s", "1000/1h30m", "")
 	}
@@ -554,6 +566,19 @@ func (c *contract) value(name string, schema object) any {
 		return c.object(schema)
 	}
 	return []any{nil, 1, "text", object{"order": 4711}, []any{1}}[c.random.IntN(5)] // any JSON
+}
+
+// order returns an order of bulk work. Random ones are rarely accepted.
+func (c *contract) order() object {
+	action := c.pick("revive", "purge", "cancel", "run", "edit")
+	order := object{"action": action, "where": []object{{"topic": "orders"}, {"all": true}, {"ids": []any{c.id(), c.id()}}}[c.random.IntN(3)]}
+	if action == "edit" {
+		order["change"] = object{"labels": object{"a": "b"}, "delay": "1h"}
+	}
+	if (action == "revive" || action == "run") && c.one(2) {
+		order["rate"] = "100/s"
+	}
+	return order
 }
 
 func (c *contract) id() string {

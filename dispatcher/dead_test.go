@@ -422,6 +422,26 @@ func TestWork_ReturnsAResultPerID(t *testing.T) {
 	})
 }
 
+func TestWork_IsNotAJobForClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
+		w := r.work(t, store.WorkOrder{Action: store.WorkRevive})
+		ref := job.Ref{Namespace: job.DefaultNamespace, ID: "rb:work:" + w.ID}
+		_, err := r.Get(t.Context(), ref)
+		require.ErrorIs(t, err, store.ErrNotFound)
+		_, err = r.Revive(t.Context(), store.Revival{Ref: ref})
+		require.ErrorIs(t, err, store.ErrNotFound)
+		_, err = r.Cancel(t.Context(), ref, store.Cancellation{})
+		require.ErrorIs(t, err, store.ErrNotFound)
+		_, err = r.RunNow(t.Context(), ref, 0, "")
+		require.ErrorIs(t, err, store.ErrNotFound)
+		_, err = r.Edit(t.Context(), ref, job.Edit{})
+		require.ErrorIs(t, err, store.ErrNotFound)
+		every := store.Filter{States: []job.State{job.Delivered, job.Dead, job.Cancelled}}
+		require.Equal(t, store.WorkCounts{}, r.work(t, store.WorkOrder{Action: store.WorkPurge, Filter: every}).WorkCounts, "work purges no work")
+	})
+}
+
 func TestWork_ListsAtMostSomeFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})

@@ -149,7 +149,7 @@ func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
 func TestWork_ChangesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 	const n = 150
 	for action, order := range orders() {
-		for at := 1; at <= 5; at++ {
+		for _, at := range []int{1, 3, 4} {
 			for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
 				synctest.Test(t, func(t *testing.T) {
 					model := newModel(3)
