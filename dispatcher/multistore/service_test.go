@@ -20,6 +20,7 @@ import (
 	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
@@ -299,5 +300,30 @@ func TestDeleteNamespace_LooksAtItsStore(t *testing.T) {
 		_, inUse := errors.AsType[*job.NamespaceInUseError](f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop"}))
 		require.True(t, inUse)
 		require.NoError(t, f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", Purge: true}))
+	})
+}
+
+func TestService_WatchesTheStoreOfANamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil)
+		var watched []*livetail.Listener
+		for _, namespace := range []string{"default", "shop"} {
+			l, err := f.Listen(t.Context(), livetail.Filter{Namespace: namespace, Verdict: "delivered"})
+			require.NoError(t, err)
+			defer l.Close()
+			watched = append(watched, l)
+		}
+		listeners, skipped := f.LiveTail()
+		require.Equal(t, 2, listeners)
+		require.Zero(t, skipped)
+		f.Register(t.Context(), []job.New{newJob("shop")})
+		time.Sleep(time.Second)
+		events, _, err := watched[0].Next(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, events)
+		events, _, err = watched[1].Next(t.Context())
+		require.NoError(t, err)
+		require.Len(t, events, 1)
+		require.Equal(t, "shop", events[0].Namespace)
 	})
 }
