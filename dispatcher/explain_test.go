@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -605,22 +606,23 @@ func TestExplain_ARunningJobWaitsForNothing(t *testing.T) {
 // failingReads is a store whose reads for an explanation fail or hang.
 type failingReads struct {
 	store.Store
-	settings, states, hang bool
+	settings, states atomic.Bool
+	hang             bool
 }
 
-func (f *failingReads) fail(ctx context.Context, when bool) error {
-	if when && f.hang {
+func (f *failingReads) fail(ctx context.Context, when *atomic.Bool) error {
+	switch {
+	case !when.Load():
+		return nil
+	case f.hang:
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	if when {
-		return store.ErrUnavailable
-	}
-	return nil
+	return store.ErrUnavailable
 }
 
 func (f *failingReads) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
-	if err := f.fail(ctx, f.settings); err != nil {
+	if err := f.fail(ctx, &f.settings); err != nil {
 		return nil, 0, err
 	}
 	return f.Store.ListDocuments(ctx, after, limit, known)
@@ -636,7 +638,7 @@ type failingStates struct {
 }
 
 func (s failingStates) QueueState(ctx context.Context, q job.Queue) (store.QueueState, error) {
-	if err := s.of.fail(ctx, s.of.states); err != nil {
+	if err := s.of.fail(ctx, &s.of.states); err != nil {
 		return store.QueueState{}, err
 	}
 	return s.Shard.QueueState(ctx, q)
@@ -645,7 +647,8 @@ func (s failingStates) QueueState(ctx context.Context, q job.Queue) (store.Queue
 func TestExplain_LogsFailuresNowAndThenAndNotThoseOfCallersWhoLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(testlog.Log)
-		reads := &failingReads{Store: model(), settings: true}
+		reads := &failingReads{Store: model()}
+		reads.settings.Store(true)
 		d, err := dispatcher.New(dispatcher.Options{Store: reads, RegisterOnly: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
 		require.NoError(t, err)
 		left, leave := context.WithCancel(t.Context())
@@ -670,11 +673,11 @@ func TestExplain_NeverFailsAndNeverHangs(t *testing.T) {
 				r := start(t, dispatcher.Options{Store: reads, RegisterOnly: true})
 				j := r.register(t, job.New{Delay: time.Hour})
 				began := time.Now()
-				reads.states = true
+				reads.states.Store(true)
 				got := r.explain(t, j)
 				require.NotNil(t, got.Effective, "the settings are readable")
 				require.Nil(t, got.WaitingFor)
-				reads.settings = true
+				reads.settings.Store(true)
 				require.Nil(t, r.explain(t, j))
 				require.LessOrEqual(t, time.Since(began), 4*time.Second)
 			})
