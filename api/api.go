@@ -166,7 +166,7 @@ type Options struct {
 	// HealthOnly serves only the routes that are always served, for a process that only delivers: health, metrics, version,
 	// contract. Of the Service it uses Readiness, and for /v1/version Authenticate and HasNamespace.
 	HealthOnly bool
-	// Metrics serves /metrics, without the token. Nil: 404.
+	// Metrics serves /metrics, without a token unless Access has MetricsTokens. Nil: 404.
 	Metrics http.Handler
 	// Closing reports whether the process is about to stop. Answers then close their connection. It is called for every
 	// request, concurrently. Nil: never.

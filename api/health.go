@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
 )
@@ -82,6 +83,10 @@ func notReadyReason(err error) string {
 func (a *api) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	if a.metrics == nil {
 		return a.notFound(w, r)
+	}
+	if err := a.callers.CheckMetrics(r); err != nil {
+		apiaccess.SetHeaders(w, r)
+		return err
 	}
 	a.metrics.ServeHTTP(w, r)
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/store"
 )
 
 func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
@@ -31,4 +32,31 @@ func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
 	w := call(t, handlerOf(newFake()), http.MethodGet, "/metrics", "")
 	require.Equal(t, http.StatusNotFound, w.Code)
 	problemIn(t, w)
+}
+
+func TestMetrics_RequireTheirTokenIfThereIsOne(t *testing.T) {
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ringback_jobs 1\n") })
+	f := newFake()
+	f.failed = &store.UnavailableError{Reason: "away"} // no store is asked
+	for _, only := range []bool{false, true} {
+		h := New(Options{Service: f, Metrics: metrics, HealthOnly: only, Logger: quiet, Access: access.Options{
+			Tokens: []redact.Text{"root"}, MetricsTokens: []redact.Text{"new", "old"},
+		}})
+		for sent, status := range map[string]int{
+			"": 401, "Bearer wrong": 401, "Basic new": 401, "Bearer " + fakeToken: 401, "Bearer new": 200, "Bearer old": 200, "Bearer root": 200,
+		} {
+			var header []string
+			if sent != "" {
+				header = []string{"Authorization", sent}
+			}
+			w := call(t, h, http.MethodGet, "/metrics", "", header...)
+			require.Equal(t, status, w.Code, sent)
+			if status == http.StatusUnauthorized {
+				require.NotContains(t, w.Body.String(), "ringback_jobs")
+				require.NotEmpty(t, w.Header().Get("WWW-Authenticate"))
+			}
+		}
+		require.Equal(t, http.StatusUnauthorized, call(t, h, http.MethodGet, "/v1/version", "", "Authorization", "Bearer new").Code, "it does nothing else")
+		require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/healthz", "").Code)
+	}
 }

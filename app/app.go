@@ -100,7 +100,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		Service: a.service, MaxBody: a.options.MaxBody, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
 		Process: a.service.Process(),
 		Access: access.Options{
-			Tokens: a.options.RootTokens(), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
+			Tokens: a.options.RootTokens(), MetricsTokens: linesOf(a.options.MetricsToken), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
 		},
 		Metrics: observer.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
 	})

@@ -66,6 +66,8 @@ type Options struct {
 	// Token is the root token, or several for rotation, one a line. Empty: requests without a token are served, allowed only
 	// on loopback, without RoleAPI, or with NoAuth.
 	Token Secret
+	// MetricsToken is the token that /metrics requires, or several, one a line. Empty: it needs none.
+	MetricsToken Secret
 	// NoAuth accepts requests without a token beyond loopback. It cannot be combined with Token.
 	NoAuth bool
 	// Logger receives the log. Default: none.
@@ -128,19 +130,7 @@ func (o Options) Validate() error {
 	if o.Token != "" && o.NoAuth {
 		problem("no-auth: cannot be combined with a token")
 	}
-	roots := o.RootTokens()
-	for _, token := range roots {
-		if strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' }) {
-			problem("token: must be visible ASCII without spaces, one token a line")
-		} else if len(token) < MinToken {
-			problem("token: must have at least %d characters: generate one with openssl rand -hex 32", MinToken)
-		}
-	}
-	if len(roots) > MaxTokens {
-		problem("token: must have at most %d lines", MaxTokens)
-	} else if o.Token != "" && len(roots) == 0 {
-		problem("token: is blank")
-	}
+	errs = append(errs, checkTokens("token", o.Token), checkTokens("metrics token", o.MetricsToken))
 	for _, name := range o.AllowedHosts {
 		if _, hosts, err := guard.ParseTargets([]string{name}); err != nil || len(hosts) == 0 || strings.HasPrefix(hosts[0], "*") {
 			problem("allowed-hosts: %q is not a host name such as ringback.internal", name)
@@ -173,10 +163,31 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
+// checkTokens validates tokens, one a line.
+func checkTokens(what string, text Secret) error {
+	tokens := linesOf(text)
+	switch {
+	case len(tokens) > MaxTokens:
+		return fmt.Errorf("%s: must have at most %d lines", what, MaxTokens)
+	case text != "" && len(tokens) == 0:
+		return fmt.Errorf("%s: is blank", what)
+	}
+	for _, token := range tokens {
+		if strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return fmt.Errorf("%s: must be visible ASCII without spaces, one token a line", what)
+		} else if len(token) < MinToken {
+			return fmt.Errorf("%s: must have at least %d characters: generate one with openssl rand -hex 32", what, MinToken)
+		}
+	}
+	return nil
+}
+
 // RootTokens returns the lines of Token.
-func (o Options) RootTokens() []Secret {
+func (o Options) RootTokens() []Secret { return linesOf(o.Token) }
+
+func linesOf(text Secret) []Secret {
 	var all []Secret
-	for line := range strings.Lines(string(o.Token)) {
+	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" {
 			all = append(all, Secret(line))
 		}

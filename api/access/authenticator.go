@@ -30,8 +30,9 @@ const NamespaceHeader = "Ringback-Namespace"
 // Authenticator finds the principal of requests. Failures are logged, at most one a second. Addresses from which many wrong
 // tokens come are answered 429. A correct token is never refused for that.
 type Authenticator struct {
-	roots  []access.Hash
-	stored Stored
+	roots   []access.Hash
+	metrics []access.Hash
+	stored  Stored
 	// root is the principal of root tokens, open that of requests without a token; nil: a token is required.
 	root, open *access.Principal
 	failures   failures
@@ -43,6 +44,9 @@ func NewAuthenticator(o Options, stored Stored, log *slog.Logger) *Authenticator
 	a := &Authenticator{stored: stored, root: access.NewRoot(access.Root, job.DefaultNamespace), failed: limitedlog.Log{Logger: log}}
 	for _, text := range o.Tokens {
 		a.roots = append(a.roots, access.HashOf(string(text)))
+	}
+	for _, text := range o.MetricsTokens {
+		a.metrics = append(a.metrics, access.HashOf(string(text)))
 	}
 	if len(o.Tokens) == 0 {
 		a.open = access.NewRoot("", job.DefaultNamespace)
@@ -82,23 +86,17 @@ func (a *Authenticator) Principal(ctx context.Context, r *http.Request) (*access
 
 // find returns the principal of the token in a request.
 func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Principal, error) {
-	given := r.Header["Authorization"]
-	if len(given) == 0 {
-		if a.open != nil {
-			return a.open, nil
-		}
-		return nil, a.unauthorized(r, response.TokenMissing, "a token is required: send the header Authorization: Bearer <token>")
+	if a.open != nil && len(r.Header["Authorization"]) == 0 {
+		return a.open, nil
 	}
-	scheme, text, _ := strings.Cut(given[0], " ")
-	text = strings.TrimSpace(text)
-	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || text == "" {
-		return nil, a.wrong(r, response.TokenMalformed, "the header Authorization must be one Bearer <token>")
+	text, err := a.bearer(r)
+	if err != nil {
+		return nil, err
 	}
-	hash := access.HashOf(text)
-	if slices.ContainsFunc(a.roots, hash.Equal) {
+	if slices.ContainsFunc(a.roots, access.HashOf(text).Equal) {
 		return a.root, nil
 	}
-	err := access.ErrUnknown
+	err = access.ErrUnknown
 	if strings.HasPrefix(text, access.Prefix) {
 		var p *access.Principal
 		if p, err = a.stored.Authenticate(ctx, text); err == nil {
@@ -115,6 +113,36 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 		return nil, a.wrong(r, response.TokenUnknown, "no such token: it is wrong or was revoked")
 	}
 	return nil, err
+}
+
+// bearer returns the token in a request, or a problem.
+func (a *Authenticator) bearer(r *http.Request) (string, error) {
+	given := r.Header["Authorization"]
+	if len(given) == 0 {
+		return "", a.unauthorized(r, response.TokenMissing, "a token is required: send the header Authorization: Bearer <token>")
+	}
+	scheme, text, _ := strings.Cut(given[0], " ")
+	text = strings.TrimSpace(text)
+	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || text == "" {
+		return "", a.wrong(r, response.TokenMalformed, "the header Authorization must be one Bearer <token>")
+	}
+	return text, nil
+}
+
+// CheckMetrics returns a problem if a request may not read the metrics. It asks no store, which may be away.
+func (a *Authenticator) CheckMetrics(r *http.Request) error {
+	if len(a.metrics) == 0 {
+		return nil
+	}
+	text, err := a.bearer(r)
+	if err != nil {
+		return err
+	}
+	hash := access.HashOf(text)
+	if slices.ContainsFunc(a.metrics, hash.Equal) || slices.ContainsFunc(a.roots, hash.Equal) {
+		return nil
+	}
+	return a.wrong(r, response.TokenUnknown, "no such token: /metrics requires one of --metrics-token-file, or a root token")
 }
 
 // wrong is unauthorized for a wrong token, and too many of them.

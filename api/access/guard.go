@@ -31,6 +31,8 @@ func fromAttempt(header http.Header) bool {
 type Options struct {
 	// Tokens are root tokens. Empty: requests without a token are the root's.
 	Tokens []redact.Text
+	// MetricsTokens are tokens that only read /metrics, and require it or a root token there. Empty: it needs none.
+	MetricsTokens []redact.Text
 	// Loopback serves only requests to localhost, a loopback address or one of Hosts, which prevents DNS rebinding. For
 	// listeners on loopback.
 	Loopback bool

@@ -49,7 +49,7 @@ func TestHelp_NamesEveryVariable(t *testing.T) {
 	_, stdout, _ := try(t, nil, "serve", "--help")
 	for _, name := range []string{
 		"ADDR", "STORE", "SHARDS", "ROLES", "ALLOW_PRIVATE", "ALLOW_TARGETS", "TOPICS", "MAX_BODY", "GRACE", "DRAIN", "LOG",
-		"NO_AUTH", "TOKEN_FILE", "TOKEN", "DENY_TARGETS", "PROXY", "CA_FILE", "SECRET_KEY_FILE", "SECRET_KEY",
+		"NO_AUTH", "TOKEN_FILE", "TOKEN", "METRICS_TOKEN_FILE", "DENY_TARGETS", "PROXY", "CA_FILE", "SECRET_KEY_FILE", "SECRET_KEY",
 	} {
 		require.Contains(t, stdout, "RINGBACK_"+name)
 	}

@@ -34,6 +34,8 @@ type serverFlags struct {
 	AllowedHosts  []string      `placeholder:"NAMES" help:"Host names, without a port, that requests may carry on loopback or with --no-auth, in addition to localhost, addresses and the name in --addr."`
 	SecretKeyFile string        `placeholder:"FILE" help:"File with the keys that encrypt secrets in the store, 1 to 16 separated by commas, the current one first. A key is 32 bytes in base64 or hexadecimal. Or set RINGBACK_SECRET_KEY to the keys."`
 	TokenFile     string        `placeholder:"FILE" help:"File with the API's root token, at least 16 visible ASCII characters, or with several for rotation, one a line. Or set RINGBACK_TOKEN."`
+
+	MetricsTokenFile string `placeholder:"FILE" help:"File with the token that /metrics requires then, or with several for rotation, one a line. Root tokens are accepted, too. Without it /metrics needs no token."`
 }
 
 // options converts the flags, with those of one command, to app.Options.
@@ -43,6 +45,10 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 	}
 	logger := newLogger(p.stderr, f.Log)
 	token, err := secret("token", tokenVariable, "--token-file", p.env[tokenVariable], f.TokenFile, logger)
+	if err != nil {
+		return app.Options{}, err
+	}
+	metricsToken, err := secret("metrics token", "", "--metrics-token-file", "", f.MetricsTokenFile, logger)
 	if err != nil {
 		return app.Options{}, err
 	}
@@ -74,6 +80,7 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 		Grace:          f.Grace,
 		Drain:          f.Drain,
 		Token:          app.Secret(token),
+		MetricsToken:   app.Secret(metricsToken),
 		NoAuth:         f.NoAuth,
 		Logger:         logger,
 		LogDropped:     droppedCounter(p.stderr),
