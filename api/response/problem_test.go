@@ -52,6 +52,18 @@ func TestFromError_MapsEveryError(t *testing.T) {
 	}
 }
 
+func TestFromError_NamesTheStoreThatAProcessMisses(t *testing.T) {
+	p := FromError(fmt.Errorf("list topics: %w", &store.NotConfiguredError{Namespace: "shop", Store: "eu"}))
+	require.Equal(t, 503, p.Status)
+	require.Equal(t, StoreUnavailable, p.Code)
+	require.Equal(t, "the namespace shop is on the store eu, which this process does not have: start it with --store eu=URL", p.Detail)
+	p = FromError(&job.NamespaceStoreError{Namespace: "shop", Store: "eu"})
+	require.Equal(t, 409, p.Status)
+	require.Equal(t, InUse, p.Code)
+	require.Contains(t, p.Detail, "the namespace shop is on the store eu and cannot move: delete the namespace")
+	require.Contains(t, (&job.NamespaceStoreError{Namespace: "default", Store: "main"}).Error(), ": use another namespace")
+}
+
 func TestProblem_WritesRetryAfterInWholeSeconds(t *testing.T) {
 	for wait, want := range map[time.Duration][2]string{
 		0: {"1", "1000"}, time.Millisecond: {"1", "1000"}, time.Second: {"1", "1000"}, 1001 * time.Millisecond: {"2", "1001"},
