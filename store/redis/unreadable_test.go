@@ -145,6 +145,17 @@ func TestUnreadable_JobsCountAgainstTheBoundOfAList(t *testing.T) {
 	page = list()
 	require.Equal(t, 2000, page.Scanned)
 	require.True(t, page.More)
+
+	require.NoError(t, s.Client.Del(t.Context(), keys.Due("1")).Err())
+	for _, torn := range members[:700] {
+		require.NoError(t, s.Client.RPush(t.Context(), keys.Ready("1"), torn.Member).Err())
+	}
+	filter.After, filter.Limit, filter.ScanLimit = store.Position{}, 1, 1
+	page, err := s.Shards()[0].List(t.Context(), filter)
+	require.NoError(t, err)
+	require.Len(t, page.Jobs, 1, "jobs without a place end no page")
+	require.Equal(t, "good", page.Jobs[0].ID)
+	require.Equal(t, 701, page.Scanned)
 }
 
 func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {

@@ -27,6 +27,7 @@ func (s *Jobs) List(ctx context.Context, f store.Filter) (store.Page, error) {
 		r := pageReader{Jobs: s, filter: &f, page: store.Page{Reached: f.After}}
 		err := r.read(ctx)
 		page = r.page
+		page.Scanned += len(r.placeless)
 		return err
 	})
 	if err != nil {
@@ -40,6 +41,9 @@ type pageReader struct {
 	*Jobs
 	filter *store.Filter
 	page   store.Page
+	// placeless are jobs in ready and claimed that cannot be read, so that their places in the list are not known. They count as
+	// looked at, but end no page, which might otherwise not get past them.
+	placeless map[string]struct{}
 }
 
 func (r *pageReader) read(ctx context.Context) error {

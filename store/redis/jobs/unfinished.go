@@ -127,6 +127,10 @@ func (r *pageReader) merge(found *laneJobs, after entry, known map[string]*job.J
 	for _, key := range found.others {
 		j := known[key]
 		if j == nil {
+			if r.placeless == nil {
+				r.placeless = make(map[string]struct{})
+			}
+			r.placeless[key] = struct{}{}
 			continue
 		}
 		e := entry{at: j.DueAt.UnixMilli(), key: key}
