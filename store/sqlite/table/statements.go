@@ -28,6 +28,9 @@ const laneLimits = `LEFT JOIN settings ON kind = 'lane' AND settings.namespace =
 // notInternal is whether a topic's name is not of store.GroupInternal.
 const notInternal = `(name NOT GLOB '_*' OR name = '` + job.CallbackTopic + `')`
 
+// keptInState is whether a topic keeps jobs that count as the state ?2 does.
+const keptInState = `iif(?2 = '` + string(job.Dead) + `', kept_dead, kept_done) > 0`
+
 // loadedQueue begins what Open reads of lanes.
 const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, unfinished, rows, throttle, revision, limits`
 
@@ -142,12 +145,12 @@ var (
  WHERE t = ?1 AND state = ?2 AND finished = ?3 AND jobs.n < ?4 ORDER BY jobs.n DESC LIMIT ?5`)
 	EndedBefore = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE t = ?1 AND state = ?2 AND finished < ?3 AND finished >= ?4 ORDER BY finished DESC, jobs.n DESC LIMIT ?5`)
-	// FirstEnds and LastEnds read the topics of a namespace, each with the first end from a millisecond on, or the last up to
-	// one, of its jobs in a state; NULL: there is no such job.
+	// FirstEnds and LastEnds read the topics of a namespace that keep jobs which ended as a state says, each with the first end
+	// from a millisecond on, or the last up to one, of its jobs in the state; NULL: there is no such job.
 	FirstEnds = db.NewStatement(`SELECT t, name, (SELECT finished FROM jobs WHERE jobs.t = topics.t AND state = ?2
- AND finished >= ?3 ORDER BY finished LIMIT 1) FROM topics WHERE namespace = ?1`)
+ AND finished >= ?3 ORDER BY finished LIMIT 1) FROM topics WHERE namespace = ?1 AND ` + keptInState)
 	LastEnds = db.NewStatement(`SELECT t, name, (SELECT finished FROM jobs WHERE jobs.t = topics.t AND state = ?2
- AND finished <= ?3 ORDER BY finished DESC LIMIT 1) FROM topics WHERE namespace = ?1`)
+ AND finished <= ?3 ORDER BY finished DESC LIMIT 1) FROM topics WHERE namespace = ?1 AND ` + keptInState)
 	PageTopics = db.NewStatement(`SELECT name FROM topics WHERE namespace = ?1 AND name > ?2 AND registered > 0 AND ` + notInternal + `
  ORDER BY name LIMIT ?3`)
 	AllTopics = db.NewStatement(`SELECT t, namespace, name, limits, coalesce(revision, 0), registered, delivered, dead, cancelled, bytes, kept_done, kept_done_bytes,
