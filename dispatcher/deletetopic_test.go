@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,6 +122,41 @@ func TestDeleteTopic_RequiresAPurgeWhileItHasUnfinishedJobs(t *testing.T) {
 	require.NoError(t, err, "a repeated request is answered alike")
 	later := r.register(t, job.New{Spec: job.Spec{ID: "later", Queue: queueOf("orders", "b")}})
 	require.Equal(t, job.Ready, r.get(t, later.Ref()).State)
+}
+
+// busyTopic is a store in which each cancellation is followed by a registration.
+type busyTopic struct {
+	store.Store
+	n atomic.Int64
+}
+
+func (s *busyTopic) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return busyTopicShard{next, s} })
+}
+
+type busyTopicShard struct {
+	store.Shard
+	of *busyTopic
+}
+
+func (s busyTopicShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, c store.Cancellation) (job.Job, error) {
+	id := fmt.Sprint("new-", s.of.n.Add(1))
+	next := store.NewJob{New: job.New{Spec: job.Spec{ID: id, Queue: queueOf("orders", "a")}, Delay: time.Hour}}
+	if _, err := s.Insert(ctx, store.NewToken(), []store.NewJob{next}); err != nil {
+		return job.Job{}, err
+	}
+	return s.Shard.Cancel(ctx, token, ref, c)
+}
+
+func TestDeleteTopic_EndsWhileJobsKeepComing(t *testing.T) {
+	s := &busyTopic{Store: model()}
+	r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+	r.register(t, inAnHour("https://a.example/", nil))
+	done, err := r.DeleteTopic(t.Context(), deleting(true))
+	var busy *store.TopicInUseError
+	require.ErrorAs(t, err, &busy)
+	require.EqualValues(t, 1, busy.Unfinished)
+	require.EqualValues(t, 10, done.Cancelled)
 }
 
 func TestDeleteTopic_PurgesDeadLettersAndWaitsForRunningJobs(t *testing.T) {

@@ -215,6 +215,56 @@ func TestOrigin_RevivalElsewhereSendsNoSecrets(t *testing.T) {
 	}
 }
 
+// Work stores secret headers sealed, and binds them to the origin of each job that it changes.
+func TestWork_SendsNewSecretHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: statusByPath}
+		s := sharded(2)
+		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
+		r.registerDead(t, 20, "orders/a", 200, func(i int, n *job.New) { n.URL = fmt.Sprintf("https://%d.example/200", i) })
+		sent := len(rec.calls())
+		header := map[string][]string{"Authorization": {"Bearer new"}, "X-A": {"2"}}
+		delivered := store.Filter{States: []job.State{job.Delivered}}
+		w := r.work(t, store.WorkOrder{Action: store.WorkRevive, Filter: delivered, Header: header})
+		require.Equal(t, store.WorkCounts{Matched: 20, Done: 20}, w.WorkCounts)
+		time.Sleep(time.Minute)
+		calls := rec.calls()[sent:]
+		require.Len(t, calls, 20)
+		for _, c := range calls {
+			require.Equal(t, header, c.Header)
+		}
+		sent += len(calls)
+
+		w = r.work(t, store.WorkOrder{Action: store.WorkRevive, Filter: delivered, Header: header, URL: "https://new.example/200", ExpiresIn: time.Hour})
+		require.EqualValues(t, 20, w.Done)
+		time.Sleep(time.Minute)
+		calls = rec.calls()[sent:]
+		require.Len(t, calls, 20)
+		for _, c := range calls {
+			require.Equal(t, "https://new.example/200", c.URL)
+			require.Equal(t, header, c.Header)
+		}
+
+		waiting := r.register(t, inAnHour("https://a.example/200", secretHeaders()))
+		edit := job.Edit{Fields: []string{"headers", "retries"}, Spec: job.Spec{Header: header, Terms: policy.Terms{Retries: new(0)}}, Due: &job.TimeOrDelay{}}
+		require.EqualValues(t, 1, r.work(t, store.WorkOrder{Action: store.WorkEdit, Filter: store.Filter{Topic: "orders"}, Edit: &edit}).Done)
+		time.Sleep(time.Minute)
+		last := rec.calls()[len(rec.calls())-1]
+		require.Equal(t, waiting.ID, last.Ref.ID)
+		require.Equal(t, header, last.Header)
+		require.Equal(t, []string{"headers", "retries", "run_at"}, r.get(t, waiting.Ref()).Events[0].Fields)
+		requireSecretsRejectedAfter(t, r)
+	})
+}
+
+// requireSecretsRejectedAfter requires that headers which work has set stay on the origin of their job.
+func requireSecretsRejectedAfter(t *testing.T, r *fixture) {
+	t.Helper()
+	w := r.work(t, store.WorkOrder{Action: store.WorkRevive, Filter: store.Filter{States: []job.State{job.Delivered}}, URL: "https://thief.example/200"})
+	require.EqualValues(t, 21, w.Failed)
+	require.Contains(t, w.Failures[0].Reason, "/headers/Authorization is for a different origin")
+}
+
 // The origin is checked before the revival. Secrets that a dead letter gets in between are not sent elsewhere either.
 func TestOrigin_RevivalSendsNoSecretsSetSinceTheCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

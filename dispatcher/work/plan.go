@@ -15,6 +15,8 @@ const (
 	maxPlanBytes = 4 << 20
 	// sampleSize is the number of jobs whose bodies are read to estimate those of a plan.
 	sampleSize = 4
+	// maxSkew is the time by which clocks of the store's servers may differ.
+	maxSkew = time.Minute
 	// planTime bounds the time for which a step looks for jobs that match, countTime that for which it counts them.
 	planTime  = time.Second
 	countTime = 300 * time.Millisecond
@@ -40,7 +42,7 @@ func (s *step) plan(ctx context.Context) error {
 				continue
 			}
 		}
-		t := target{ID: j.ID, Version: j.Version}
+		t := target{ID: j.ID, Version: j.Version, Check: j.Version > 1 && (!s.ended() || s.CreatedAt.Sub(j.FinishedAt) < maxSkew)}
 		if s.limited() {
 			t.Topic, t.Lane = j.Topic, j.Lane
 			if s.Action == store.WorkRun {

@@ -122,19 +122,17 @@ func (s *step) revive(ctx context.Context, plan []target) []error {
 			items[i].ExpiresIn = s.ExpiresIn + after
 		}
 	}
-	if hasSecret(s.Header) { // each is sealed for the job's origin
-		ids := make([]string, len(plan))
-		for i, t := range plan {
-			ids[i] = t.ID
+	secret := hasSecret(s.Header)
+	inParallel(len(plan), readAtOnce, func(i int) {
+		if !plan[i].Check && !secret {
+			return
 		}
-		var found []job.Job
-		found, errs = s.read(ctx, ids)
-		for i := range items {
-			if errs[i] == nil {
-				errs[i] = s.Changes.PrepareRevival(ctx, &found[i], &items[i])
-			}
+		found, err := s.current(ctx, plan[i])
+		if err == nil && secret { // sealed for the job's origin
+			err = s.Changes.PrepareRevival(ctx, &found, &items[i])
 		}
-	}
+		errs[i] = err
+	})
 	var ready []store.Revival
 	for i := range items {
 		if errs[i] == nil {
@@ -164,26 +162,36 @@ func hasSecret(header map[string][]string) bool {
 // an earlier try of the step has changed.
 var errLeft, errMine = errors.New("changed before"), errors.New("changed by an earlier try")
 
-// changeOne cancels, runs or edits a job. A job that was never changed since its registration is not read, unless it is
-// edited.
+// current reads a job of the plan. Errors: errLeft, errMine, and store.ErrVersion if it was changed otherwise.
+func (s *step) current(ctx context.Context, t target) (job.Job, error) {
+	if time.Since(s.started) >= stepTime {
+		return job.Job{}, errNotRead
+	}
+	found, err := s.Jobs.Get(ctx, s.refOf(t.ID))
+	if err != nil {
+		return found, err
+	}
+	switch mine := s.isMine(&found); {
+	case mine && found.Version == t.Version:
+		err = errLeft
+	case mine:
+		err = errMine
+	case found.Version != t.Version:
+		err = store.ErrVersion
+	}
+	return found, err
+}
+
+// changeOne cancels, runs or edits a job.
 func (s *step) changeOne(ctx context.Context, t target) error {
 	ref, actor := s.refOf(t.ID), actorOf(s.ref.ID)
 	var found job.Job
-	if s.Action == store.WorkEdit || t.Version > 1 {
-		var err error
-		if found, err = s.Jobs.Get(ctx, ref); err != nil {
+	var err error
+	if s.Action == store.WorkEdit || t.Check {
+		if found, err = s.current(ctx, t); err != nil {
 			return err
 		}
-		switch mine := s.isMine(&found); {
-		case mine && found.Version == t.Version:
-			return errLeft
-		case mine:
-			return errMine
-		case found.Version != t.Version:
-			return store.ErrVersion
-		}
 	}
-	var err error
 	switch s.Action {
 	case store.WorkEdit:
 		edit := *s.Edit
@@ -264,6 +272,8 @@ func (s *step) reasonOf(id string, err error) string {
 	if invalid, ok := errors.AsType[*job.InvalidError](err); ok && len(invalid.Errors) > 0 {
 		return invalid.Errors[0].Field + " " + invalid.Errors[0].Detail
 	}
-	s.Logger.Error("bulk work could not change a job", "work", s.ref.ID[len(idPrefix):], "job", id, "err", err)
+	if s.Failed < maxFailures {
+		s.Logger.Error("bulk work could not change a job", "work", s.ref.ID[len(idPrefix):], "job", id, "err", err)
+	}
 	return "internal error: see the server's log"
 }

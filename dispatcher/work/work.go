@@ -4,7 +4,7 @@
 //
 //   - A job whose version is another by now is counted as done if its history names this Work, and skipped otherwise.
 //   - A job that the filter selects again, because it was changed and then failed or was moved, is left out if its history
-//     names this Work. Ended jobs are selected by their end, before the Work was created.
+//     names this Work. Ended jobs are selected by their end, before the Work was created, so only some are looked at.
 //
 // Both need one of the newest job.MaxEvents changes by clients. Jobs that are registered after the Work was created are not
 // selected.
@@ -54,6 +54,8 @@ type progress struct {
 type target struct {
 	ID      string `json:"i"`
 	Version int64  `json:"v"`
+	// Check is set if this Work may have changed the job before: its history shows it.
+	Check bool `json:"c,omitempty"`
 	// Under a rate: its queue, its start, and the due time of a scheduled job, the times in Unix milliseconds.
 	Topic string `json:"t,omitempty"`
 	Lane  string `json:"l,omitempty"`
