@@ -108,7 +108,7 @@ func insertFor(t *testing.T, s store.Store, action store.WorkAction, n int) {
 
 // The edit moves jobs behind the place in the list that the work has reached, so that they are selected again.
 func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
-	const n = 150
+	const n = 100
 	for action, order := range orders() {
 		for _, method := range []string{"", "Settle", "List", "Get", map[store.WorkAction]string{
 			store.WorkPurge: "Purge", store.WorkCancel: "Cancel", store.WorkRun: "Replace", store.WorkEdit: "Replace",
@@ -147,7 +147,7 @@ func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
 
 // As for revivals: a step is repeated after the store has forgotten the tokens of its calls.
 func TestWork_ChangesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
-	const n = 150
+	const n = 100
 	for action, order := range orders() {
 		for _, at := range []int{1, 3, 4} {
 			for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
@@ -157,8 +157,8 @@ func TestWork_ChangesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 					s := storetest.Faulty(model, lostFor("Settle", at, 3*store.TokenTTL, fault))
 					start(t, s)
 					id := create(t, s, order)
-					for range 120 {
-						time.Sleep(5 * time.Second)
+					for range 40 {
+						time.Sleep(10 * time.Second)
 						retry(t, model)
 					}
 					requireOnce(t, model, action, n)
@@ -188,7 +188,7 @@ func TestWork_WaitsForAnUnavailableShard(t *testing.T) {
 			s.away.Store(true)
 			start(t, s)
 			id := create(t, s, order)
-			time.Sleep(5 * time.Minute)
+			time.Sleep(time.Minute)
 			require.Equal(t, store.WorkRunning, get(t, s, id).State)
 			s.away.Store(false)
 			for range 60 {
@@ -268,7 +268,7 @@ func TestWork_RunsNoJobLaterThanItIsDue(t *testing.T) {
 		order.Rate = policy.Rate{Starts: 1, Per: 4 * time.Minute}
 		began := time.Now()
 		id := create(t, s, order)
-		time.Sleep(5 * time.Hour)
+		time.Sleep(70 * time.Minute)
 		w := get(t, s, id)
 		require.Equal(t, store.WorkDone, w.State)
 		require.EqualValues(t, n, w.Matched)

@@ -139,19 +139,19 @@ func (s slowGetShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 func TestWork_RepeatsAStepInPartsWhenReadsAreSlow(t *testing.T) {
 	all := orders()
 	ids := all[store.WorkEdit]
-	for i := range 300 {
+	for i := range 200 {
 		ids.IDs = append(ids.IDs, ref(i).ID)
 	}
 	all["edit by id"] = ids
 	for _, order := range all {
 		action := order.Action
 		synctest.Test(t, func(t *testing.T) {
-			const n = 300
+			const n = 200
 			model := newModel(3)
 			insertFor(t, model, action, n)
 			start(t, storetest.Faulty(slowGet{model}, lostFor("Settle", 6, 2*store.TokenTTL, storetest.Before)))
 			id := create(t, model, order)
-			time.Sleep(time.Hour / 2)
+			time.Sleep(10 * time.Minute)
 			requireOnce(t, model, action, n)
 			w := get(t, model, id)
 			require.Equal(t, store.WorkDone, w.State)
@@ -164,7 +164,7 @@ func TestWork_RepeatsAStepInPartsWhenReadsAreSlow(t *testing.T) {
 		insertDead(t, model, n)
 		start(t, storetest.Faulty(slowGet{model}, lostFor("Settle", 6, 2*store.TokenTTL, storetest.Before)))
 		id := create(t, model, store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
-		time.Sleep(time.Hour / 2)
+		time.Sleep(10 * time.Minute)
 		requireGeneration(t, model, n, 1)
 		require.Equal(t, store.WorkCounts{Matched: n, Done: n}, get(t, model, id).WorkCounts)
 	})
