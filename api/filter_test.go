@@ -1,7 +1,9 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -219,4 +221,29 @@ func TestDeadGroups_AreNullWhereTheyAreNotGrouped(t *testing.T) {
 		{"topic": null, "lane": "l", "reason": null, "status": 503, "count": 7, "sample": {"id": "a", "ended_at": "2030-01-31T08:00:00.000Z"}},
 		{"topic": null, "lane": "m", "reason": null, "status": null, "count": 2, "sample": {"id": "b", "ended_at": "2030-01-31T08:00:00.000Z"}}
 	], "exact": false, "scanned": 9}`, call(t, handlerOf(f), http.MethodGet, "/v1/dead/groups?by=lane,status", "").Body.String())
+}
+
+func TestTimes_ThatJSONCannotShowAreRefusedOrReadInUTC(t *testing.T) {
+	for text, status := range map[string]int{
+		"2030-01-31T08:00:00+24:00": 0, "2030-01-31T08:00:00+23:60": 0, "2030-01-31T08:00:00-24:00": 0, "9999-12-31T23:00:00+01:00": 0,
+		"0000-12-31T23:00:00Z": 422, "9999-12-31T23:00:00-02:00": 422, "0001-01-01T00:00:00+01:00": 422,
+	} {
+		for _, c := range []struct {
+			method, path, body string
+			status             int
+		}{
+			{http.MethodPost, "/v1/work", `{"action": "revive", "where": {"ended_after": "` + text + `"}}`, http.StatusAccepted},
+			{http.MethodPost, "/v1/dead/revive", `{"topic": "a", "ended_before": "` + text + `"}`, http.StatusAccepted},
+			{http.MethodGet, "/v1/jobs?limit=1&created_after=" + url.QueryEscape(text), "", http.StatusOK},
+		} {
+			f := newFake()
+			w := call(t, handlerOf(f), c.method, c.path, c.body)
+			if status != 0 {
+				c.status = status
+			}
+			require.Equal(t, c.status, w.Code, "%s %s %s: %s", c.method, c.path, text, w.Body)
+			_, err := json.Marshal([]any{f.order, f.filter})
+			require.NoError(t, err, text)
+		}
+	}
 }

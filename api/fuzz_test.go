@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,7 @@ import (
 // has the body that encoding/json reads.
 func FuzzRegister(f *testing.F) {
 	f.Add(order)
+	f.Add(`{"url": "http://a.example/", "expires_at": "2030-01-31T08:00:00+24:00"}`)
 	for _, c := range badJobs {
 		if len(c.body) < 1<<10 {
 			f.Add(c.body)
@@ -42,6 +44,8 @@ func FuzzRegister(f *testing.F) {
 		}
 		require.True(t, json.Valid([]byte(body)))
 		n := service.news[0]
+		_, err := json.Marshal([]time.Time{n.RunAt, n.ExpiresAt})
+		require.NoError(t, err)
 		require.Empty(t, job.Validate(n, epoch.AddDate(-1, 0, 0)))
 		var sent struct {
 			Body json.RawMessage `json:"body"`

@@ -29,27 +29,32 @@ type jobCursor struct {
 
 // NextCursor returns the cursor of the page of a list of jobs that begins at a position.
 func NextCursor(f *store.Filter, at store.Position) (string, error) {
-	text, err := json.Marshal(jobCursor{Version: cursorVersion, List: fingerprint(f), Position: at})
+	list, err := fingerprint(f)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(jobCursor{Version: cursorVersion, List: list, Position: at})
 	return base64.RawURLEncoding.EncodeToString(text), err
 }
 
 // fingerprint returns a hash of the fields that make the list, whatever the pages are.
-func fingerprint(f *store.Filter) string {
+func fingerprint(f *store.Filter) (string, error) {
 	list := *f
 	list.After, list.Limit, list.ScanLimit = store.Position{}, 0, 0
 	hash := fnv.New64a()
-	_ = json.NewEncoder(hash).Encode(list) // neither can fail: the filter is texts, numbers and times that were parsed
-	return strconv.FormatUint(hash.Sum64(), 36)
+	err := json.NewEncoder(hash).Encode(list)
+	return strconv.FormatUint(hash.Sum64(), 36), err
 }
 
 // jobCursor reads the position of a cursor.
 func (q *Query) jobCursor(text string, f *store.Filter) {
 	var c jobCursor
 	raw, err := base64.RawURLEncoding.DecodeString(text)
+	list, failed := fingerprint(f)
 	switch {
 	case len(text) > maxCursor || err != nil || json.Unmarshal(raw, &c) != nil || c.Version != cursorVersion || !isPosition(c.Position):
 		q.AddError("?cursor", "must be the next_cursor of an earlier answer")
-	case c.List != fingerprint(f):
+	case failed != nil || c.List != list:
 		q.AddError("?cursor", "is of another list: repeat its other parameters unchanged, but for limit, or leave cursor out")
 	default:
 		f.After = c.Position

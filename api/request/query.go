@@ -98,9 +98,9 @@ func (q *Query) time(name string) time.Time {
 	if text == "" {
 		return time.Time{}
 	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		q.AddError(QueryField(name), "must be a time as in RFC 3339, such as 2030-01-31T08:00:00Z (a + is written %2B)")
+	t, ok := parseTime(text)
+	if !ok {
+		q.AddError(QueryField(name), timeRule+" (a + is written %2B)")
 	}
 	return t
 }

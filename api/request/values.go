@@ -106,15 +106,25 @@ func (d *decoder) time(at string, raw []byte) time.Time {
 	if raw[0] != '"' {
 		return time.Time{}
 	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		d.AddError(at, "must be a time as in RFC 3339, such as 2030-01-31T08:00:00Z")
+	t, ok := parseTime(text)
+	if !ok {
+		d.AddError(at, timeRule)
 		return time.Time{}
 	}
 	if t.IsZero() {
 		t = t.Add(time.Millisecond)
 	}
 	return t
+}
+
+// timeRule says which times parseTime reads.
+const timeRule = "must be a time as in RFC 3339 in the years 1 to 9999 in UTC, such as 2030-01-31T08:00:00Z"
+
+// parseTime reads a time, in UTC: time.Parse reads offsets and years that JSON cannot show.
+func parseTime(text string) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339, text)
+	t = t.UTC()
+	return t, err == nil && t.Year() >= 1 && t.Year() <= 9999
 }
 
 // rate reads a rate such as "100/s"; empty means no limit.
