@@ -36,6 +36,10 @@ func (a *api) watchEvents(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	if r.Method == http.MethodHead {
+		writeLiveHeader(w)
+		return nil // it has no listener
+	}
 	listener, err := a.listen(r.Context(), filter)
 	if err != nil {
 		return err
@@ -47,18 +51,19 @@ func (a *api) watchEvents(w http.ResponseWriter, r *http.Request) error {
 
 	s := liveStream{api: a, w: w, rc: http.NewResponseController(w), request: r, listener: listener, out: response.NewBuffer()}
 	defer s.out.Free()
+	writeLiveHeader(w)
+	s.out.Reconnect(liveReconnect)
+	s.run(ended)
+	return nil
+}
+
+func writeLiveHeader(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", response.ServerSentEvents)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would collect events
 	h.Set("Connection", "close")     // the stream's deadlines must not reach another request
 	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	s.out.Reconnect(liveReconnect)
-	s.run(ended)
-	return nil
 }
 
 // listen starts listening.

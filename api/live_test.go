@@ -288,6 +288,7 @@ func TestEvents_RefusesInvalidFiltersAndTooManyClients(t *testing.T) {
 		require.NoError(t, err)
 		defer l.Close()
 	}
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodHead, "/v1/stream", "").Code, "it has no listener")
 	w = call(t, h, http.MethodGet, "/v1/stream", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))

@@ -20,7 +20,7 @@ const (
 	askEvery = 2 * time.Second
 	// callTimeout bounds a call of the store.
 	callTimeout = 5 * time.Second
-	// lastTimeout bounds the last message of a process.
+	// lastTimeout bounds the last message of a process, and the withdrawal of a listener.
 	lastTimeout = time.Second
 	// maxEarly bounds the events that wait until it is known who listens.
 	maxEarly = 512

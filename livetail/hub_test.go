@@ -69,6 +69,10 @@ func (p *process) ReadTail(ctx context.Context, reader []byte, after int64) ([][
 	return p.tail.ReadTail(ctx, reader, after)
 }
 
+func (p *process) LeaveTail(ctx context.Context, reader []byte) error {
+	return p.tail.LeaveTail(ctx, reader)
+}
+
 // listen returns a listener of the default namespace.
 func (p *process) listen(t *testing.T, f livetail.Filter) *listener {
 	t.Helper()
@@ -180,6 +184,27 @@ func TestHub_ReachesAListenerOfAnotherProcessWithinTwoSeconds(t *testing.T) {
 		two.Publish(attempt("orders", "a", "after", "again"))
 		l.watch(t, time.Second)
 		require.Equal(t, []string{"after"}, l.ids)
+	})
+}
+
+func TestHub_SeesAListenerBesideManyClosedOnes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		tail := new(localtail.Tail)
+		one, two := newProcess(t, tail), newProcess(t, tail)
+		l := one.listen(t, livetail.Filter{})
+		for range store.MaxTailReaders + 44 {
+			ctx, cancel := context.WithCancel(t.Context())
+			closed, err := one.Listen(ctx, livetail.Filter{Namespace: job.DefaultNamespace})
+			require.NoError(t, err)
+			cancel() // the client is gone
+			closed.Close()
+		}
+		readers, err := tail.AppendTail(t.Context(), nil)
+		require.NoError(t, err)
+		require.Len(t, readers, 1, "a closed listener withdraws its announcement")
+		two.Publish(attempt("orders", "a", "first", "again"))
+		l.watch(t, time.Second)
+		require.Equal(t, []string{"first"}, l.ids)
 	})
 }
 

@@ -30,6 +30,7 @@ type Listener struct {
 	name         string
 	announcement []byte
 	position     int64 // in the tail
+	leave        func()
 	limit        limiter
 	publishers   map[string]progress
 	skipped      uint64    // and not yet returned
@@ -49,6 +50,11 @@ func (h *Hub) Listen(ctx context.Context, filter Filter) (*Listener, error) {
 		return nil, ErrTooManyListeners
 	}
 	l := &Listener{hub: h, name: rand.Text()[:nameLength], publishers: make(map[string]progress), returned: time.Now()}
+	l.leave = func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
+		defer cancel()
+		_ = h.tail.LeaveTail(ctx, l.announcement) // else it expires
+	}
 	err := l.announce(ctx, filter)
 	if err != nil {
 		l.Close()
@@ -69,8 +75,11 @@ func (l *Listener) announce(ctx context.Context, filter Filter) (err error) {
 	return nil
 }
 
-// Close ends the use of the listener.
-func (l *Listener) Close() { l.hub.listeners.Add(-1) }
+// Close ends the use of the listener, and withdraws its announcement.
+func (l *Listener) Close() {
+	l.leave()
+	l.hub.listeners.Add(-1)
+}
 
 // Next returns the events since the last call, and at most once a second the number of those that were skipped. Call it every
 // ReadEvery.

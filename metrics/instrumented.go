@@ -252,6 +252,13 @@ func (s instrumented) ReadTail(ctx context.Context, reader []byte, after int64) 
 	return messages, position, err
 }
 
+func (s instrumented) LeaveTail(ctx context.Context, reader []byte) error {
+	began := time.Now()
+	err := s.next.LeaveTail(ctx, reader)
+	s.m.observeCall(ctx, "leave_tail", began, err)
+	return err
+}
+
 func (s instrumented) Ping(ctx context.Context) error {
 	began := time.Now()
 	err := s.next.Ping(ctx)

@@ -102,6 +102,7 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	},
 	"AppendTail": func(ctx context.Context, s store.Store) { _, _ = s.AppendTail(ctx, nil) },
 	"ReadTail":   func(ctx context.Context, s store.Store) { _, _, _ = s.ReadTail(ctx, []byte("a"), 0) },
+	"LeaveTail":  func(ctx context.Context, s store.Store) { _ = s.LeaveTail(ctx, []byte("a")) },
 	"Ping":       func(ctx context.Context, s store.Store) { _ = s.Ping(ctx) },
 }
 

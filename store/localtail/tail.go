@@ -31,16 +31,15 @@ func (t *Tail) AppendTail(_ context.Context, text []byte) ([][]byte, error) {
 	defer t.mu.Unlock()
 	now := time.Now()
 	t.expire(now)
+	newest := slices.SortedFunc(maps.Keys(t.readers), func(a, b string) int { return t.readers[b].Compare(t.readers[a]) })
 	var readers [][]byte
-	for reader := range t.readers {
-		if len(readers) < store.MaxTailReaders {
-			readers = append(readers, []byte(reader))
-		}
+	for _, reader := range newest[:min(len(newest), store.MaxTailReaders)] {
+		readers = append(readers, []byte(reader))
 	}
 	if len(text) > 0 && len(readers) > 0 {
 		t.position++
 		t.messages = append(t.messages, message{now, bytes.Clone(text)})
-		t.messages = t.messages[max(0, len(t.messages)-store.MaxTailMessages):]
+		t.messages = slices.Delete(t.messages, 0, max(0, len(t.messages)-store.MaxTailMessages))
 	}
 	return readers, nil
 }
@@ -68,6 +67,16 @@ func (t *Tail) ReadTail(_ context.Context, reader []byte, after int64) ([][]byte
 	return texts, t.position - int64(len(t.messages)-first-len(unread)), nil
 }
 
+// LeaveTail implements store.Tail. It frees the messages when no reader is left.
+func (t *Tail) LeaveTail(_ context.Context, reader []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if delete(t.readers, string(reader)); len(t.readers) == 0 {
+		t.messages = nil
+	}
+	return nil
+}
+
 // expire removes readers and messages that are older than store.TailTTL.
 func (t *Tail) expire(now time.Time) {
 	maps.DeleteFunc(t.readers, func(_ string, until time.Time) bool { return !until.After(now) })
@@ -75,5 +84,5 @@ func (t *Tail) expire(now time.Time) {
 	if old < 0 {
 		old = len(t.messages)
 	}
-	t.messages = t.messages[old:]
+	t.messages = slices.Delete(t.messages, 0, old)
 }

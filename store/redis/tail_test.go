@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,26 @@ import (
 
 	"github.com/ringback/ringback/store"
 )
+
+func TestTail_ReturnsTheReadersThatReadLast(t *testing.T) {
+	t.Parallel()
+	clock := newClock(t)
+	s := open(t, clock.options())
+	read := func(reader string) {
+		_, _, err := s.ReadTail(t.Context(), []byte(reader), 0)
+		require.NoError(t, err)
+	}
+	read("reads on")
+	for i := range store.MaxTailReaders + 44 {
+		read(fmt.Sprint(i))
+	}
+	clock.pass(time.Second)
+	read("reads on")
+	readers, err := s.AppendTail(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, readers, store.MaxTailReaders)
+	require.Contains(t, readers, []byte("reads on"))
+}
 
 func TestTail_ForgetsReadersAndMessages(t *testing.T) {
 	t.Parallel()

@@ -53,6 +53,10 @@ var tailCases = []testCase{
 		texts, again := s.readTail("b", last)
 		require.Empty(s, texts)
 		require.Equal(s, last, again)
+		for range 2 { // as when a reply is lost
+			require.NoError(s, s.Store.LeaveTail(s.Context(), []byte("reader a\x00")))
+		}
+		require.Equal(s, []string{"b"}, s.tailReaders(nil))
 	}},
 	{"the newest messages are kept, and read in parts", func(s *suite) {
 		_, at := s.readTail("a", 0)

@@ -18,6 +18,7 @@ var files embed.FS
 var (
 	scriptAppend = script.New(files, "append")
 	scriptRead   = script.New(files, "read")
+	scriptLeave  = script.New(files, "leave")
 )
 
 // Tail is the tail of a store. It is safe for concurrent use.
@@ -62,4 +63,12 @@ func (t *Tail) ReadTail(ctx context.Context, reader []byte, after int64) (messag
 		messages, after = append(messages, []byte(text)), script.Num(number)
 	}
 	return messages, after, nil
+}
+
+// LeaveTail implements store.Tail.
+func (t *Tail) LeaveTail(ctx context.Context, reader []byte) error {
+	if _, err := t.runner.Eval(ctx, scriptLeave, t.keys, []any{reader}); err != nil {
+		return fmt.Errorf("leave the tail: %w", err)
+	}
+	return nil
 }
