@@ -60,7 +60,7 @@ func TestGetDocuments_ReadsAllInOneRoundTrip(t *testing.T) {
 	})
 }
 
-func TestListDocuments_ReadsPagesAndOnlyOtherRevisions(t *testing.T) {
+func TestListDocuments_ReadsOnlyOtherRevisions(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	key := store.DocumentKey{Kind: "many", Namespace: "n", Name: "last"}
 	last, err := s.PutDocument(t.Context(), store.NewToken(), store.Document{Key: key, Value: []byte("{}")}, policy.Limits{})
@@ -80,7 +80,7 @@ func TestListDocuments_ReadsPagesAndOnlyOtherRevisions(t *testing.T) {
 	for i, doc := range docs[:len(docs)-1] {
 		require.Equal(t, fmt.Sprintf("%04d", i), doc.Key.Name)
 	}
-	require.Greater(t, count.made, 2, "a revision and more than one page")
+	require.Equal(t, 2, count.made, "the revision and all documents")
 	count.made = 0
 	docs, _, err = s.ListDocuments(t.Context(), store.DocumentKey{Kind: "many"}, 0, last.Revision)
 	require.NoError(t, err)
@@ -110,5 +110,51 @@ func TestPutDocument_GivesTheNextRevision(t *testing.T) {
 			require.Equal(t, store.NextRevision(last, clock.now().UnixMilli()), revision, "%s, after a step of %v", kind, step)
 			last = revision
 		}
+	}
+}
+
+// failingOver replaces the documents of a kind before each command but the first, as if another server answered it.
+type failingOver struct {
+	redis.Hook
+	replace  func(generation int)
+	commands int
+}
+
+func (f *failingOver) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *failingOver) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if f.commands++; f.commands > 1 {
+			f.replace(f.commands)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (f *failingOver) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestListDocuments_ReadsAllOfOneServer(t *testing.T) {
+	server := redistest.Start(t)
+	s, others := open(t, Options{URL: server.URL()}), open(t, Options{URL: server.URL()})
+	s.health.Check(t.Context())
+	const documents = 3000
+	key := layout.DocumentsKey("rb", "many")
+	replace := func(generation int) {
+		fields := []any{"", generation}
+		for i := range documents {
+			fields = append(fields, fmt.Sprintf("n/%d-%d", generation, i), fmt.Sprintf("%d {} {}", generation))
+		}
+		require.NoError(t, others.Client.Del(t.Context(), key).Err())
+		require.NoError(t, others.Client.HSet(t.Context(), key, fields...).Err())
+	}
+	replace(1)
+	s.Client.AddHook(&failingOver{replace: replace})
+	docs, revision, err := s.ListDocuments(t.Context(), store.DocumentKey{Kind: "many"}, 0, 0)
+	require.NoError(t, err)
+	require.Len(t, docs, documents)
+	for _, doc := range docs {
+		require.Equal(t, revision, doc.Revision)
 	}
 }

@@ -24,8 +24,6 @@ const (
 	copyChunk = 256
 	// putTimeout bounds the copies to the shards after a policy was written. An ended context does not stop them.
 	putTimeout = 10 * time.Second
-	// scanCount is about how many documents one command reads.
-	scanCount = 1000
 	// UnknownRevision is a revision that policies never have.
 	UnknownRevision = -1
 )
@@ -93,7 +91,7 @@ func (d *Documents) ListDocuments(ctx context.Context, after store.DocumentKey, 
 	if err != nil || known != 0 && revision == known {
 		return nil, revision, err
 	}
-	stored, err := d.documents(ctx, after.Kind)
+	stored, revision, err := d.documents(ctx, after.Kind)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -117,20 +115,12 @@ type storedDocument struct {
 	limits policy.Limits
 }
 
-// documents reads all documents of a kind, in pages. A document that changes meanwhile is read before or after the change.
-func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocument, error) {
-	stored := make(map[string]string) // a scan may return a document twice
-	for cursor := uint64(0); ; {
-		page, next, err := d.Client.HScan(ctx, layout.DocumentsKey(d.prefix, kind), cursor, "", scanCount).Result()
-		if err != nil {
-			return nil, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
-		}
-		for i := 0; i+1 < len(page); i += 2 {
-			stored[page[i]] = page[i+1]
-		}
-		if cursor = next; cursor == 0 {
-			break
-		}
+// documents reads all documents of a kind and their newest revision with one command. A cursor of HSCAN would skip documents
+// without an error if another server, after a failover or restart, answered for a page.
+func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocument, int64, error) {
+	stored, err := d.Client.HGetAll(ctx, layout.DocumentsKey(d.prefix, kind)).Result()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
 	}
 	docs := make([]storedDocument, 0, len(stored))
 	for name, text := range stored {
@@ -148,7 +138,7 @@ func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocumen
 		}
 		docs = append(docs, document)
 	}
-	return docs, nil
+	return docs, script.Num(stored[""]), nil
 }
 
 // parseDocument reads a stored document, '<revision> <limits> <value>'; empty: there is none. It also returns the limits.
@@ -192,11 +182,7 @@ func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard) (int64, err
 	if err != nil && !connect.IsNil(err) {
 		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.Index, connect.MapError(ctx, err))
 	}
-	revision, err := d.Revision(ctx, store.KindTopic)
-	if err != nil {
-		return 0, err
-	}
-	topics, err := d.documents(ctx, store.KindTopic)
+	topics, revision, err := d.documents(ctx, store.KindTopic)
 	if err != nil {
 		return 0, err
 	}
