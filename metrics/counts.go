@@ -45,7 +45,7 @@ func (g *gauges) fetchCounts(ctx context.Context, source Source) ([]namespaceCou
 	var others []store.Readiness
 	var reads sync.WaitGroup
 	reads.Go(func() { others = source.OtherStores(ctx) })
-	found, err := source.Namespaces(ctx, "", maxNamespaces)
+	found, err := source.CachedNamespaces(ctx, maxNamespaces)
 	stores.add(job.MainStore, err)
 	namespaces := []job.Namespace{{Name: job.DefaultNamespace, Store: job.MainStore}}
 	for _, n := range found {

@@ -18,8 +18,9 @@ import (
 
 // Source provides the values of the gauges.
 type Source interface {
-	// Namespaces returns the namespaces in order of name, at most limit after a name.
-	Namespaces(ctx context.Context, after string, limit int) ([]job.Namespace, error)
+	// CachedNamespaces returns the first namespaces in order of name. While the main store is down it returns those that it
+	// knows, so that those on other stores are counted.
+	CachedNamespaces(ctx context.Context, limit int) ([]job.Namespace, error)
 	// TopicStats counts the jobs of selected topics, Totals those of all topics.
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	Totals(ctx context.Context, namespace string) (store.TopicStats, error)

@@ -69,7 +69,7 @@ func (s *source) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.T
 	return page, err
 }
 
-func (s *source) Namespaces(context.Context, string, int) ([]job.Namespace, error) {
+func (s *source) CachedNamespaces(context.Context, int) ([]job.Namespace, error) {
 	return s.namespaces, nil
 }
 

@@ -67,9 +67,15 @@ func (r *Registry) StoreOf(ctx context.Context, name string) (string, error) {
 	return "", store.ErrNotFound
 }
 
-// MissingStores returns the stores that namespaces name and this process does not have, with one of their namespaces each. It
-// does not load the cache, which would be kept up to date from then on.
+// MissingStores returns the stores that namespaces name and this process does not have, with one of their namespaces each.
+// With several stores it loads the cache, so that calls for the others need not wait until the main store is back. With one it
+// does not, because the cache would be kept up to date from then on.
 func (r *Registry) MissingStores(ctx context.Context) (map[string]string, error) {
+	if len(r.stores) > 1 {
+		if _, err := r.namespaces.Reload(ctx); err != nil {
+			return nil, err
+		}
+	}
 	docs, _, err := r.settings.ListDocuments(ctx, store.DocumentKey{Kind: kindNamespace}, 0, 0)
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces: %w", err)
@@ -104,6 +110,21 @@ func (r *Registry) Namespaces(ctx context.Context, after string, limit int) ([]j
 	if err != nil {
 		return nil, err
 	}
+	return list(set, after, limit), nil
+}
+
+// CachedNamespaces returns the first namespaces in order of name, a few seconds old. While the main store is down they are
+// those that were loaded last. It returns an error only if they were never loaded.
+func (r *Registry) CachedNamespaces(ctx context.Context, limit int) ([]job.Namespace, error) {
+	set, err := r.namespaces.Snapshot(ctx, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	return list(set, "", limit), nil
+}
+
+// list returns the namespaces of a snapshot in order of name, at most limit after a name.
+func list(set *documents.Set[*job.Namespace], after string, limit int) []job.Namespace {
 	all := make([]job.Namespace, 0, len(set.Values)+1)
 	if find(set, job.DefaultNamespace) == nil {
 		all = append(all, defaultNamespace)
@@ -113,7 +134,7 @@ func (r *Registry) Namespaces(ctx context.Context, after string, limit int) ([]j
 	}
 	all = slices.DeleteFunc(all, func(n job.Namespace) bool { return n.Name <= after })
 	slices.SortFunc(all, func(a, b job.Namespace) int { return cmp.Compare(a.Name, b.Name) })
-	return all[:min(len(all), limit)], nil
+	return all[:min(len(all), limit)]
 }
 
 // maxConflicts bounds the repetitions of a change after others came first.
