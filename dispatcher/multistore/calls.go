@@ -2,6 +2,7 @@ package multistore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
@@ -22,15 +23,11 @@ func (s *Service) Register(ctx context.Context, jobs []job.New) []store.RoutedRe
 		for n < len(part) && part[n].Namespace == part[0].Namespace {
 			n++
 		}
-		registered := make([]store.RoutedResult, n)
-		d, err := s.of(ctx, part[0].Namespace)
-		if err == nil {
+		var registered []store.RoutedResult
+		if d, err := s.of(ctx, part[0].Namespace); err == nil {
 			registered = d.Register(ctx, part[:n])
-		}
-		for i := range registered {
-			if err != nil {
-				registered[i].Err = err
-			}
+		} else {
+			registered = slices.Repeat([]store.RoutedResult{{Err: err}}, n)
 		}
 		if n == len(jobs) { // the usual case: all are of one namespace
 			return registered

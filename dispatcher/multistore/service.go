@@ -41,6 +41,7 @@ type openStore struct {
 	Store
 
 	dispatcher atomic.Pointer[dispatcher.Dispatcher]
+	failure    atomic.Pointer[string] // why it could not be opened, without addresses; nil: unknown
 }
 
 // New returns a Service on the main store and others.
@@ -55,25 +56,36 @@ func New(main *dispatcher.Dispatcher, others []Store, log *slog.Logger) *Service
 	return s
 }
 
-// Run carries and delivers on all stores, as Dispatcher.Run. It opens those that were not available.
+// errExited is the error of a Dispatcher whose Run returned without one before it was stopped.
+var errExited = errors.New("exited unexpectedly")
+
+// Run carries and delivers on all stores, as Dispatcher.Run. It opens those that were not available. When delivering on one
+// store ends early, it stops all and returns an error, so that the process can be started again.
 func (s *Service) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	errs := make([]error, len(s.stores))
 	var running sync.WaitGroup
 	for n, m := range s.stores {
 		running.Go(func() {
-			if err := m.run(ctx, s.log); err != nil {
+			err := m.run(ctx, s.log)
+			if err == nil && ctx.Err() == nil {
+				err = errExited
+			}
+			if err != nil {
 				errs[n] = fmt.Errorf("store %s: %w", m.Name, err)
+				stop()
 			}
 		})
 	}
-	running.Go(func() { s.logMissing(ctx) })
+	running.Go(func() { s.checkNamespaces(ctx) })
 	running.Wait()
 	return errors.Join(errs...)
 }
 
-// logMissing logs at the start which stores this process should have. A process that only delivers gets no requests that
-// would show it.
-func (s *Service) logMissing(ctx context.Context) {
+// checkNamespaces logs at the start which stores this process should have. A process that only delivers gets no requests that
+// would show it. With several stores it loads the namespaces, by which requests find their store if main fails later.
+func (s *Service) checkNamespaces(ctx context.Context) {
 	for again := (store.Backoff{}); ctx.Err() == nil; again.Wait(ctx) {
 		missing, err := s.MissingStores(ctx)
 		if err != nil {
@@ -103,6 +115,7 @@ func (m *openStore) run(ctx context.Context, log *slog.Logger) error {
 			log.Info("store opened", "store", m.Name)
 			m.dispatcher.Store(d)
 		} else if ctx.Err() == nil {
+			m.failure.Store(new(openFailure(err)))
 			log.Log(ctx, again.Level(), "opening a store failed, retrying; requests to its namespaces are answered 503",
 				"store", m.Name, "err", err)
 			again.Wait(ctx)
@@ -133,7 +146,20 @@ func (s *Service) of(ctx context.Context, namespace string) (*dispatcher.Dispatc
 
 // notOpen is the error of a store that was not opened yet.
 func (m *openStore) notOpen() error {
-	return &store.UnavailableError{Reason: "the store " + m.Name + " could not be opened yet"}
+	reason := "the store " + m.Name + " could not be opened yet"
+	if why := m.failure.Load(); why != nil {
+		reason += ": " + *why
+	}
+	return &store.UnavailableError{Reason: reason}
+}
+
+// openFailure returns the reason of a failure to open a store. It is shown to clients, and a driver's errors may contain
+// addresses.
+func openFailure(err error) string {
+	if e, ok := errors.AsType[*store.UnavailableError](err); ok {
+		return e.Reason
+	}
+	return "the process's log says why"
 }
 
 // with calls do with the Dispatcher of a namespace.

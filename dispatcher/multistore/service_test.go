@@ -73,6 +73,13 @@ func (e *engine) Ping(ctx context.Context) error {
 	return e.Store.Ping(ctx)
 }
 
+func (e *engine) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	if e.down.Load() {
+		return nil, 0, &store.UnavailableError{Reason: "the store is down"}
+	}
+	return e.Store.ListDocuments(ctx, after, limit, known)
+}
+
 // fixture is a running Service on the models main and eu. The namespace shop is on eu.
 type fixture struct {
 	*multistore.Service
@@ -207,7 +214,7 @@ func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
 		var up atomic.Bool
 		f := start(t, func() error {
 			if !up.Load() {
-				return &store.UnavailableError{Reason: "connection refused"}
+				return &store.UnavailableError{Reason: "connection refused", Err: errors.New("dial 10.0.0.1")}
 			}
 			return nil
 		})
@@ -220,7 +227,7 @@ func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
 		require.Equal(t, map[string]int{"default": 1}, f.attempts())
 		all := f.Readiness(t.Context())
 		require.NoError(t, all[0].Err)
-		require.EqualError(t, all[1].Err, "the store eu could not be opened yet")
+		require.EqualError(t, all[1].Err, "the store eu could not be opened yet: connection refused")
 		require.Equal(t, []store.Readiness{{Store: "eu", Err: all[1].Err}}, f.OtherStores(t.Context()))
 		workers := f.State().Workers
 
@@ -326,4 +333,80 @@ func TestService_WatchesTheStoreOfANamespace(t *testing.T) {
 		require.Len(t, events, 1)
 		require.Equal(t, "shop", events[0].Namespace)
 	})
+}
+
+func TestService_DoesNotShowADriversErrorToClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, func() error { return errors.New("redis at 10.0.0.1 has another number of shards") })
+		time.Sleep(time.Second)
+		require.EqualError(t, f.Readiness(t.Context())[1].Err, "the store eu could not be opened yet: the process's log says why")
+	})
+}
+
+// A process that has had no request when main fails.
+func TestService_KnowsTheNamespacesFromItsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil)
+		opts := dispatcher.Options{
+			Store: f.main, RegisterOnly: true, OtherStores: []string{"eu"}, Logger: slog.New(slog.DiscardHandler),
+		}
+		main, err := dispatcher.New(opts)
+		require.NoError(t, err)
+		opts.Store, opts.Registry = f.eu, main.Registry
+		eu, err := dispatcher.New(opts)
+		require.NoError(t, err)
+		second := multistore.New(main, []multistore.Store{{Name: "eu", Dispatcher: eu}}, opts.Logger)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- second.Run(ctx) }()
+		synctest.Wait()
+		f.main.down.Store(true)
+		time.Sleep(time.Minute)
+		require.NoError(t, second.Register(t.Context(), []job.New{newJob("shop")})[0].Err)
+		known, err := second.CachedNamespaces(t.Context(), 10)
+		require.NoError(t, err)
+		require.Equal(t, []string{"default", "shop"}, []string{known[0].Name, known[1].Name})
+		_, err = second.Namespaces(t.Context(), "", 10)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		f.main.down.Store(false)
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
+func TestService_StopsWhenAStoreStopsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := dispatcher.Options{RegisterOnly: true, OtherStores: []string{"eu"}, Logger: slog.New(slog.DiscardHandler)}
+		dispatch := func(s store.Store) *dispatcher.Dispatcher {
+			opts.Store = s
+			d, err := dispatcher.New(opts)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			return d
+		}
+		main := dispatch(newEngine())
+		opts.Registry = main.Registry
+		eu := dispatch(newEngine())
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		require.NoError(t, eu.Run(ctx))
+		err := multistore.New(main, []multistore.Store{{Name: "eu", Dispatcher: eu}}, opts.Logger).Run(t.Context())
+		require.EqualError(t, err, "store eu: a dispatcher runs once")
+	})
+}
+
+func TestRegister_AllocatesNoMoreThanItsDispatcher(t *testing.T) {
+	main := newEngine()
+	t.Cleanup(func() { require.NoError(t, main.Close()) })
+	d, err := dispatcher.New(dispatcher.Options{Store: main, RegisterOnly: true, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	invalid := []job.New{{}}
+	allocations := func(register func(context.Context, []job.New) []store.RoutedResult) float64 {
+		return testing.AllocsPerRun(100, func() {
+			if register(t.Context(), invalid)[0].Err == nil {
+				t.Error("an invalid job was registered")
+			}
+		})
+	}
+	require.InDelta(t, allocations(d.Register), allocations(multistore.New(d, nil, slog.New(slog.DiscardHandler)).Register), 0)
 }
