@@ -81,7 +81,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
 		Seal: box, Observer: observer, ObserveWork: observer.WorkTreated, Grace: a.options.Grace,
 	}
-	descriptors := planDescriptors(descriptorLimit(), a.options.has(RoleWorker))
+	descriptors := planDescriptors(descriptorLimit(), len(a.stores), a.options.has(RoleWorker))
 	if a.options.has(RoleWorker) {
 		sender, err := a.sender(guard, descriptors.idle)
 		if err != nil {

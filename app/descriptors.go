@@ -11,7 +11,7 @@ const (
 	maxAPIConns = 4096
 	// minAPIConns is allowed whatever the descriptor limit.
 	minAPIConns = 16
-	// storeDescriptors are reserved for the store, the log and the runtime.
+	// storeDescriptors are reserved for each store, and for the log and the runtime with the first.
 	storeDescriptors = 64
 )
 
@@ -25,7 +25,7 @@ type descriptorPlan struct {
 
 // planDescriptors gives the API a quarter, or three quarters in a process without deliveries. Deliveries get the rest, up
 // to a third of it for idle connections.
-func planDescriptors(limit int, delivers bool) descriptorPlan {
+func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 	p := descriptorPlan{limit: limit, api: maxAPIConns, deliveries: pool.DefaultWorkers, idle: maxIdleConns}
 	if limit <= 0 {
 		return p
@@ -35,7 +35,7 @@ func planDescriptors(limit int, delivers bool) descriptorPlan {
 		share = limit / 4 * 3
 	}
 	p.api = max(min(share, maxAPIConns), minAPIConns)
-	p.deliveries = max(limit-p.api-p.api/8-storeDescriptors, 0)
+	p.deliveries = max(limit-p.api-p.api/8-stores*storeDescriptors, 0)
 	p.idle = max(min(p.deliveries/3, maxIdleConns), 1)
 	return p
 }

@@ -22,7 +22,7 @@ func TestPlanDescriptors_KeepsSomeForDeliveries(t *testing.T) {
 		{65536, true, 4096},
 		{1 << 30, true, 4096},
 	} {
-		p := planDescriptors(c.limit, c.delivers)
+		p := planDescriptors(c.limit, 1, c.delivers)
 		require.Equal(t, c.api, p.api, "%+v", c)
 		require.Positive(t, p.idle)
 		if c.limit >= 512 && c.delivers {
@@ -30,5 +30,6 @@ func TestPlanDescriptors_KeepsSomeForDeliveries(t *testing.T) {
 			require.LessOrEqual(t, p.api+p.api/8+p.deliveries+storeDescriptors, c.limit)
 		}
 	}
-	require.GreaterOrEqual(t, planDescriptors(2*pool.DefaultWorkers, true).deliveries, pool.DefaultWorkers)
+	require.GreaterOrEqual(t, planDescriptors(2*pool.DefaultWorkers, 1, true).deliveries, pool.DefaultWorkers)
+	require.Equal(t, planDescriptors(4096, 1, true).deliveries-15*storeDescriptors, planDescriptors(4096, MaxStores, true).deliveries)
 }
