@@ -368,6 +368,59 @@ func TestQuota_PausesAfterACountThatFailed(t *testing.T) {
 	})
 }
 
+func TestQuota_GoesOnWithTheLastCountForAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, s := startSlow(t, 0, 0)
+		n, _ := refused(t, d.Register(t.Context(), jobsIn("shop", "a", 1)))
+		require.Zero(t, n)
+		began := time.Now()
+		s.failing.Store(true)
+		s.countFor = func() time.Duration { return 2 * time.Second }
+		for i := range 20 {
+			time.Sleep(2900 * time.Millisecond)
+			tried := time.Now()
+			n, over := refused(t, d.Register(t.Context(), jobsIn("shop", fmt.Sprint(i, "-"), 1)))
+			require.Equal(t, i >= 9, n == 1, "%d", i)
+			require.True(t, n == 0 || over.Quota == "pending")
+			require.Zero(t, time.Since(tried), "no wait for a count that fails")
+		}
+		require.EqualValues(t, 10, s.most.Load())
+		time.Sleep(time.Until(began.Add(61 * time.Second)))
+		require.ErrorIs(t, d.Register(t.Context(), jobsIn("shop", "z", 1))[0].Err, store.ErrUnavailable, "the count is too old")
+		s.failing.Store(false)
+		s.countFor = noTime
+		_, err := d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"}, store.Cancellation{})
+		require.NoError(t, err)
+		time.Sleep(1100 * time.Millisecond)
+		n, _ = refused(t, d.Register(t.Context(), jobsIn("shop", "z", 2)))
+		require.Equal(t, 1, n)
+	})
+}
+
+func TestQuota_DoesNotWaitForACountFarFromTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, s := startSlow(t, 0, 100*time.Millisecond)
+		register := func(prefix string, jobs int) time.Duration {
+			began := time.Now()
+			n, _ := refused(t, d.Register(t.Context(), jobsIn("shop", prefix, jobs)))
+			require.Zero(t, n)
+			return time.Since(began)
+		}
+		require.Equal(t, 200*time.Millisecond, register("a", 1), "nothing is known")
+		time.Sleep(50 * time.Second)
+		require.Zero(t, register("b", 1))
+		time.Sleep(30 * time.Second)
+		require.EqualValues(t, 2, s.counts.Load(), "it counts in the background")
+		require.Equal(t, 200*time.Millisecond, register("c", 3), "half the quota is near")
+		time.Sleep(61 * time.Second)
+		for i := range 3 {
+			_, err := d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: fmt.Sprint("c", i)}, store.Cancellation{})
+			require.NoError(t, err)
+		}
+		require.Equal(t, 200*time.Millisecond, register("d", 1), "the count is too old")
+	})
+}
+
 // registerRepeatedly returns a function that registers the same jobs of a namespace again.
 func registerRepeatedly(tb testing.TB, d *fixture, namespace string) func() {
 	jobs := jobsIn(namespace, "a", 1)

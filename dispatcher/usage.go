@@ -15,6 +15,9 @@ const (
 	// is repeated after countShare times its duration.
 	countEvery = time.Second
 	countShare = 10
+	// countKept is how long registrations go on with the last count while counts fail, and how old it may be for one that stays
+	// below half the quota. They do not exceed the quota by it: what this process has registered since is added.
+	countKept = time.Minute
 	// countTimeout bounds a count, and countPause is the pause after one that failed.
 	countTimeout = 10 * time.Second
 	countPause   = time.Second
@@ -36,6 +39,7 @@ type usage struct {
 	registered store.Usage   // since countedAt
 	unanswered []unanswered  // oldest first
 	flight     *countFlight  // the count in flight, or the last one
+	failing    bool          // the last count that ended failed
 }
 
 // unanswered are registrations of which it is not known whether they take effect.
@@ -61,18 +65,19 @@ type room struct {
 }
 
 // reserve reserves room for the first of some jobs within limits, of which zero is none: for all or none of them with whole.
-// Fewer than all have room only by a count that is at most countEvery old. release must follow.
+// Fewer than all have room only by a count that is at most countEvery old, or the last one if counts fail. release must follow.
 func (u *usage) reserve(ctx context.Context, limits store.Usage, sizes []store.Usage, whole bool) (room, error) {
-	for {
+	for waited := (*countFlight)(nil); ; {
 		r, wait := u.tryReserve(limits, sizes, whole)
-		if wait == nil {
+		switch wait {
+		case nil:
 			return r, nil
+		case waited: // it failed, and no count is recent enough
+			return room{}, fmt.Errorf("count unfinished jobs: %w", wait.err)
 		}
 		select {
 		case <-wait.done:
-			if wait.err != nil {
-				return room{}, fmt.Errorf("count unfinished jobs: %w", wait.err)
-			}
+			waited = wait
 		case <-ctx.Done():
 			return room{}, fmt.Errorf("count unfinished jobs: %w", context.Cause(ctx))
 		}
@@ -87,9 +92,14 @@ func (u *usage) tryReserve(limits store.Usage, sizes []store.Usage, whole bool) 
 	if age > every {
 		u.beginCount()
 	}
-	r := u.fit(limits, sizes)
+	used := u.used()
+	r := fit(used, limits, sizes)
 	switch {
-	case age > 2*every || r.short != "" && age > every:
+	case age > max(countKept, 2*every):
+		return room{}, u.flight
+	case !u.failing && r.short != "" && age > every:
+		return room{}, u.flight
+	case !u.failing && age > 2*every && !isBelowHalf(used.Add(r.size), limits):
 		return room{}, u.flight
 	case r.short != "" && whole:
 		return room{}, nil
@@ -98,12 +108,22 @@ func (u *usage) tryReserve(limits store.Usage, sizes []store.Usage, whole bool) 
 	return r, nil
 }
 
-// fit returns the room for jobs.
-func (u *usage) fit(limits store.Usage, sizes []store.Usage) (r room) {
+// used returns what the namespace uses at most, as far as this process knows.
+func (u *usage) used() store.Usage {
 	used := u.counted.Add(u.reserved).Add(u.registered)
 	for _, l := range u.unanswered {
 		used = used.Add(l.Usage)
 	}
+	return used
+}
+
+// isBelowHalf reports whether a usage is below half of each limit.
+func isBelowHalf(used, limits store.Usage) bool {
+	return (limits.Jobs == 0 || used.Jobs < limits.Jobs/2) && (limits.Bytes == 0 || used.Bytes < limits.Bytes/2)
+}
+
+// fit returns the room for jobs beside what is used.
+func fit(used, limits store.Usage, sizes []store.Usage) (r room) {
 	for _, size := range sizes {
 		next := r.size.Add(size)
 		switch {
@@ -162,7 +182,7 @@ func (u *usage) endCount(f *countFlight, counted store.Usage, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	defer close(f.done)
-	f.ended, f.err = time.Now(), err
+	f.ended, f.err, u.failing = time.Now(), err, err != nil
 	if err != nil {
 		return
 	}
