@@ -72,7 +72,9 @@ func (a *api) listen(ctx context.Context, filter livetail.Filter) (*livetail.Lis
 	defer cancel()
 	listener, err := a.service.Listen(ctx, filter)
 	if errors.Is(err, livetail.ErrTooManyListeners) {
-		return nil, response.NewOverload(fmt.Sprintf("the maximum of %d clients watch events: retry later", livetail.MaxListeners))
+		return nil, response.NewOverload(fmt.Sprintf(
+			"a process serves streams to %d clients, and to %d of a namespace: retry later", livetail.MaxListeners, livetail.MaxNamespaceListeners,
+		))
 	}
 	return listener, err
 }

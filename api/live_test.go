@@ -283,8 +283,8 @@ func TestEvents_RefusesInvalidFiltersAndTooManyClients(t *testing.T) {
 	require.Empty(t, call(t, h, http.MethodHead, "/v1/stream", "").Body.String())
 	require.Zero(t, f.live.Listeners())
 
-	for range livetail.MaxListeners {
-		l, err := f.live.Listen(t.Context(), livetail.Filter{})
+	for range livetail.MaxNamespaceListeners {
+		l, err := f.live.Listen(t.Context(), livetail.Filter{Namespace: job.DefaultNamespace})
 		require.NoError(t, err)
 		defer l.Close()
 	}
@@ -292,7 +292,7 @@ func TestEvents_RefusesInvalidFiltersAndTooManyClients(t *testing.T) {
 	w = call(t, h, http.MethodGet, "/v1/stream", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
-	require.Contains(t, problemIn(t, w).Detail, "16 clients")
+	require.Contains(t, problemIn(t, w).Detail, "16 clients, and to 8 of a namespace")
 
 	f.err = errors.New("the disk is on fire")
 	require.Equal(t, http.StatusInternalServerError, call(t, h, http.MethodGet, "/v1/stream", "").Code)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,17 +46,18 @@ type Hub struct {
 	wake  chan struct{} // for Run: there is something to append, or to ask
 
 	mu       sync.Mutex
-	round    uint64 // grows when an answer to who listens is out of date
-	early    []Event
-	lost     uint64             // events that early had no room for
+	round    uint64             // grows when an answer to who listens is out of date
+	early    []Event            // for readers that are not known yet
+	lost     map[string]uint64  // events of each namespace that early had no room for
 	readers  map[string]*reader // by announcement
 	messages uint64
 	events   []addressedEvent // of the next message
 	bytes    int              // of events
 	pending  bool             // the next message has something to say
+	// listeners are the numbers of this process's listeners by namespace.
+	listeners map[string]int
 
-	listeners atomic.Int64
-	skipped   atomic.Uint64
+	skipped atomic.Uint64
 }
 
 // reader is a listener of any process.
@@ -64,12 +66,15 @@ type reader struct {
 
 	limit   limiter
 	matched count
+	bytes   int  // of events in the next message, beyond the half that all readers share
+	current bool // it does not need the events of early
 }
 
 // New returns a Hub.
 func New(tail store.Tail, log *slog.Logger) *Hub {
 	return &Hub{
 		tail: tail, log: limitedlog.Log{Logger: log, Interval: time.Minute}, name: rand.Text(), wake: make(chan struct{}, 1), readers: make(map[string]*reader),
+		lost: make(map[string]uint64), listeners: make(map[string]int),
 	}
 }
 
@@ -82,11 +87,14 @@ func (h *Hub) Publish(e Event) {
 	switch {
 	case h.state.Load() == quiet:
 	case h.state.Load() == listened:
-		h.match(&e, time.Now())
-	case len(h.early) < maxEarly:
-		h.early = append(h.early, e)
+		h.match(&e, time.Now(), true)
 	default:
-		h.lost++
+		h.match(&e, time.Now(), true)
+		if len(h.early) < maxEarly {
+			h.early = append(h.early, e)
+		} else {
+			h.lost[e.Namespace]++
+		}
 	}
 	work := h.pending || len(h.early) > 0
 	h.mu.Unlock()
@@ -102,17 +110,17 @@ func (h *Hub) wakeRun() {
 	}
 }
 
-// match addresses an event to the readers that want it. The caller holds the mutex.
-func (h *Hub) match(e *Event, now time.Time) {
-	var to []string
+// match addresses an event to the readers that want it: to those that are current, or to the others. The caller holds the mutex.
+func (h *Hub) match(e *Event, now time.Time, current bool) {
+	var to []*reader
 	for _, r := range h.readers {
-		if !r.Filter.match(e) {
+		if r.current != current || !r.Filter.match(e) {
 			continue
 		}
 		r.matched.N++
 		h.pending = true
 		if r.limit.allow(now) {
-			to = append(to, r.Name)
+			to = append(to, r)
 		}
 	}
 	if len(to) == 0 {
@@ -123,10 +131,31 @@ func (h *Hub) match(e *Event, now time.Time) {
 		h.log.Error("encoding a live event failed, skipping it", "err", err)
 		return
 	}
-	if size := len(text) + len(to)*(nameLength+3); h.bytes+size <= maxEventBytes {
-		h.bytes += size
-		h.events = append(h.events, addressedEvent{To: to, Event: text})
+	h.add(text, to)
+}
+
+// add adds an event to the next message. Half of a message is for all readers, and the other half has an equal share for each,
+// so that the events of some do not displace those of others. The caller holds the mutex.
+func (h *Hub) add(text []byte, to []*reader) {
+	const address = nameLength + len(`"",`)
+	size := len(text) + len(to)*address
+	if h.bytes+size > maxEventBytes/2 {
+		share := maxEventBytes / 2 / len(h.readers)
+		to = slices.DeleteFunc(to, func(r *reader) bool { return r.bytes+len(text)+address > share })
+		size = len(text) + len(to)*address
+		if len(to) == 0 || h.bytes+size > maxEventBytes {
+			return
+		}
+		for _, r := range to {
+			r.bytes += len(text) + address
+		}
 	}
+	h.bytes += size
+	names := make([]string, len(to))
+	for i, r := range to {
+		names[i] = r.Name
+	}
+	h.events = append(h.events, addressedEvent{To: names, Event: text})
 }
 
 // Run appends events to the tail until ctx ends. Without events it makes no calls.
@@ -134,6 +163,7 @@ func (h *Hub) Run(ctx context.Context) {
 	defer h.appendLast(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var backoff store.Backoff
 	for {
 		select {
 		case <-h.wake:
@@ -141,9 +171,17 @@ func (h *Hub) Run(ctx context.Context) {
 			return
 		}
 		for known := true; known; {
-			for h.append(ctx, callTimeout) {
+			pause := appendEvery
+			again, err := h.append(ctx, callTimeout)
+			for again {
+				again, err = h.append(ctx, callTimeout)
 			}
-			timer.Reset(appendEvery)
+			if err == nil {
+				backoff = store.Backoff{}
+			} else {
+				pause += backoff.Next()
+			}
+			timer.Reset(pause)
 			select {
 			case <-timer.C:
 			case <-ctx.Done():
@@ -165,7 +203,8 @@ func (h *Hub) Run(ctx context.Context) {
 // appendLast appends what is left when Run ends.
 func (h *Hub) appendLast(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	for h.hasWork() && h.append(ctx, lastTimeout) {
+	for again := true; again && h.hasWork(); {
+		again, _ = h.append(ctx, lastTimeout) // it logs errors
 	}
 }
 
@@ -176,7 +215,7 @@ func (h *Hub) hasWork() bool {
 }
 
 // append appends the next message, if there is one, and learns who listens. It reports whether it must be called again at once.
-func (h *Hub) append(ctx context.Context, timeout time.Duration) (again bool) {
+func (h *Hub) append(ctx context.Context, timeout time.Duration) (again bool, err error) {
 	text, round := h.takeMessage()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -185,9 +224,9 @@ func (h *Hub) append(ctx context.Context, timeout time.Duration) (again bool) {
 		if ctx.Err() == nil {
 			h.log.Warn("publishing live events failed, skipping them", "err", err)
 		}
-		return false
+		return false, err
 	}
-	return h.setReaders(readers, round)
+	return h.setReaders(readers, round), nil
 }
 
 // takeMessage returns the next message; empty: there is nothing to say.
@@ -200,7 +239,7 @@ func (h *Hub) takeMessage() (text []byte, round uint64) {
 	h.messages++
 	m := message{From: h.name, N: h.messages, Matched: make(map[string]count, len(h.readers)), Events: h.events}
 	for _, r := range h.readers {
-		if r.matched.N > 0 {
+		if r.bytes = 0; r.matched.N > 0 {
 			m.Matched[r.Name] = r.matched
 		}
 	}
@@ -233,7 +272,7 @@ func (h *Hub) setReaders(announced [][]byte, round uint64) bool {
 		return true // a listener was added meanwhile
 	}
 	early, lost := h.early, h.lost
-	h.early, h.lost = nil, 0
+	h.early, h.lost = nil, make(map[string]uint64)
 	if len(readers) == 0 {
 		h.state.Store(quiet)
 		select {
@@ -246,10 +285,13 @@ func (h *Hub) setReaders(announced [][]byte, round uint64) bool {
 	h.state.Store(listened)
 	now := time.Now()
 	for i := range early {
-		h.match(&early[i], now)
+		h.match(&early[i], now, false)
 	}
 	for _, r := range readers {
-		r.matched.N += lost // perhaps not wanted
+		if !r.current {
+			r.matched.N += lost[r.Filter.Namespace] // perhaps not wanted
+			r.current = true
+		}
 	}
 	return len(early) > 0 && h.pending
 }
@@ -263,7 +305,39 @@ func (h *Hub) forget() {
 }
 
 // Listeners returns the number of this process's listeners.
-func (h *Hub) Listeners() int { return int(h.listeners.Load()) }
+func (h *Hub) Listeners() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.countListeners()
+}
+
+// countListeners is Listeners for a caller that holds the mutex.
+func (h *Hub) countListeners() (n int) {
+	for _, ofNamespace := range h.listeners {
+		n += ofNamespace
+	}
+	return n
+}
+
+// addListener counts a listener of a namespace, if there may be one more.
+func (h *Hub) addListener(namespace string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.countListeners() >= MaxListeners || h.listeners[namespace] >= MaxNamespaceListeners {
+		return false
+	}
+	h.listeners[namespace]++
+	return true
+}
+
+// removeListener is the end of a listener of a namespace.
+func (h *Hub) removeListener(namespace string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listeners[namespace]--; h.listeners[namespace] == 0 {
+		delete(h.listeners, namespace)
+	}
+}
 
 // Skipped returns the number of events that were skipped for this process's listeners.
 func (h *Hub) Skipped() uint64 { return h.skipped.Load() }

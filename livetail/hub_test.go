@@ -241,6 +241,70 @@ func TestListener_CountsEventsThatCameBeforeItWasKnown(t *testing.T) {
 	})
 }
 
+func TestListener_IsNotDisturbedByNewOnes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newProcess(t, new(localtail.Tail))
+		l := p.listen(t, livetail.Filter{})
+		synctest.Wait()
+		p.late = sync.OnceFunc(func() {
+			for i := range 1000 { // while it asks who listens
+				e := attempt("orders", "a", fmt.Sprint(i), "again")
+				e.Namespace = "busy"
+				p.Publish(e)
+			}
+			p.Publish(attempt("orders", "a", "mine", "again"))
+		})
+		quiet := p.listen(t, livetail.Filter{Topic: "invoices"})
+		busy, err := p.Listen(t.Context(), livetail.Filter{Namespace: "busy", Topic: "orders"})
+		require.NoError(t, err)
+		t.Cleanup(busy.Close)
+		l.watch(t, 3*time.Second)
+		require.Equal(t, []string{"mine"}, l.ids)
+		require.Zero(t, l.skipped)
+		quiet.watch(t, 1)
+		require.LessOrEqual(t, quiet.skipped, uint64(1), "only of its namespace")
+		other := &listener{Listener: busy}
+		other.watch(t, 1)
+		require.EqualValues(t, 1000, uint64(len(other.ids))+other.skipped)
+	})
+}
+
+func TestListener_GetsASmallEventBesideManyLargeOnes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newProcess(t, new(localtail.Tail))
+		busy := p.listen(t, livetail.Filter{Topic: "busy"})
+		quiet := p.listen(t, livetail.Filter{Topic: "quiet"})
+		time.Sleep(3 * time.Second)
+		p.Publish(attempt("busy", "a", "x", "again")) // it learns of both
+		quiet.watch(t, time.Second)
+		for range livetail.Rate - 1 {
+			p.Publish(attempt("busy", "a", "x", strings.Repeat("x", 4_000)))
+		}
+		for range 10 {
+			p.Publish(attempt("quiet", "a", "y", "again"))
+		}
+		busy.watch(t, 3*time.Second)
+		quiet.watch(t, 1)
+		require.Len(t, quiet.ids, 10)
+		require.Zero(t, quiet.skipped)
+		require.EqualValues(t, livetail.Rate, uint64(len(busy.ids))+busy.skipped)
+		require.NotZero(t, busy.skipped)
+	})
+}
+
+func TestHub_AsksLessOftenWhileTheStoreIsDown(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newProcess(t, new(localtail.Tail))
+		p.fail.Store(true)
+		for range 1000 { // 10 s
+			p.Publish(attempt("orders", "a", "x", "again"))
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.LessOrEqual(t, p.calls.Load(), int64(14), "not 40")
+		require.Greater(t, p.calls.Load(), int64(4))
+	})
+}
+
 func TestListener_GetsARepeatedMessageOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newProcess(t, new(localtail.Tail))
@@ -350,15 +414,26 @@ func TestHub_AppendsTheLastEventsWhenItEnds(t *testing.T) {
 func TestListen_IsBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newProcess(t, new(localtail.Tail))
-		for range livetail.MaxListeners - 1 {
-			p.listen(t, livetail.Filter{})
+		listen := func(namespace string) error {
+			l, err := p.Listen(t.Context(), livetail.Filter{Namespace: namespace})
+			if err == nil {
+				t.Cleanup(l.Close)
+			}
+			return err
 		}
-		last, err := p.Listen(t.Context(), livetail.Filter{})
+		for range livetail.MaxNamespaceListeners - 1 {
+			require.NoError(t, listen("a"))
+		}
+		last, err := p.Listen(t.Context(), livetail.Filter{Namespace: "a"})
 		require.NoError(t, err)
-		_, err = p.Listen(t.Context(), livetail.Filter{})
-		require.ErrorIs(t, err, livetail.ErrTooManyListeners)
+		require.ErrorIs(t, listen("a"), livetail.ErrTooManyListeners)
 		last.Close()
-		p.listen(t, livetail.Filter{})
+		require.NoError(t, listen("a"))
+		for i := range livetail.MaxListeners - livetail.MaxNamespaceListeners {
+			require.NoError(t, listen(fmt.Sprint(i)))
+		}
+		require.ErrorIs(t, listen("b"), livetail.ErrTooManyListeners)
+		require.Equal(t, livetail.MaxListeners, p.Listeners())
 	})
 }
 

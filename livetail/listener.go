@@ -15,6 +15,8 @@ import (
 const (
 	// MaxListeners bounds the listeners of a process.
 	MaxListeners = 16
+	// MaxNamespaceListeners bounds the listeners of a process in one namespace.
+	MaxNamespaceListeners = 8
 	// ReadEvery is the pause between two calls of Listener.Next.
 	ReadEvery = appendEvery
 	// nameLength is the length of a listener's name.
@@ -45,12 +47,12 @@ type progress struct {
 
 // Listen returns a listener for the events that happen from now on. Close it. Errors: ErrTooManyListeners, and those of the store.
 func (h *Hub) Listen(ctx context.Context, filter Filter) (*Listener, error) {
-	if h.listeners.Add(1) > MaxListeners {
-		h.listeners.Add(-1)
+	if !h.addListener(filter.Namespace) {
 		return nil, ErrTooManyListeners
 	}
 	l := &Listener{hub: h, name: rand.Text()[:nameLength], publishers: make(map[string]progress), returned: time.Now()}
 	l.leave = func() {
+		defer h.removeListener(filter.Namespace)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
 		defer cancel()
 		_ = h.tail.LeaveTail(ctx, l.announcement) // else it expires
@@ -76,10 +78,7 @@ func (l *Listener) announce(ctx context.Context, filter Filter) (err error) {
 }
 
 // Close ends the use of the listener, and withdraws its announcement.
-func (l *Listener) Close() {
-	l.leave()
-	l.hub.listeners.Add(-1)
-}
+func (l *Listener) Close() { l.leave() }
 
 // Next returns the events since the last call, and at most once a second the number of those that were skipped. Call it every
 // ReadEvery.
