@@ -37,12 +37,12 @@ type WorkRequest struct {
 // echo collects members of a request, to show them.
 type echo struct{ members map[string][]byte }
 
-// collect returns readers that also add what they read to the echo, except null.
+// collect returns readers that also add what they read to the echo, except null where it has no meaning.
 func (e *echo) collect(table fields, given *bool) fields {
 	e.members = make(map[string][]byte)
 	for name, read := range table {
 		table[name] = func(at string, raw []byte) {
-			if !isNull(raw) {
+			if !isNull(raw) || name == "headers" { // null removes the headers
 				e.members[name], *given = raw, true
 			}
 			read(at, raw)
