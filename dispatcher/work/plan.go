@@ -56,9 +56,9 @@ func (s *step) plan(ctx context.Context) error {
 
 // limit is the number of jobs of the next plan.
 func (s *step) limit() int {
-	n := s.Size
+	n := min(s.Size, maxPlanned-len(s.Plan))
 	if s.Rate.Limited() {
-		n = min(n, int(max(1, float64(s.Rate.Starts)*horizon.Seconds()/s.Rate.Per.Seconds())))
+		n = min(n, int(max(1, float64(s.Rate.Starts)*s.span().Seconds()/s.Rate.Per.Seconds())))
 	}
 	return n
 }
@@ -95,11 +95,14 @@ func (s *step) filter() store.Filter {
 	if s.ended() {
 		bound = &f.Ended.Before
 	}
-	if before := s.CreatedAt.Add(time.Millisecond); bound.IsZero() || before.Before(*bound) {
+	if before := s.before(); bound.IsZero() || before.Before(*bound) {
 		*bound = before
 	}
 	return f
 }
+
+// before is the time before which jobs have to be registered, or to have ended, to be selected.
+func (s *step) before() time.Time { return s.CreatedAt.Add(time.Millisecond) }
 
 // count counts the jobs that match, ahead of the plans.
 func (s *step) count(ctx context.Context) error {
@@ -111,7 +114,11 @@ func (s *step) count(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.Total += int64(len(page.Jobs))
+		for i := range page.Jobs {
+			if store.GroupOf(page.Jobs[i].Topic) != store.GroupInternal {
+				s.Total++
+			}
+		}
 		s.CountAfter, s.Counted = page.Reached, !page.More
 		if !time.Now().Before(until) {
 			break
@@ -120,11 +127,11 @@ func (s *step) count(ctx context.Context) error {
 	return nil
 }
 
-// nextByID reads the next jobs of those that the order names. Those in other states are skipped. Jobs that were not read in
-// time are left to the next step.
+// nextByID reads the next jobs of those that the order names. Those in other states, and those that were registered or have
+// ended after the Work was created, are skipped. Jobs that were not read in time are left to the next step.
 func (s *step) nextByID(ctx context.Context) (jobs []job.Job, err error) {
 	ids := s.Left[:min(s.limit(), len(s.Left))]
-	found, errs := s.read(ctx, ids)
+	found, sizes, errs := s.read(ctx, ids)
 	bytes := 0
 	for i, id := range ids {
 		if errs[i] != nil && isUnavailable(errs[i]) {
@@ -135,13 +142,15 @@ func (s *step) nextByID(ctx context.Context) (jobs []job.Job, err error) {
 			break
 		}
 		switch {
-		case IsID(id):
+		case IsID(id), errs[i] == nil && !found[i].CreatedAt.Before(s.before()):
 			errs[i] = store.ErrNotFound
 		case errs[i] == nil && !slices.Contains(s.Filter.States, found[i].State):
 			errs[i] = &store.StateError{State: found[i].State}
+		case errs[i] == nil && s.ended() && !found[i].FinishedAt.Before(s.before()):
+			errs[i] = errEndedLater
 		}
 		if errs[i] == nil {
-			jobs, bytes = append(jobs, found[i]), bytes+len(found[i].Body)
+			jobs, bytes = append(jobs, found[i]), bytes+sizes[i]
 			continue
 		}
 		s.Matched++
@@ -156,15 +165,19 @@ func (s *step) nextByID(ctx context.Context) (jobs []job.Job, err error) {
 // errNotRead is the error of a job for which a step had no time.
 var errNotRead = errors.Join(errors.New("the time of the step was over"), store.ErrUnavailable)
 
-// read reads jobs concurrently, until stepTime is over.
-func (s *step) read(ctx context.Context, ids []string) ([]job.Job, []error) {
-	jobs, errs := make([]job.Job, len(ids)), make([]error, len(ids))
+// errEndedLater is the error of a job that a client has named, and that ended after the Work was created.
+var errEndedLater = errors.New("ended after the work began")
+
+// read reads jobs concurrently, until stepTime is over. It returns the sizes of their bodies instead of these.
+func (s *step) read(ctx context.Context, ids []string) (jobs []job.Job, sizes []int, errs []error) {
+	jobs, sizes, errs = make([]job.Job, len(ids)), make([]int, len(ids)), make([]error, len(ids))
 	inParallel(len(ids), readAtOnce, func(i int) {
 		if errs[i] = errNotRead; time.Since(s.started) < stepTime {
 			jobs[i], errs[i] = s.Jobs.Get(ctx, s.refOf(ids[i]))
+			sizes[i], jobs[i].Body = len(jobs[i].Body), nil
 		}
 	})
-	return jobs, errs
+	return jobs, sizes, errs
 }
 
 // adapt sets the size of the next plan from the bodies of some jobs of this one, in bytes.
@@ -186,10 +199,10 @@ func (s *step) sampleBodies(ctx context.Context, jobs []job.Job) (bytes, of int)
 	for i := range ids {
 		ids[i] = jobs[i*len(jobs)/few].ID
 	}
-	found, errs := s.read(ctx, ids)
-	for i := range found {
+	_, sizes, errs := s.read(ctx, ids)
+	for i := range sizes {
 		if errs[i] == nil {
-			bytes, of = bytes+len(found[i].Body), of+1
+			bytes, of = bytes+sizes[i], of+1
 		}
 	}
 	return bytes, of

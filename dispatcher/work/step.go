@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/ringback/ringback/dispatcher/internaljobs"
@@ -22,11 +24,14 @@ const (
 	stepTime = 2 * time.Second
 	// retryPause is the time to the next step after one that could not treat some of its jobs.
 	retryPause = time.Second
-	// horizon is the time of the starts that are planned at once, under a rate: those that a stop does not prevent.
+	// maxPlanned bounds the jobs of a plan, with those whose starts are far ahead.
+	maxPlanned = 2000
+	// horizon is the least time of the starts that a step makes, under a rate: those that a stop does not prevent.
 	horizon = 10 * time.Second
-	// firstLead and maxLead bound progress.Lead.
+	// firstLead and maxLead bound progress.Lead. It goes back to usualLead when steps are no longer late.
 	firstLead = time.Second
-	maxLead   = 10 * time.Second
+	usualLead = 10 * time.Second
+	maxLead   = 10 * time.Minute
 )
 
 // Worker makes the steps of bulk work.
@@ -52,7 +57,20 @@ type step struct {
 func (s *step) now() time.Time { return s.now0.Add(time.Since(s.started)) }
 
 // earliest is the first start that has not passed when a call that is made now has reached the store: within half of Lead.
-func (s *step) earliest() time.Time { return s.now().Add(s.Lead / 2) }
+func (s *step) earliest() time.Time { return s.now().Add(min(s.Lead, usualLead) / 2) }
+
+// span is the time of the starts of a step.
+func (s *step) span() time.Duration { return max(horizon, s.Lead) }
+
+// isAhead reports whether a start is left to a later step.
+func (s *step) isAhead(t *target) bool {
+	return t.Start > s.now().Add(s.Lead+s.span()).UnixMilli()
+}
+
+// plansMore reports whether this step, or the next at once, selects jobs: the starts of all planned ones are far ahead.
+func (s *step) plansMore() bool {
+	return !s.Listed && len(s.Plan) < maxPlanned && !slices.ContainsFunc(s.Plan, func(t target) bool { return !s.isAhead(&t) })
+}
 
 func (s *step) refOf(id string) job.Ref { return job.Ref{Namespace: s.ref.Namespace, ID: id} }
 
@@ -70,7 +88,7 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 	if err := s.execute(ctx); err != nil {
 		return internaljobs.Step{}, err
 	}
-	if len(p.Plan) == 0 && !p.Listed && time.Since(s.started) < stepTime {
+	if s.plansMore() && time.Since(s.started) < stepTime {
 		if err := s.plan(ctx); err != nil && p.Treated() == before.Treated() {
 			return internaljobs.Step{}, err
 		} else if err != nil { // the next step returns it, if it lasts
@@ -95,8 +113,8 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 	return next, err
 }
 
-// assignStarts gives each job of the plan its start, and returns the time until the next step. A scheduled job that is due
-// before its turn is skipped.
+// assignStarts gives each job of the plan a start if it has none, and returns the time until the next step. A scheduled job
+// that is due before its turn is skipped.
 func (s *step) assignStarts() (time.Duration, error) {
 	if !s.limited() || len(s.Plan) == 0 {
 		return 0, nil
@@ -106,22 +124,24 @@ func (s *step) assignStarts() (time.Duration, error) {
 		return 0, err
 	}
 	earliest := max(s.now().Add(s.Lead).Sub(s.CreatedAt), s.Delay)
-	first := time.Duration(1<<63 - 1)
+	first := int64(math.MaxInt64)
 	planned := s.Plan[:0]
 	for _, t := range s.Plan {
-		at := pacer.Next(job.Queue{Namespace: s.ref.Namespace, Topic: t.Topic, Lane: t.Lane}, earliest)
-		t.Start = s.CreatedAt.Add(at).UnixMilli()
-		if t.Due != 0 && t.Start >= t.Due {
-			s.fail(&s.Skipped, t.ID, "due before its turn")
-			continue
+		if t.Start == 0 {
+			at := pacer.Next(job.Queue{Namespace: s.ref.Namespace, Topic: t.Topic, Lane: t.Lane}, earliest)
+			t.Start = s.CreatedAt.Add(at).UnixMilli()
+			if t.Due != 0 && t.Start >= t.Due {
+				s.fail(&s.Skipped, t.ID, "due before its turn")
+				continue
+			}
 		}
 		planned = append(planned, t)
-		first = min(first, at)
+		first = min(first, t.Start)
 	}
 	s.Plan = planned
 	s.Pace, err = json.Marshal(pacer)
-	if len(planned) == 0 {
+	if len(planned) == 0 || s.plansMore() {
 		return 0, err
 	}
-	return max(0, s.CreatedAt.Add(first).Sub(s.now())-max(s.Lead, time.Second)), err
+	return max(0, time.UnixMilli(first).Sub(s.now())-max(s.Lead, time.Second)), err
 }

@@ -27,26 +27,33 @@ const (
 	left // treated before, and selected again
 )
 
-// execute treats the jobs of the plan. The plan keeps those whose start has passed, because they need another, and those that
-// could not be treated in time. Error: one of a store that is unavailable for all of them.
+// execute treats the jobs of the plan. The plan keeps those whose start is far ahead, so that a stop prevents it, or has passed,
+// because they need another, and those that could not be treated in time. Error: one of a store that is unavailable for all of them.
 func (s *step) execute(ctx context.Context) error {
 	var plan, kept []target
-	earliest := s.earliest().UnixMilli()
+	late, earliest := false, s.earliest().UnixMilli()
 	for _, t := range s.Plan {
-		if s.limited() && t.Start < earliest {
+		switch {
+		case s.limited() && t.Start < earliest:
+			t.Start, late = 0, true
 			kept = append(kept, t)
-		} else {
+		case s.isAhead(&t):
+			kept = append(kept, t)
+		default:
 			plan = append(plan, t)
 		}
 	}
-	if len(kept) > 0 {
+	switch {
+	case late:
 		s.Lead = min(2*s.Lead, maxLead)
+	case s.Lead > usualLead && len(plan) > 0 && plan[0].Start > s.now().Add(s.Lead*7/8).UnixMilli():
+		s.Lead = max(s.Lead/2, usualLead)
 	}
 	if len(plan) > 0 {
 		called := time.Now()
 		outcomes := s.treat(ctx, plan)
-		if time.Since(called) > s.Lead/2 {
-			s.Lead = min(2*s.Lead, maxLead)
+		if time.Since(called) > min(s.Lead, usualLead)/2 {
+			s.Lead = max(s.Lead, min(2*s.Lead, usualLead))
 		}
 		treated := false
 		for i, t := range plan {
@@ -255,6 +262,8 @@ func (s *step) outcomeOf(id string, err error) outcome {
 		return outcome{kind: pending, err: err}
 	case errors.Is(err, store.ErrNotFound):
 		return outcome{kind: skipped, reason: "not found"}
+	case errors.Is(err, errEndedLater):
+		return outcome{kind: skipped, reason: err.Error()}
 	case errors.Is(err, store.ErrVersion):
 		return outcome{kind: skipped, reason: "changed since it was selected"}
 	}

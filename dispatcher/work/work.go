@@ -45,8 +45,8 @@ type progress struct {
 	Plan       []target        `json:"plan,omitempty"`
 	Size       int             `json:"size"` // of the next plan
 	Pace       json.RawMessage `json:"pace,omitempty"`
-	// Lead is the time by which a start is planned ahead. It doubles when steps come later than planned, and when a
-	// call takes half of it.
+	// Lead is the time by which a start is planned ahead. It doubles when steps come later than planned, so that some come in
+	// time however long the steps of other Works take, and when a call takes half of it.
 	Lead time.Duration `json:"lead,omitempty"`
 }
 

@@ -99,10 +99,22 @@ func (c changes) EditJob(ctx context.Context, j *job.Job, edit job.Edit) (job.Jo
 // start runs a carrier and bulk work on a store until the test ends.
 func start(t testing.TB, s store.Store) {
 	t.Helper()
+	startLate(t, s, 0)
+}
+
+// startLate runs them as start does, with steps that are late, as if those of other work were in between.
+func startLate(t testing.TB, s store.Store, late time.Duration) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	log := slog.New(slog.DiscardHandler)
 	w := &work.Worker{Jobs: router.New(s), Changes: changes{router.New(s)}, Logger: log}
-	runner := internaljobs.New(internaljobs.Options{Store: s, Logger: log, Handlers: map[string]internaljobs.Handler{job.WorkTopic: w.Step}})
+	runner := internaljobs.New(internaljobs.Options{Store: s, Logger: log, Handlers: map[string]internaljobs.Handler{
+		job.WorkTopic: func(ctx context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
+			next, err := w.Step(ctx, j)
+			next.Wait += late
+			return next, err
+		},
+	}})
 	var all sync.WaitGroup
 	all.Go(func() { carrier.New(router.New(s), log).Run(ctx) })
 	all.Go(func() { runner.Run(ctx) })
