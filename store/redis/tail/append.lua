@@ -4,7 +4,7 @@
 -- result  the readers that read last
 -- A message has its position as score, and before its text. Positions follow the clock, so that they grow also when the
 -- key was gone in between.
-local readers = call('ZREVRANGEBYSCORE', KEYS[2], '+inf', '(' .. NOW, 'LIMIT', 0, ARGV[4])
+local readers = call('ZRANGE', KEYS[2], '+inf', '(' .. NOW, 'BYSCORE', 'REV', 'LIMIT', 0, ARGV[4])
 if ARGV[1] ~= '' and #readers > 0 then
   local last = match(call('ZRANGE', KEYS[1], -1, -1)[1] or '0', '^%d+')
   local position = int(math.max(tonumber(last) + 1, now * 1000))
