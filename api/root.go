@@ -21,6 +21,8 @@ func (a *api) links() []link {
 		{"dead", "/v1/dead", a.healthOnly},
 		{"work", "/v1/work", a.healthOnly},
 		{"stats", "/v1/stats", a.healthOnly},
+		{"stream", "/v1/stream", a.healthOnly},
+		{"whoami", "/v1/whoami", a.healthOnly},
 		{"tokens", "/v1/tokens", a.healthOnly},
 		{"namespaces", "/v1/namespaces", a.healthOnly},
 		{"openapi", "/openapi.json", false},
