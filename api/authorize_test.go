@@ -252,7 +252,7 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 			f.jobs[id] = job.Job{
 				Spec:     job.Spec{ID: id, Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: own},
 				Progress: job.Progress{State: job.Ready},
-				History:  []job.Attempt{{N: 1, Kind: job.KindAttempt, Status: 500}, {N: 2, Kind: job.KindAttempt, URL: "https://topic.example/?key=42"}},
+				History:  []job.Attempt{{N: 1, Kind: job.KindAttempt, Status: 500}, {N: 2, Kind: job.KindAttempt, URL: "https://topic.example/?key=42", RemoteAddr: "192.0.2.9:443"}},
 			}
 			f.explanations[id] = &job.Explanation{
 				Effective:  &job.Effective{URL: cmp.Or(own, "https://topic.example/?key=42"), Terms: policy.Builtin().Terms(policy.Terms{})},
@@ -260,7 +260,7 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 			}
 			w := call(t, New(Options{Service: f, Logger: quiet}), http.MethodGet, "/v1/jobs/"+id, "", "Authorization", "Bearer "+valid)
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-			for _, setting := range []string{"key=42", "mia", "fraud"} {
+			for _, setting := range []string{"key=42", "mia", "fraud", "192.0.2.9"} {
 				require.Equal(t, role == access.Read, strings.Contains(w.Body.String(), setting), "%s: %s", setting, w.Body)
 			}
 			got := decodeResponse(t, w)

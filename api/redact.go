@@ -38,6 +38,7 @@ func hideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 	for i := range j.History {
 		if j.History[i].URL != "" {
 			j.History[i].URL = response.Redacted
+			j.History[i].RemoteAddr = ""
 		}
 	}
 	if x == nil {
