@@ -73,19 +73,21 @@ func (a *api) startOrder(w http.ResponseWriter, r *http.Request, action access.A
 // countWork answers with the number of jobs that bulk work would select, by topic and reason.
 func (a *api) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRequest) error {
 	by := store.GroupBy{Topic: true, Reason: true}
-	var found store.Groups
-	var err error
-	if len(f.IDs) > 0 {
-		found, err = a.service.GroupIDs(r.Context(), namespaceOf(r), f.IDs, f.Filter.States, by)
-	} else {
-		found, err = a.service.Groups(r.Context(), f.Filter, by)
-	}
-	if err != nil {
-		return err
-	}
-	found.Groups = slices.DeleteFunc(slices.Clone(found.Groups), func(g store.Group) bool { return store.GroupOf(g.Topic) == store.GroupInternal })
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.WorkCount(found) })
-	return nil
+	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // the service reads as many at a time
+		var found store.Groups
+		var err error
+		if len(f.IDs) > 0 {
+			found, err = a.service.GroupIDs(r.Context(), namespaceOf(r), f.IDs, f.Filter.States, by)
+		} else {
+			found, err = a.service.Groups(r.Context(), f.Filter, by)
+		}
+		if err != nil {
+			return err
+		}
+		found.Groups = slices.DeleteFunc(slices.Clone(found.Groups), func(g store.Group) bool { return store.GroupOf(g.Topic) == store.GroupInternal })
+		o.WorkCount(found)
+		return nil
+	})
 }
 
 // listWork answers with a page of bulk work. A token that is restricted to topics sees the work whose filter names one of them.

@@ -348,8 +348,13 @@ func TestGroupIDs_ReadsInSmallBatchesWithinItsTime(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, found.Exact, "each read takes a second")
 		require.Len(t, found.Groups, 1)
-		require.EqualValues(t, 64, found.Groups[0].Count)
-		require.LessOrEqual(t, s.most.Load(), int32(32))
+		require.EqualValues(t, 2*4, found.Groups[0].Count, "two seconds")
+		require.LessOrEqual(t, s.most.Load(), int32(4))
+
+		ctx, leave := context.WithTimeout(t.Context(), time.Second/2)
+		defer leave()
+		_, err = r.GroupIDs(ctx, job.DefaultNamespace, ids, []job.State{job.Dead}, store.GroupBy{Topic: true})
+		require.Error(t, err, "the client has left")
 	})
 }
 

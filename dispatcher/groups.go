@@ -44,11 +44,14 @@ func (d *Dispatcher) Groups(ctx context.Context, filter store.Filter, by store.G
 	return c.sorted(), nil
 }
 
+// groupedAtOnce is how many jobs GroupIDs reads at once, with their bodies.
+const groupedAtOnce = 4
+
 // GroupIDs counts the jobs that ids name, and that are in one of some states, by some of their fields.
 func (d *Dispatcher) GroupIDs(ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error) {
 	until := time.Now().Add(groupTime)
 	c := newCounter(by)
-	for part := range slices.Chunk(ids, readAtOnce) {
+	for part := range slices.Chunk(ids, groupedAtOnce) {
 		if !time.Now().Before(until) {
 			c.Exact = false
 			break
@@ -62,10 +65,13 @@ func (d *Dispatcher) GroupIDs(ctx context.Context, namespace string, ids []strin
 		c.Scanned += len(part)
 		for i, err := range errs {
 			switch {
-			case errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
-				return store.Groups{}, err
 			case err == nil && slices.Contains(states, found[i].State):
 				c.add(&found[i])
+			case err == nil || errors.Is(err, store.ErrNotFound):
+			case errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
+				return store.Groups{}, err
+			default: // a job that cannot be read
+				c.Exact = false
 			}
 		}
 	}
