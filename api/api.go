@@ -125,8 +125,9 @@ type Tokens interface {
 	Namespaces(ctx context.Context, after string, limit int) ([]job.Namespace, error)
 	// PutNamespace stores a namespace. ifRevision is as for ChangeTopic. Error: *job.LimitError.
 	PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error)
-	// DeleteNamespace removes a namespace. Errors: store.ErrNotFound, *job.NamespaceInUseError.
-	DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) error
+	// DeleteNamespace removes a namespace, and returns what a purge removed, also with an error. Errors: store.ErrNotFound,
+	// *job.NamespaceInUseError.
+	DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error)
 }
 
 // Health says whether jobs are registered and delivered.

@@ -17,12 +17,13 @@ const fakeToken = "rb_5tR1nGs0_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg2lVyRp
 // fakeTokens has tokens and namespaces in memory.
 type fakeTokens struct {
 	// callers are the principals of tokens by text.
-	callers    map[string]*access.Principal
-	tokens     map[string]access.Token
-	namespaces map[string]job.Namespace
-	created    []access.Token
-	inUse      error // of DeleteNamespace
-	failed     error // of every call
+	callers     map[string]*access.Principal
+	tokens      map[string]access.Token
+	namespaces  map[string]job.Namespace
+	created     []access.Token
+	inUse       error // of DeleteNamespace
+	purgeFailed error // of DeleteNamespace with a purge
+	failed      error // of every call
 }
 
 func newFakeTokens() fakeTokens {
@@ -113,17 +114,20 @@ func (f *fakeTokens) PutNamespace(_ context.Context, n job.Namespace, ifRevision
 	return n, f.failed
 }
 
-func (f *fakeTokens) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) error {
+func (f *fakeTokens) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error) {
 	n, err := f.Namespace(ctx, deletion.Name)
 	if err == nil {
 		err = store.CheckCondition(deletion.IfRevision, n.Revision)
 	}
 	if err != nil {
-		return err
+		return store.TopicDeleted{}, err
 	}
 	if f.inUse != nil && !deletion.Purge {
-		return f.inUse
+		return store.TopicDeleted{}, f.inUse
 	}
 	delete(f.namespaces, deletion.Name)
-	return nil
+	if deletion.Purge {
+		return store.TopicDeleted{Cancelled: 3, Purged: 4}, f.purgeFailed
+	}
+	return store.TopicDeleted{}, nil
 }

@@ -80,7 +80,11 @@ func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := a.service.DeleteNamespace(r.Context(), deletion); err != nil {
+	done, err := a.service.DeleteNamespace(r.Context(), deletion)
+	if done.Cancelled > 0 || done.Purged > 0 {
+		a.audit(r, "namespace.purge", "name", name, "cancelled", done.Cancelled, "purged", done.Purged)
+	}
+	if err != nil {
 		return noNamespace(err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -218,5 +220,15 @@ func TestDeleteNamespace_PurgesOnRequest(t *testing.T) {
 	require.Contains(t, p.Detail, "purge=true")
 	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=yes", "").Code)
 	require.Equal(t, http.StatusPreconditionFailed, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "", "If-Match", `"9"`).Code)
+
+	var log bytes.Buffer
+	h = New(Options{Service: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	f.purgeFailed = &job.NamespaceInUseError{By: "more topics than could be read in time", Purged: true}
+	w = call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "")
+	require.Equal(t, http.StatusConflict, w.Code)
+	require.Contains(t, problemIn(t, w).Detail, "repeat the request")
+	require.Contains(t, log.String(), "action=namespace.purge remote=192.0.2.1:1234 name=shop cancelled=3 purged=4")
+	f.purgeFailed = nil
+	f.namespaces["shop"] = job.Namespace{Name: "shop"}
 	require.Equal(t, http.StatusNoContent, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "").Code)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -13,8 +14,9 @@ import (
 // no tokens, so that another namespace of this name inherits nothing. A purge first removes its jobs, topics and lanes, until
 // ctx's deadline is near.
 //
-// Errors: store.ErrNotFound, *store.RevisionError and *job.NamespaceInUseError, after which the call may be repeated.
-func (d *Dispatcher) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) error {
+// It returns what a purge removed, also with an error: store.ErrNotFound, *store.RevisionError or *job.NamespaceInUseError, after
+// which the call may be repeated.
+func (d *Dispatcher) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (done store.TopicDeleted, err error) {
 	name := deletion.Name
 	n, err := d.Namespace(ctx, name)
 	if err == nil && n.Revision == 0 { // the default one, which is not stored
@@ -27,7 +29,7 @@ func (d *Dispatcher) DeleteNamespace(ctx context.Context, deletion store.Namespa
 		err = d.checkNoTokens(ctx, name)
 	}
 	if err == nil && deletion.Purge {
-		err = d.purgeNamespace(ctx, deletion)
+		err = d.purgeNamespace(ctx, deletion, &done)
 	}
 	if err == nil {
 		err = d.checkEmpty(ctx, name)
@@ -36,17 +38,25 @@ func (d *Dispatcher) DeleteNamespace(ctx context.Context, deletion store.Namespa
 		err = d.Registry.DeleteNamespace(ctx, name, deletion.IfRevision)
 	}
 	if err != nil {
-		return fmt.Errorf("delete namespace %s: %w", name, err)
+		if e, ok := errors.AsType[*job.NamespaceInUseError](err); ok {
+			e.Purged = deletion.Purge
+		}
+		return done, fmt.Errorf("delete namespace %s: %w", name, err)
 	}
-	// What was registered or created since the check would belong to no namespace.
+	// What was registered or created since the check would belong to no namespace. The client may have left meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recheckTimeout)
+	defer cancel()
 	if err = errors.Join(d.checkNoTokens(ctx, name), d.checkEmpty(ctx, name)); err == nil {
-		return nil
+		return done, nil
 	}
-	if _, failed := d.PutNamespace(ctx, n, store.MustNotExist); failed != nil {
-		d.log.Error("a deleted namespace is in use and could not be restored: put it again", "namespace", name, "err", failed)
+	if _, failed := d.PutNamespace(context.WithoutCancel(ctx), n, store.MustNotExist); failed != nil {
+		d.log.Error("a deleted namespace may be in use and could not be restored: put it again", "namespace", name, "err", errors.Join(err, failed))
 	}
-	return fmt.Errorf("delete namespace %s: %w", name, err)
+	return done, fmt.Errorf("delete namespace %s: %w", name, err)
 }
+
+// recheckTimeout bounds the check of a namespace after its removal.
+const recheckTimeout = 10 * time.Second
 
 // checkNoTokens returns a *job.NamespaceInUseError if a namespace has tokens.
 func (d *Dispatcher) checkNoTokens(ctx context.Context, namespace string) error {
@@ -86,9 +96,9 @@ func (d *Dispatcher) checkEmpty(ctx context.Context, namespace string) error {
 }
 
 // purgeNamespace removes the jobs, topics and lanes of a namespace. Running jobs are only marked.
-func (d *Dispatcher) purgeNamespace(ctx context.Context, deletion store.NamespaceDeletion) error {
+func (d *Dispatcher) purgeNamespace(ctx context.Context, deletion store.NamespaceDeletion, done *store.TopicDeleted) error {
 	jobs := store.TopicDeletion{Namespace: deletion.Name, Actor: deletion.Actor}
-	if err := d.purgeTopic(ctx, jobs, new(store.TopicDeleted)); err != nil {
+	if err := d.purgeTopic(ctx, jobs, done); err != nil {
 		return namespaceInUse(err)
 	}
 	return d.eachTopic(ctx, deletion.Name, func(t store.Topic) error {

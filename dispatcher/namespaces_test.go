@@ -19,10 +19,11 @@ import (
 // inUse deletes the namespace shop, and requires that it is in use.
 func (r *fixture) inUse(t *testing.T, purge bool, by string) {
 	t.Helper()
-	err := r.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", Purge: purge})
+	_, err := r.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", Purge: purge})
 	e, ok := errors.AsType[*job.NamespaceInUseError](err)
 	require.True(t, ok, "%v", err)
 	require.Contains(t, e.By, by)
+	require.Equal(t, purge, e.Purged)
 	_, err = r.Namespace(t.Context(), "shop")
 	require.NoError(t, err)
 }
@@ -40,7 +41,8 @@ func TestDeleteNamespace_RefusesOneInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, dispatcher.Options{Store: model(), RegisterOnly: true})
 		for _, name := range []string{"shop", "default"} {
-			require.ErrorIs(t, d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: name, Purge: true}), store.ErrNotFound)
+			_, err := d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: name, Purge: true})
+			require.ErrorIs(t, err, store.ErrNotFound)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -58,7 +60,8 @@ func TestDeleteNamespace_RefusesOneInUse(t *testing.T) {
 		require.NoError(t, err)
 		d.inUse(t, true, created.ID)
 		require.NoError(t, d.RevokeToken(t.Context(), "", created.ID))
-		_, conflict := errors.AsType[*store.RevisionError](d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", IfRevision: 99, Purge: true}))
+		_, err = d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", IfRevision: 99, Purge: true})
+		_, conflict := errors.AsType[*store.RevisionError](err)
 		require.True(t, conflict)
 		_, err = d.Get(t.Context(), job.Ref{Namespace: "shop", ID: "a0"})
 		require.NoError(t, err, "nothing was purged")
@@ -87,7 +90,9 @@ func TestDeleteNamespace_PurgeLeavesNothingToASuccessor(t *testing.T) {
 			Action: store.WorkPurge, Filter: store.Filter{Namespace: "shop", Topic: "orders", States: []job.State{job.Dead}},
 		})
 		require.NoError(t, err)
-		require.NoError(t, d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", Purge: true}))
+		done, err := d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", Purge: true})
+		require.NoError(t, err)
+		require.Positive(t, done.Purged)
 		_, err = d.Namespace(t.Context(), "shop")
 		require.ErrorIs(t, err, store.ErrNotFound)
 
@@ -98,7 +103,8 @@ func TestDeleteNamespace_PurgeLeavesNothingToASuccessor(t *testing.T) {
 		require.Empty(t, page.Jobs, "bulk work, too")
 		lane, err := d.Lane(t.Context(), job.Queue{Namespace: "shop", Topic: "orders", Lane: "a"})
 		require.True(t, err != nil || lane.Revision == 0, "%v %v", err, lane)
-		require.NoError(t, d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop"}))
+		_, err = d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop"})
+		require.NoError(t, err)
 
 		page, err = d.List(t.Context(), store.Filter{Namespace: "default", Limit: 10})
 		require.NoError(t, err)
@@ -132,7 +138,12 @@ func TestDeleteNamespace_IsTakenBackForALateRegistration(t *testing.T) {
 			n, _ := refused(t, other.Register(t.Context(), jobsIn("shop", "late", 1)))
 			require.Zero(t, n)
 		}
-		d.inUse(t, false, "1 unfinished jobs")
+		ctx, leave := context.WithCancel(t.Context())
+		register := s.late
+		s.late = func() { register(); leave() }
+		_, err := d.DeleteNamespace(ctx, store.NamespaceDeletion{Name: "shop"})
+		_, inUse := errors.AsType[*job.NamespaceInUseError](err)
+		require.True(t, inUse, "also for a client that has left: %v", err)
 		found, err := other.Namespace(t.Context(), "shop")
 		require.NoError(t, err)
 		require.Equal(t, int64(10), found.Quota.Pending, "as it was")

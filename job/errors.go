@@ -86,6 +86,9 @@ func (e *NamespaceStoreError) Error() string {
 }
 
 // NamespaceInUseError rejects the removal of a namespace.
-type NamespaceInUseError struct{ By string }
+type NamespaceInUseError struct {
+	By     string
+	Purged bool // what could be removed was
+}
 
 func (e *NamespaceInUseError) Error() string { return "the namespace has " + e.By }

@@ -88,6 +88,9 @@ func FromError(err error) *Problem {
 		return NewProblem(LimitReached, e.Error())
 	}
 	if e, ok := errors.AsType[*job.NamespaceInUseError](err); ok {
+		if e.Purged {
+			return NewProblem(InUse, e.Error()+": revoke its tokens, and repeat the request to remove the rest")
+		}
 		return NewProblem(InUse, e.Error()+": remove them first; purge=true removes jobs, topics and lanes")
 	}
 	if e, ok := errors.AsType[*job.NamespaceStoreError](err); ok {

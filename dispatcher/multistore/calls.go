@@ -235,10 +235,10 @@ func (s *Service) LaneStats(ctx context.Context, namespace, topic, after string,
 }
 
 // DeleteNamespace removes a namespace. It overrides that of the Registry, which does not look at the namespace's store.
-func (s *Service) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) error {
+func (s *Service) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error) {
 	d, err := s.of(ctx, deletion.Name)
 	if err != nil {
-		return err
+		return store.TopicDeleted{}, err
 	}
 	return d.DeleteNamespace(ctx, deletion)
 }

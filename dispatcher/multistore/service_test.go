@@ -253,7 +253,8 @@ func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 			require.ErrorContains(t, err, "namespace tokyo is on the store asia, which this process does not have: start it with --store asia=URL")
 		}
-		require.ErrorIs(t, f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "tokyo"}), store.ErrUnavailable, "nobody knows what it has there")
+		_, err = f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "tokyo"})
+		require.ErrorIs(t, err, store.ErrUnavailable, "nobody knows what it has there")
 		require.Zero(t, jobsOn(t, f.main, "tokyo"))
 		require.Equal(t, 1, strings.Count(f.log.String(), "store=asia"), f.log.String())
 
@@ -304,9 +305,12 @@ func TestDeleteNamespace_LooksAtItsStore(t *testing.T) {
 		later := newJob("shop")
 		later.Delay = time.Hour
 		require.NoError(t, f.Register(t.Context(), []job.New{later})[0].Err)
-		_, inUse := errors.AsType[*job.NamespaceInUseError](f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop"}))
+		_, err := f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop"})
+		_, inUse := errors.AsType[*job.NamespaceInUseError](err)
 		require.True(t, inUse)
-		require.NoError(t, f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", Purge: true}))
+		done, err := f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", Purge: true})
+		require.NoError(t, err)
+		require.Equal(t, int64(1), done.Cancelled)
 	})
 }
 
