@@ -35,7 +35,9 @@ func insertWaiting(t *testing.T, s store.Store, n int) {
 }
 
 // retry claims all due jobs of the queues, and lets their attempts fail.
-func retry(t *testing.T, s store.Store) {
+func retry(t *testing.T, s store.Store) { retryAfter(t, s, 2*time.Hour) }
+
+func retryAfter(t *testing.T, s store.Store, wait time.Duration) {
 	t.Helper()
 	r := router.New(s)
 	for i := range lanes {
@@ -47,7 +49,7 @@ func retry(t *testing.T, s store.Store) {
 		require.NoError(t, err)
 		for _, j := range claimed.Jobs {
 			_, _, err := shard.Settle(t.Context(), store.NewToken(), []store.Settlement{{
-				Ref: j.Ref(), Queue: q, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Again, Wait: 2 * time.Hour},
+				Ref: j.Ref(), Queue: q, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Again, Wait: wait},
 			}}, nil)
 			require.NoError(t, err)
 		}
@@ -253,6 +255,28 @@ func TestWork_RunsNoJobAgainThatFailedMeanwhile(t *testing.T) {
 		}
 		requireOnce(t, model, store.WorkRun, n)
 		w := get(t, model, id)
+		require.Equal(t, store.WorkDone, w.State)
+		require.Equal(t, store.WorkCounts{Matched: n, Done: n}, w.WorkCounts)
+	})
+}
+
+// Jobs that were run fail meanwhile, and are due again after those that were not, but before another turn of theirs.
+func TestWork_CountsNoJobAgainThatFailedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 50
+		s := newModel(2)
+		insertWaiting(t, s, n) // due in an hour, one a second
+		start(t, s)
+		order := orders()[store.WorkRun]
+		order.Rate = policy.Rate{Starts: 1, Per: time.Minute}
+		began := time.Now()
+		id := create(t, s, order)
+		for again := began.Add(time.Hour + 2*time.Minute); time.Now().Before(began.Add(time.Hour)); {
+			time.Sleep(20 * time.Second)
+			retryAfter(t, s, time.Until(again))
+		}
+		time.Sleep(10 * time.Minute)
+		w := get(t, s, id)
 		require.Equal(t, store.WorkDone, w.State)
 		require.Equal(t, store.WorkCounts{Matched: n, Done: n}, w.WorkCounts)
 	})

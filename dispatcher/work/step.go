@@ -95,7 +95,7 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 			s.pause = retryPause
 		}
 	}
-	wait, err := s.assignStarts()
+	wait, err := s.assignStarts(ctx)
 	if err != nil {
 		return internaljobs.Step{}, err
 	}
@@ -115,7 +115,7 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 
 // assignStarts gives each job of the plan a start if it has none, and returns the time until the next step. A scheduled job
 // that is due before its turn is skipped.
-func (s *step) assignStarts() (time.Duration, error) {
+func (s *step) assignStarts(ctx context.Context) (time.Duration, error) {
 	if !s.limited() || len(s.Plan) == 0 {
 		return 0, nil
 	}
@@ -126,12 +126,13 @@ func (s *step) assignStarts() (time.Duration, error) {
 	earliest := max(s.now().Add(s.Lead).Sub(s.CreatedAt), s.Delay)
 	first := int64(math.MaxInt64)
 	planned := s.Plan[:0]
+	var early []string
 	for _, t := range s.Plan {
 		if t.Start == 0 {
 			at := pacer.Next(job.Queue{Namespace: s.ref.Namespace, Topic: t.Topic, Lane: t.Lane}, earliest)
 			t.Start = s.CreatedAt.Add(at).UnixMilli()
 			if t.Due != 0 && t.Start >= t.Due {
-				s.fail(&s.Skipped, t.ID, "due before its turn")
+				early = append(early, t.ID)
 				continue
 			}
 		}
@@ -139,9 +140,22 @@ func (s *step) assignStarts() (time.Duration, error) {
 		first = min(first, t.Start)
 	}
 	s.Plan = planned
+	s.skip(ctx, early)
 	s.Pace, err = json.Marshal(pacer)
 	if len(planned) == 0 || s.plansMore() {
 		return 0, err
 	}
 	return max(0, time.UnixMilli(first).Sub(s.now())-max(s.Lead, time.Second)), err
+}
+
+// skip records jobs that are due before their turn, but for those that this Work has run before and that have failed since.
+func (s *step) skip(ctx context.Context, ids []string) {
+	found, _, errs := s.read(ctx, ids)
+	for i, id := range ids {
+		if errs[i] == nil && s.isMine(&found[i]) {
+			s.record(id, outcome{kind: left})
+			continue
+		}
+		s.record(id, outcome{kind: skipped, reason: "due before its turn"})
+	}
 }
