@@ -38,7 +38,10 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 	test := func(t *testing.T, store string) {
 		r := newReceiver(t)
 		p := start(t, store)
-		call[any](t, p, http.MethodPut, "/v1/topics/work", obj{"give_up_on": []string{"500"}, "ladder": []string{"10ms"}, "retries": 100, "timeout": "1s"}, http.StatusOK)
+		call[any](t, p, http.MethodPut, "/v1/topics/work", obj{
+			"give_up_on": []string{"500"}, "ladder": []string{"10ms"}, "retries": 100, "timeout": "1s",
+			"breaker": obj{"failures": 0}, // timeouts on a slow machine would open it for half a minute
+		}, http.StatusOK)
 		for from := 0; from < jobs; from += 1000 {
 			batch := make([]obj, 1000)
 			for i := range batch {
@@ -50,7 +53,12 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 			t.Helper()
 			require.Eventually(t, func() bool { return done(count(t, p)) }, 60*time.Second, 50*time.Millisecond, what)
 		}
-		reaches("all are dead", func(c counts) bool { return c.Dead == jobs })
+		dead := 0
+		reaches("all have ended", func(c counts) bool { // delivered, if a slow machine took longer than the timeout for the 500
+			dead = int(c.Dead)
+			return c.Dead+c.Delivered == jobs
+		})
+		require.Positive(t, dead)
 
 		w := call[bulkWork](t, p, http.MethodPost, "/v1/work",
 			obj{"action": "revive", "where": obj{"topic": "work"}, "rate": "2000/s"}, http.StatusAccepted)
@@ -64,8 +72,8 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 			w = call[bulkWork](t, p, http.MethodGet, "/v1/work/"+w.ID, nil, http.StatusOK)
 			return w.State == "done"
 		}, 60*time.Second, 50*time.Millisecond)
-		require.Equal(t, bulkWork{ID: w.ID, State: "done", Matched: jobs, Done: jobs, Exact: true}, w)
-		seen, cursor := 0, ""
+		require.Equal(t, bulkWork{ID: w.ID, State: "done", Matched: dead, Done: dead, Exact: true}, w)
+		seen, revived, cursor := 0, 0, ""
 		for {
 			page := call[struct {
 				Items []struct {
@@ -76,7 +84,8 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 				NextCursor string `json:"next_cursor"`
 			}](t, p, http.MethodGet, "/v1/jobs?topic=work&limit=500&cursor="+cursor, nil, http.StatusOK)
 			for _, j := range page.Items {
-				require.Equal(t, 1, j.Generation, j.ID)
+				require.LessOrEqual(t, j.Generation, 1, j.ID)
+				revived += j.Generation
 				sent := len(r.of(j.ID))
 				require.GreaterOrEqual(t, sent, 2, j.ID)
 				require.LessOrEqual(t, sent, j.AttemptsMade, "%s: more requests than attempts", j.ID)
@@ -87,6 +96,7 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 			}
 		}
 		require.Equal(t, jobs, seen)
+		require.Equal(t, dead, revived)
 	}
 	t.Parallel()
 	for _, e := range engines[:2] { // sharding adds nothing but leases to wait for
