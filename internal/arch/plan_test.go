@@ -43,6 +43,12 @@ var plan = []row{
 		others: []string{"github.com/go-playground/validator/v10"},
 	},
 	{
+		pkg:    "schedule",
+		reason: "the ticks of cron texts and intervals, time zones; pure, so that all processes agree and tables can hold it",
+		ours:   []string{"job"},
+		others: []string{"github.com/hashicorp/cronexpr"},
+	},
+	{
 		pkg:    "access",
 		reason: "who may do what, as pure functions of tokens and roles, so that a table can hold all of it; knows no request",
 		ours:   []string{"job"},
