@@ -84,7 +84,7 @@ func (a *api) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRe
 		if err != nil {
 			return err
 		}
-		found.Groups = slices.DeleteFunc(slices.Clone(found.Groups), func(g store.Group) bool { return store.GroupOf(g.Topic) == store.GroupInternal })
+		found.Groups = slices.DeleteFunc(slices.Clone(found.Groups), func(g store.Group) bool { return store.IsInternal(g.Topic) })
 		o.WorkCount(found)
 		return nil
 	})

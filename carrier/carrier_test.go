@@ -96,7 +96,7 @@ func TestCarry_WakesTheWaiterWhenAJobIsDue(t *testing.T) {
 		run(t, s)
 		began := time.Now()
 		for {
-			wakeup, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush})
+			wakeup, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}})
 			require.NoError(t, err)
 			if len(wakeup) > 0 {
 				require.Equal(t, []job.Queue{queue}, wakeup)

@@ -194,12 +194,12 @@ func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 		run(t, s)
 		time.Sleep(time.Second)
 		fillOutbox(t, m, callbackJobs("lost", laneOn(rt, 3), 5)...)
-		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's wake-up
+		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond}) // the parent's wake-up
 		require.NoError(t, err)
 		for i := range 100 {
 			insert(t, m, fmt.Sprint("due-", i), 300*time.Millisecond)
 			began := time.Now()
-			wakeup, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
+			wakeup, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
 			require.NoError(t, err)
 			require.Equal(t, []job.Queue{queue}, wakeup)
 			require.LessOrEqual(t, time.Since(began), 450*time.Millisecond)

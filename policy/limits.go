@@ -6,11 +6,12 @@ import (
 )
 
 // Limits is the part of a topic's policy or of a lane's settings that a store applies. Zero and nil fields are not set. Those
-// of a lane have no retention.
+// of a lane have neither a retention nor Deliver.
 type Limits struct {
 	Paused        bool           `json:"paused,omitempty"`
 	Concurrency   int            `json:"concurrency,omitempty"` // of each lane
 	Rate          Rate           `json:"rate,omitzero"`         // of each lane
+	Deliver       Deliver        `json:"deliver,omitempty"`
 	KeepDelivered Retention      `json:"keep_delivered,omitzero"`
 	KeepDead      Retention      `json:"keep_dead,omitzero"`
 	IDWindow      *time.Duration `json:"id_window,omitempty"`
@@ -19,7 +20,7 @@ type Limits struct {
 // Limits returns the limits of t.
 func (t Topic) Limits() Limits {
 	return Limits{
-		Paused: t.Paused, Concurrency: t.LaneConcurrency, Rate: t.LaneRate,
+		Paused: t.Paused, Concurrency: t.LaneConcurrency, Rate: t.LaneRate, Deliver: t.Deliver,
 		KeepDelivered: t.KeepDelivered, KeepDead: t.KeepDead, IDWindow: t.IDWindow,
 	}
 }
@@ -35,6 +36,7 @@ func (l Limits) Over(base Limits) Limits {
 	l.Paused = l.Paused || base.Paused
 	l.Concurrency = cmp.Or(l.Concurrency, base.Concurrency)
 	l.Rate = l.Rate.or(base.Rate)
+	l.Deliver = cmp.Or(l.Deliver, base.Deliver)
 	l.KeepDelivered = l.KeepDelivered.withDefaults(base.KeepDelivered)
 	l.KeepDead = l.KeepDead.withDefaults(base.KeepDead)
 	l.IDWindow = cmp.Or(l.IDWindow, base.IDWindow)

@@ -21,6 +21,8 @@ type Topic struct {
 	// Rate limits the attempts of the topic, LaneRate those of each lane, over all processes; zero: no limit.
 	Rate     Rate `json:"rate,omitzero"`
 	LaneRate Rate `json:"lane_rate,omitzero"`
+	// Deliver is how jobs are delivered; empty: DeliverPush. Only pushed jobs need a URL.
+	Deliver Deliver `json:"deliver,omitempty"`
 	// URL is the target of jobs without a URL.
 	URL string `json:"url,omitempty"`
 	// Headers are sent with every attempt. A job's header of the same name overrides. Names are canonical.
@@ -74,6 +76,7 @@ func Builtin() Topic {
 		Timeout:         10 * time.Second,
 		Workers:         256,
 		LaneConcurrency: 32,
+		Deliver:         DeliverPush,
 		GiveUpOn:        []string{"410"},
 		Breaker:         Breaker{Failures: new(10), Open: 30 * time.Second},
 		KeepDelivered:   Retention{For: new(24 * time.Hour), Max: new(int64(100_000)), MaxBytes: new(int64(256 << 20))},
@@ -100,6 +103,7 @@ func (t Topic) WithDefaults(base Topic) Topic {
 	t.LaneConcurrency = cmp.Or(t.LaneConcurrency, base.LaneConcurrency)
 	t.Rate = t.Rate.or(base.Rate)
 	t.LaneRate = t.LaneRate.or(base.LaneRate)
+	t.Deliver = cmp.Or(t.Deliver, base.Deliver)
 	t.URL = cmp.Or(t.URL, base.URL)
 	if t.Headers == nil {
 		t.Headers = base.Headers

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 )
 
 // QueueClaim asks for jobs of one queue.
@@ -13,6 +14,8 @@ type QueueClaim struct {
 	Timeout time.Duration // of an attempt, for jobs that set none
 	// LaneRevision is that of the lane's settings that the caller has; 0: none.
 	LaneRevision int64
+	// Deliver is how the caller delivers the jobs. A queue whose topic's policy differs returns none. Internal topics are pushed.
+	Deliver policy.Deliver
 	// Ahead is how many jobs the caller may hold beyond the lane's concurrency while it holds all claimed jobs of the queue.
 	Ahead int
 }

@@ -15,7 +15,9 @@ type Queue interface {
 	// jobs that are still leased under it. When the rest of a queue comes before the head of the agenda,
 	// WaitAgenda returns.
 	//
-	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate.
+	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate, nor while its topic is
+	// delivered in another way than QueueClaim.Deliver. Then More is not set: the queue is notified in its own group. The
+	// Revision tells the caller that its policy is old.
 	//
 	// The jobs claimed from a queue are at most its lane's concurrency, with one exception: while all of them are leased to
 	// the owner of token, and neither a rate nor an open breaker limits the queue, that owner may have up to QueueClaim.Ahead
@@ -43,13 +45,13 @@ type Queue interface {
 	// settlement that was sent is recorded even if ctx ends.
 	Settle(ctx context.Context, token Token, items []Settlement, next *ClaimRequest) ([]error, ClaimResult, error)
 
-	// Wait blocks until queues of the group (GroupOf) are notified, and returns them. A queue may be listed although it has no
-	// claimable jobs. Wait returns none and no error after Timeout, and soon after ctx ends. When a process dies with a
-	// wake-up, Carry sends it again within a second. A process makes at most one Wait per shard and group at a time. Waits of several
-	// processes are served in the order in which they began.
+	// Wait blocks until queues of one of the groups (GroupOf) are notified, and returns some of them. A queue may be listed although it
+	// has no claimable jobs, or is of another group by now. Wait returns none and no error after Timeout, and soon after ctx ends. When
+	// a process dies with a wake-up, or nobody waits for the group, Carry sends it again within a second. A process makes at most one Wait
+	// per shard and group at a time; each may use a connection. Waits of several processes are served in the order in which they began.
 	Wait(ctx context.Context, options WaitOptions) ([]job.Queue, error)
 
-	// Notify wakes a waiting claim loop of each one's group for up to MaxBatch queues. Queues without claimable jobs may be ignored.
+	// Notify wakes a waiting claim loop of each one's group, by its topic's policy, for up to MaxBatch queues. Queues without claimable jobs may be ignored.
 	Notify(ctx context.Context, queues []job.Queue) error
 
 	// Permit grants starts to up to MaxBatch topics with a rate, on the shard that ShardOfTopic names for each, and returns
@@ -61,7 +63,7 @@ type Queue interface {
 
 // WaitOptions bounds a Wait.
 type WaitOptions struct {
-	Group   string        // GroupPush or GroupInternal
+	Groups  []string      // at least one
 	Max     int           // queues to return at most; zero: MaxBatch
 	Timeout time.Duration // zero: 5 s
 }

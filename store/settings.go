@@ -18,8 +18,8 @@ type Settings interface {
 	// the error is ErrVersion. A repeat with the same token returns what the first call returned.
 	//
 	// The limits of a topic's document apply to claims, carries and sweeps that begin after PutDocument has returned, and
-	// those of a lane's to claims. Due jobs of a resumed topic are notified within a second, those of a resumed lane at
-	// once. Limits of other kinds are ignored.
+	// those of a lane's to claims. Due jobs of a resumed topic, or of one that is delivered in another way, are notified
+	// within a second, those of a resumed lane at once. Limits of other kinds are ignored.
 	PutDocument(ctx context.Context, token Token, doc Document, limits policy.Limits) (Document, error)
 
 	// GetDocuments reads up to MaxBatch documents: one for each key, in order, with revision 0 where none is stored.

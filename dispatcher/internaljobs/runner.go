@@ -106,7 +106,7 @@ func (r *Runner) Run(ctx context.Context) {
 func (r *Runner) listen(ctx context.Context, shard store.Queue, start func(job.Queue)) {
 	var pause store.Backoff
 	for ctx.Err() == nil {
-		queues, err := shard.Wait(ctx, store.WaitOptions{Group: store.GroupInternal})
+		queues, err := shard.Wait(ctx, store.WaitOptions{Groups: []string{store.GroupInternal}})
 		for _, queue := range queues {
 			start(queue)
 		}

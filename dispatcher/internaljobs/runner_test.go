@@ -223,7 +223,7 @@ func TestRunner_LetsStepsEndWhenItStopsAndReleasesTheRest(t *testing.T) {
 		for _, id := range []string{"job-1", "job-2"} {
 			require.Equal(t, job.Ready, get(t, s, id).State)
 		}
-		queues, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupInternal, Timeout: time.Millisecond})
+		queues, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupInternal}, Timeout: time.Millisecond})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{queue("a")}, queues, "another process is notified")
 	})

@@ -32,7 +32,7 @@ func (s *step) plan(ctx context.Context) error {
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		if store.GroupOf(j.Topic) == store.GroupInternal {
+		if store.IsInternal(j.Topic) {
 			continue
 		}
 		s.Matched++
@@ -115,7 +115,7 @@ func (s *step) count(ctx context.Context) error {
 			return err
 		}
 		for i := range page.Jobs {
-			if store.GroupOf(page.Jobs[i].Topic) != store.GroupInternal {
+			if !store.IsInternal(page.Jobs[i].Topic) {
 				s.Total++
 			}
 		}

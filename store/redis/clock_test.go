@@ -124,7 +124,7 @@ func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
 	_, step := carryAll(t, second)
 	require.InDelta(t, -11.5*float64(time.Second), float64(step), float64(10*time.Millisecond), "as far as the noted reading tells")
 	clock.pass(time.Second)
-	notified, err := second.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+	notified, err := second.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
 	require.NoError(t, err)
 	require.NotEmpty(t, notified)
 	carryAll(t, second)

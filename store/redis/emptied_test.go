@@ -154,7 +154,7 @@ func TestResume_NotifiesEveryLaneOfManyJobs(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, agenda, "no lane without a next moment")
 	for {
-		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
 		require.NoError(t, err)
 		if len(notified) == 0 {
 			break

@@ -37,7 +37,7 @@ func requireWakeup(t *testing.T, s *Store, shard int, id string) {
 		return err
 	})
 	requireRecovery(t, func() error {
-		notified, err := s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+		notified, err := s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
 		if err == nil && len(notified) == 0 {
 			// Carry repeats the wake-up within a second, as it does in a process.
 			_, err = s.Shards()[shard].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
@@ -135,7 +135,7 @@ func TestFailover_OfAClusterServer(t *testing.T) {
 	taken, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
-	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second}) // it has a connection now
+	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second}) // it has a connection now
 	require.NoError(t, err)
 	servers.Master(servers.Slot(s.shards[shard].Keys.CarrierWakeup)).Kill()
 	servers.AwaitOK()
@@ -152,7 +152,7 @@ func TestCluster_SlotMovesWithItsJobs(t *testing.T) {
 	const shard = 3
 	_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
-	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
 	require.NoError(t, err)
 	slot := servers.Slot(s.shards[shard].Keys.CarrierWakeup)
 	from := servers.Master(slot)

@@ -37,7 +37,7 @@ func TestFault_LostServerIsUnavailableUntilItReturns(t *testing.T) {
 
 	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("b")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+	_, err = s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = s.GetDocuments(t.Context(), make([]store.DocumentKey, 2))
 	require.ErrorIs(t, err, store.ErrUnavailable)
@@ -46,7 +46,7 @@ func TestFault_LostServerIsUnavailableUntilItReturns(t *testing.T) {
 	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
 	settle(t, s, settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200))
 	requireRecovery(t, func() error { // its client looks for a server that was away once a second
-		_, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+		_, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
 		return err
 	})
 }
@@ -188,7 +188,7 @@ func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
+			_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
 			ended <- err
 		}()
 		require.Eventually(t, func() bool { return connections() != before }, 5*time.Second, time.Millisecond)
@@ -200,7 +200,7 @@ func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 			require.Fail(t, "Wait did not end")
 		}
 		insert(t, s, entry("a"))
-		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
+		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: 5 * time.Second})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, notified)
 	})
@@ -265,7 +265,7 @@ func TestResume_NotifiesEveryLane(t *testing.T) {
 			break
 		}
 	}
-	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
 	require.NoError(t, err)
 	require.Len(t, notified, lanes)
 }

@@ -73,7 +73,7 @@ func TestWait_EndsWithItsContextWhileConnecting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	began := time.Now()
-	_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
+	_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, time.Since(began), 20*time.Second)
 	proxy.Cut()
@@ -86,7 +86,7 @@ func TestWait_EndsOnASilentConnection(t *testing.T) {
 	s := open(t, Options{URL: "redis://" + proxy.Addr()})
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Shards()[0].Wait(context.WithoutCancel(t.Context()), store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
+		_, err := s.Shards()[0].Wait(context.WithoutCancel(t.Context()), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
 		ended <- err
 	}()
 	admin := client(t, server.Addr())
@@ -102,7 +102,7 @@ func TestWait_EndsOnASilentConnection(t *testing.T) {
 		require.Fail(t, "the silent connection was not closed")
 	}
 	insert(t, s, entry("a"))
-	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
+	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	require.Len(t, notified, 1)
 }

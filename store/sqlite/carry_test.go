@@ -21,7 +21,7 @@ func openWithClock(t *testing.T, o Options) (*Store, *twoClocks) {
 // takeWakeups returns the queues that were notified, and waits for none.
 func takeWakeups(t *testing.T, s *Store) []job.Queue {
 	t.Helper()
-	queues, err := s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Nanosecond})
+	queues, err := s.Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Nanosecond})
 	require.NoError(t, err)
 	return queues
 }

@@ -127,6 +127,9 @@ type queueClaim struct {
 	rows   []*table.Row // of the first of them, as far as their bodies fit
 }
 
+// served reports whether the caller delivers the queue's jobs as its topic says.
+func (p *queueClaim) served() bool { return p.want.Deliver.Same(p.queue.Topic.Limits.Deliver) }
+
 // serveAll serves the queues of the request in order.
 func (c *claim) serveAll(u *work.Unit) error {
 	c.reply.queues = make([]store.QueueStatus, len(c.request.Queues))
@@ -166,7 +169,7 @@ func (c *claim) find(u *work.Unit, q *memory.Queue, want store.QueueClaim, statu
 		ahead = int64(want.Ahead)
 	}
 	most := int(min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)-len(c.found)), q.Room(u.Now, ahead)))
-	if most <= 0 || c.full() || !q.Due(u.Now) {
+	if most <= 0 || c.full() || !q.Due(u.Now) || !p.served() {
 		return nil
 	}
 	if err := u.Begin(); err != nil { // the reads are cheaper within it
@@ -216,7 +219,7 @@ func (c *claim) takeAll(u *work.Unit) error {
 			c.take(u, p)
 		}
 		p.status.Blocked, p.status.BreakerOpen = q.Blocked(u.Now), q.BreakerOpen(u.Now)
-		p.status.More = !p.status.Blocked && q.Due(u.Now)
+		p.status.More = !p.status.Blocked && q.Due(u.Now) && p.served()
 	}
 	c.batch, c.found = nil, nil
 	return nil

@@ -63,7 +63,7 @@ func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats,
 	err := s.count(ctx, func(u *work.Unit, room *int) error {
 		total = store.TopicStats{Namespace: namespace}
 		for name, t := range u.Mem.Topics {
-			if name.Namespace != namespace || t.Registered == 0 || store.GroupOf(name.Name) == store.GroupInternal {
+			if name.Namespace != namespace || t.Registered == 0 || store.IsInternal(name.Name) {
 				continue
 			}
 			row, err := topicStats(u, t, maps.Keys(t.Queues), room)
@@ -86,7 +86,7 @@ func (s *Store) Usage(ctx context.Context, namespace string) (usage store.Usage,
 	err = s.count(ctx, func(u *work.Unit, _ *int) error {
 		usage = store.Usage{}
 		for name, t := range u.Mem.Topics {
-			if name.Namespace == namespace && store.GroupOf(name.Name) != store.GroupInternal {
+			if name.Namespace == namespace && !store.IsInternal(name.Name) {
 				usage = usage.Add(store.Usage{Jobs: t.Waiting + t.Running, Bytes: t.Bytes})
 			}
 		}

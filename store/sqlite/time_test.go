@@ -83,7 +83,7 @@ func TestWakeups_AreRepeatedWhenTheWallClockJumps(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	insert(t, s, newJob("a", 0), newJob("b", 0))
-	watch := store.WaitOptions{Group: store.GroupPush, Timeout: time.Nanosecond}
+	watch := store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Nanosecond}
 	notified, err := s.Wait(t.Context(), watch)
 	require.NoError(t, err)
 	require.Len(t, notified, 1)
@@ -124,7 +124,7 @@ func TestStore_RunsInFakeTime(t *testing.T) {
 		}()
 		var notified []job.Queue
 		for len(notified) == 0 {
-			notified, err = s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
+			notified, err = s.Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Hour})
 			require.NoError(t, err)
 		}
 		require.Equal(t, 25*time.Hour, time.Since(start), "neither early nor late")

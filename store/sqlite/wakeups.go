@@ -25,7 +25,7 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) ([]job.Queue,
 	}
 	var queues []job.Queue
 	err := s.await(ctx, wait, func() (done bool, changed <-chan struct{}, closed bool) {
-		queues, changed, closed = s.wakeups.Take(watch.Group, most)
+		queues, changed, closed = s.wakeups.Take(watch.Groups, most)
 		return len(queues) > 0, changed, closed
 	})
 	return queues, err

@@ -49,7 +49,10 @@ func TestFaulty_CoversEveryMethodThatChangesSomething(t *testing.T) {
 		"Insert": func() error { _, err := f.Shards()[0].Insert(ctx, token, []store.NewJob{entry("a", 0)}); return err },
 		"Lead":   func() error { _, err := f.Shards()[0].Lead(ctx); return err },
 		"Carry":  func() error { _, err := f.Shards()[0].Carry(ctx, token, store.CarryOptions{}); return err },
-		"Wait":   func() error { _, err := f.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush}); return err },
+		"Wait": func() error {
+			_, err := f.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}})
+			return err
+		},
 		"Notify": func() error { return f.Shards()[0].Notify(ctx, []job.Queue{queue}) },
 		"ClaimExpired": func() error {
 			_, err := f.Shards()[0].ClaimExpired(ctx, token, store.ClaimExpiredRequest{Max: 1, Lease: time.Second})

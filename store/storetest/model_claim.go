@@ -69,10 +69,11 @@ func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, req
 	if !limits.Rate.Limited() && q.leasedOnlyTo(token.Owner()) {
 		ahead = w.Ahead
 	}
+	served := w.Deliver.Same(limits.Deliver)
 	for n := 0; ; n++ {
 		status.Blocked = s.blocked(q, now)
 		r := s.pick(q, now)
-		if r == nil || s.blockedAhead(q, ahead, now) {
+		if r == nil || !served || s.blockedAhead(q, ahead, now) {
 			break
 		}
 		tooLarge := len(t.records) > 0 && *size+len(r.job.Body) > request.MaxBytes

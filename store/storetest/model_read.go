@@ -152,7 +152,7 @@ func (s *modelShard) Usage(ctx context.Context, namespace string) (store.Usage, 
 }
 
 // isInternal reports whether the jobs of a topic are Ringback's own.
-func isInternal(topic string) bool { return store.GroupOf(topic) == store.GroupInternal }
+func isInternal(topic string) bool { return store.IsInternal(topic) }
 
 // countTopics counts the topics whose names match.
 func (s *modelShard) countTopics(

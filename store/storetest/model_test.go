@@ -75,13 +75,13 @@ func TestModel_RunsInSynctest(t *testing.T) {
 		for time.Since(start) < 25*time.Hour { // a carrier
 			carried, err := m.Shards()[0].Carry(ctx, store.NewToken(), store.CarryOptions{})
 			require.NoError(t, err)
-			wakeup, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Timeout: max(carried.Next, time.Second)})
+			wakeup, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: max(carried.Next, time.Second)})
 			require.NoError(t, err)
 			require.Empty(t, wakeup)
 		}
 		_, err = m.Shards()[0].Carry(ctx, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		wakeup, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush})
+		wakeup, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{queue}, wakeup)
 		claimed, err := m.Shards()[0].Claim(ctx, store.NewToken(), all)
@@ -99,7 +99,7 @@ func TestModel_WaitServesLongestWaiterFirst(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 3 {
 			wg.Go(func() {
-				wakeup, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush})
+				wakeup, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}})
 				require.NoError(t, err)
 				require.Len(t, wakeup, 1)
 				order = append(order, i)
@@ -123,7 +123,7 @@ func TestModel_CloseEndsWait(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{})
 		answer := make(chan error, 1)
 		go func() {
-			_, err := m.Shards()[0].Wait(context.Background(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
+			_, err := m.Shards()[0].Wait(context.Background(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Hour})
 			answer <- err
 		}()
 		synctest.Wait()

@@ -35,7 +35,7 @@ func (s *modelShard) wakeupsOf(group string) *wakeups {
 // notify adds a queue to the wake-ups of its group.
 func (s *modelShard) notify(q *queue, now time.Time) {
 	q.notifiedAt = now
-	b := s.wakeupsOf(store.GroupOf(q.name.Topic))
+	b := s.wakeupsOf(store.GroupOf(q.name.Namespace, q.name.Topic, s.limits(q.name).Deliver))
 	if b.queued[q.name] {
 		return
 	}
@@ -75,13 +75,19 @@ func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) ([]job.Q
 	timer := time.NewTimer(watch.Timeout)
 	defer timer.Stop()
 	m.mu.Lock()
-	b := s.wakeupsOf(watch.Group)
-	b.waiting = append(b.waiting, &watch)
+	var groups []*wakeups
+	for _, group := range watch.Groups {
+		b := s.wakeupsOf(group)
+		b.waiting = append(b.waiting, &watch)
+		groups = append(groups, b)
+	}
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		b.remove(&watch)
+		for _, b := range groups {
+			b.remove(&watch)
+		}
 		s.wakeWaiters()
 	}()
 	for {
@@ -89,8 +95,10 @@ func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) ([]job.Q
 			return nil, err
 		}
 		var wakeup []job.Queue
-		if b.waiting[0] == &watch {
-			wakeup = b.next(watch.Max)
+		for _, b := range groups {
+			if b.waiting[0] == &watch {
+				wakeup = append(wakeup, b.next(watch.Max-len(wakeup))...)
+			}
 		}
 		changed := s.changed
 		m.mu.Unlock()

@@ -16,7 +16,7 @@ const internalTopic = "_own"
 // waitIn returns the queues of a group that are notified within a duration.
 func (s *suite) waitIn(group string, timeout time.Duration) []job.Queue {
 	s.Helper()
-	queues, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: group, Timeout: timeout})
+	queues, err := s.shard().Wait(s.Context(), store.WaitOptions{Groups: []string{group}, Timeout: timeout})
 	require.NoError(s, err)
 	return queues
 }
@@ -54,7 +54,7 @@ var groupCases = []testCase{
 		push := s.listen(s.Context(), store.WaitOptions{Timeout: timeLimit})
 		internal := make(chan []job.Queue, 1)
 		go func() {
-			queues, _ := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupInternal, Timeout: timeLimit})
+			queues, _ := s.shard().Wait(s.Context(), store.WaitOptions{Groups: []string{store.GroupInternal}, Timeout: timeLimit})
 			internal <- queues
 		}()
 		s.insertNew(s.entry("own", in(own)))

@@ -95,7 +95,7 @@ func (s *suite) carry(r store.CarryOptions) store.CarryResult {
 // wait returns the wake-ups that come within a duration.
 func (s *suite) wait(wait time.Duration) []job.Queue {
 	s.Helper()
-	wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: wait})
+	wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: wait})
 	require.NoError(s, err)
 	return wakeup
 }

@@ -180,7 +180,7 @@ var readCases = []testCase{
 		require.ErrorIs(s, err, context.Canceled)
 		_, err = s.shard().Insert(ctx, store.NewToken(), []store.NewJob{s.entry("a")})
 		require.ErrorIs(s, err, context.Canceled)
-		_, err = s.shard().Wait(ctx, store.WaitOptions{Group: store.GroupPush})
+		_, err = s.shard().Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}})
 		require.ErrorIs(s, err, context.Canceled)
 	}},
 	{"shards are isolated", func(s *suite) {
@@ -199,7 +199,7 @@ var readCases = []testCase{
 			for _, row := range rows {
 				require.Zero(s, row.Registered)
 			}
-			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
 			require.NoError(s, err)
 			require.Empty(s, wakeup)
 		}

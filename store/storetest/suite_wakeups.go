@@ -13,7 +13,7 @@ import (
 
 // listen waits in the background and sends the result on the channel.
 func (s *suite) listen(ctx context.Context, watch store.WaitOptions) <-chan wakeupOrErr {
-	watch.Group = store.GroupPush
+	watch.Groups = []string{store.GroupPush}
 	answer := make(chan wakeupOrErr, 1)
 	go func() {
 		wakeup, err := s.shard().Wait(ctx, watch)
@@ -84,7 +84,7 @@ var wakeupCases = []testCase{
 			s.insertNew(s.entry(s.laneQueue(i).Lane, in(s.laneQueue(i))))
 		}
 		for len(queues) > 0 {
-			wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Max: 2, Timeout: timeLimit})
+			wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Max: 2, Timeout: timeLimit})
 			require.NoError(s, err)
 			require.NotEmpty(s, wakeup)
 			require.LessOrEqual(s, len(wakeup), 2)

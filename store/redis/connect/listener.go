@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -23,20 +24,24 @@ type Listener struct {
 	mu     sync.Mutex
 	client *blockingClient
 	closed bool
+	served string // the list of the last elements
 }
 
-// Pop takes up to most elements of a list, and waits for the first: for timeout, by default 5 s. It returns no elements after the
-// timeout, and the context's cause when ctx ends.
-func (l *Listener) Pop(ctx context.Context, c *Client, key string, most int, timeout time.Duration) (popped []string, err error) {
+// Pop takes up to most elements of one of the lists, and waits for the first: for timeout, by default 5 s. Lists with elements take
+// turns. It returns no elements after the timeout, and the context's cause when ctx ends.
+func (l *Listener) Pop(ctx context.Context, c *Client, keys []string, most int, timeout time.Duration) (popped []string, err error) {
 	if timeout <= 0 {
 		timeout = defaultBlock
+	}
+	if i := slices.Index(keys, l.served); i >= 0 && len(keys) > 1 { // Redis takes the first list with elements
+		keys = slices.Concat(keys[i+1:], keys[:i+1])
 	}
 	end := time.Now().Add(timeout)
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("wait for wake-ups: %w", context.Cause(ctx))
 		}
-		popped, err = l.popOnce(ctx, c, key, most, min(time.Until(end), defaultBlock))
+		popped, err = l.popOnce(ctx, c, keys, most, min(time.Until(end), defaultBlock))
 		if err != nil {
 			return nil, fmt.Errorf("wait for wake-ups: %w", err)
 		}
@@ -94,13 +99,13 @@ func (l *Listener) drop(client *blockingClient) {
 }
 
 // popOnce blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
-func (l *Listener) popOnce(ctx context.Context, c *Client, key string, most int, block time.Duration) ([]string, error) {
-	client, err := l.open(ctx, c, key)
+func (l *Listener) popOnce(ctx context.Context, c *Client, keys []string, most int, block time.Duration) ([]string, error) {
+	client, err := l.open(ctx, c, keys[0])
 	if err != nil {
 		return nil, MapError(ctx, err)
 	}
 	stop := context.AfterFunc(ctx, func() { l.drop(client) })
-	popped, err := blockingPop(context.WithoutCancel(ctx), client, key, most, block)
+	popped, err := l.blockingPop(context.WithoutCancel(ctx), client, keys, most, block)
 	if !stop() {
 		return nil, context.Cause(ctx)
 	}
@@ -113,10 +118,15 @@ func (l *Listener) popOnce(ctx context.Context, c *Client, key string, most int,
 	return popped, nil
 }
 
-// blockingPop waits for one element, and takes the others that are there.
-func blockingPop(ctx context.Context, client redis.UniversalClient, key string, most int, block time.Duration) ([]string, error) {
-	seconds := strconv.FormatFloat(max(block, 10*time.Millisecond).Seconds(), 'f', 3, 64)
-	cmd := redis.NewStringSliceCmd(ctx, "blpop", key, seconds)
+// blockingPop waits for one element, and takes the others of its list that are there.
+func (l *Listener) blockingPop(ctx context.Context, client redis.UniversalClient, keys []string, most int, block time.Duration) ([]string, error) {
+	args := make([]any, 0, 2+len(keys))
+	args = append(args, "blpop")
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	args = append(args, strconv.FormatFloat(max(block, 10*time.Millisecond).Seconds(), 'f', 3, 64))
+	cmd := redis.NewStringSliceCmd(ctx, args...)
 	_ = client.Process(ctx, cmd) // cmd has the error
 	first, err := cmd.Result()
 	switch {
@@ -126,10 +136,12 @@ func blockingPop(ctx context.Context, client redis.UniversalClient, key string, 
 		return nil, err
 	case len(first) != 2:
 		return nil, errors.New("redis: unknown reply to BLPOP")
-	case most == 1:
+	}
+	l.served = first[0]
+	if most == 1 {
 		return first[1:], nil
 	}
-	rest, err := client.LPopCount(ctx, key, most-1).Result()
+	rest, err := client.LPopCount(ctx, l.served, most-1).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}

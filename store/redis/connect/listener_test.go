@@ -22,7 +22,7 @@ func TestListener_ClosesWhileAClusterIsAskedForTheServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	popped := make(chan error, 1)
 	go func() {
-		_, err := l.Pop(ctx, c, "key", 1, time.Minute)
+		_, err := l.Pop(ctx, c, []string{"key"}, 1, time.Minute)
 		popped <- err
 	}()
 	asked, err := silent.Accept()

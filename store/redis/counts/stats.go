@@ -79,7 +79,7 @@ func (s *Counts) pageOfTopics(ctx context.Context, namespace, after string, limi
 			return nil, connect.MapError(ctx, err)
 		}
 		for _, name := range names {
-			if _, topic, _ := strings.Cut(name, "/"); store.GroupOf(topic) != store.GroupInternal {
+			if _, topic, _ := strings.Cut(name, "/"); !store.IsInternal(topic) {
 				page = append(page, name)
 			}
 		}

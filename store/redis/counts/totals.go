@@ -139,7 +139,7 @@ func (s *Counts) dueOfQueues(ctx context.Context, namespace string, numbers []st
 	}
 	lanes := make([]string, 0, len(queues))
 	for _, q := range queues {
-		if q.Namespace == namespace && store.GroupOf(q.Topic) != store.GroupInternal {
+		if q.Namespace == namespace && !store.IsInternal(q.Topic) {
 			lanes = append(lanes, q.Lane+"\x00"+q.Number)
 		}
 	}

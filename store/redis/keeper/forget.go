@@ -36,7 +36,7 @@ type idleTopic struct {
 // isInternal reports whether a topic, by its full name, is of store.GroupInternal.
 func isInternal(name string) bool {
 	_, topic, _ := strings.Cut(name, "/")
-	return store.GroupOf(topic) == store.GroupInternal
+	return store.IsInternal(topic)
 }
 
 // forgetUnused forgets topics, and lanes among the next forgetLanes of each, that nothing refers to. It reads without scripts,

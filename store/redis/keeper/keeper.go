@@ -70,7 +70,7 @@ func New(s *shard.Shard, p *Process, policies *settings.Documents, repairs *repa
 
 // WaitAgenda blocks on a connection until an earlier moment is on the agenda.
 func (s *Keeper) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {
-	moved, err := s.wakeups.Pop(ctx, s.Client, s.Keys.CarrierWakeup, 1, timeout)
+	moved, err := s.wakeups.Pop(ctx, s.Client, []string{s.Keys.CarrierWakeup}, 1, timeout)
 	return len(moved) > 0, err
 }
 

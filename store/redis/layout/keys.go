@@ -106,11 +106,11 @@ func (k *Keys) Topic(namespace, topic string) *Topic {
 
 // TopicByName returns the keys of a topic by its full name.
 func (k *Keys) TopicByName(name string) *Topic {
-	_, topic, _ := strings.Cut(name, "/")
+	namespace, topic, _ := strings.Cut(name, "/")
 	return &Topic{
 		Name: name, Stats: k.Tag + "stats:" + name, Done: k.Tag + "done:" + name, Dead: k.Tag + "dead:" + name,
 		Cancelled: k.Tag + "cancelled:" + name, Open: k.Tag + "open:" + name,
-		Wakeups: k.Wakeups(store.GroupOf(topic)),
+		Wakeups: k.Wakeups(store.GroupOf(namespace, topic, "")),
 	}
 }
 

@@ -6,6 +6,7 @@ package queue
 
 import (
 	"embed"
+	"sync"
 
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/script"
@@ -27,7 +28,10 @@ var (
 // Queue is the queues of one shard. It is safe for concurrent use.
 type Queue struct {
 	*shard.Shard
-	push, internal connect.Listener // one for each group
+	mu        sync.Mutex
+	listeners []*connect.Listener // one for each Wait in progress, and those of ended ones
+	idle      []*connect.Listener
+	closed    bool
 }
 
 // New returns the queues of a shard.
@@ -35,6 +39,10 @@ func New(s *shard.Shard) *Queue { return &Queue{Shard: s} }
 
 // Close closes the connections that Wait uses.
 func (s *Queue) Close() {
-	s.push.Close()
-	s.internal.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, l := range s.listeners {
+		l.Close()
+	}
 }

@@ -7,17 +7,20 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// Wait blocks on a connection for the group's wake-ups of the shard.
+// Wait blocks on a connection for the groups' wake-ups of the shard.
 func (s *Queue) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queue, error) {
 	most := min(cmp.Or(max(options.Max, 0), store.MaxBatch), store.MaxBatch)
-	listener := &s.push
-	if options.Group == store.GroupInternal {
-		listener = &s.internal
+	keys := make([]string, len(options.Groups))
+	for i, group := range options.Groups {
+		keys[i] = s.Keys.Wakeups(group)
 	}
-	numbers, err := listener.Pop(ctx, s.Client, s.Keys.Wakeups(options.Group), most, options.Timeout)
+	listener := s.takeListener()
+	numbers, err := listener.Pop(ctx, s.Client, keys, most, options.Timeout)
+	s.returnListener(listener)
 	if err != nil || len(numbers) == 0 {
 		return nil, err
 	}
@@ -30,6 +33,30 @@ func (s *Queue) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queu
 		wakeup = append(wakeup, q.Queue)
 	}
 	return wakeup, nil
+}
+
+// takeListener returns a listener that no other Wait uses.
+func (s *Queue) takeListener() *connect.Listener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.idle); n > 0 {
+		l := s.idle[n-1]
+		s.idle = s.idle[:n-1]
+		return l
+	}
+	l := new(connect.Listener)
+	s.listeners = append(s.listeners, l)
+	if s.closed {
+		l.Close()
+	}
+	return l
+}
+
+// returnListener makes a listener free for the next Wait.
+func (s *Queue) returnListener(l *connect.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = append(s.idle, l)
 }
 
 // Notify writes wake-ups for queues with claimable jobs.

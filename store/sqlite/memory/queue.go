@@ -30,7 +30,7 @@ type Queue struct {
 	Damaged      bool   // its jobs cannot be found: it is blocked until the store is opened again
 	DueSlot      Slot
 	RenotifySlot Slot
-	notified     bool // is in Wakeups, whose lock guards it
+	notified     string // the group of Wakeups in which it is, whose lock guards it; empty: none
 }
 
 // QueueNumbers is what a transaction changes of a queue.
@@ -73,6 +73,11 @@ func (q *Queue) Limits() *policy.Limits {
 		return &q.LaneConfig.limits
 	}
 	return q.Topic.Limits
+}
+
+// Group is the group whose claim loops are woken.
+func (q *Queue) Group() string {
+	return store.GroupOf(q.Name.Namespace, q.Name.Topic, q.Topic.Limits.Deliver)
 }
 
 // Room is how many more jobs of the queue may be claimed now, if the caller may hold ahead jobs beyond the lane's concurrency.

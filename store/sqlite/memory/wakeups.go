@@ -30,16 +30,35 @@ func (b *Wakeups) Notify(queues []*Queue, wake bool) {
 	news := wake && !b.wake
 	b.wake = b.wake || wake
 	for _, q := range queues {
-		if !q.notified {
-			q.notified = true
-			group := store.GroupOf(q.Name.Topic)
-			b.queues[group] = append(b.queues[group], q)
-			news = true
+		group := q.Group()
+		if q.notified == group {
+			continue
 		}
+		if old := b.queues[q.notified]; q.notified != "" {
+			i := slices.Index(old, q)
+			b.queues[q.notified] = slices.Delete(old, i, i+1)
+		}
+		q.notified = group
+		b.queues[group] = append(withRoom(b.queues[group]), q)
+		news = true
 	}
 	if news {
 		b.signal()
 	}
+}
+
+// withRoom returns queues to which one is added. Before they take more memory it removes those without jobs: nobody may wait for a
+// topic's own group.
+func withRoom(queues []*Queue) []*Queue {
+	if len(queues) < cap(queues) {
+		return queues
+	}
+	return slices.DeleteFunc(queues, func(q *Queue) bool {
+		if q.Waiting == 0 {
+			q.notified = ""
+		}
+		return q.Waiting == 0
+	})
 }
 
 func (b *Wakeups) signal() {
@@ -47,18 +66,25 @@ func (b *Wakeups) signal() {
 	b.changed = make(chan struct{})
 }
 
-// Take removes up to most queues of a group. changed is closed when something is added, also for another group.
-func (b *Wakeups) Take(group string, most int) (queues []job.Queue, changed <-chan struct{}, closed bool) {
+// Take removes up to most queues of the groups. changed is closed when something is added, also for another group.
+func (b *Wakeups) Take(groups []string, most int) (queues []job.Queue, changed <-chan struct{}, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := b.queues[group]
-	if n := min(most, len(all)); n > 0 {
-		queues = make([]job.Queue, n)
-		for i, q := range all[:n] {
-			queues[i] = q.Name
-			q.notified = false
+	for _, group := range groups {
+		all := b.queues[group]
+		n := min(most-len(queues), len(all))
+		if n == 0 {
+			continue
+		}
+		queues = slices.Grow(queues, n)
+		for _, q := range all[:n] {
+			queues = append(queues, q.Name)
+			q.notified = ""
 		}
 		b.queues[group] = slices.Delete(all, 0, n)
+		if n == len(all) && group != store.GroupPush {
+			delete(b.queues, group) // it may be of a topic that is gone
+		}
 	}
 	return queues, b.changed, b.closed
 }
