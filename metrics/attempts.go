@@ -9,7 +9,7 @@ import (
 
 var _ pool.Observer = (*Metrics)(nil)
 
-// outcomes are what a request came to: no request, a class of statuses, an error class. Their index is the number of an
+// outcomes are what an attempt came to: no request, a class of statuses, an error class, accepted by a consumer. Their index is the number of an
 // outcome. Unknown ones count as the last.
 var outcomes = [...]string{
 	"none", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx",
@@ -19,8 +19,11 @@ var outcomes = [...]string{
 	string(policy.ClassTooLarge), string(policy.ClassTimeoutDial), string(policy.ClassTimeoutTLS),
 	string(policy.ClassTimeoutHeaders), string(policy.ClassTimeoutBody), string(policy.ClassTimeoutSend),
 	string(policy.ClassBlocked), string(policy.ClassInvalid), string(policy.ClassShutdown),
-	string(policy.ClassLocalResources), string(policy.ClassOther),
+	string(policy.ClassLocalResources), string(policy.ClassConsumer), outcomeAccepted, string(policy.ClassOther),
 }
+
+// outcomeAccepted is the outcome of a job that a client or a function confirmed.
+const outcomeAccepted = "accepted"
 
 const (
 	verdictCount = int(policy.Released) + 1 // the zero Kind is "none"
@@ -88,6 +91,9 @@ func (m *Metrics) AttemptEnded(e pool.AttemptEvent) {
 func outcomeOf(r *policy.Result) int {
 	if r == nil {
 		return 0
+	}
+	if r.Accepted {
+		return outcomeNumbers[outcomeAccepted]
 	}
 	if class := r.Status / 100; r.Class == policy.ClassNone && class >= 1 && class <= 9 {
 		return class

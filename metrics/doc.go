@@ -43,7 +43,7 @@
 // Meanings:
 //
 //   - attempts: claimed jobs by verdict (delivered, again, dead, released) and outcome: the class of the status (1xx to
-//     9xx), a policy.ErrorClass, or none without a request. Counted at the verdict, before it is recorded.
+//     9xx), a policy.ErrorClass, accepted by a consumer, or none without an attempt. Counted at the verdict, before it is recorded.
 //   - lateness: from the due time of an attempt, by the store's clock, to its start. Requests only.
 //   - attempt duration: requests that were sent or tried; not those that the guard rejected or a shutdown interrupted.
 //   - inserted: jobs passed to the store, including callbacks: created, existing (the same registration again), conflict

@@ -41,24 +41,29 @@ func (p Progress) deadReason(terms Terms, wait time.Duration) Reason {
 // Judge returns the verdict on an attempt.
 //
 // terms are resolved (Topic.Terms). progress is the job's state at the end of the attempt, which FailedAttempts includes.
-// random is in [0, 1). The wait counts from the end of the attempt and is never shorter than the rung or the Retry-After.
+// random is in [0, 1). The wait counts from the end of the attempt and is never shorter than the rung or a receiver's Retry-After.
 // A Retry-After on 408, 425, 429 or 5xx also puts a cooldown of up to MaxLaneWait on the lane. A job whose retry would
-// come after its expiry or its MaxAge is dead at once.
+// come after its expiry or its MaxAge is dead at once. A consumer is a client that pulled the job, or a function.
 //
 //	result                                    verdict
+//	accepted by a consumer                    delivered
 //	matches the policy's success (2xx)        delivered
 //	class shutdown                            released at once, uncounted
 //	class local_resources                     released for 1 s to 2 s, uncounted
 //	class blocked                             dead: blocked
 //	class invalid                             dead: invalid
 //	status in give_up_on                      dead: gave_up
-//	4xx and "do not retry"                    dead: nonretryable
+//	4xx or consumer, and "do not retry"       dead: nonretryable
 //	failed attempts > retries                 dead: exhausted
 //	retry after the expiry                    dead: expired
 //	retry after MaxAge                        dead: max_age
+//	consumer with a RetryAfter                again after that, up to MaxRung
 //	anything else                             again after max(rung × (1 + jitter × random), Retry-After)
 func Judge(terms Terms, result Result, progress Progress, random float64) Verdict {
-	responded, note := result.Class == ClassNone, ""
+	if result.Accepted {
+		return Verdict{Kind: Delivered}
+	}
+	responded, consumer, note := result.Class == ClassNone, result.Class == ClassConsumer, ""
 	if responded {
 		var ok bool
 		if ok, note = terms.Success.check(result.Status, result.Body); ok {
@@ -85,12 +90,15 @@ func Judge(terms Terms, result Result, progress Progress, random float64) Verdic
 		return dead(ReasonInvalid)
 	case responded && matchesStatus(terms.GiveUpOn, result.Status):
 		return dead(ReasonGaveUp)
-	case responded && result.NonRetryable && result.Status >= 400 && result.Status <= 499:
+	case result.NonRetryable && (consumer || responded && result.Status >= 400 && result.Status <= 499):
 		return dead(ReasonNonRetryable)
 	case progress.FailedAttempts > *terms.Retries:
 		return dead(ReasonExhausted)
 	}
 	wait := max(addJitter(terms.Ladder.Rung(progress.FailedAttempts), terms.Jitter, random), retryAfter)
+	if consumer && result.RetryAfter > 0 {
+		wait = min(result.RetryAfter, MaxRung)
+	}
 	if reason := progress.deadReason(terms, wait); reason != "" {
 		return dead(reason)
 	}

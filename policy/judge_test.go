@@ -259,3 +259,35 @@ func TestJudge_LocalResources(t *testing.T) {
 		require.Equal(t, c.wanted, got, c.name)
 	}
 }
+
+func TestJudge_BelievesConsumers(t *testing.T) {
+	failed := policy.Result{Class: policy.ClassConsumer, Error: "no disk"}
+	after := func(wait time.Duration) policy.Result {
+		result := failed
+		result.RetryAfter = wait
+		return result
+	}
+	forbidden := failed
+	forbidden.NonRetryable = true
+	strict := func(t *policy.Terms) { t.Success = policy.Success{Status: []string{"201"}, BodyEquals: "ok"} }
+	for name, c := range map[string]struct {
+		result policy.Result
+		tries  int
+		want   policy.Verdict
+	}{
+		"accepted":                         {policy.Result{Accepted: true}, 9, delivered},
+		"a failure climbs the ladder":      {failed, 1, again},
+		"a failure without retries left":   {failed, 4, dead(policy.ReasonExhausted)},
+		"asks for less than the rung":      {after(time.Second), 1, policy.Verdict{Kind: policy.Again, Wait: time.Second}},
+		"asks for more than a day":         {after(48 * time.Hour), 1, dead(policy.ReasonMaxAge)},
+		"asks for a retry without any":     {after(time.Second), 4, dead(policy.ReasonExhausted)},
+		"gives the job up":                 {forbidden, 1, dead(policy.ReasonNonRetryable)},
+		"gives the job up after all tries": {forbidden, 9, dead(policy.ReasonNonRetryable)},
+	} {
+		got := policy.Judge(terms(strict), c.result, policy.Progress{FailedAttempts: c.tries}, 0)
+		require.Equal(t, c.want, got, name)
+	}
+	old := terms(func(t *policy.Terms) { t.MaxAge = 1000 * policy.MaxRung })
+	got := policy.Judge(old, after(2*policy.MaxRung), policy.Progress{FailedAttempts: 1}, 0)
+	require.Equal(t, policy.Verdict{Kind: policy.Again, Wait: policy.MaxRung}, got, "a wait is bounded")
+}

@@ -31,7 +31,9 @@ const (
 	ClassShutdown       ErrorClass = "shutdown"        // this process stopped: costs no retry
 	// ClassLocalResources: this process or machine ran out of descriptors, memory or ports: costs no retry.
 	ClassLocalResources ErrorClass = "local_resources"
-	ClassOther          ErrorClass = "other"
+	// ClassConsumer: the client that pulled the job, or the function that handles it, reported a failure.
+	ClassConsumer ErrorClass = "consumer"
+	ClassOther    ErrorClass = "other"
 )
 
 // Timeout reports whether the class is a timeout.
@@ -74,7 +76,7 @@ type Result struct {
 	// Class and Error describe why there was no response. Error is one line without the URL's query.
 	Class ErrorClass
 	Error string
-	// RetryAfter is the response's Retry-After as a wait from receipt; zero: none.
+	// RetryAfter is the response's Retry-After as a wait from receipt, or the wait that a consumer asked for; zero: none.
 	RetryAfter time.Duration
 	// StartedAt and Duration are by the process's clock.
 	StartedAt time.Time
@@ -82,8 +84,10 @@ type Result struct {
 	Phases    Phases
 	// RemoteAddr is the address and port that were dialled: the receiver's, or the forward proxy's. Empty: none was.
 	RemoteAddr string
-	// NonRetryable is set if the receiver forbids a retry.
+	// NonRetryable is set if the receiver or the consumer forbids a retry.
 	NonRetryable bool
+	// Accepted is set if a consumer confirmed the job. Then it is delivered, whatever the policy's Success is.
+	Accepted bool
 	// Header and Body are the response's, truncated by the sender.
 	Header map[string][]string
 	Body   []byte
@@ -125,7 +129,7 @@ const (
 	ReasonExpired      Reason = "expired"      // past its expiry
 	ReasonMaxAge       Reason = "max_age"      // older than the policy's max_age
 	ReasonGaveUp       Reason = "gave_up"      // the status is in give_up_on
-	ReasonNonRetryable Reason = "nonretryable" // the receiver forbade a retry
+	ReasonNonRetryable Reason = "nonretryable" // the receiver or the consumer forbade a retry
 	ReasonBlocked      Reason = "blocked"      // the address is not allowed
 	ReasonInvalid      Reason = "invalid"      // the job makes no valid request
 )

@@ -207,6 +207,7 @@ var classes = map[policy.ErrorClass]struct {
 	policy.ClassInvalid:        {verdict: dead(policy.ReasonInvalid)},
 	policy.ClassShutdown:       {verdict: released},
 	policy.ClassLocalResources: {verdict: policy.Verdict{Kind: policy.Released, Wait: time.Second}},
+	policy.ClassConsumer:       {verdict: dead(policy.ReasonNonRetryable)}, // of a result that forbids retries, as below
 	policy.ClassOther:          {verdict: again, away: true},
 }
 
@@ -226,7 +227,7 @@ func TestJudge_EveryErrorClass(t *testing.T) {
 			require.False(t, result.Throttled(), class)
 		}
 		last := policy.Judge(terms(), policy.Result{Class: class}, policy.Progress{FailedAttempts: 4}, 0)
-		if row.verdict == again {
+		if row.verdict == again || class == policy.ClassConsumer {
 			require.Equal(t, dead(policy.ReasonExhausted), last, class)
 		} else {
 			require.Equal(t, row.verdict, last, class)
