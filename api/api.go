@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/intake"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/internal/limitedlog"
@@ -20,9 +21,7 @@ import (
 
 // Jobs registers, finds and lists jobs.
 type Jobs interface {
-	// Register returns a result per job, in order. Its errors are *job.InvalidError, *job.UndeclaredTopicError,
-	// *job.TakenError and those of package store.
-	Register(ctx context.Context, jobs []job.New) []store.RoutedResult
+	intake.Registrar
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	// Explain returns what applies to an unfinished job now and what it waits for; nil if that is not known, or the job has
 	// ended.
@@ -195,8 +194,7 @@ type api struct {
 	lists        *listLimiter
 	overloadLog  limitedlog.Log
 	forbiddenLog limitedlog.Log
-	// streams has an element for each stream in flight.
-	streams chan struct{}
+	intake       *intake.Intake
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
 	onShutdown func(func()) (stop func() bool)
 }
@@ -224,13 +222,16 @@ func newAPI(o Options) (a *api, end func()) {
 		healthOnly: o.HealthOnly,
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
-		streams:    make(chan struct{}, maxStreams),
 		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, request.Limit(maxBody)+1)), // one request of any size fits
 		lists:      newListLimiter(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
 	a.overloadLog.Logger, a.forbiddenLog.Logger = a.log, a.log
 	a.callers = apiaccess.NewAuthenticator(o.Access, o.Service, a.log)
+	a.intake = intake.New(intake.Options{
+		Registrar: a.service, Callers: a.callers, MaxBody: a.maxBody,
+		OnShutdown: a.onShutdown, Overloaded: a.warnOverload, Logger: a.log,
+	})
 	return a, end
 }
 

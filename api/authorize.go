@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -9,7 +8,7 @@ import (
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/store"
 )
 
@@ -33,13 +32,13 @@ func (a *api) authorize(r *http.Request, e endpoint) error {
 	}
 	switch e.topic {
 	case ofPath:
-		return checkTopic(r.Context(), r.PathValue("topic"))
+		return scope.CheckTopic(r.Context(), r.PathValue("topic"))
 	case ofJob:
 		return a.checkTopicOfJob(r, p)
 	case ofRequest, ofWork, ofItems, ofNone:
 		return nil
 	default:
-		return response.NewProblem(response.Forbidden, "this concerns all topics, and "+restriction(p))
+		return response.NewProblem(response.Forbidden, "this concerns all topics, and "+scope.Restriction(p))
 	}
 }
 
@@ -67,34 +66,4 @@ func (a *api) checkTopicOfJob(r *http.Request, p *access.Principal) error {
 		err = store.ErrNotFound
 	}
 	return err
-}
-
-// checkTopic refuses a topic that the request's token may not use. Empty: all topics.
-func checkTopic(ctx context.Context, topic string) error {
-	p := access.PrincipalOf(ctx)
-	switch {
-	case len(p.Topics) == 0:
-		return nil
-	case topic == "":
-		return response.NewProblem(response.Forbidden, "a topic is required, because "+restriction(p))
-	case !p.Topics.Match(topic):
-		return response.NewProblem(response.Forbidden, "the topic is not allowed: "+restriction(p))
-	}
-	return nil
-}
-
-// admit sets the namespace and the client of a registration, and refuses a topic or a body that the request's token may not
-// use.
-func admit(ctx context.Context, n *job.New) error {
-	p := access.PrincipalOf(ctx)
-	n.Namespace, n.CreatedBy = p.Namespace, p.Actor
-	if err := checkTopic(ctx, cmp.Or(n.Topic, job.DefaultTopic)); err != nil {
-		return err
-	}
-	return checkPlaceholder(ctx, &n.Spec)
-}
-
-// restriction names the topics of a restricted token.
-func restriction(p *access.Principal) string {
-	return "the token is restricted to the topics " + p.Topics.String()
 }

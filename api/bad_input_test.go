@@ -273,7 +273,7 @@ func TestContentEncoding_IsRefusedByEveryRouteWithABody(t *testing.T) {
 }
 
 func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
-	long := strings.Repeat("x", maxIDShown+1)
+	long := strings.Repeat("x", 129)
 	jobs := []struct {
 		text string
 		id   any

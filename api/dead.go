@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/job"
 )
 
@@ -15,7 +16,7 @@ func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := checkTopic(r.Context(), filter.Topic); err != nil {
+	if err := scope.CheckTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
 	return a.serveJobs(w, r, filter)
@@ -28,7 +29,7 @@ func (a *api) deadGroups(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := checkTopic(r.Context(), filter.Topic); err != nil {
+	if err := scope.CheckTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
 	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // the service reads as many at a time

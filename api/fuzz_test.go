@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
@@ -316,7 +317,7 @@ func FuzzRedactCallback(f *testing.F) {
 		if jsonscan.CheckJSON(body, 1) != nil {
 			return
 		}
-		shown := redactCallback(body)
+		shown := scope.RedactCallback(body)
 		require.True(t, json.Valid(shown), "%s", shown)
 		if !strings.Contains(string(body), "headers") && !strings.Contains(string(body), `\`) {
 			require.JSONEq(t, string(body), string(shown))

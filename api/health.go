@@ -3,16 +3,13 @@ package api
 import (
 	"context"
 	_ "embed" // for openapi.yaml
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/pages"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
 )
@@ -21,6 +18,9 @@ import (
 //
 //go:embed openapi.yaml
 var openAPI []byte
+
+// openAPIContract serves openAPI.
+var openAPIContract = pages.NewContract(openAPI)
 
 // readyTimeout bounds the readiness check.
 const readyTimeout = 2 * time.Second
@@ -100,33 +100,6 @@ func (a *api) serveVersion(w http.ResponseWriter, _ *http.Request) error {
 		o.TextOrNull("go_version", a.goVersion)
 		o.TextOrNull("process", a.process)
 	})
-	return nil
-}
-
-// serveOpenAPI serves openapi.yaml.
-func (a *api) serveOpenAPI(w http.ResponseWriter, _ *http.Request) error {
-	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(openAPI)
-	return nil
-}
-
-// openAPIJSON is openapi.yaml as JSON.
-var openAPIJSON = sync.OnceValue(func() []byte {
-	var document any
-	if err := yaml.Unmarshal(openAPI, &document); err != nil {
-		panic("api: openapi.yaml is valid: " + err.Error())
-	}
-	text, err := json.Marshal(document)
-	if err != nil {
-		panic("api: openapi.yaml has a JSON form: " + err.Error())
-	}
-	return text
-})
-
-// serveOpenAPIJSON serves openapi.yaml as JSON.
-func (a *api) serveOpenAPIJSON(w http.ResponseWriter, _ *http.Request) error {
-	w.Header()["Content-Type"] = response.ContentTypeJSON
-	_, _ = w.Write(openAPIJSON())
 	return nil
 }
 

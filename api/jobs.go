@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/intake"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -23,11 +25,11 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	if err := admit(r.Context(), &n); err != nil {
+	if err := scope.Admit(r.Context(), &n); err != nil {
 		return err
 	}
 	result := a.service.Register(r.Context(), []job.New{n})[0]
-	status, p := registrationStatus(&result)
+	status, p := intake.Status(&result)
 	if p != nil {
 		return p
 	}
@@ -36,18 +38,6 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	}
 	a.answerJob(w, r, status, &result.Job)
 	return nil
-}
-
-// registrationStatus returns the status or the problem of a registration.
-func registrationStatus(result *store.RoutedResult) (status int, p *response.Problem) {
-	switch {
-	case result.Err != nil:
-		return 0, response.FromError(result.Err)
-	case result.Outcome == store.Created:
-		return http.StatusCreated, nil
-	default:
-		return http.StatusOK, nil
-	}
 }
 
 // get answers with a job, its attempts, and what it waits for.
@@ -70,7 +60,7 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := checkTopic(r.Context(), filter.Topic); err != nil {
+	if err := scope.CheckTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
 	return a.serveJobs(w, r, filter)
@@ -94,7 +84,7 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	if err := checkBodies(r.Context(), "", &edit); err != nil {
+	if err := scope.CheckBodies(r.Context(), "", &edit); err != nil {
 		return err
 	}
 	edit.IfVersion, edit.Actor = version, actorOf(r.Context())
@@ -143,7 +133,7 @@ func jobWithoutBody(r *http.Request) (job.Ref, error) {
 func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	revival, err := request.ReadRevival(w, r)
 	if err == nil {
-		err = checkBodies(r.Context(), revival.URL, nil)
+		err = scope.CheckBodies(r.Context(), revival.URL, nil)
 	}
 	if err != nil {
 		return err
@@ -181,8 +171,8 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 
 // showJob answers with a job, its attempts and its explanation. It refuses when too many bytes of answers are in flight.
 func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explanation *job.Explanation) error {
-	hideBodies(r, j)
-	explanation = hideSettings(r, j, explanation)
+	scope.HideBodies(r, j)
+	explanation = scope.HideSettings(r, j, explanation)
 	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer reserved.Release()
 	if !ok {
@@ -208,7 +198,7 @@ func (a *api) answerChange(w http.ResponseWriter, r *http.Request, action access
 
 // answerJob answers a change with the job and its durability. It never refuses, because the change is made.
 func (a *api) answerJob(w http.ResponseWriter, r *http.Request, status int, j *job.Job) {
-	hideBodies(r, j)
+	scope.HideBodies(r, j)
 	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer reserved.Release()
 	if !ok {
@@ -231,7 +221,7 @@ func newJobBuffer(w http.ResponseWriter, j *job.Job) *response.Buffer {
 	o.Job(j)
 	body := j.Body
 	if j.Kind != "" && j.BodyKind == job.BodyJSON {
-		body = redactCallback(body)
+		body = scope.RedactCallback(body)
 	}
 	o.Body(j.BodyKind, body)
 	return o

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/livetail"
 )
 
@@ -32,7 +33,7 @@ func (a *api) watchEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if filter.Topics = access.PrincipalOf(r.Context()).Topics; filter.Topic != "" {
-		if err := checkTopic(r.Context(), filter.Topic); err != nil {
+		if err := scope.CheckTopic(r.Context(), filter.Topic); err != nil {
 			return err
 		}
 	}

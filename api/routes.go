@@ -10,6 +10,7 @@ import (
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
+	"github.com/ringback/ringback/api/pages"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 )
@@ -58,7 +59,7 @@ const (
 
 // Query parameters of routes.
 var (
-	pages     = onGet("cursor", "limit")
+	paged     = onGet("cursor", "limit")
 	jobPages  = onGet(request.FilterParameters("state", "order", "limit", "cursor")...)
 	deadPages = onGet(request.FilterParameters("order", "limit", "cursor")...)
 	groups    = onGet(request.FilterParameters("by")...)
@@ -79,7 +80,7 @@ func (a *api) routes() []route {
 		{path: "/v1/jobs", parameters: jobPages, methods: map[string]endpoint{
 			http.MethodPost: {access.RegisterJob, ofRequest, a.register}, http.MethodGet: {access.ListJobs, ofRequest, a.list},
 		}},
-		{path: "/v1/batch", methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.batch}}},
+		{path: "/v1/batch", methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.intake.Batch}}},
 		{path: "/v1/jobs/{id}", methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadJob, ofJob, a.get},
 			http.MethodPatch:  {access.EditJob, ofJob, a.edit},
@@ -104,8 +105,8 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeTopic, ofPath, a.resume},
 		}, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/stats", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
-		{path: "/v1/topics/{topic}/lanes", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
+		{path: "/v1/topics/{topic}/stats", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
+		{path: "/v1/topics/{topic}/lanes", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadLane, ofPath, a.lane},
 			http.MethodPut:    {access.ChangeLane, ofPath, a.putLane},
@@ -118,35 +119,35 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeLane, ofPath, a.resumeLane},
 		}, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/secrets", parameters: pages, methods: secrets, conditions: request.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/secrets", parameters: paged, methods: secrets, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/keys", parameters: pages, methods: keys},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", parameters: pages, methods: secrets, conditions: request.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/keys", parameters: paged, methods: keys},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", parameters: paged, methods: secrets, conditions: request.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/keys", parameters: pages, methods: keys},
+		{path: "/v1/topics/{topic}/lanes/{lane}/keys", parameters: paged, methods: keys},
 		{path: "/v1/dead", parameters: deadPages, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}}},
 		{path: "/v1/dead/groups", parameters: groups, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}}},
 		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
 		{path: "/v1/dead/purge", methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
-		{path: "/v1/work", parameters: pages, methods: map[string]endpoint{
+		{path: "/v1/work", parameters: paged, methods: map[string]endpoint{
 			http.MethodPost: {access.StartWork, ofRequest, a.startWork}, http.MethodGet: {access.ReadWork, ofItems, a.listWork},
 		}},
 		{path: "/v1/work/{id}", methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofWork, a.work}}},
 		{path: "/v1/work/{id}/stop", methods: map[string]endpoint{
 			http.MethodPost: {access.StopWork, ofWork, a.stopWork},
 		}},
-		{path: "/v1/stats", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
+		{path: "/v1/stats", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
 		{path: "/v1/stream", parameters: onGet("topic", "lane", "verdict"), endless: true, methods: map[string]endpoint{
 			http.MethodGet: {access.WatchEvents, ofRequest, a.watchEvents},
 		}},
 		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}},
-		{path: "/v1/tokens", parameters: pages, methods: map[string]endpoint{
+		{path: "/v1/tokens", parameters: paged, methods: map[string]endpoint{
 			http.MethodGet: {access.ReadTokens, ofAll, a.tokens}, http.MethodPost: {access.CreateToken, ofAll, a.createToken},
 		}},
 		{path: "/v1/tokens/{id}", methods: map[string]endpoint{
 			http.MethodGet: {access.ReadTokens, ofAll, a.token}, http.MethodDelete: {access.RevokeToken, ofAll, a.revokeToken},
 		}, audited: true},
-		{path: "/v1/namespaces", parameters: pages, methods: map[string]endpoint{http.MethodGet: {access.ReadNamespaces, ofAll, a.namespaces}}},
+		{path: "/v1/namespaces", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadNamespaces, ofAll, a.namespaces}}},
 		{path: "/v1/namespaces/{namespace}", parameters: map[string][]string{http.MethodDelete: {"purge"}}, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadNamespaces, ofAll, a.namespace},
 			http.MethodPut:    {access.PutNamespace, ofAll, a.putNamespace},
@@ -156,10 +157,10 @@ func (a *api) routes() []route {
 		{path: "/healthz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.alive}}, always: true},
 		{path: "/readyz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.ready}}, always: true},
 		{path: "/metrics", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveMetrics}}, always: true},
-		{path: response.ProblemsPath, methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveProblems}}, always: true},
+		{path: response.ProblemsPath, methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, pages.Problems}}, always: true},
 		{path: "/", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveRoot}}, always: true},
-		{path: "/openapi.json", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveOpenAPIJSON}}, always: true},
-		{path: "/openapi.yaml", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveOpenAPI}}, always: true},
+		{path: "/openapi.json", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIContract.JSON}}, always: true},
+		{path: "/openapi.yaml", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIContract.YAML}}, always: true},
 	}
 }
 

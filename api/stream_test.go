@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -174,13 +175,13 @@ func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 		for range 2 {
 			sends("c", 503, 0)
 		}
-		time.Sleep(storeRetryAfter - 1) // a bubble's time
+		time.Sleep(time.Second - 1) // a bubble's time
 		sends("d", 503, 0)
 		time.Sleep(time.Nanosecond)
 		fails(store.ErrUnavailable)
 		sends("e", 503, 1)
 		fails(nil)
-		time.Sleep(storeRetryAfter - 1)
+		time.Sleep(time.Second - 1)
 		sends("f", 503, 0) // each failure starts a new pause
 		time.Sleep(time.Nanosecond)
 		for _, id := range []string{"g", "h", "i"} {
@@ -312,7 +313,7 @@ func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 }
 
 func TestStream_BoundsStreamsInFlight(t *testing.T) {
-	h := &observedHandler{handlerOf(newFake()), make(chan struct{}, 2*maxStreams)}
+	h := &observedHandler{handlerOf(newFake()), make(chan struct{}, 2*limits.MaxStreams)}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	open := func() *streamClient {
@@ -321,7 +322,7 @@ func TestStream_BoundsStreamsInFlight(t *testing.T) {
 		require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 		return begin(t, conn)
 	}
-	streams := make([]*streamClient, maxStreams)
+	streams := make([]*streamClient, limits.MaxStreams)
 	for i := range streams {
 		streams[i] = open()
 		streams[i].answer()

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -45,10 +46,10 @@ func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 // startOrder starts the work that was read, or err.
 func (a *api) startOrder(w http.ResponseWriter, r *http.Request, action access.Action, f request.WorkRequest, err error) error {
 	if err == nil {
-		err = checkTopic(r.Context(), f.Filter.Topic)
+		err = scope.CheckTopic(r.Context(), f.Filter.Topic)
 	}
 	if err == nil {
-		err = checkBodies(r.Context(), f.URL, f.Edit)
+		err = scope.CheckBodies(r.Context(), f.URL, f.Edit)
 	}
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (a *api) startOrder(w http.ResponseWriter, r *http.Request, action access.A
 	}
 	f.Actor = actorOf(r.Context())
 	if f.Change != nil {
-		f.Change = redactHeaders(f.Change)
+		f.Change = scope.RedactHeaders(f.Change)
 	}
 	started, err := a.service.StartWork(r.Context(), namespaceOf(r), f.WorkOrder)
 	if err != nil {
@@ -102,7 +103,7 @@ func (a *api) listWork(w http.ResponseWriter, r *http.Request) error {
 	}
 	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // some are as large as several jobs
 		found, page, err := a.service.ListWork(r.Context(), filter, func(found *store.Work) bool {
-			return checkTopic(r.Context(), found.Filter.Topic) == nil
+			return scope.CheckTopic(r.Context(), found.Filter.Topic) == nil
 		})
 		if err != nil {
 			return err
@@ -148,7 +149,7 @@ func (a *api) findWork(r *http.Request) (store.Work, error) {
 		return store.Work{}, err
 	}
 	found, err := a.service.Work(r.Context(), ref.Namespace, ref.ID)
-	if err == nil && checkTopic(r.Context(), found.Filter.Topic) != nil {
+	if err == nil && scope.CheckTopic(r.Context(), found.Filter.Topic) != nil {
 		err = store.ErrNotFound
 	}
 	return found, err

@@ -20,6 +20,9 @@ const (
 	FirstRoom = 4 << 10
 )
 
+// MaxStreams bounds the streams of registrations in flight, each of which may fill a ndjson.ResultBuffer and a group of lines.
+const MaxStreams = 64
+
 const (
 	// Timeout bounds the handling of one request, store calls included.
 	Timeout = 30 * time.Second

@@ -362,13 +362,28 @@ var plan = []row{
 		ours:   []string{"api/limits", "api/response"},
 	},
 	{
+		pkg:    "api/pages",
+		reason: "documents that need no service, for browsers and programs",
+		ours:   []string{"api/response"},
+		others: []string{"go.yaml.in/yaml/v3"},
+	},
+	{
+		pkg:    "api/scope",
+		reason: "what a request's token may send and see; knows no handler and no service",
+		ours:   []string{"access", "api/jsonscan", "api/response", "job"},
+	},
+	{
+		pkg:    "api/intake",
+		reason: "registers batches and streams in front of one method of the service",
+		ours:   []string{"api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "api/scope", "job", "store"},
+	},
+	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"access", "api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "internal/limitedlog", "job", "livetail",
+			"access", "api/access", "api/intake", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/scope", "internal/limitedlog", "job", "livetail",
 			"policy", "sign", "store",
 		},
-		others: []string{"go.yaml.in/yaml/v3"},
 	},
 	{
 		pkg:    "app",

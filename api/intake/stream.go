@@ -1,4 +1,4 @@
-package api
+package intake
 
 import (
 	"context"
@@ -26,26 +26,26 @@ import (
 // before it reads any. Memory is bounded by the longest line, a group of lines and the buffer.
 //
 // The status is sent before the first line is read. The last line of a stream that ends early is the reason.
-func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
+func (i *Intake) stream(w http.ResponseWriter, r *http.Request) error {
 	rc := http.NewResponseController(w)
 	// Without it HTTP/1.1 reads the whole request before it answers. Other protocols need no such call.
 	if err := rc.EnableFullDuplex(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("answer while the request is read: %w", err)
 	}
 	deadlines := ndjson.NewDeadlines(rc)
-	stop := a.onShutdown(func() {
+	stop := i.onShutdown(func() {
 		deadlines.End(response.NewProblem(response.ShuttingDown,
 			"the server is shutting down: lines without a result are not registered, send them again"))
 	})
 	defer stop()
 	select {
-	case a.streams <- struct{}{}:
-		defer func() { <-a.streams }()
+	case i.streams <- struct{}{}:
+		defer func() { <-i.streams }()
 	default:
 		w.Header().Set("Connection", "close")
 		p := response.NewOverload(fmt.Sprintf(
-			"the maximum of %d streams is open: retry later, or send the jobs as JSON", maxStreams))
-		a.warnOverload(r, p)
+			"the maximum of %d streams is open: retry later, or send the jobs as JSON", limits.MaxStreams))
+		i.overloaded(r, p)
 		p.Write(w)
 		_ = deadlines.Linger(r.Body, rc.Flush) // fails only when the client is gone
 		return nil
@@ -61,18 +61,18 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 
 	t := ndjson.NewResultBuffer(w, rc, limits.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(response.InvalidRequest, "client disconnected")) })
 	defer t.Stop()
-	maxLine := int(request.Limit(a.maxBody))
+	maxLine := int(request.Limit(i.maxBody))
 	s := stream{
 		in:   ndjson.NewReader(r.Body, maxLine, limits.Metered(r)),
-		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t, callers: a.callers, request: r,
+		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t, callers: i.callers, request: r,
 	}
-	s.batch = batch{api: a, out: response.NewBuffer(), written: s.endResult}
+	s.batch = batch{Intake: i, out: response.NewBuffer(), written: s.endResult}
 	defer s.batch.out.Free()
 	endErr := s.run(context.WithoutCancel(r.Context()))
 	if endErr != nil {
-		a.log.Debug("stream ended early", "lines", s.in.Lines(), "err", endErr)
+		i.log.Debug("stream ended early", "lines", s.in.Lines(), "err", endErr)
 		if p, ok := errors.AsType[*response.Problem](endErr); ok {
-			a.warnOverload(r, p)
+			i.overloaded(r, p)
 		}
 	}
 	last := ndjson.TakeTimeout // for the end of the answer
@@ -187,6 +187,3 @@ func (s *stream) passOn() {
 	}
 	o.Reset()
 }
-
-// maxStreams bounds the streams in flight, each of which may fill a ResultBuffer and a group of lines.
-const maxStreams = 64

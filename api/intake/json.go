@@ -1,4 +1,4 @@
-package api
+package intake
 
 import (
 	"net/http"
@@ -11,13 +11,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// batch registers many jobs and answers with a result for each, in order. A stream is handled by stream.
-func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
+// Batch registers many jobs and answers with a result for each, in order. A stream is handled by stream.
+func (i *Intake) Batch(w http.ResponseWriter, r *http.Request) error {
 	if len(r.Header[request.IdempotencyKey]) > 0 {
 		return response.Invalid(job.FieldError{Field: request.IdempotencyKey, Detail: "is for a single job: set the id of each job of the batch instead"})
 	}
 	if request.IsNDJSON(r) {
-		return a.stream(w, r)
+		return i.stream(w, r)
 	}
 	if request.CheckContentType(r) != nil {
 		return response.NewProblem(response.UnsupportedMediaType,
@@ -36,7 +36,7 @@ func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
 	defer o.Free()
 	o.Open()
 	o.Array("results")
-	b := batch{api: a, out: o, now: time.Now(), written: func() { o.Flush(w) }}
+	b := batch{Intake: i, out: o, now: time.Now(), written: func() { o.Flush(w) }}
 	part := make([]batchItem, 0, min(n, store.MaxBatch))
 	for _, raw := range jsonscan.Elements(jobs) {
 		if part = append(part, batchItem{text: raw}); len(part) == store.MaxBatch {

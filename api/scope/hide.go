@@ -1,7 +1,6 @@
-package api
+package scope
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -12,8 +11,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// hideBodies replaces the bodies of a job and of receivers' responses, unless the request's token may read them.
-func hideBodies(r *http.Request, j *job.Job) {
+// HideBodies replaces the bodies of a job and of receivers' responses, unless the request's token may read them.
+func HideBodies(r *http.Request, j *job.Job) {
 	if access.PrincipalOf(r.Context()).Bodies {
 		return
 	}
@@ -28,9 +27,9 @@ func hideBodies(r *http.Request, j *job.Job) {
 	}
 }
 
-// hideSettings replaces what a job's attempts and its explanation show of topics and lanes, unless the request's token may read
+// HideSettings replaces what a job's attempts and its explanation show of topics and lanes, unless the request's token may read
 // them: URLs that are not the job's own, and texts with limits, counts and notes.
-func hideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanation {
+func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanation {
 	if access.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
 		return x
 	}
@@ -58,9 +57,9 @@ func hideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 	return &shown
 }
 
-// redactCallback redacts secret headers in the payload of a callback: the job's, and those of the receiver's response.
+// RedactCallback redacts secret headers in the payload of a callback: the job's, and those of the receiver's response.
 // Payloads other than JSON objects are returned unchanged.
-func redactCallback(payload []byte) []byte {
+func RedactCallback(payload []byte) []byte {
 	if !json.Valid(payload) {
 		return payload
 	}
@@ -71,7 +70,7 @@ func redactCallback(payload []byte) []byte {
 	o.Open()
 	for name, value := range jsonscan.Members(payload) {
 		if value[0] == '{' {
-			value = redactHeaders(value)
+			value = RedactHeaders(value)
 		}
 		o.Member(string(name), value)
 	}
@@ -79,8 +78,8 @@ func redactCallback(payload []byte) []byte {
 	return o.Bytes()
 }
 
-// redactHeaders redacts the secret headers of a job or of an attempt.
-func redactHeaders(object []byte) []byte {
+// RedactHeaders redacts the secret headers of a job or of an attempt.
+func RedactHeaders(object []byte) []byte {
 	o := new(response.Buffer)
 	o.Open()
 	for name, value := range jsonscan.Members(object) {
@@ -99,29 +98,4 @@ func redactHeaders(object []byte) []byte {
 	}
 	o.Close()
 	return o.Bytes()
-}
-
-// checkBodies refuses a change of jobs by a token that may not read bodies, if it sends them to another URL, or contains
-// the placeholder that the token got instead.
-func checkBodies(ctx context.Context, url string, edit *job.Edit) error {
-	if access.PrincipalOf(ctx).Bodies {
-		return nil
-	}
-	if edit == nil {
-		edit = &job.Edit{}
-	}
-	if url != "" || edit.Spec.URL != "" {
-		return response.NewProblem(response.Forbidden, "this token may not read bodies, so it cannot send those of jobs to another URL: leave out url")
-	}
-	return checkPlaceholder(ctx, &edit.Spec)
-}
-
-// checkPlaceholder refuses a body that is the placeholder of bodies, from a token that may not read them.
-func checkPlaceholder(ctx context.Context, spec *job.Spec) error {
-	if spec.BodyKind != job.BodyText || string(spec.Body) != response.Redacted || access.PrincipalOf(ctx).Bodies {
-		return nil
-	}
-	return response.Invalid(job.FieldError{
-		Field: "/body_text", Detail: "is the placeholder of a body that this token may not read: send the body itself",
-	})
 }

@@ -1,4 +1,4 @@
-package api
+package intake
 
 import (
 	"cmp"
@@ -10,13 +10,14 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
 // A batch registers jobs and writes a result for each, in one JSON text or in a stream.
 type batch struct {
-	*api
+	*Intake
 	out *response.Buffer
 	now time.Time
 	// written is called after each result.
@@ -63,7 +64,7 @@ func (b *batch) register(ctx context.Context, part []batchItem) {
 	for i, e := range part {
 		n, p := b.decode(e)
 		if p == nil {
-			if err := admit(ctx, &n); err != nil {
+			if err := scope.Admit(ctx, &n); err != nil {
 				p = response.FromError(err)
 			}
 		}
@@ -80,7 +81,7 @@ func (b *batch) register(ctx context.Context, part []batchItem) {
 		}
 		one := &routed[0]
 		routed = routed[1:]
-		status, p := registrationStatus(one)
+		status, p := Status(one)
 		if p != nil {
 			status = p.Status
 		}
@@ -99,7 +100,7 @@ func (b *batch) registerUnlessFailing(ctx context.Context, good []job.New) []sto
 	if b.storeErr != nil && time.Since(b.storeErrAt) < storeRetryAfter {
 		return slices.Repeat([]store.RoutedResult{{Err: b.storeErr}}, len(good))
 	}
-	results := b.service.Register(ctx, good)
+	results := b.registrar.Register(ctx, good)
 	b.storeErr = nil
 	if !slices.ContainsFunc(results, func(r store.RoutedResult) bool { return !unavailable(r.Err) }) {
 		b.storeErr, b.storeErrAt = results[0].Err, time.Now()

@@ -1,0 +1,2 @@
+// Package intake registers many jobs in one request: batches in JSON and streams in NDJSON, with a result for each job.
+package intake

@@ -1,0 +1,67 @@
+package intake
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// A Registrar registers jobs.
+type Registrar interface {
+	// Register returns a result per job, in order. Its errors are *job.InvalidError, *job.UndeclaredTopicError,
+	// *job.TakenError and those of package store.
+	Register(ctx context.Context, jobs []job.New) []store.RoutedResult
+}
+
+// Options configure an Intake. All are required.
+type Options struct {
+	Registrar Registrar
+	// Callers finds whose a stream is, again and again while it lasts.
+	Callers *apiaccess.Authenticator
+	// MaxBody bounds a job's body, in bytes.
+	MaxBody int64
+	// OnShutdown registers a function for the server's shutdown, like context.AfterFunc.
+	OnShutdown func(func()) (stop func() bool)
+	// Overloaded logs a problem if it is that of an overload.
+	Overloaded func(*http.Request, *response.Problem)
+	Logger     *slog.Logger
+}
+
+// An Intake registers batches and streams. It is safe for concurrent use.
+type Intake struct {
+	registrar  Registrar
+	callers    *apiaccess.Authenticator
+	maxBody    int64
+	onShutdown func(func()) (stop func() bool)
+	overloaded func(*http.Request, *response.Problem)
+	log        *slog.Logger
+	// streams has an element for each stream in flight.
+	streams chan struct{}
+}
+
+// New returns an Intake.
+func New(o Options) *Intake {
+	return &Intake{
+		registrar: o.Registrar, callers: o.Callers, maxBody: o.MaxBody,
+		onShutdown: o.OnShutdown, overloaded: o.Overloaded, log: o.Logger,
+		streams: make(chan struct{}, limits.MaxStreams),
+	}
+}
+
+// Status returns the status or the problem of a registration.
+func Status(result *store.RoutedResult) (status int, p *response.Problem) {
+	switch {
+	case result.Err != nil:
+		return 0, response.FromError(result.Err)
+	case result.Outcome == store.Created:
+		return http.StatusCreated, nil
+	default:
+		return http.StatusOK, nil
+	}
+}

@@ -1,0 +1,39 @@
+package pages
+
+import (
+	"net/http"
+
+	"github.com/ringback/ringback/api/response"
+)
+
+// A Link is an entry point of the API. The name is stable.
+type Link struct {
+	Name, Path string
+	// Off: the process does not serve it.
+	Off bool
+}
+
+// Root answers programs with the entry points, and browsers with a page of them.
+func Root(w http.ResponseWriter, r *http.Request, links []Link) error {
+	return serve(w, r, rootPage, links, func() error {
+		response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+			o.Object("links")
+			for _, l := range links {
+				if l.Off {
+					o.Null(l.Name)
+				} else {
+					o.Text(l.Name, l.Path)
+				}
+			}
+			o.Close()
+		})
+		return nil
+	})
+}
+
+// rootPage is the page for browsers.
+var rootPage = newPage("API", `<p>This is the HTTP API of Ringback. There is no console: it is not part of this build.</p>
+<ul>{{range .}}{{if not .Off}}<li>{{.Name}}: <a href="{{.Path}}">{{.Path}}</a></li>
+{{end}}{{end}}</ul>
+<p>The documentation is in the folder docs of the source. <a href="/openapi.yaml">openapi.yaml</a> has every request and response. Paths under
+/v1 need the token if the server has one.</p>`)

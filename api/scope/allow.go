@@ -1,0 +1,65 @@
+package scope
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+)
+
+// CheckTopic refuses a topic that the request's token may not use. Empty: all topics.
+func CheckTopic(ctx context.Context, topic string) error {
+	p := access.PrincipalOf(ctx)
+	switch {
+	case len(p.Topics) == 0:
+		return nil
+	case topic == "":
+		return response.NewProblem(response.Forbidden, "a topic is required, because "+Restriction(p))
+	case !p.Topics.Match(topic):
+		return response.NewProblem(response.Forbidden, "the topic is not allowed: "+Restriction(p))
+	}
+	return nil
+}
+
+// Admit sets the namespace and the client of a registration, and refuses a topic or a body that the request's token may not
+// use.
+func Admit(ctx context.Context, n *job.New) error {
+	p := access.PrincipalOf(ctx)
+	n.Namespace, n.CreatedBy = p.Namespace, p.Actor
+	if err := CheckTopic(ctx, cmp.Or(n.Topic, job.DefaultTopic)); err != nil {
+		return err
+	}
+	return checkPlaceholder(ctx, &n.Spec)
+}
+
+// Restriction names the topics of a restricted token.
+func Restriction(p *access.Principal) string {
+	return "the token is restricted to the topics " + p.Topics.String()
+}
+
+// CheckBodies refuses a change of jobs by a token that may not read bodies, if it sends them to another URL, or contains
+// the placeholder that the token got instead.
+func CheckBodies(ctx context.Context, url string, edit *job.Edit) error {
+	if access.PrincipalOf(ctx).Bodies {
+		return nil
+	}
+	if edit == nil {
+		edit = &job.Edit{}
+	}
+	if url != "" || edit.Spec.URL != "" {
+		return response.NewProblem(response.Forbidden, "this token may not read bodies, so it cannot send those of jobs to another URL: leave out url")
+	}
+	return checkPlaceholder(ctx, &edit.Spec)
+}
+
+// checkPlaceholder refuses a body that is the placeholder of bodies, from a token that may not read them.
+func checkPlaceholder(ctx context.Context, spec *job.Spec) error {
+	if spec.BodyKind != job.BodyText || string(spec.Body) != response.Redacted || access.PrincipalOf(ctx).Bodies {
+		return nil
+	}
+	return response.Invalid(job.FieldError{
+		Field: "/body_text", Detail: "is the placeholder of a body that this token may not read: send the body itself",
+	})
+}
