@@ -85,17 +85,22 @@ func (p *progress) forget() {
 	p.Header, p.Edit = nil, nil
 }
 
-// Jobs is the part of the store that bulk work uses.
-type Jobs interface {
-	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
+// Finder finds the jobs that bulk work selects.
+type Finder interface {
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	List(ctx context.Context, filter store.Filter) (store.Page, error)
+	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
+	ShardOf(q job.Queue) int
+}
+
+// Jobs is the part of the store that bulk work uses.
+type Jobs interface {
+	Finder
+	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
 	Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
 	Revive(ctx context.Context, items []store.Revival) []store.ReviveResult
 	Purge(ctx context.Context, items []store.Removal) []error
-	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
-	ShardOf(q job.Queue) int
 }
 
 // Changes checks and makes changes of single jobs, as for a request that makes one.
