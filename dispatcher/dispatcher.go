@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/dispatcher/explain"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/dispatcher/quotas"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/job"
@@ -75,7 +76,7 @@ type Dispatcher struct {
 	pool     *pool.Pool
 	internal *internaljobs.Runner
 	state    atomic.Int32
-	usages   usages
+	quotas   *quotas.Quotas
 
 	// Registry has the tokens and the namespaces.
 	*tenancy.Registry
@@ -114,6 +115,7 @@ func New(opts Options) (*Dispatcher, error) {
 	if d.Registry = opts.Registry; d.Registry == nil {
 		d.Registry = tenancy.New(opts.Store, d.log, opts.OtherStores...)
 	}
+	d.quotas = quotas.New(d.store.Router, d.QuotaOf)
 	d.sealer = secrets.New(opts.Seal, d.log)
 	d.policies = policies.New(policies.Options{
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials, NoClaims: opts.RegisterOnly, Logger: d.log,

@@ -39,13 +39,13 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 		}
 		newJobs, at = append(newJobs, newJob), append(at, i)
 	}
-	reservations, over := d.reserve(ctx, newJobs)
+	reservations, over := d.quotas.Reserve(ctx, newJobs)
 	if len(over) > 0 {
 		newJobs, at = leaveOut(newJobs, at, over, results)
 	}
 	inserted := d.store.Insert(ctx, newJobs)
 	for _, r := range reservations {
-		r.release(newJobs, inserted)
+		r.Release(newJobs, inserted)
 	}
 	for k, r := range inserted {
 		switch {

@@ -299,6 +299,11 @@ var plan = []row{
 		ours:   []string{"dispatcher/internaljobs", "dispatcher/pace", "job", "store"},
 	},
 	{
+		pkg:    "dispatcher/quotas",
+		reason: "counts and reserves; knows no tokens and no API",
+		ours:   []string{"job", "job/units", "store", "store/router"},
+	},
+	{
 		pkg:    "dispatcher/explain",
 		reason: "reads why a job is not running; changes nothing",
 		ours: []string{
@@ -314,7 +319,7 @@ var plan = []row{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours: []string{
-			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/explain", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies",
+			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/explain", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/quotas",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail", "policy", "pool",
 			"seal", "sign", "store", "store/router",
 		},

@@ -1,4 +1,4 @@
-package dispatcher
+package quotas
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 )
 
 const (
@@ -19,39 +20,43 @@ const (
 	quotaTopic = "_quota"
 )
 
-// usages are the usages of namespaces with a quota of unfinished jobs.
-type usages struct {
-	mu sync.Mutex
-	of map[string]*usage
+// Quotas admit registrations under the quotas of their namespaces. They are safe for concurrent use.
+type Quotas struct {
+	store *router.Router
+	of    func(ctx context.Context, namespace string) (job.Quota, error)
+
+	mu     sync.Mutex
+	usages map[string]*usage // of namespaces with a quota of unfinished jobs
+}
+
+// New returns Quotas of the namespaces of a store. of returns that of a namespace, from a cache.
+func New(s *router.Router, of func(ctx context.Context, namespace string) (job.Quota, error)) *Quotas {
+	return &Quotas{store: s, of: of, usages: make(map[string]*usage)}
 }
 
 // usageOf returns the usage of a namespace.
-func (d *Dispatcher) usageOf(namespace string) *usage {
-	s := &d.usages
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u := s.of[namespace]
+func (q *Quotas) usageOf(namespace string) *usage {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	u := q.usages[namespace]
 	if u == nil {
-		u = &usage{count: func(ctx context.Context) (store.Usage, error) { return d.store.Usage(ctx, namespace) }}
-		if s.of == nil {
-			s.of = make(map[string]*usage)
-		}
-		s.of[namespace] = u
+		u = &usage{count: func(ctx context.Context) (store.Usage, error) { return q.store.Usage(ctx, namespace) }}
+		q.usages[namespace] = u
 	}
 	return u
 }
 
-// A reservation is the room in a namespace's quota of unfinished jobs that the registrations of one request hold while they
+// A Reservation is the room in a namespace's quota of unfinished jobs that the registrations of one request hold while they
 // are in flight.
-type reservation struct {
+type Reservation struct {
 	namespace string
 	usage     *usage
 	reserved  store.Usage
 	bytes     bool // are reserved, too
 }
 
-// release ends a reservation with the results of the insertions that it was for.
-func (r *reservation) release(jobs []store.NewJob, results []store.RoutedResult) {
+// Release ends a reservation with the results of the insertions that it was for.
+func (r *Reservation) Release(jobs []store.NewJob, results []store.RoutedResult) {
 	var registered, unknown store.Usage
 	for i := range jobs {
 		switch {
@@ -74,20 +79,20 @@ func sizeOf(n *store.NewJob, bytes bool) store.Usage {
 	return size
 }
 
-// reserve reserves room for jobs in the quotas of their namespaces. It returns the reservations, to be released after the
+// Reserve reserves room for jobs in the quotas of their namespaces. It returns the reservations, to be released after the
 // jobs were inserted, and an error by index for each job that must not be inserted. Jobs with a known id are never
 // refused: the store answers them as repeats.
-func (d *Dispatcher) reserve(ctx context.Context, jobs []store.NewJob) (reservations []*reservation, over map[int]error) {
+func (q *Quotas) Reserve(ctx context.Context, jobs []store.NewJob) (reservations []*Reservation, over map[int]error) {
 	var first, n int
 	for ; first < len(jobs); first += n {
 		for n = 1; first+n < len(jobs) && jobs[first+n].Namespace == jobs[first].Namespace; {
 			n++
 		}
-		quota, err := d.QuotaOf(ctx, jobs[first].Namespace)
+		quota, err := q.of(ctx, jobs[first].Namespace)
 		if err == nil && quota == (job.Quota{}) {
 			continue
 		}
-		a := admission{d: d, quota: quota, jobs: jobs[first : first+n], refuse: func(i int, err error) {
+		a := admission{q: q, quota: quota, jobs: jobs[first : first+n], refuse: func(i int, err error) {
 			if over == nil {
 				over = make(map[int]error)
 			}
@@ -109,7 +114,7 @@ func (d *Dispatcher) reserve(ctx context.Context, jobs []store.NewJob) (reservat
 }
 
 // addReservation adds a reservation to those of other namespaces.
-func addReservation(all []*reservation, r *reservation) []*reservation {
+func addReservation(all []*Reservation, r *Reservation) []*Reservation {
 	for _, other := range all {
 		if other.usage == r.usage {
 			other.reserved = other.reserved.Add(r.reserved)
@@ -121,12 +126,12 @@ func addReservation(all []*reservation, r *reservation) []*reservation {
 
 // An admission admits jobs of one namespace under its quota.
 type admission struct {
-	d      *Dispatcher
+	q      *Quotas
 	quota  job.Quota
 	jobs   []store.NewJob
 	refuse func(i int, err error)
 
-	held   reservation
+	held   Reservation
 	wanted []int // the jobs to admit, by index, once known ids are left out
 	looked bool  // wanted is set
 }
@@ -146,7 +151,7 @@ func (a *admission) run(ctx context.Context) error {
 
 // reserve reserves room for all jobs, or else for those with unknown ids, as many as there is room for.
 func (a *admission) reserve(ctx context.Context) error {
-	u := a.d.usageOf(a.jobs[0].Namespace)
+	u := a.q.usageOf(a.jobs[0].Namespace)
 	limits, bytes := store.Usage{Jobs: a.quota.Pending, Bytes: a.quota.Bytes}, a.quota.Bytes > 0
 	sizes := make([]store.Usage, len(a.jobs))
 	for i := range a.jobs {
@@ -171,7 +176,7 @@ func (a *admission) reserve(ctx context.Context) error {
 		}
 		a.wanted = a.wanted[:room.jobs]
 	}
-	a.held = reservation{namespace: a.jobs[0].Namespace, usage: u, reserved: room.size, bytes: bytes}
+	a.held = Reservation{namespace: a.jobs[0].Namespace, usage: u, reserved: room.size, bytes: bytes}
 	return nil
 }
 
@@ -195,7 +200,7 @@ func (a *admission) askRate(ctx context.Context) error {
 		return nil
 	}
 	namespace := a.jobs[0].Namespace
-	shard := a.d.store.Shards()[a.d.store.ShardOfTopic(namespace, quotaTopic)]
+	shard := a.q.store.Shards()[a.q.store.ShardOfTopic(namespace, quotaTopic)]
 	granted, err := shard.Permit(ctx, store.NewToken(), []store.PermitRequest{
 		{Namespace: namespace, Topic: quotaTopic, Rate: a.quota.Rate, Starts: wanted},
 	})
@@ -226,7 +231,7 @@ func (a *admission) leaveOutKnown(ctx context.Context) error {
 			refs = append(refs, a.jobs[i].Ref())
 		}
 	}
-	known, err := a.d.store.KnownOnAny(ctx, refs)
+	known, err := a.q.store.KnownOnAny(ctx, refs)
 	if err != nil {
 		return err
 	}
