@@ -39,7 +39,7 @@ type Queue interface {
 	// are still leased under it.
 	ClaimExpired(ctx context.Context, token Token, request ClaimExpiredRequest) ([]ClaimedJob, error)
 
-	// Settle ends up to MaxBatch attempts and returns one error for each, in order: nil, or ErrLeaseLost when the job is
+	// Settle ends up to MaxBatch attempts, or extends their leases, in order, and returns one error for each, in order: nil, or ErrLeaseLost when the job is
 	// not leased under the settlement's lease. A refused settlement changes nothing. With next, Settle claims after the
 	// settlements, under the same token and in the same round trip, and returns what Claim would have returned. A
 	// settlement that was sent is recorded even if ctx ends.

@@ -7,11 +7,14 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Settlement ends one attempt.
+// Settlement ends one attempt, or extends its lease.
 type Settlement struct {
-	Ref     job.Ref
-	Queue   job.Queue
-	Lease   Token
+	Ref   job.Ref
+	Queue job.Queue
+	Lease Token
+	// Extend, if positive, keeps the job claimed: its lease ends this long from now, rounded up to milliseconds, or later if it
+	// already would. The fields below are not used then.
+	Extend  time.Duration
 	Verdict policy.Verdict
 	// Attempt is appended to the history. The caller sets its N to Attempts + 1. The kind job.KindAttempt increments
 	// Attempts, and, unless the verdict is Delivered, increments FailedAttempts and sets ConsecutiveLost to 0. The kind

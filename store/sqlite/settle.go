@@ -105,6 +105,9 @@ type settlement struct {
 }
 
 func (s *settlement) fill(item *store.Settlement) {
+	if item.Extend > 0 {
+		return
+	}
 	if k := item.Verdict.Kind; k < policy.Delivered || k > policy.Released {
 		panic(fmt.Sprintf("sqlite: a settlement with verdict %v", k))
 	}
@@ -114,11 +117,15 @@ func (s *settlement) fill(item *store.Settlement) {
 	s.outbox = work.EncodeOutbox(item.Outbox)
 }
 
-// settleAttempt ends one attempt. The first error is the item's own.
+// settleAttempt ends one attempt, or extends its lease. The first error is the item's own.
 func settleAttempt(u *work.Unit, item *store.Settlement, written *settlement) (refused, err error) {
 	h := u.Mem.Leases[item.Ref]
 	if h == nil || h.Token != item.Lease {
 		return store.ErrLeaseLost, nil
+	}
+	if item.Extend > 0 {
+		u.ExtendLease(h, item.Extend)
+		return nil, nil
 	}
 	verdict := item.Verdict
 	u.ApplyLaneChange(h.Queue, item.LaneChange)

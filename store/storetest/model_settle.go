@@ -39,6 +39,15 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 		return store.ErrLeaseLost
 	}
 	q := r.queue
+	if item.Extend > 0 {
+		if until := after(now, item.Extend); until.After(r.deadline) {
+			s.remove(r) // its set is in order of the deadlines
+			r.deadline = until
+			s.placeIn(r, &q.claimed)
+			s.reschedule(q, now, false)
+		}
+		return nil
+	}
 	freed := s.blocked(q, now)
 	s.changeLane(q, item.LaneChange, now)
 	if item.Attempt.Kind != "" {

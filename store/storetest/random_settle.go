@@ -23,6 +23,11 @@ func (p *engineAndModel) settle(t *rapid.T) {
 	for i := range rapid.IntRange(1, 3).Draw(t, "settlements") {
 		// Mostly one of the newest, which are still leased.
 		l := p.leases[max(0, len(p.leases)-1-rapid.IntRange(0, 5).Draw(t, "lease"))]
+		if rapid.IntRange(0, 7).Draw(t, "extend") == 0 {
+			extend := rapid.SampledFrom([]time.Duration{time.Millisecond, long + time.Millisecond}).Draw(t, "extension")
+			engine, model = append(engine, extension(l.engine, extend)), append(model, extension(l.model, extend))
+			continue
+		}
 		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Delivered, policy.Again, policy.Dead, policy.Released}).Draw(t, "verdict")}
 		switch v.Kind {
 		case policy.Again, policy.Released:

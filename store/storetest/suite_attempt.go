@@ -85,6 +85,11 @@ func settlement(h store.ClaimedJob, v policy.Verdict) store.Settlement {
 	return store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: v, Attempt: a}
 }
 
+// extension returns the extension of an attempt's lease.
+func extension(h store.ClaimedJob, by time.Duration) store.Settlement {
+	return store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Extend: by}
+}
+
 var (
 	delivered = policy.Verdict{Kind: policy.Delivered}
 	dead      = policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}

@@ -93,6 +93,49 @@ var leaseCases = []testCase{
 		require.NoError(s, err)
 		require.Empty(s, repeat.Jobs)
 	}},
+	{"an extended lease expires later", func(s *suite) {
+		s.insertNew(s.entry("a"))
+		h := s.claim(claimFor(s.shortTime(), s.queue)).Jobs[0]
+		require.NoError(s, s.settle(extension(h, long))[0])
+		s.advance(2 * s.shortTime())
+		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
+		got := s.get("a")
+		require.Equal(s, job.Running, got.State)
+		require.Zero(s, got.Attempts)
+		require.Empty(s, got.History)
+		s.settleOne(h, delivered)
+	}},
+	{"an extension that is not renewed ends", func(s *suite) {
+		s.insertNew(s.entry("a"))
+		h := s.claim(claimFor(s.shortTime(), s.queue)).Jobs[0]
+		require.NoError(s, s.settle(extension(h, 2*s.shortTime()))[0])
+		s.advance(2 * s.shortTime())
+		s.expireLeases(1)
+		require.ErrorIs(s, s.settle(extension(h, long))[0], store.ErrLeaseLost)
+		require.Equal(s, []job.AttemptKind{job.KindLost}, kinds(s.get("a")))
+	}},
+	{"an extension shortens no lease", func(s *suite) {
+		s.insertNew(s.entry("a"))
+		h := s.claim(claimFor(long, s.queue)).Jobs[0]
+		require.NoError(s, s.settle(extension(h, time.Millisecond))[0])
+		s.advance(s.shortTime())
+		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
+		s.settleOne(h, delivered)
+	}},
+	{"extensions and settlements of one call apply in order", func(s *suite) {
+		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"))
+		jobs := s.claimAll("a", "b", "c")
+		foreign := jobs[2]
+		foreign.Lease = store.NewToken()
+		errs := s.settle(extension(jobs[0], long), settlement(jobs[0], delivered), settlement(jobs[1], delivered),
+			extension(jobs[1], long), extension(foreign, long))
+		require.NoError(s, errs[0])
+		require.NoError(s, errs[1])
+		require.NoError(s, errs[2])
+		require.ErrorIs(s, errs[3], store.ErrLeaseLost)
+		require.ErrorIs(s, errs[4], store.ErrLeaseLost)
+		s.settleOne(jobs[2], delivered)
+	}},
 	{"KeepLeases defers expiry, so that settlements come first", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claim(claimFor(s.shortTime(), s.queue)).Jobs[0]

@@ -140,6 +140,10 @@ func addSettlements(c *script.Call, items []store.Settlement, queue func(i int) 
 // appendHead writes what items have in common, see settle.lua.
 func appendHead(b []byte, item *store.Settlement, queue int) []byte {
 	b = strconv.AppendInt(b, int64(queue), 10)
+	if item.Extend > 0 {
+		b = append(append(b, " e "...), layout.FormatWait(item.Extend)...)
+		return append(append(b, " - 0 -\n"...), item.Lease...)
+	}
 	switch item.Verdict.Kind {
 	case policy.Delivered:
 		b = append(b, " d "...)

@@ -1,10 +1,10 @@
--- Ends attempts.
+-- Ends attempts, or extends their leases.
 -- KEYS    those of keys.lua
 -- ARGV    positions of the queues that the caller claims from next, as ',1,3,', which need no wake-up and mostly no update_agenda; then
 --         for each item: its head, member, line for the record with its end ('' none), its new body if it has one, then for
 --         each of its new jobs: member, entry
 --         A head is 'queue verdict wait reason jobs effect', a line end, and the lease: position of its queue (0 unknown:
---         its lease is lost), verdict (d, a, x, r), wait in ms, reason, number of new jobs (and + with a new body), effect.
+--         its lease is lost), verdict (d, a, x, r; e extends the lease by the wait), wait in ms, reason, number of new jobs (and + with a new body), effect.
 --         Most items of a call have the same head, so that it is parsed once.
 --         The effect is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
 --         ms of a cooldown and o or c when its breaker opens or closes
@@ -100,7 +100,14 @@ end
 for i = 1, count do
   local item, member = items[i], members[i]
   local q, r = item.q, not settled[member] and runs[i] and parse_run(runs[i], one)
-  if r and q and r.lease == item.lease then
+  if r and q and r.lease == item.lease and item.verdict == 'e' then
+    local deadline = parse_time(item.wait, later)
+    if deadline > tonumber(call('ZSCORE', q.claimed, member) or 0) then
+      call('ZADD', q.claimed, int(deadline), member)
+      q.extended = true
+    end
+    answers[i] = '1'
+  elseif r and q and r.lease == item.lease then
     local other = item.verdict ~= 'd' and has_flag(r, 'm')
     settled[member] = true
     if not q.left then
@@ -133,6 +140,8 @@ for i, q in ipairs(queues) do
     -- The claim that follows updates the agenda of its queues. If it does not come, the score of a queue whose throttle did not
     -- change is still early enough.
     if not (claimed_next and same) then update_agenda(q) end
+  elseif q.extended then
+    update_agenda(q)
   end
 end
 close()

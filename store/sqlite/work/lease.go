@@ -42,6 +42,17 @@ func (u *Unit) removeLease(h *memory.Lease) {
 	u.OnUndo(func() { u.Mem.AddLease(h) })
 }
 
+// ExtendLease has a lease end a time from now, unless it ends later already. Deadlines are only in memory.
+func (u *Unit) ExtendLease(h *memory.Lease, extension time.Duration) {
+	deadline := u.Now.Mono + (u.Now.After(extension)-u.Now.Millis)*int64(time.Millisecond)
+	if deadline <= h.Deadline {
+		return
+	}
+	Save(u, &h.Deadline)
+	h.Deadline = deadline
+	u.extendedLeases = append(u.extendedLeases, h)
+}
+
 // flushLeases writes the batches that changed.
 func (u *Unit) flushLeases() error {
 	for _, b := range u.batches {

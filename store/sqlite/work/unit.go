@@ -23,16 +23,17 @@ type Unit struct {
 	// MayBeNewHead is set when something came that may head the agenda.
 	MayBeNewHead bool
 
-	undos         []func()
-	queues        []*memory.Queue // touched
-	topics        []*memory.Topic // touched
-	notifications []*memory.Queue // to be named in a wake-up when they have something to claim
-	toPlan        []*memory.Queue // to be planned again
-	newLeases     []*memory.Lease
-	endedLeases   []*memory.Lease
-	batches       []*memory.Batch // of either
-	open          *memory.Batch   // that has room
-	wake          bool            // wake WaitAgenda whatever the agenda has
+	undos          []func()
+	queues         []*memory.Queue // touched
+	topics         []*memory.Topic // touched
+	notifications  []*memory.Queue // to be named in a wake-up when they have something to claim
+	toPlan         []*memory.Queue // to be planned again
+	newLeases      []*memory.Lease
+	endedLeases    []*memory.Lease
+	extendedLeases []*memory.Lease
+	batches        []*memory.Batch // of either
+	open           *memory.Batch   // that has room
+	wake           bool            // wake WaitAgenda whatever the agenda has
 }
 
 // OnUndo adds a function that undoes a change of memory.
@@ -181,6 +182,11 @@ func (u *Unit) Apply() {
 	for _, h := range u.newLeases {
 		h.Slot = memory.Slot{Pos: -1, Lease: h}
 		a.Leases.Set(&h.Slot, h.Deadline, h.N)
+	}
+	for _, h := range u.extendedLeases {
+		if u.Mem.Leases[h.Ref] == h {
+			a.Leases.Set(&h.Slot, h.Deadline, h.N)
+		}
 	}
 	notified := u.notifications[:0]
 	for _, q := range u.notifications {
