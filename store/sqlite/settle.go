@@ -120,7 +120,7 @@ func (s *settlement) fill(item *store.Settlement) {
 // settleAttempt ends one attempt, or extends its lease. The first error is the item's own.
 func settleAttempt(u *work.Unit, item *store.Settlement, written *settlement) (refused, err error) {
 	h := u.Mem.Leases[item.Ref]
-	if h == nil || h.Token != item.Lease {
+	if h == nil || h.Token != item.Lease || h.Queue.Name != item.Queue {
 		return store.ErrLeaseLost, nil
 	}
 	if item.Extend > 0 {

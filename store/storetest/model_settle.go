@@ -35,7 +35,7 @@ func (s *modelShard) Settle(ctx context.Context, token store.Token, items []stor
 
 func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	r := s.jobs[item.Ref]
-	if r == nil || r.place != &r.queue.claimed || r.lease != item.Lease {
+	if r == nil || r.place != &r.queue.claimed || r.lease != item.Lease || r.queue.name != item.Queue {
 		return store.ErrLeaseLost
 	}
 	q := r.queue

@@ -60,6 +60,16 @@ var settleCases = []testCase{
 		s.settleOne(h, delivered)
 		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindAttempt, job.KindAttempt}, kinds(s.get("a")))
 	}},
+	{"a settlement that names another queue is refused", func(s *suite) {
+		s.insertNew(s.entry("a"))
+		h := s.claimAll("a")[0]
+		for _, q := range []job.Queue{s.laneQueue(1), s.queueOf(h.Namespace, "others", 0), s.queueOf("other", h.Topic, 0)} {
+			item := settlement(h, delivered)
+			item.Queue = q
+			require.ErrorIs(s, s.settle(item)[0], store.ErrLeaseLost)
+		}
+		s.settleOne(h, delivered)
+	}},
 	{"Dead ends the job with its reason", func(s *suite) {
 		s.endJob("a", policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted})
 		got := s.get("a")
