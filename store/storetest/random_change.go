@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -161,6 +162,8 @@ func (p *engineAndModel) topic(t *rapid.T) {
 		put.Policy.Paused = true
 	case 1, 2:
 		put.Policy.LaneConcurrency = rapid.IntRange(1, 3).Draw(t, "limit")
+	case 4:
+		put.Policy.Deliver = policy.DeliverPull
 	case 3:
 		put.Policy.KeepDelivered, put.Policy.KeepDead = keep(0), keep(0)
 		p.sweeping = true

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -25,7 +26,10 @@ func (p *engineAndModel) request() (engine, model store.ClaimRequest) {
 		if rapid.IntRange(0, 3).Draw(p.T, "want") > 0 {
 			w := store.QueueClaim{
 				Queue: q, Max: rapid.IntRange(1, 4).Draw(p.T, "of a queue"), Timeout: time.Second + time.Millisecond,
-				Ahead: rapid.IntRange(0, 2).Draw(p.T, "ahead"),
+				Ahead: rapid.IntRange(0, 2).Draw(p.T, "ahead"), Deliver: p.model.shards[0].limits(q).Deliver,
+			}
+			if rapid.IntRange(0, 9).Draw(p.T, "old policy") == 0 {
+				w.Deliver = policy.DeliverHandler
 			}
 			r.Queues = append(r.Queues, w)
 		}

@@ -21,6 +21,20 @@ func (s *suite) waitIn(group string, timeout time.Duration) []job.Queue {
 	return queues
 }
 
+// groupOf is the group of the test's topic when it is delivered in a way.
+func (s *suite) groupOf(deliver policy.Deliver) string {
+	return store.GroupOf(s.queue.Namespace, s.queue.Topic, deliver)
+}
+
+// claimBy claims from the test's queue for a caller that delivers in a way.
+func (s *suite) claimBy(deliver policy.Deliver) ([]store.ClaimedJob, store.QueueStatus) {
+	s.Helper()
+	request := claimFor(long, s.queue)
+	request.Queues[0].Deliver = deliver
+	claimed := s.claim(request)
+	return claimed.Jobs, claimed.Queues[0]
+}
+
 var groupCases = []testCase{
 	{"a wake-up reaches the waits of its group only", func(s *suite) {
 		own := s.queueOf(job.DefaultNamespace, internalTopic, 0)
@@ -61,6 +75,97 @@ var groupCases = []testCase{
 		require.Equal(s, []job.Queue{own}, <-internal)
 		s.insertNew(s.entry("a"))
 		require.Equal(s, []job.Queue{s.queue}, s.receive(push).queues)
+	}},
+	{"a claim gets jobs of topics that are delivered as the caller does only", func(s *suite) {
+		ways := []policy.Deliver{policy.DeliverPush, policy.DeliverPull, policy.DeliverHandler}
+		for i, deliver := range ways {
+			id := string(deliver)
+			s.insertNew(s.entry(id))
+			s.put(policy.Topic{Deliver: deliver})
+			for k, other := range ways {
+				if k == i {
+					continue
+				}
+				jobs, status := s.claimBy(other)
+				require.Empty(s, jobs, "%s, claimed by %s", deliver, other)
+				require.False(s, status.More || status.Blocked, "%s, claimed by %s", deliver, other)
+			}
+			jobs, _ := s.claimBy(deliver)
+			require.Equal(s, []string{id}, idsOf(jobs))
+			s.settleOne(jobs[0], delivered)
+		}
+		s.put(policy.Topic{})
+		s.insertNew(s.entry("default"))
+		jobs, _ := s.claimBy("")
+		require.Equal(s, []string{"default"}, idsOf(jobs), "a topic is pushed by default")
+	}},
+	{"a lane's own settings do not change how its topic is delivered", func(s *suite) {
+		s.put(policy.Topic{Deliver: policy.DeliverPull})
+		s.putLane(s.queue, policy.Lane{LaneConcurrency: 1})
+		s.insertNew(s.entry("a"))
+		jobs, _ := s.claimBy(policy.DeliverPush)
+		require.Empty(s, jobs)
+		require.Equal(s, []job.Queue{s.queue}, s.waitIn(s.groupOf(policy.DeliverPull), timeLimit))
+		jobs, _ = s.claimBy(policy.DeliverPull)
+		require.Len(s, jobs, 1)
+	}},
+	{"a topic with a group of its own wakes nobody else", func(s *suite) {
+		for _, deliver := range []policy.Deliver{policy.DeliverPull, policy.DeliverHandler} {
+			s.put(policy.Topic{Deliver: deliver})
+			s.insertNew(s.entry(string(deliver)))
+			require.Empty(s, s.waitIn(store.GroupPush, time.Millisecond))
+			require.Empty(s, s.waitIn(store.GroupOf(s.queue.Namespace, "another", deliver), time.Millisecond))
+			require.Equal(s, []job.Queue{s.queue}, s.waitIn(s.groupOf(deliver), timeLimit))
+			jobs, _ := s.claimBy(deliver)
+			s.settleOne(jobs[0], delivered)
+		}
+	}},
+	{"one wait serves several groups", func(s *suite) {
+		s.put(policy.Topic{Deliver: policy.DeliverHandler})
+		other := s.queueOf(s.queue.Namespace, "another", 0)
+		groups := []string{store.GroupPush, s.groupOf(policy.DeliverHandler), s.groupOf(policy.DeliverPull)}
+		found := make(chan []job.Queue, 1)
+		go func() {
+			queues, _ := s.shard().Wait(s.Context(), store.WaitOptions{Groups: groups, Timeout: timeLimit})
+			found <- queues
+		}()
+		s.insertNew(s.entry("a"))
+		require.Equal(s, []job.Queue{s.queue}, <-found)
+		s.insertNew(s.entry("b"), s.entry("other", in(other)))
+		woken := make(map[job.Queue]bool)
+		for range 2 {
+			queues, err := s.shard().Wait(s.Context(), store.WaitOptions{Groups: groups, Timeout: shortWait})
+			require.NoError(s, err)
+			for _, q := range queues {
+				woken[q] = true
+			}
+		}
+		require.True(s, woken[other])
+	}},
+	{"a topic that is delivered in another way wakes its new group", func(s *suite) {
+		s.insertNew(s.entry("a"), s.entry("b"))
+		old := s.claim(claimFor(long, s.queue)).Jobs
+		require.Len(s, old, 2)
+		s.settleOne(old[0], released)
+		s.wait(shortWait)
+		for _, deliver := range []policy.Deliver{policy.DeliverPull, policy.DeliverHandler, policy.DeliverPush} {
+			s.put(policy.Topic{Deliver: deliver})
+			changed := time.Now()
+			s.eventually("a wake-up of group "+s.groupOf(deliver), func() bool {
+				if s.Advance != nil {
+					s.Advance(store.RenotifyAfter)
+				}
+				s.carry(store.CarryOptions{})
+				return len(s.waitIn(s.groupOf(deliver), time.Millisecond)) > 0
+			})
+			if s.Advance == nil {
+				require.Less(s, time.Since(changed), 2*store.RenotifyAfter)
+			}
+		}
+		s.put(policy.Topic{Deliver: policy.DeliverPull})
+		s.settleOne(old[1], delivered) // an attempt in flight ends as it began
+		jobs, _ := s.claimBy(policy.DeliverPull)
+		require.Equal(s, []string{old[0].ID}, idsOf(jobs))
 	}},
 	{"internal jobs are counted only when their topic is named", func(s *suite) {
 		own := s.queueOf(job.DefaultNamespace, internalTopic, 0)

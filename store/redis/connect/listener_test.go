@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 )
 
@@ -41,4 +42,29 @@ func TestListener_ClosesWhileAClusterIsAskedForTheServer(t *testing.T) {
 	require.NoError(t, silent.Close()) // go-redis reads until the connection is closed, and dials again
 	require.NoError(t, asked.Close())
 	require.Error(t, <-popped)
+}
+
+func TestListener_TakesListsInTurn(t *testing.T) {
+	server := miniredis.RunT(t)
+	address, err := ParseAddress("redis://" + server.Addr())
+	require.NoError(t, err)
+	c := New(address, Wait{}, slog.New(slog.DiscardHandler))
+	defer func() { require.NoError(t, c.Close()) }()
+	keys := []string{"empty", "busy", "calm", "late"}
+	for key, elements := range map[string][]string{"busy": {"1", "2", "3", "4"}, "calm": {"a", "b"}, "late": {"x"}} {
+		_, err := server.RPush(key, elements...)
+		require.NoError(t, err)
+	}
+	var l Listener
+	defer l.Close()
+	var popped []string
+	for range 5 {
+		some, err := l.Pop(t.Context(), c, keys, 1, time.Second)
+		require.NoError(t, err)
+		popped = append(popped, some...)
+	}
+	require.Equal(t, []string{"1", "a", "x", "2", "b"}, popped)
+	some, err := l.Pop(t.Context(), c, keys, 9, time.Second)
+	require.NoError(t, err)
+	require.Equal(t, []string{"3", "4"}, some)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -76,7 +77,8 @@ type Topic struct {
 	Name                         string // namespace/topic
 	Stats, Done, Dead, Cancelled string // counters, and ended jobs by state
 	Open                         string // lanes with an open breaker
-	Wakeups                      string // of its group
+	// Wakeups are those of the groups that the topic may have, by FormatDeliver.
+	Wakeups [3]string
 }
 
 // Ended returns the key of the jobs that ended in a state, as FormatState writes it.
@@ -110,8 +112,15 @@ func (k *Keys) TopicByName(name string) *Topic {
 	return &Topic{
 		Name: name, Stats: k.Tag + "stats:" + name, Done: k.Tag + "done:" + name, Dead: k.Tag + "dead:" + name,
 		Cancelled: k.Tag + "cancelled:" + name, Open: k.Tag + "open:" + name,
-		Wakeups: k.Wakeups(store.GroupOf(namespace, topic, "")),
+		Wakeups: k.topicWakeups(namespace, topic),
 	}
+}
+
+func (k *Keys) topicWakeups(namespace, topic string) (keys [3]string) {
+	for _, deliver := range []policy.Deliver{policy.DeliverPush, policy.DeliverPull, policy.DeliverHandler} {
+		keys[FormatDeliver(deliver)] = k.Wakeups(store.GroupOf(namespace, topic, deliver))
+	}
+	return keys
 }
 
 // Queue returns the keys of a queue with a number.

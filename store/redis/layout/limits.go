@@ -7,8 +7,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// FormatLimits formats a topic's limits as scripts read them (limits.lua): revision, pause, concurrency, retention
-// and rate.
+// FormatLimits formats a topic's limits as scripts read them (limits.lua): revision, pause, concurrency, retention,
+// rate and deliver.
 func FormatLimits(revision int64, p policy.Limits) string {
 	fields := []string{strconv.FormatInt(revision, 10), formatBool(p.Paused), strconv.Itoa(p.Concurrency)}
 	for _, n := range []int64{
@@ -18,10 +18,20 @@ func FormatLimits(revision int64, p policy.Limits) string {
 	} {
 		fields = append(fields, strconv.FormatInt(max(0, n), 10))
 	}
-	if p.Rate.Limited() {
-		fields = append(fields, formatRate(p.Rate))
-	}
+	fields = append(fields, formatRate(p.Rate), strconv.Itoa(FormatDeliver(p.Deliver)))
 	return strings.Join(fields, " ")
+}
+
+// FormatDeliver returns the number of a way of delivery in scripts.
+func FormatDeliver(d policy.Deliver) int {
+	switch d {
+	case policy.DeliverPull:
+		return 1
+	case policy.DeliverHandler:
+		return 2
+	default:
+		return 0
+	}
 }
 
 // formatRate formats a rate: starts and ms.

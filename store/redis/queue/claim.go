@@ -61,7 +61,7 @@ func (s *Queue) claim(ctx context.Context, token store.Token, request *store.Cla
 	}
 	c := &claim{token: token, wants: request.Queues, queues: queues, at: make([]int, len(request.Queues))}
 	most, timeout, lanes := make([]int, len(c.queues)), make([]int64, len(c.queues)), make([]int64, len(c.queues))
-	ahead := make([]int, len(c.queues))
+	ahead, deliver := make([]int, len(c.queues)), make([]int, len(c.queues))
 	owner, lanesKnown := store.LeaseOwner(""), false
 	for i, w := range request.Queues {
 		c.at[i] = known[position[i]-1]
@@ -71,6 +71,7 @@ func (s *Queue) claim(ctx context.Context, token store.Token, request *store.Cla
 			if ahead[k] = max(ahead[k], w.Ahead); ahead[k] > 0 {
 				owner = token.Owner()
 			}
+			deliver[k] = layout.FormatDeliver(w.Deliver)
 			lanes[k] = w.LaneRevision
 			lanesKnown = lanesKnown || w.LaneRevision != 0
 		}
@@ -78,7 +79,7 @@ func (s *Queue) claim(ctx context.Context, token store.Token, request *store.Cla
 	if c.unknownQueues, err = s.findUnknownQueues(ctx, request.Queues, c.at); err != nil {
 		return nil, err
 	}
-	c.Call = s.NewCall(scriptClaim, s.Keys.Reply(string(token), "c"), c.queues, nil, 7+4*len(c.queues))
+	c.Call = s.NewCall(scriptClaim, s.Keys.Reply(string(token), "c"), c.queues, nil, 7+5*len(c.queues))
 	c.Keys = append(c.Keys, s.Keys.LaneSettings)
 	follows := 0
 	if after != "" {
@@ -87,7 +88,7 @@ func (s *Queue) claim(ctx context.Context, token store.Token, request *store.Cla
 	c.Add(string(token), max(0, request.Max), max(0, request.MaxBytes), layout.Millis(request.Margin), follows,
 		layout.Millis(max(0, request.Slack)), string(owner))
 	for i := range c.queues {
-		c.Add(most[i], timeout[i])
+		c.Add(most[i], timeout[i], deliver[i])
 	}
 	if owner != "" {
 		for _, n := range ahead {

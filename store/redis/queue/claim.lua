@@ -3,7 +3,7 @@
 --         same round trip, the reply key of that settlement
 -- ARGV    token, most jobs, most bytes of bodies, margin in ms, 1 when the call follows a settlement, slack in ms, the
 --         lease owner or '' when no queue is asked for jobs beyond its lane's limit, then for each queue: most jobs, timeout
---         in ms; then, with a lease owner, for each how many beyond the limit; then for each, unless the caller knows none, the
+--         in ms, how the caller delivers them; then, with a lease owner, for each how many beyond the limit; then for each, unless the caller knows none, the
 --         revision of its lane's settings that the caller knows
 -- result  EARLY when the settlement has not run yet, else: now, revision of the limits, {for each queue, as letters: m more
 --         is left, b it is blocked, o its breaker is open}, {for each job: position of its queue, member, record, run,
@@ -12,7 +12,7 @@ local token, most, room, margin = ARGV[A + 1], tonumber(ARGV[A + 2]), tonumber(A
 local lines, jobs, lanes, taken, used = {}, {}, {}, 0, 0
 local FEW, MANY, MISSED, missed, size = 4, 64, 4194304, 0, 16384 -- jobs of a portion, least and most; bytes
 local slack, LANE_SETTINGS, OWNER, LOOK = tonumber(ARGV[A + 6]), KEYS[K + 1], ARGV[A + 7], 2048
-local AHEAD = A + 7 + nq * 2
+local AHEAD = A + 7 + nq * 3
 local REVISIONS = AHEAD + (OWNER ~= '' and nq or 0)
 if ARGV[A + 5] == '1' and call('EXISTS', KEYS[#KEYS]) == 0 then return 'EARLY' end
 local again = call('GET', REPLY)
@@ -185,7 +185,8 @@ end
 -- A claim can empty ready before the wake-up is repeated. Then the next due time may be earlier than the queue's score.
 read_agenda_head()
 for i, q in ipairs(queues) do
-  local a = A + 7 + (i - 1) * 2
+  local a = A + 7 + (i - 1) * 3
+  local served = topic_limits(q.topic).deliver == tonumber(ARGV[a + 3])
   if again then
     repeated(q, i)
   else
@@ -199,13 +200,13 @@ for i, q in ipairs(queues) do
     local ahead = OWNER ~= '' and tonumber(ARGV[AHEAD + i]) or 0
     if ahead > 0 and want > allowed and not effective.starts and leased_only_to_caller(q) then allowed = capacity(q, ahead) end
     want = math.min(want, allowed)
-    if want > 0 and (taken == 0 or used <= room and missed < MISSED) then
+    if served and want > 0 and (taken == 0 or used <= room and missed < MISSED) then
       take(q, i, want, tonumber(ARGV[a + 2]))
     end
   end
   local more, blocked = update_agenda(q)
   local open = q.throttle and q.throttle.open and 'o' or ''
-  lines[i] = (blocked and 'b' or more and 'm' or '') .. open
+  lines[i] = (blocked and 'b' or more and served and 'm' or '') .. open
   local revision = q.lane and string.match(q.lane, '^%d+') or '0'
   if revision ~= (ARGV[REVISIONS + i] or '0') then
     lanes[#lanes + 1] = i

@@ -86,7 +86,8 @@ func (s *Shard) NewCall(
 		args = append(args, q.Number, index(q.TopicKeys), q.Name)
 	}
 	for _, t := range all {
-		keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, t.Open, t.Wakeups)
+		keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, t.Open)
+		keys = append(keys, t.Wakeups[:]...)
 		args = append(args, t.Name)
 	}
 	args[0], args[1], args[2] = len(queues), len(all), s.Defaults

@@ -4,7 +4,7 @@
 --       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lane_limits  19 ttl
 --       20 the reply of this call, for its repeats (reply:<token>:<kind>)
 --       then for each queue: due, ready, claimed; then for each topic: stats, done, dead, cancelled, open,
---       wakeups:<its group>
+--       wakeups:<its group> when it is delivered by push, by pull, by a handler
 -- ARGV  1 number of queues  2 number of topics  3 limits of topics without a policy
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
 --       then the arguments in the script's table, from ARGV[A + 1] on; its keys begin at KEYS[K + 1]
@@ -14,13 +14,13 @@ local AGENDA, LAST_WAKEUPS, OWNERS, CARRIER_WAKEUP, LIMITS = KEYS[6], KEYS[7], K
 local NAMES, OUTBOX, OUTBOX_QUEUE, RECHECK, DEFERRED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local THROTTLES, THROTTLE_QUEUE, LANE_LIMITS, TTL, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
-local A, K = 3 + nq * 3 + nt, 20 + nq * 3 + nt * 6
+local A, K = 3 + nq * 3 + nt, 20 + nq * 3 + nt * 8
 
 local topics, queues = {}, {}
 for i = 1, nt do
-  local k = 20 + nq * 3 + (i - 1) * 6
+  local k = 20 + nq * 3 + (i - 1) * 8
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
-    open = KEYS[k + 5], wakeups = KEYS[k + 6], plus = {}, ended = {} }
+    open = KEYS[k + 5], wakeups = k + 6, plus = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}

@@ -1,11 +1,12 @@
--- topic_limits returns a topic's limits without those of retention. starts is nil without a rate.
+-- topic_limits returns a topic's limits without those of retention. starts is nil without a rate. deliver is 0 for push, 1 for
+-- pull, 2 for handlers: the topic's wake-ups are in KEYS[t.wakeups + deliver].
 local function topic_limits(t)
   if not t.limits then
     t.line = call('HGET', LIMITS, t.name) or ARGV[3]
-    local paused, limit, starts, per = match(t.line,
-      '^%d+ (%d) (%d+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ ?(%d*) ?(%d*)')
-    t.limits = { paused = paused == '1', limit = tonumber(limit) }
-    if starts ~= '' and starts ~= '0' then t.limits.starts, t.limits.per = tonumber(starts), tonumber(per) end
+    local paused, limit, starts, per, deliver = match(t.line,
+      '^%d+ (%d) (%d+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ (%d+) (%d+) (%d)')
+    t.limits = { paused = paused == '1', limit = tonumber(limit), deliver = tonumber(deliver) }
+    if starts ~= '0' then t.limits.starts, t.limits.per = tonumber(starts), tonumber(per) end
   end
   return t.limits
 end

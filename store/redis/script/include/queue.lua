@@ -96,8 +96,13 @@ local function update_agenda(q, least)
     moment = math.min(moment, deadline)
   end
   call('ZADD', AGENDA, int(moment), q.n)
-  if claimable and q.notify and not blocked and call('LLEN', q.topic.wakeups) < call('ZCARD', AGENDA) then
-    call('RPUSH', q.topic.wakeups, q.n)
+  if claimable and q.notify and not blocked then
+    local deliver = topic_limits(q.topic).deliver
+    local wakeups = KEYS[q.topic.wakeups + deliver]
+    if call('LLEN', wakeups) < call('ZCARD', AGENDA) then
+      call('RPUSH', wakeups, q.n)
+      if deliver > 0 then call('PEXPIRE', wakeups, REPLY_TTL * 1000) end -- nobody may wait for a topic's own group
+    end
   end
   if head and moment < head and not repeats then early = true end
   return claimable, blocked
