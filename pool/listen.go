@@ -18,7 +18,7 @@ func (s *shardLoop) listen(ctx context.Context) {
 			}
 			continue
 		}
-		queues, err := s.store.Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}})
+		queues, err := s.store.Wait(ctx, store.WaitOptions{Groups: s.p.groups})
 		if len(queues) > 0 {
 			s.markRunnable(queues)
 		}

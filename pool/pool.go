@@ -51,7 +51,8 @@ const (
 
 // Options configures a Pool.
 type Options struct {
-	Store     store.Store
+	Store store.Store
+	// Deliverer makes the attempts of pushed jobs; nil: other processes make them.
 	Deliverer Deliverer
 	Policies  Policies
 	// Workers is the number of attempts in flight in this process, all topics together; zero: DefaultWorkers.
@@ -91,6 +92,8 @@ type Pool struct {
 	owner       store.LeaseOwner // of its claims
 	process     string
 	shards      []*shardLoop
+	handlers    map[sched.TopicName]Deliverer // of topics that are delivered by functions
+	groups      []string                      // that Run serves
 	workers     sync.WaitGroup
 	idle        chan *attempt // receives an attempt while a worker is idle
 	quit        chan struct{} // closed to end idle workers
@@ -108,10 +111,10 @@ type Pool struct {
 // errStopping is the cause with which attempts are cancelled.
 var errStopping = errors.New("the process is stopping")
 
-// New returns a Pool. It panics without a store, a deliverer or policies.
+// New returns a Pool. It panics without a store or policies.
 func New(opts Options) *Pool {
-	if opts.Store == nil || opts.Deliverer == nil || opts.Policies == nil {
-		panic("pool: a store, a deliverer and policies are needed")
+	if opts.Store == nil || opts.Policies == nil {
+		panic("pool: a store and policies are needed")
 	}
 	opts.Workers = cmp.Or(opts.Workers, DefaultWorkers)
 	opts.MaxBytes = cmp.Or(opts.MaxBytes, DefaultMaxBytes)
@@ -131,7 +134,11 @@ func New(opts Options) *Pool {
 		quit: make(chan struct{}),
 		idle: make(chan *attempt),
 
-		owner: opts.Owner,
+		owner:    opts.Owner,
+		handlers: make(map[sched.TopicName]Deliverer),
+	}
+	if opts.Deliverer != nil {
+		p.groups = []string{store.GroupPush}
 	}
 	if p.owner == "" {
 		p.owner = store.NewLeaseOwner()
@@ -145,13 +152,32 @@ func New(opts Options) *Pool {
 	p.growTimer.Stop()
 	shards := opts.Store.Shards()
 	p.scheduler = sched.New(sched.Options{
-		Shards: len(shards), Workers: opts.Workers, MaxBytes: opts.MaxBytes, Policy: p.topicPolicy, NewBreaker: newBreaker,
+		Shards: len(shards), Workers: opts.Workers, MaxBytes: opts.MaxBytes, Policy: p.topicPolicy, Deliver: p.deliver, NewBreaker: newBreaker,
 		Wake: func(shard int) { p.shards[shard].wake() },
 	})
 	for n, shard := range shards {
 		p.shards = append(p.shards, newShardLoop(p, n, shard))
 	}
 	return p
+}
+
+// Handle has a topic's jobs delivered by a Deliverer, while its policy says policy.DeliverHandler. It is called before Run.
+func (p *Pool) Handle(namespace, topic string, by Deliverer) {
+	p.handlers[sched.TopicName{Namespace: namespace, Name: topic}] = by
+	p.groups = append(p.groups, store.GroupOf(namespace, topic, policy.DeliverHandler))
+}
+
+// Handles reports whether Handle was called for a topic.
+func (p *Pool) Handles(namespace, topic string) bool {
+	return p.handlers[sched.TopicName{Namespace: namespace, Name: topic}] != nil
+}
+
+// deliver returns how the pool delivers a topic. If that is not what its policy says, the store returns none of its jobs.
+func (p *Pool) deliver(t sched.TopicName, by policy.Deliver) policy.Deliver {
+	if by == policy.DeliverHandler && p.handlers[t] != nil || p.opts.Deliverer == nil {
+		return policy.DeliverHandler
+	}
+	return policy.DeliverPush
 }
 
 // Process returns the name of the pool's process in attempts: the name of the host, a slash and the lease owner; at most

@@ -291,12 +291,15 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, topicPolicy p
 		l.claiming = true
 		l.addInFlight(n)
 		took += n
-		l.grant = nil
+		l.grant, l.deliver = nil, policy.DeliverPush
+		if s.opts.Deliver != nil {
+			l.deliver = s.opts.Deliver(q.topic.name, topicPolicy.Deliver)
+		}
 		if topicPolicy.Rate.Limited() {
 			l.grant = q.topic.rate.grant
 		}
 		c.claims = append(c.claims, store.QueueClaim{
-			Queue: l.queue, Max: n, Timeout: topicPolicy.Timeout, LaneRevision: l.revision(), Ahead: ahead,
+			Queue: l.queue, Max: n, Timeout: topicPolicy.Timeout, LaneRevision: l.revision(), Ahead: ahead, Deliver: l.deliver,
 		})
 	}
 	for _, l := range later {

@@ -16,10 +16,11 @@ type Job struct {
 	Rated bool // its claim counted as a start of its lane's rate
 
 	// Claimed sets the others.
-	Settings  *LaneSettings // its lane's own, at the claim; nil: none
-	StartBy   time.Time     // the attempt may not begin later, because of a rate; zero: at any time
-	GrantRate policy.Rate   // its topic's rate at the claim
-	Cancelled bool          // its lane is in cooldown or paused since it was claimed
+	Settings  *LaneSettings  // its lane's own, at the claim; nil: none
+	Deliver   policy.Deliver // how it was claimed to be delivered
+	StartBy   time.Time      // the attempt may not begin later, because of a rate; zero: at any time
+	GrantRate policy.Rate    // its topic's rate at the claim
+	Cancelled bool           // its lane is in cooldown or paused since it was claimed
 
 	grant          *grant    // of its topic's starts; nil: that has no rate
 	queuedAt       time.Time // when it began to wait for a worker
@@ -71,7 +72,7 @@ func (sh *Shard) Claimed(c Claim, now time.Time) (start []*Job, rejected *Job) {
 	}
 	for _, j := range jobs {
 		l := j.Lane
-		j.Settings, j.grant = l.settings, l.grant
+		j.Settings, j.Deliver, j.grant = l.settings, l.deliver, l.grant
 		if l.grant != nil {
 			j.StartBy, j.GrantRate = l.grant.ends, l.grant.rate
 		}

@@ -60,8 +60,9 @@ type Lane struct {
 	hanging       int     // attempts under way for longer than SlowAfter
 	breaker       Breaker // nil while nothing failed
 	breakerPolicy policy.Breaker
-	settings      *LaneSettings // its own; nil: none
-	grant         *grant        // of the claim under way; nil: the topic has no rate
+	settings      *LaneSettings  // its own; nil: none
+	grant         *grant         // of the claim under way; nil: the topic has no rate
+	deliver       policy.Deliver // of the claim under way
 
 	runnable            bool // may have claimable jobs
 	queued              bool
