@@ -20,13 +20,13 @@ func TestPutTopic_SetsTheWholePolicy(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	w := call(t, h, http.MethodPut, "/v1/topics/order.close", `{"ladder": ["15s", 180], "retries": 5, "jitter": 0,
-		"timeout": "5s", "max_age": "2d", "workers": 8, "lane_concurrency": 2, "url": "https://shop.example/",
+		"timeout": "5s", "max_age": "2d", "workers": 8, "lane_concurrency": 2, "deliver": "pull", "url": "https://shop.example/",
 		"headers": {"x-a": ["1", "2"]}, "give_up_on": ["4xx"], "keep_delivered": {"for": "1h", "max": 5, "max_bytes": "1MiB"},
 		"keep_dead": {"max_bytes": 0}, "id_window": "0s"}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, policy.Topic{
 		Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(5), Jitter: new(0.0), Timeout: 5 * time.Second,
-		MaxAge: 48 * time.Hour, Workers: 8, LaneConcurrency: 2, URL: "https://shop.example/",
+		MaxAge: 48 * time.Hour, Workers: 8, LaneConcurrency: 2, Deliver: policy.DeliverPull, URL: "https://shop.example/",
 		Headers: map[string][]string{"X-A": {"1", "2"}}, GiveUpOn: []string{"4xx"},
 		KeepDelivered: policy.Retention{For: new(time.Hour), Max: new(int64(5)), MaxBytes: new(int64(1 << 20))},
 		KeepDead:      policy.Retention{MaxBytes: new(int64(0))}, IDWindow: new(time.Duration(0)),

@@ -130,7 +130,7 @@ func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Sp
 		if err != nil {
 			return err
 		}
-		spec.Header = d.sealer.SealHeaders(spec.Header, job.Origin(target))
+		spec.Header = d.sealHeaders(spec.Header, target)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (d *Dispatcher) prepareRevival(ctx context.Context, found *job.Job, revival
 		if err != nil {
 			return err
 		}
-		revival.Header = d.sealer.SealHeaders(revival.Header, job.Origin(target))
+		revival.Header = d.sealHeaders(revival.Header, target)
 	}
 	return nil
 }

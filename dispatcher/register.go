@@ -126,7 +126,7 @@ func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now
 				return store.NewJob{}, err
 			}
 		}
-		newJob.Header = d.sealer.SealHeaders(newJob.Header, job.Origin(cmp.Or(newJob.URL, laneURL, topicURL)))
+		newJob.Header = d.sealHeaders(newJob.Header, cmp.Or(newJob.URL, laneURL, topicURL))
 	}
 	d.sealer.SealCallbacks(&newJob.OnDelivered, &newJob.OnDead)
 	newJob.MaxAge = d.policies.Resolve(ctx, newJob.Namespace, newJob.Topic).MaxAge
@@ -147,6 +147,7 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 	if n.Method == "" {
 		n.Method = "POST"
 	}
+	needsURL := true
 	if d.opts.Declared || n.URL == "" {
 		topic, ok, err := topics.find(ctx, n.Namespace, n.Topic)
 		if err != nil {
@@ -155,15 +156,15 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 		if !ok && d.opts.Declared {
 			return "", &job.UndeclaredTopicError{Topic: n.Topic}
 		}
-		topicURL = topic.Policy.URL
+		topicURL, needsURL = topic.Policy.URL, topic.Policy.Deliver.Pushes()
 	}
-	if n.URL == "" && topicURL == "" {
+	if n.URL == "" && topicURL == "" && needsURL {
 		laneURL, err := topics.laneURL(n.Queue)
 		if err != nil {
 			return "", err
 		}
 		if laneURL == "" {
-			return "", invalid("/url", "is required: neither the topic "+n.Topic+" nor the lane has a url")
+			return "", invalid("/url", "is required: neither the topic "+n.Topic+" nor the lane has a url, and the topic is not delivered by pull or handler")
 		}
 	}
 	if n.URL != "" {
@@ -204,8 +205,8 @@ func (d *Dispatcher) checkURL(field, target string) error {
 	return nil
 }
 
-// laneURLs reads the URLs of the lanes of jobs without one, in one call: for jobs whose topic has no URL, and for jobs with
-// secret headers.
+// laneURLs reads the URLs of the lanes of jobs without one, in one call: for jobs that need the URL of their lane, and for jobs
+// with secret headers.
 func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.New) (map[job.Queue]string, error) {
 	var queues []job.Queue
 	urls := make(map[job.Queue]string)
@@ -225,7 +226,7 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 		if _, asked := urls[q]; asked {
 			continue
 		}
-		if topic.Policy.URL == "" || secret {
+		if topic.Policy.URL == "" && topic.Policy.Deliver.Pushes() || secret {
 			urls[q] = ""
 			queues = append(queues, q)
 		}

@@ -41,6 +41,9 @@ func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.T
 
 // putTopic checks the changed fields and writes the policy.
 func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Topic) (store.Topic, error) {
+	if t.Name == job.CallbackTopic && !t.Policy.Deliver.Pushes() {
+		return store.Topic{}, invalid("/deliver", "must be push: callbacks are requests to their URLs")
+	}
 	if err := d.checkTopic(t.Policy, was); err != nil {
 		return store.Topic{}, err
 	}

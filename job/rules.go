@@ -56,6 +56,7 @@ var settingRules = []rule{
 		message: "must be 1ms to 3653d (ten years)",
 	},
 	{field: "Workers", name: "workers", tags: shareTags, message: "must be 1 to 10000"},
+	{field: "Deliver", name: "deliver", tags: "omitempty,oneof=push pull handler", message: "must be push, pull or handler"},
 	{field: "LaneConcurrency", name: "lane_concurrency", tags: shareTags, message: "must be 1 to 10000"},
 	{
 		field: "GiveUpOn", name: "give_up_on", tags: "omitnil,max=100,dive,status",

@@ -174,13 +174,13 @@ func TestValidateTopic_AcceptsTheBuiltInPolicy(t *testing.T) {
 func TestValidateTopic_NamesInvalidFields(t *testing.T) {
 	faults := ValidateTopic(policy.Topic{
 		Ladder: policy.Ladder{0}, Retries: new(1001), Jitter: new(1.01), Timeout: 1, MaxAge: -1, Workers: -1,
-		LaneConcurrency: MaxShare + 1, URL: "x", Headers: map[string][]string{"Te": {"x"}},
+		LaneConcurrency: MaxShare + 1, Deliver: "mail", URL: "x", Headers: map[string][]string{"Te": {"x"}},
 		GiveUpOn: []string{"410", "xxx", "41", "2xx", "200", "600", "6xx", "299", "199"}, IDWindow: new(-time.Second),
 		KeepDelivered: policy.Retention{For: new(MaxAhead + 1), Max: new(int64(-1)), MaxBytes: new(int64(-1))},
 		KeepDead:      policy.Retention{Max: new(int64(1_000_000_001))},
 	})
 	require.ElementsMatch(t, []string{
-		"/ladder/0", "/retries", "/jitter", "/timeout", "/max_age", "/workers", "/lane_concurrency", "/url", "/headers/Te",
+		"/ladder/0", "/retries", "/jitter", "/timeout", "/max_age", "/workers", "/lane_concurrency", "/deliver", "/url", "/headers/Te",
 		"/give_up_on/1", "/give_up_on/2", "/give_up_on/3", "/give_up_on/4", "/give_up_on/5", "/give_up_on/6", "/give_up_on/7",
 		"/give_up_on/8", "/id_window",
 		"/keep_delivered/for", "/keep_delivered/max", "/keep_delivered/max_bytes", "/keep_dead/max",

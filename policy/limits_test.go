@@ -17,27 +17,27 @@ func TestLimits_LaneOverridesTopic(t *testing.T) {
 		lane   policy.Lane
 		wanted policy.Limits
 	}{
-		{"unset", policy.Topic{}, policy.Lane{}, policy.Limits{Concurrency: 32}},
+		{"unset", policy.Topic{}, policy.Lane{}, policy.Limits{Concurrency: 32, Deliver: policy.DeliverPush}},
 		{
 			"the topic's",
-			policy.Topic{LaneConcurrency: 4, LaneRate: slow, Rate: fast},
+			policy.Topic{LaneConcurrency: 4, LaneRate: slow, Rate: fast, Deliver: policy.DeliverPull},
 			policy.Lane{},
-			policy.Limits{Concurrency: 4, Rate: slow},
+			policy.Limits{Concurrency: 4, Rate: slow, Deliver: policy.DeliverPull},
 		},
 		{
 			"the lane's",
 			policy.Topic{LaneConcurrency: 4, LaneRate: slow},
 			policy.Lane{LaneConcurrency: 64, LaneRate: fast},
-			policy.Limits{Concurrency: 64, Rate: fast},
+			policy.Limits{Concurrency: 64, Rate: fast, Deliver: policy.DeliverPush},
 		},
 		{
 			"one field of the lane's",
 			policy.Topic{LaneConcurrency: 4, LaneRate: slow},
 			policy.Lane{LaneConcurrency: 1},
-			policy.Limits{Concurrency: 1, Rate: slow},
+			policy.Limits{Concurrency: 1, Rate: slow, Deliver: policy.DeliverPush},
 		},
-		{"a paused topic", policy.Topic{Paused: true}, policy.Lane{}, policy.Limits{Paused: true, Concurrency: 32}},
-		{"a paused lane", policy.Topic{}, policy.Lane{Paused: true}, policy.Limits{Paused: true, Concurrency: 32}},
+		{"a paused topic", policy.Topic{Paused: true}, policy.Lane{}, policy.Limits{Paused: true, Concurrency: 32, Deliver: policy.DeliverPush}},
+		{"a paused lane", policy.Topic{}, policy.Lane{Paused: true}, policy.Limits{Paused: true, Concurrency: 32, Deliver: policy.DeliverPush}},
 	} {
 		limits := c.lane.Limits().Over(c.topic.Limits().Over(policy.Builtin().Limits()))
 		require.Equal(t, c.topic.WithDefaults(policy.Builtin()).Limits().KeepDead, limits.KeepDead, c.name)

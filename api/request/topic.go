@@ -40,6 +40,7 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 		"lane_concurrency": set(&f.LaneConcurrency, f.positiveCount),
 		"rate":             set(&f.Rate, f.rate),
 		"lane_rate":        set(&f.LaneRate, f.rate),
+		"deliver":          set(&f.Deliver, f.deliver),
 		"url":              set(&f.URL, f.text),
 		"headers":          f.headers.reader(&f.decoder),
 		"give_up_on":       set(&f.GiveUpOn, f.texts),
@@ -66,6 +67,11 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 	f.addReadOnly(table, f.merge)
 	f.read("", text, "a topic", table)
 	return f.finish()
+}
+
+// deliver reads how a topic's jobs are delivered.
+func (d *decoder) deliver(at string, raw []byte) policy.Deliver {
+	return policy.Deliver(d.name(at, raw))
 }
 
 // addReadOnly adds the members that only answers have. A PUT ignores them, so that it accepts what a GET returned. A patch names

@@ -28,6 +28,7 @@ func (o *Buffer) Topic(t *store.Topic, p policy.Topic) {
 	o.numberOrNull("lane_concurrency", int64(p.LaneConcurrency))
 	o.TextOrNull("rate", units.FormatRate(p.Rate))
 	o.TextOrNull("lane_rate", units.FormatRate(p.LaneRate))
+	o.TextOrNull("deliver", string(p.Deliver))
 	o.TextOrNull("url", p.URL)
 	o.headersOrNull("headers", p.Headers)
 	o.success("success", p.Success)

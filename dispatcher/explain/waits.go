@@ -19,7 +19,8 @@ import (
 //
 //  1. one that lasts until somebody acts: a pause, then a secret;
 //  2. else the one that ends last, of those whose end is known: the due time, a cooldown, a rate;
-//  3. else one that ends with an attempt in flight: a probe, the lane's limit, the topic's limit, the process's workers.
+//  3. else one that ends with an attempt in flight: a probe, the lane's limit, the topic's limit, the process's workers; or a
+//     client or program that takes the job.
 func (x *explanation) waitingFor(ctx context.Context) (*job.Wait, error) {
 	if wait := cmp.Or(x.pause(), x.unreadableSecret()); wait != nil {
 		return wait, nil
@@ -34,7 +35,7 @@ func (x *explanation) waitingFor(ctx context.Context) (*job.Wait, error) {
 	if wait := latest(x.retry(), x.cooldown(), x.laneRate(), topicRate, x.dueTime()); wait != nil {
 		return wait, nil
 	}
-	if wait := cmp.Or(x.probe(), x.laneLimit(), x.topicLimit()); wait != nil {
+	if wait := cmp.Or(x.probe(), x.laneLimit(), x.consumer(), x.topicLimit()); wait != nil {
 		return wait, nil
 	}
 	return x.worker(ctx)
@@ -261,6 +262,20 @@ func (x *explanation) topicLimit() *job.Wait {
 	return waitFor(job.WaitTopicFull, time.Time{},
 		"Topic %s has as many attempts in flight as a process makes of it (workers: %d): the job follows when one ends, and PATCH %s raises the limit.",
 		x.job.Topic, most, x.topicPath())
+}
+
+// consumer returns the wait for a client that asks for the job, or for a program that has a function for it.
+func (x *explanation) consumer() *job.Wait {
+	switch x.topic.Resolved.Deliver {
+	case policy.DeliverPull:
+		return waitFor(job.WaitWorker, time.Time{}, "The job is due and waits for a client to lease it: POST %s/lease.", x.topicPath())
+	case policy.DeliverHandler:
+		if x.opts.Pool == nil || !x.opts.Pool.Handles(x.job.Namespace, x.job.Topic) {
+			return waitFor(job.WaitWorker, time.Time{},
+				"The job is due and waits for a Go program with a handler of topic %s: start one, or PATCH %s with another deliver.", x.job.Topic, x.topicPath())
+		}
+	}
+	return nil
 }
 
 // worker returns the wait for a worker: nothing else keeps the job from running.
