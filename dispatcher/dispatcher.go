@@ -29,7 +29,8 @@ import (
 // Options configures a Dispatcher.
 type Options struct {
 	Store store.Store
-	// Deliverer makes the attempts; required unless RegisterOnly.
+	// Deliverer makes the requests of attempts and callbacks. Nil: other processes make them, and this one calls the functions
+	// of Handle.
 	Deliverer pool.Deliverer
 	// RegisterOnly leaves carrying and delivering to other processes on the same store. This process registers, changes and
 	// counts jobs.
@@ -75,8 +76,12 @@ type Dispatcher struct {
 	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
 	pool     *pool.Pool
 	internal *internaljobs.Runner
+	handled  []string // the topics of Handle
 	state    atomic.Int32
 	quotas   *quotas.Quotas
+	closing  sync.Once
+	quit     chan struct{} // closed by Close
+	ended    chan struct{} // closed when Run has ended, or never will begin
 
 	// Registry has the tokens and the namespaces.
 	*tenancy.Registry
@@ -96,9 +101,6 @@ func New(opts Options) (*Dispatcher, error) {
 	if opts.Store == nil {
 		return nil, errors.New("a dispatcher needs a store")
 	}
-	if opts.Deliverer == nil && !opts.RegisterOnly {
-		return nil, errors.New("a dispatcher needs a deliverer, unless it only registers")
-	}
 	if opts.Workers < 0 || opts.MaxBytes < 0 || opts.Grace < 0 {
 		return nil, errors.New("a dispatcher's workers, bytes and grace are not negative")
 	}
@@ -110,6 +112,9 @@ func New(opts Options) (*Dispatcher, error) {
 		opts: opts,
 		log:  cmp.Or(opts.Logger, slog.Default()),
 		live: livetail.New(opts.Store, cmp.Or(opts.Logger, slog.Default())),
+
+		quit:  make(chan struct{}),
+		ended: make(chan struct{}),
 	}
 	d.store = &liveStore{router.New(opts.Store), d.live}
 	if d.Registry = opts.Registry; d.Registry == nil {
@@ -138,17 +143,30 @@ func New(opts Options) (*Dispatcher, error) {
 	return d, nil
 }
 
-// Run carries and delivers until ctx ends, then stops within the grace: it stops claiming, lets attempts in flight end,
+// Run carries and delivers until ctx ends or Close is called, then stops within the grace: it stops claiming, lets attempts in flight end,
 // releases the rest, and settles all. With RegisterOnly it only waits. The store stays open. Run may be called once.
 func (d *Dispatcher) Run(ctx context.Context) error {
+	if d.opts.Deliverer == nil && len(d.handled) == 0 && !d.opts.RegisterOnly {
+		return errors.New("a dispatcher needs a deliverer or a handler, unless it only registers")
+	}
 	if !d.state.CompareAndSwap(idle, running) {
 		return errors.New("a dispatcher runs once")
 	}
+	defer close(d.ended)
 	defer d.state.Store(stopping)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	unready := context.AfterFunc(ctx, func() { d.state.Store(stopping) })
 	defer unready()
 	defer d.runLive(ctx)()
 	var carrying sync.WaitGroup
+	carrying.Go(func() {
+		select {
+		case <-d.quit:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
 	if d.opts.Registry == nil {
 		carrying.Go(func() { d.Registry.Run(ctx) })
 	}
@@ -163,6 +181,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	var err error
 	if d.policies.LoadFirst(ctx) {
 		carrying.Go(func() { d.resealAll(ctx) })
+		carrying.Go(func() { d.setHandled(ctx) })
 		err = d.pool.Run(ctx)
 	}
 	carrying.Wait()

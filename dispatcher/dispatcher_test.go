@@ -70,7 +70,7 @@ func (r *fixture) Stats(ctx context.Context, namespace, topic string) ([]store.T
 	return r.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{topic}})
 }
 
-func start(t *testing.T, opts dispatcher.Options) *fixture {
+func start(t *testing.T, opts dispatcher.Options, prepare ...func(*dispatcher.Dispatcher)) *fixture {
 	t.Helper()
 	if opts.Store == nil {
 		opts.Store = storetest.NewModel(storetest.ModelOptions{})
@@ -78,6 +78,9 @@ func start(t *testing.T, opts dispatcher.Options) *fixture {
 	opts.Logger = quiet
 	d, err := dispatcher.New(opts)
 	require.NoError(t, err)
+	for _, p := range prepare {
+		p(d)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()

@@ -205,6 +205,18 @@ var waits = []struct {
 		}, job.WaitTopicFull, 0, "as a process makes of it (workers: 1)",
 	},
 	{
+		"topic of pulled jobs", dispatcher.Options{}, func(s *scene) job.Job {
+			s.put("orders", policy.Topic{Deliver: policy.DeliverPull})
+			return s.add("orders", "a", "/ok")
+		}, job.WaitWorker, 0, "waits for a client to lease it: POST /v1/topics/orders/lease",
+	},
+	{
+		"topic that another program handles", dispatcher.Options{}, func(s *scene) job.Job {
+			s.put("orders", policy.Topic{Deliver: policy.DeliverHandler})
+			return s.add("orders", "a", "/ok")
+		}, job.WaitWorker, 0, "waits for a Go program with a handler of topic orders",
+	},
+	{
 		"lane's rate used up", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}})
 			s.inState(s.add("orders", "a", "/ok"), job.Delivered)

@@ -95,8 +95,3 @@ func TestRegisterOnly_SeesPoliciesOfOthers(t *testing.T) {
 		require.Equal(t, "new.example:443", lane())
 	})
 }
-
-func TestNew_RequiresADeliverer(t *testing.T) {
-	_, err := dispatcher.New(dispatcher.Options{Store: storetest.NewModel(storetest.ModelOptions{})})
-	require.ErrorContains(t, err, "deliverer")
-}

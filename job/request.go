@@ -14,6 +14,7 @@ type Request struct {
 	Header      map[string][]string // the topic's and the job's, canonical names
 	ContentType string
 	Body        []byte
+	Labels      map[string]string // of the job
 	// Attempt is the attempt's number over all generations, from 1. RetriesLeft is the number of retries if it fails.
 	Attempt     int
 	RetriesLeft int

@@ -89,7 +89,11 @@ func (a *attempt) run(ctx context.Context) {
 // preflight opens what the request needs and returns what forbids it.
 func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight {
 	p := a.shard.p
-	credentials, unsigned := a.credentials()
+	var credentials job.Credentials
+	var unsigned error
+	if !a.isHandled() {
+		credentials, unsigned = a.credentials()
+	}
 	wrongOrigin, unopened := a.openHeaders(r) // logs the error
 	r.Credentials = credentials
 	now := time.Now()
@@ -103,7 +107,7 @@ func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight
 		SettingsUnreadable: errors.Is(unsigned, store.ErrUnreadable),
 		LaneStopped:        a.schedJob.Cancelled,
 		PolicyStale:        a.policyStale,
-		NoURL:              r.URL == "",
+		NoURL:              r.URL == "" && !a.isHandled(),
 		// The timeout grew since the claim, or the claim took long.
 		LeaseTooShort:     now.Add(r.Timeout + store.LeaseMargin/2).After(a.leaseEnds),
 		WrongOriginHeader: wrongOrigin,
@@ -114,6 +118,17 @@ func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight
 		Uncounted:  !a.job.Rated && a.schedJob.Settings.Limits(topic).Rate.Limited(),
 		SharedLane: a.job.Kind != "", // a callback
 	}
+}
+
+// isHandled reports whether the job was claimed for the deliverer of its topic, instead of that of requests.
+func (a *attempt) isHandled() bool { return a.schedJob.Deliver == policy.DeliverHandler }
+
+// deliverer returns what makes the attempt.
+func (a *attempt) deliverer() Deliverer {
+	if a.isHandled() {
+		return a.shard.p.handlers[a.schedJob.Lane.Topic().Name()]
+	}
+	return a.shard.p.opts.Deliverer
 }
 
 // unsentRecord returns the entry in the history of a job whose attempt was not made. Only verdicts with a note have one:
@@ -139,7 +154,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	if a.tracksSent(terms) {
 		request.Sent = a.bodySent
 	}
-	result := p.opts.Deliverer.Deliver(ctx, request) // the request and its body are not used after this
+	result := a.deliverer().Deliver(ctx, request) // the request and its body are not used after this
 	verdict := a.judge(terms, result)
 	record := job.Attempt{
 		N: claimedJob.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: policy.RoundUp(result.Duration),
@@ -214,9 +229,12 @@ func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 	claimedJob, lane := a.job, a.schedJob.Settings.Policy()
 	request := job.Request{
 		Ref: claimedJob.Ref(), Queue: claimedJob.Queue, URL: cmp.Or(claimedJob.URL, lane.URL, topic.URL),
-		Method: claimedJob.Method, Header: claimedJob.Header, ContentType: claimedJob.ContentType, Body: claimedJob.Body,
+		Method: claimedJob.Method, Header: claimedJob.Header, ContentType: claimedJob.ContentType, Body: claimedJob.Body, Labels: claimedJob.Labels,
 		Attempt: claimedJob.Attempts + 1, RetriesLeft: max(0, *terms.Retries-claimedJob.FailedAttempts),
 		DueAt: claimedJob.DueAt, Timeout: terms.Timeout,
+	}
+	if a.isHandled() {
+		return request // headers of topics and lanes are for receivers
 	}
 	if len(topic.Headers)+len(lane.Headers) > 0 {
 		request.Header = make(map[string][]string, len(topic.Headers)+len(lane.Headers)+len(claimedJob.Header))
@@ -247,7 +265,7 @@ func (a *attempt) openHeaders(r *job.Request) (wrongOrigin string, err error) {
 			return "", err
 		}
 		switch _, own := a.job.Header[name]; {
-		case secret.Origin == "" || secret.Origin == job.Origin(r.URL):
+		case a.isHandled() || secret.Origin == "" || secret.Origin == job.Origin(r.URL):
 			opened[name] = secret.Values
 		case own && (wrongOrigin == "" || name < wrongOrigin):
 			wrongOrigin = name
@@ -297,7 +315,8 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	if out.Shortage {
 		p.recordShortage(*r.result)
 	}
-	if r.result != nil && r.verdict.Kind == policy.Delivered { // by the policy's success rule
+	if r.result != nil && (r.verdict.Kind == policy.Delivered || r.result.Class == policy.ClassConsumer) {
+		// By the policy's success rule, or a function: its failures show nothing of a receiver.
 		out.Result = &policy.Result{Status: 200, Duration: r.result.Duration}
 	}
 	p.mu.Lock()

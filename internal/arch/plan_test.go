@@ -269,6 +269,11 @@ var plan = []row{
 		ours:   []string{"job", "policy", "store"},
 	},
 	{
+		pkg:    "dispatcher/handlers",
+		reason: "an attempt that calls a Go function; knows no store",
+		ours:   []string{"internal/limitedlog", "job", "policy"},
+	},
+	{
 		pkg:    "dispatcher/secrets",
 		reason: "seals the secrets of settings and jobs, and opens them for attempts; asks no store",
 		ours:   []string{"internal/limitedlog", "job", "policy", "seal", "sign", "store"},
@@ -319,7 +324,7 @@ var plan = []row{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours: []string{
-			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/explain", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/quotas",
+			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/explain", "dispatcher/handlers", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/quotas",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail", "policy", "pool",
 			"seal", "sign", "store", "store/router",
 		},

@@ -47,6 +47,7 @@
 //
 //	result                                       slots      breaker
 //	a success, whatever its status               doubled    reset; a probe closes it
+//	a failure that a function reported           doubled    reset; a probe closes it
 //	an answer but 429, 502, 503 and 504          doubled    reset; a probe closes it
 //	429                                          halved     reset; a probe closes it
 //	502, 504                                     doubled    a failure

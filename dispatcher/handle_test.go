@@ -1,0 +1,291 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// handle starts a dispatcher without a deliverer that handles the topic orders.
+func handle(t *testing.T, f dispatcher.HandlerFunc) *fixture {
+	t.Helper()
+	return start(t, dispatcher.Options{}, func(d *dispatcher.Dispatcher) { d.Handle("orders", f) })
+}
+
+// order registers a job of the topic orders, without a URL.
+func (r *fixture) order(t *testing.T, change ...func(*job.New)) job.Job {
+	t.Helper()
+	n := job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}}}
+	for _, c := range change {
+		c(&n)
+	}
+	got := r.Register(t.Context(), []job.New{n})[0]
+	require.NoError(t, got.Err)
+	return got.Job
+}
+
+// change changes the policy of the topic orders.
+func (r *fixture) change(t *testing.T, change func(*policy.Topic)) {
+	t.Helper()
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error { change(p); return nil })
+	require.NoError(t, err)
+}
+
+func TestHandle_CallsTheFunctionOfTheTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		jobs := make(chan *dispatcher.Job, 1)
+		r := handle(t, func(_ context.Context, j *dispatcher.Job) error { jobs <- j; return nil })
+		made := r.order(t, func(n *job.New) {
+			n.Lane, n.Body, n.ContentType, n.Labels = "eu", []byte("42"), "text/plain", map[string]string{"a": "b"}
+			n.Header, n.Delay = map[string][]string{"X-A": {"1"}, "Authorization": {"Bearer s3cret"}}, time.Minute
+		})
+		require.Equal(t, &dispatcher.Job{
+			ID: made.ID, Namespace: job.DefaultNamespace, Topic: "orders", Lane: "eu", Attempt: 1, RetriesLeft: 9, DueAt: made.DueAt,
+			Body: []byte("42"), ContentType: "text/plain", Header: map[string][]string{"X-A": {"1"}, "Authorization": {"Bearer s3cret"}},
+			Labels: map[string]string{"a": "b"},
+		}, <-jobs)
+		require.False(t, time.Now().Before(made.DueAt))
+		synctest.Wait()
+		got := r.get(t, made.Ref())
+		require.Equal(t, job.Delivered, got.State)
+		require.Len(t, got.History, 1)
+		require.Empty(t, got.History[0].Error)
+		topic, err := r.Topic(t.Context(), job.DefaultNamespace, "orders")
+		require.NoError(t, err)
+		require.Equal(t, policy.DeliverHandler, topic.Policy.Deliver, "other processes leave it to this one")
+	})
+}
+
+func TestHandle_Errors(t *testing.T) {
+	long := strings.Repeat("long\n", 1000)
+	for name, c := range map[string]struct {
+		fail   func() error
+		wait   time.Duration // of the retry; zero: the job is dead
+		reason policy.Reason
+		text   string
+	}{
+		"an error climbs the ladder": {fail: func() error { return errors.New("no\ndisk") }, wait: 3 * time.Minute, text: "no disk"},
+		"a panic is an error":        {fail: func() error { panic("nil map") }, wait: 3 * time.Minute, text: "panic: nil map"},
+		"the end of the goroutine":   {fail: func() error { runtime.Goexit(); return nil }, wait: 3 * time.Minute, text: "the handler ended its goroutine"},
+		"a long text":                {fail: func() error { return errors.New(long) }, wait: 3 * time.Minute, text: strings.Repeat("long ", 204) + "long"},
+		"Retry":                      {fail: func() error { return dispatcher.Retry(5 * time.Second) }, wait: 5 * time.Second, text: "retry after 5s"},
+		"a wrapped Retry": {
+			fail: func() error { return fmt.Errorf("busy: %w", dispatcher.Retry(time.Hour)) }, wait: time.Hour, text: "busy: retry after 1h0m0s",
+		},
+		"Dead":           {fail: func() error { return dispatcher.Dead("no such order") }, reason: policy.ReasonNonRetryable, text: "no such order"},
+		"a wrapped Dead": {fail: func() error { return fmt.Errorf("order 7: %w", dispatcher.Dead("gone")) }, reason: policy.ReasonNonRetryable, text: "order 7: gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var calls []time.Time
+				r := handle(t, func(_ context.Context, j *dispatcher.Job) error {
+					calls = append(calls, time.Now())
+					if j.Attempt > 1 {
+						return nil
+					}
+					return c.fail()
+				})
+				r.change(t, func(p *policy.Topic) { p.Ladder, p.Jitter = policy.Ladder{3 * time.Minute}, new(0.0) })
+				made := r.order(t)
+				time.Sleep(2 * time.Hour)
+				got := r.get(t, made.Ref())
+				first := got.History[0]
+				require.Equal(t, policy.ClassConsumer, first.ErrorClass)
+				require.Equal(t, c.text, first.Error)
+				if c.wait == 0 {
+					require.Equal(t, job.Dead, got.State)
+					require.Equal(t, c.reason, got.Reason)
+					require.Len(t, calls, 1)
+					return
+				}
+				require.Equal(t, job.Delivered, got.State)
+				require.Len(t, calls, 2)
+				require.GreaterOrEqual(t, calls[1].Sub(calls[0]), c.wait-time.Millisecond, "the model's clock has milliseconds")
+				require.Less(t, calls[1].Sub(calls[0]), c.wait+time.Second)
+			})
+		})
+	}
+}
+
+func TestHandle_OpensNoBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		r := handle(t, func(context.Context, *dispatcher.Job) error { calls.Add(1); return errors.New("no") })
+		for range 50 {
+			r.order(t)
+		}
+		time.Sleep(time.Second)
+		require.EqualValues(t, 50, calls.Load())
+	})
+}
+
+func TestHandle_EndsTheContextAfterTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began time.Time
+		var took time.Duration
+		r := handle(t, func(ctx context.Context, j *dispatcher.Job) error {
+			if j.Attempt > 1 {
+				return nil
+			}
+			began = time.Now()
+			<-ctx.Done()
+			took = time.Since(began)
+			return ctx.Err()
+		})
+		made := r.order(t, func(n *job.New) { n.Timeout = 7 * time.Second })
+		time.Sleep(time.Minute)
+		require.Equal(t, 7*time.Second, took)
+		got := r.get(t, made.Ref())
+		require.Equal(t, job.Delivered, got.State)
+		require.Equal(t, "context deadline exceeded", got.History[0].Error)
+	})
+}
+
+func TestHandle_LeavesStuckFunctionsToThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := handle(t, func(_ context.Context, j *dispatcher.Job) error {
+			if j.Attempt == 1 {
+				<-release
+			}
+			return nil
+		})
+		made := r.order(t, func(n *job.New) { n.Timeout = time.Second })
+		time.Sleep(time.Minute)
+		got := r.get(t, made.Ref())
+		require.Equal(t, job.Delivered, got.State)
+		require.Equal(t, "the handler has not returned within its timeout of 1s", got.History[0].Error)
+		require.Equal(t, job.KindAttempt, got.History[0].Kind, "its lease had not ended")
+		close(release)
+	})
+}
+
+func TestHandle_ReleasesJobsWhenTheProcessStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{})
+		defer func() { require.NoError(t, m.Close()) }()
+		begun, ctxErr := make(chan struct{}), error(nil)
+		d, err := dispatcher.New(dispatcher.Options{Store: m, Logger: quiet, Grace: 10 * time.Second})
+		require.NoError(t, err)
+		d.Handle("orders", func(ctx context.Context, _ *dispatcher.Job) error {
+			close(begun)
+			<-ctx.Done()
+			ctxErr = ctx.Err()
+			return ctxErr
+		})
+		ended := make(chan error, 1)
+		go func() { ended <- d.Run(t.Context()) }()
+		r := &fixture{Dispatcher: d}
+		made := r.order(t, func(n *job.New) { n.Timeout = time.Minute })
+		<-begun
+		stopped := time.Now()
+		d.Close()
+		require.NoError(t, <-ended)
+		require.LessOrEqual(t, time.Since(stopped), 10*time.Second)
+		require.ErrorIs(t, ctxErr, context.Canceled)
+		got := r.get(t, made.Ref())
+		require.Equal(t, job.Ready, got.State)
+		require.Zero(t, got.Attempts, "it costs no retry")
+		d.Close() // does nothing
+		require.Error(t, d.Run(t.Context()))
+	})
+}
+
+func TestHandle_RunsBesidePush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		var handled atomic.Int64
+		r := start(t, dispatcher.Options{Deliverer: rec}, func(d *dispatcher.Dispatcher) {
+			d.Handle("orders", func(context.Context, *dispatcher.Job) error { handled.Add(1); return dispatcher.Dead("no") })
+		})
+		r.order(t, func(n *job.New) { n.OnDead = &policy.Callback{URL: "https://shop.example/dead"} })
+		r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "mails"}}})
+		time.Sleep(time.Second)
+		require.EqualValues(t, 1, handled.Load())
+		var urls []string
+		for _, c := range rec.calls() {
+			urls = append(urls, c.URL)
+		}
+		require.ElementsMatch(t, []string{"https://shop.example/hook", "https://shop.example/dead"}, urls, "the callback of a handled job is sent")
+	})
+}
+
+func TestDeliver_ChangesWhileJobsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{})
+		rec := &receiver{answer: status(200)}
+		pusher := start(t, dispatcher.Options{Store: m, Deliverer: rec})
+		pusher.change(t, func(p *policy.Topic) { p.Deliver = policy.DeliverPull })
+		pulled := pusher.order(t)
+		keeps := pusher.order(t, func(n *job.New) { n.Header = map[string][]string{"Authorization": {"Bearer s3cret"}} })
+		time.Sleep(time.Minute)
+		require.Empty(t, rec.calls(), "a job that waits for a client is not sent")
+		for _, j := range []job.Job{pulled, keeps} {
+			require.Equal(t, job.Ready, pusher.get(t, j.Ref()).State)
+		}
+		noURL := pusher.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "mails"}}}})[0].Err
+		require.ErrorContains(t, noURL, "is required")
+
+		pusher.change(t, func(p *policy.Topic) { p.Deliver, p.URL = policy.DeliverPush, "https://shop.example/late" })
+		time.Sleep(5 * time.Second)
+		require.Len(t, rec.calls(), 1)
+		require.Equal(t, "https://shop.example/late", rec.calls()[0].URL)
+		require.Equal(t, job.Delivered, pusher.get(t, pulled.Ref()).State)
+		got := pusher.get(t, keeps.Ref())
+		require.Equal(t, policy.ReasonInvalid, got.Reason, "its secret header was set for no URL")
+
+		pusher.change(t, func(p *policy.Topic) { p.Deliver, p.URL = policy.DeliverPull, "" })
+		late := pusher.order(t)
+		pusher.change(t, func(p *policy.Topic) { p.Deliver = policy.DeliverPush })
+		time.Sleep(5 * time.Second)
+		got = pusher.get(t, late.Ref())
+		require.Equal(t, job.Dead, got.State)
+		require.Equal(t, policy.ReasonInvalid, got.Reason)
+		require.Len(t, rec.calls(), 1)
+	})
+}
+
+func TestDeliver_IsPushForCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}})
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, 0, func(p *policy.Topic) error {
+			p.Deliver = policy.DeliverPull
+			return nil
+		})
+		invalid, ok := errors.AsType[*job.InvalidError](err)
+		require.True(t, ok)
+		require.Equal(t, "/deliver", invalid.Errors[0].Field)
+	})
+}
+
+func TestHandle_RejectsMistakes(t *testing.T) {
+	m := storetest.NewModel(storetest.ModelOptions{})
+	defer func() { require.NoError(t, m.Close()) }()
+	ignore := func(context.Context, *dispatcher.Job) error { return nil }
+	d, err := dispatcher.New(dispatcher.Options{Store: m, Logger: quiet})
+	require.NoError(t, err)
+	require.ErrorContains(t, d.Run(t.Context()), "a deliverer or a handler")
+	d.Handle("orders", ignore)
+	for _, topic := range []string{"orders", "", "_callbacks", "a b"} {
+		require.Panics(t, func() { d.Handle(topic, ignore) }, topic)
+	}
+	d.Close()
+	require.Panics(t, func() { d.Handle("late", ignore) })
+	only, err := dispatcher.New(dispatcher.Options{Store: m, Logger: quiet, RegisterOnly: true})
+	require.NoError(t, err)
+	require.Panics(t, func() { only.Handle("orders", ignore) })
+	only.Close()
+}

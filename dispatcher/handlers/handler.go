@@ -1,0 +1,131 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+const (
+	// patience is how long a function may take to return after its context has ended: less than the margin of its lease.
+	patience = time.Second
+	// maxStuck bounds the calls of a Handler that have not returned by then.
+	maxStuck = 1000
+	// maxError bounds the text of an error that is stored, in bytes.
+	maxError = 1 << 10
+)
+
+// errTimeout is the cause with which the context of a call ends.
+var errTimeout = errors.New("the attempt's timeout is over")
+
+// Handler makes attempts by calling a function. It implements pool.Deliverer.
+type Handler struct {
+	handle Func
+	log    limitedlog.Log
+	stuck  atomic.Int64 // calls that were left to themselves
+}
+
+// New returns a Handler that calls a function.
+func New(handle Func, log *slog.Logger) *Handler {
+	return &Handler{handle: handle, log: limitedlog.Log{Logger: log}}
+}
+
+// Deliver makes an attempt.
+func (h *Handler) Deliver(ctx context.Context, r job.Request) policy.Result {
+	result := policy.Result{StartedAt: time.Now()}
+	if n := h.stuck.Load(); n >= maxStuck {
+		result.Class, result.Error = policy.ClassLocalResources, fmt.Sprintf("%d calls of the handler have not returned after their timeouts", n)
+		return result
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, r.Timeout, errTimeout)
+	defer cancel()
+	returned, err := h.call(limited, &r)
+	result.Duration = time.Since(result.StartedAt)
+	switch {
+	case err == nil && returned:
+		result.Accepted = true
+	case ctx.Err() != nil:
+		result.Class, result.Error = policy.ClassShutdown, "the process stopped"
+	case !returned:
+		result.Class, result.Error = policy.ClassConsumer, fmt.Sprintf("the handler has not returned within its timeout of %v", r.Timeout)
+	default:
+		describe(&result, err)
+	}
+	return result
+}
+
+// call calls the function in a goroutine of its own, and waits until it returns or is left to itself.
+func (h *Handler) call(ctx context.Context, r *job.Request) (returned bool, err error) {
+	ended := make(chan error, 1)
+	go func() {
+		err := errors.New("the handler ended its goroutine")
+		defer func() { ended <- err }()
+		err = h.run(ctx, r)
+	}()
+	select {
+	case err = <-ended:
+		return true, err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case err = <-ended:
+		return true, err
+	case <-late.C:
+	}
+	h.stuck.Add(1)
+	h.log.Warn("handler has not returned after its context ended, its job goes on without it",
+		"job", r.Ref.ID, "topic", r.Queue.Topic, "cause", context.Cause(ctx), "stuck", h.stuck.Load())
+	go func() {
+		_ = <-ended
+		h.stuck.Add(-1)
+	}()
+	return false, nil
+}
+
+// run calls the function. A panic is an error.
+func (h *Handler) run(ctx context.Context, r *job.Request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+			h.log.Error("handler panicked, its attempt has failed", "job", r.Ref.ID, "topic", r.Queue.Topic, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	return h.handle(ctx, jobOf(r))
+}
+
+func jobOf(r *job.Request) *Job {
+	return &Job{
+		ID: r.Ref.ID, Namespace: r.Ref.Namespace, Topic: r.Queue.Topic, Lane: r.Queue.Lane, Attempt: r.Attempt, RetriesLeft: r.RetriesLeft,
+		DueAt: r.DueAt, Body: r.Body, ContentType: r.ContentType, Header: r.Header, Labels: r.Labels,
+	}
+}
+
+// describe adds a failure to a result.
+func describe(result *policy.Result, err error) {
+	result.Class, result.Error = policy.ClassConsumer, oneLine(err.Error())
+	if retry, ok := errors.AsType[*RetryError](err); ok {
+		result.RetryAfter = retry.After
+	}
+	if _, ok := errors.AsType[*DeadError](err); ok {
+		result.NonRetryable = true
+	}
+}
+
+// oneLine returns the beginning of a text, in valid UTF-8 and without line ends.
+func oneLine(text string) string {
+	if len(text) > maxError {
+		text = text[:maxError]
+	}
+	return strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+}
