@@ -8,9 +8,9 @@ import (
 
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/intake"
 	"github.com/ringback/ringback/api/limits"
-	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/livetail"
@@ -222,7 +222,7 @@ func newAPI(o Options) (a *api, end func()) {
 		healthOnly: o.HealthOnly,
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
-		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, request.Limit(maxBody)+1)), // one request of any size fits
+		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, content.Limit(maxBody)+1)), // one request of any size fits
 		lists:      newListLimiter(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}

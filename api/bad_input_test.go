@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -228,7 +229,7 @@ func TestContentType_MustBeJSON(t *testing.T) {
 		"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/x-ndjson", ";", "json",
 	} {
 		for _, target := range []string{"POST /v1/jobs", "POST /v1/batch", "PATCH /v1/jobs/a", "PUT /v1/topics/a"} {
-			if kind == request.ContentTypeNDJSON && target == "POST /v1/batch" {
+			if kind == content.ContentTypeNDJSON && target == "POST /v1/batch" {
 				continue // a stream
 			}
 			f := newFake()
@@ -300,7 +301,7 @@ func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
 	}
 	array := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(texts, ",")+`]}`)
 	results, _ := decodeResponse(t, array)["results"].([]any)
-	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type", request.ContentTypeNDJSON)
+	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type", content.ContentTypeNDJSON)
 	streamed := strings.Split(strings.TrimSpace(lines.Body.String()), "\n")
 	require.Len(t, streamed, len(jobs))
 	for i, j := range jobs {
@@ -330,7 +331,7 @@ func TestReadJSON_AcceptsWhiteSpaceAround(t *testing.T) {
 func TestReadJSON_RefusesLargeRequestsWithAndWithoutALength(t *testing.T) {
 	for _, target := range []string{"/v1/jobs", "/v1/batch"} {
 		f := newFake()
-		body := strings.Repeat(" ", request.MaxBatchBytes+1)
+		body := strings.Repeat(" ", content.MaxBatchBytes+1)
 		w := call(t, handlerOf(f), http.MethodPost, target, body)
 		require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 		problemIn(t, w)

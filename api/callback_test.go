@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -48,7 +48,7 @@ func TestCallback_IsAURLOrAnObject(t *testing.T) {
 func TestCallback_IsReadInBatchesAndStreams(t *testing.T) {
 	for kind, body := range map[string]string{
 		"application/json":        `{"jobs": [{"id": "a", "on_dead": "https://a.example/"}, {"id": "b", "on_dead": {"url": "x"}}]}`,
-		request.ContentTypeNDJSON: "{\"id\": \"a\", \"on_dead\": \"https://a.example/\"}\n{\"id\": \"b\", \"on_dead\": {\"url\": \"x\"}}",
+		content.ContentTypeNDJSON: "{\"id\": \"a\", \"on_dead\": \"https://a.example/\"}\n{\"id\": \"b\", \"on_dead\": {\"url\": \"x\"}}",
 	} {
 		f := newFake()
 		w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", body, "Content-Type", kind)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/scope"
@@ -353,7 +354,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string, size int) {
 		service := newFake()
 		r := httptest.NewRequest(http.MethodPost, "/v1/batch", &pieceReader{body, max(size, 1), io.EOF})
-		r.Header.Set("Content-Type", request.ContentTypeNDJSON)
+		r.Header.Set("Content-Type", content.ContentTypeNDJSON)
 		w := httptest.NewRecorder()
 		handlerOf(service).ServeHTTP(w, r)
 		sent, taken := 0, 0

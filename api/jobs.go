@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/intake"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -17,7 +18,7 @@ import (
 
 // register registers one job.
 func (a *api) register(w http.ResponseWriter, r *http.Request) error {
-	text, err := request.ReadJSON(w, r, request.Limit(a.maxBody))
+	text, err := content.ReadJSON(w, r, content.Limit(a.maxBody))
 	if err != nil {
 		return err
 	}
@@ -72,11 +73,11 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	version, err := request.IfMatch(r)
+	version, err := content.IfMatch(r)
 	if err != nil {
 		return err
 	}
-	text, err := request.ReadJSON(w, r, request.Limit(a.maxBody))
+	text, err := content.ReadJSON(w, r, content.Limit(a.maxBody))
 	if err != nil {
 		return err
 	}
@@ -105,11 +106,11 @@ func (a *api) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	version, err := request.IfMatch(r)
+	version, err := content.IfMatch(r)
 	if err != nil {
 		return err
 	}
-	if err := request.RequireNoBody(r); err != nil {
+	if err := content.RequireNoBody(r); err != nil {
 		return err
 	}
 	due, err := a.service.RunNow(r.Context(), ref, version, actorOf(r.Context()))
@@ -124,7 +125,7 @@ func (a *api) run(w http.ResponseWriter, r *http.Request) error {
 func jobWithoutBody(r *http.Request) (job.Ref, error) {
 	ref, err := request.PathJob(r)
 	if err == nil {
-		err = request.RequireNoBody(r)
+		err = content.RequireNoBody(r)
 	}
 	return ref, err
 }
@@ -153,7 +154,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	version, err := request.IfMatch(r)
+	version, err := content.IfMatch(r)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -81,7 +82,7 @@ func (a *api) decodeLane(
 	if err != nil {
 		return err
 	}
-	text, err := request.ReadJSON(w, r, maxPolicy)
+	text, err := content.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (a *api) pauseLane(w http.ResponseWriter, r *http.Request) error {
 func (a *api) resumeLane(w http.ResponseWriter, r *http.Request) error {
 	q, err := request.PathNewQueue(r)
 	if err == nil {
-		err = request.RequireNoBody(r)
+		err = content.RequireNoBody(r)
 	}
 	if err != nil {
 		return err
@@ -129,7 +130,7 @@ func (a *api) resumeLane(w http.ResponseWriter, r *http.Request) error {
 
 // changeLane changes a lane's settings and answers with them.
 func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, change func(*policy.Lane) error, write writeLane) error {
-	ifRevision, err := request.IfRevision(r)
+	ifRevision, err := content.IfRevision(r)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, ch
 
 // deleteLane removes a lane's settings and secrets.
 func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
-	q, ifRevision, err := request.Bodiless(r, request.PathQueue)
+	q, ifRevision, err := content.Bodiless(r, request.PathQueue)
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func noLane(err error) error {
 
 // answerLane answers with a lane and the durability of its change.
 func answerLane(w http.ResponseWriter, l store.Lane) {
-	w.Header().Set("Etag", request.ETag(l.Revision))
+	w.Header().Set("Etag", content.ETag(l.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Lane(&l)
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -48,11 +49,11 @@ func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ifRevision, err := request.IfRevision(r)
+	ifRevision, err := content.IfRevision(r)
 	if err != nil {
 		return err
 	}
-	text, err := request.ReadJSON(w, r, request.MaxTokenBytes)
+	text, err := content.ReadJSON(w, r, request.MaxTokenBytes)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 
 // deleteNamespace removes a namespace that is not in use, and with purge=true its jobs, topics and lanes before.
 func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
-	name, ifRevision, err := request.Bodiless(r, request.PathNamespace)
+	name, ifRevision, err := content.Bodiless(r, request.PathNamespace)
 	if err != nil {
 		return err
 	}
@@ -101,6 +102,6 @@ func noNamespace(err error) error {
 
 // answerNamespace answers with a namespace.
 func answerNamespace(w http.ResponseWriter, n *job.Namespace) {
-	w.Header().Set("Etag", request.ETag(n.Revision))
+	w.Header().Set("Etag", content.ETag(n.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Namespace(n) })
 }

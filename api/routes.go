@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/pages"
@@ -85,26 +86,26 @@ func (a *api) routes() []route {
 			http.MethodGet:    {access.ReadJob, ofJob, a.get},
 			http.MethodPatch:  {access.EditJob, ofJob, a.edit},
 			http.MethodDelete: {access.CancelJob, ofJob, a.cancel},
-		}, conditions: request.JobConditions},
+		}, conditions: content.JobConditions},
 		{path: "/v1/jobs/{id}/run", methods: map[string]endpoint{
 			http.MethodPost: {access.RunJob, ofJob, a.run},
-		}, conditions: request.JobConditions},
+		}, conditions: content.JobConditions},
 		{path: "/v1/jobs/{id}/revive", methods: map[string]endpoint{
 			http.MethodPost: {access.ReviveJob, ofJob, a.revive},
-		}, conditions: request.JobConditions},
+		}, conditions: content.JobConditions},
 		{path: "/v1/topics", parameters: onGet("cursor", "limit", "defaults"), methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
 		{path: "/v1/topics/{topic}", parameters: map[string][]string{http.MethodGet: {"defaults"}, http.MethodDelete: {"purge"}}, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadTopic, ofPath, a.topic},
 			http.MethodPut:    {access.ChangeTopic, ofPath, a.putTopic},
 			http.MethodPatch:  {access.ChangeTopic, ofPath, a.patchTopic},
 			http.MethodDelete: {access.DeleteTopic, ofPath, a.deleteTopic},
-		}, conditions: request.SettingsConditions, audited: true},
+		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/pause", methods: map[string]endpoint{
 			http.MethodPost: {access.PauseTopic, ofPath, a.pause},
-		}, conditions: request.SettingsConditions, audited: true},
+		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeTopic, ofPath, a.resume},
-		}, conditions: request.SettingsConditions, audited: true},
+		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/stats", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
 		{path: "/v1/topics/{topic}/lanes", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]endpoint{
@@ -112,18 +113,18 @@ func (a *api) routes() []route {
 			http.MethodPut:    {access.ChangeLane, ofPath, a.putLane},
 			http.MethodPatch:  {access.ChangeLane, ofPath, a.patchLane},
 			http.MethodDelete: {access.DeleteLane, ofPath, a.deleteLane},
-		}, conditions: request.SettingsConditions, audited: true},
+		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]endpoint{
 			http.MethodPost: {access.PauseLane, ofPath, a.pauseLane},
-		}, conditions: request.SettingsConditions, audited: true},
+		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeLane, ofPath, a.resumeLane},
-		}, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/secrets", parameters: paged, methods: secrets, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},
+		}, conditions: content.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/secrets", parameters: paged, methods: secrets, conditions: content.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/keys", parameters: paged, methods: keys},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", parameters: paged, methods: secrets, conditions: request.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, conditions: request.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", parameters: paged, methods: secrets, conditions: content.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/keys", parameters: paged, methods: keys},
 		{path: "/v1/dead", parameters: deadPages, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}}},
 		{path: "/v1/dead/groups", parameters: groups, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}}},
@@ -152,7 +153,7 @@ func (a *api) routes() []route {
 			http.MethodGet:    {access.ReadNamespaces, ofAll, a.namespace},
 			http.MethodPut:    {access.PutNamespace, ofAll, a.putNamespace},
 			http.MethodDelete: {access.DeleteNamespace, ofAll, a.deleteNamespace},
-		}, conditions: request.SettingsConditions, audited: true},
+		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/version", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.serveVersion}}, always: true},
 		{path: "/healthz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.alive}}, always: true},
 		{path: "/readyz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.ready}}, always: true},
@@ -198,10 +199,10 @@ func (a *api) methods(r route) http.Handler {
 			}
 		}
 		if method != http.MethodGet {
-			if err := request.CheckConditions(req, r.conditions); err != nil {
+			if err := content.CheckConditions(req, r.conditions); err != nil {
 				return err
 			}
-			if err := request.CheckEncoding(w, req); err != nil {
+			if err := content.CheckEncoding(w, req); err != nil {
 				return err
 			}
 		}

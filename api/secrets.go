@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/policy"
@@ -16,11 +17,11 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ifRevision, err := request.IfRevision(r)
+	ifRevision, err := content.IfRevision(r)
 	if err != nil {
 		return err
 	}
-	text, err := request.ReadOptionalJSON(w, r, request.MaxSecretBytes)
+	text, err := content.ReadOptionalJSON(w, r, request.MaxSecretBytes)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 
 // removeSecret removes a secret.
 func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
-	owner, ifRevision, err := request.Bodiless(r, request.PathQueue)
+	owner, ifRevision, err := content.Bodiless(r, request.PathQueue)
 	if err != nil {
 		return err
 	}

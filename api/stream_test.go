@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
-	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -114,7 +114,7 @@ func TestStream_WithoutJobsHasNoResults(t *testing.T) {
 		require.Empty(t, streamed(t, handlerOf(f), body))
 		f.requireUnchanged(t)
 	}
-	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", request.ContentTypeNDJSON)
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", content.ContentTypeNDJSON)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Empty(t, w.Body.String())
 }
@@ -142,7 +142,7 @@ func TestStream_AnswersLikeABatch(t *testing.T) {
 	}
 	jobs := []string{`{"id": "new"}`, `{"id": "old"}`, `{"id": "other"}`, `{"id": "down"}`, `{"id": "a.b"}`, `5`}
 	whole := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(jobs, ",")+`]}`)
-	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type", request.ContentTypeNDJSON)
+	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type", content.ContentTypeNDJSON)
 	require.Equal(t, whole.Body.String(),
 		`{"results":[`+strings.ReplaceAll(strings.TrimSpace(lines.Body.String()), "\n", ",")+"]}\n")
 	require.Len(t, resultsIn(t, lines.Body.Bytes()), 6)
@@ -195,21 +195,21 @@ func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 
 func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 	f := newFake()
-	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(request.MaxBatchJobs, "")+"\n\n"), request.MaxBatchJobs)
+	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(content.MaxBatchJobs, "")+"\n\n"), content.MaxBatchJobs)
 
 	f = newFake()
 	conn := dial(t, handlerOf(f))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	s := begin(t, conn)
-	require.NoError(t, s.send("\n"+streamOf(request.MaxBatchJobs+100, "")))
+	require.NoError(t, s.send("\n"+streamOf(content.MaxBatchJobs+100, "")))
 	s.answer()
 	results := s.rest()
-	require.Len(t, results, request.MaxBatchJobs+1)
-	last := results[request.MaxBatchJobs]
+	require.Len(t, results, content.MaxBatchJobs+1)
+	last := results[content.MaxBatchJobs]
 	require.Equal(t, 413, last.Status)
 	require.Contains(t, last.Error.Detail, "line 10002 ")
-	require.Equal(t, 201, results[request.MaxBatchJobs-1].Status)
-	require.Len(t, f.jobs, request.MaxBatchJobs)
+	require.Equal(t, 201, results[content.MaxBatchJobs-1].Status)
+	require.Len(t, f.jobs, content.MaxBatchJobs)
 	_, err := s.in.ReadByte()
 	require.Equal(t, io.EOF, err, "the connection is closed")
 }
@@ -219,7 +219,7 @@ func TestStream_AcceptsAllJobsBeforeResultsAreRead(t *testing.T) {
 	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	s := begin(t, conn)
 	sent := 0
-	for i := range request.MaxBatchJobs / 100 {
+	for i := range content.MaxBatchJobs / 100 {
 		var b strings.Builder
 		for j := range 100 {
 			b.WriteString(`{"id": "` + strings.Repeat("x", 59) + strconv.Itoa(10_000+100*i+j) + "\"}\n")

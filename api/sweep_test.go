@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -19,7 +19,7 @@ import (
 func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {
 	doc := document(t)
 	bodies := []string{"", " ", "{}", "[]", "null", "5", `"x"`, `{"`, `{"x": 1}`, `{"jobs": []}`, `{"all": true}`, "\xff", strings.Repeat("[", 20_000)}
-	types := []string{"", "application/json", "text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json", request.ContentTypeNDJSON}
+	types := []string{"", "application/json", "text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json", content.ContentTypeNDJSON}
 	headers := [][]string{
 		nil,
 		{"If-Match", `"1"`},

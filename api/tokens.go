@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -15,7 +16,7 @@ import (
 
 // createToken creates a token. Its answer is the only one that contains the token.
 func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
-	text, err := request.ReadJSON(w, r, request.MaxTokenBytes)
+	text, err := content.ReadJSON(w, r, request.MaxTokenBytes)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (a *api) token(w http.ResponseWriter, r *http.Request) error {
 
 // revokeToken removes a token.
 func (a *api) revokeToken(w http.ResponseWriter, r *http.Request) error {
-	if err := request.RequireNoBody(r); err != nil {
+	if err := content.RequireNoBody(r); err != nil {
 		return err
 	}
 	if err := a.service.RevokeToken(r.Context(), tokenNamespace(r), r.PathValue("id")); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -90,7 +91,7 @@ func (a *api) decodeTopic(
 	if err != nil {
 		return err
 	}
-	text, err := request.ReadJSON(w, r, maxPolicy)
+	text, err := content.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func newPause(r *http.Request, paused bool, stored policy.Pause, note string) po
 func (a *api) resume(w http.ResponseWriter, r *http.Request) error {
 	name, err := a.knownTopic(r)
 	if err == nil {
-		err = request.RequireNoBody(r)
+		err = content.RequireNoBody(r)
 	}
 	if err != nil {
 		return err
@@ -164,10 +165,10 @@ func (a *api) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := request.RequireNoBody(r); err != nil {
+	if err := content.RequireNoBody(r); err != nil {
 		return err
 	}
-	if deletion.IfRevision, err = request.IfRevision(r); err != nil {
+	if deletion.IfRevision, err = content.IfRevision(r); err != nil {
 		return err
 	}
 	done, err := a.service.DeleteTopic(r.Context(), deletion)
@@ -231,7 +232,7 @@ type writeTopic func(ctx context.Context, namespace, name string, ifRevision int
 func (a *api) changeTopic(
 	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
-	ifRevision, err := request.IfRevision(r)
+	ifRevision, err := content.IfRevision(r)
 	if err != nil {
 		return err
 	}
@@ -273,9 +274,9 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 
 // notModified answers a GET whose If-None-Match names the revision, and reports whether it did.
 func notModified(w http.ResponseWriter, r *http.Request, revision int64) (bool, error) {
-	same, err := request.NotModified(r, revision)
+	same, err := content.NotModified(r, revision)
 	if same {
-		w.Header().Set("Etag", request.ETag(revision))
+		w.Header().Set("Etag", content.ETag(revision))
 		w.WriteHeader(http.StatusNotModified)
 	}
 	return same, err
@@ -291,7 +292,7 @@ func noTopic(err error) error {
 
 // answerTopic answers with a topic and the durability of its change.
 func (a *api) answerTopic(w http.ResponseWriter, r *http.Request, t store.Topic, defaults bool) {
-	w.Header().Set("Etag", request.ETag(t.Revision))
+	w.Header().Set("Etag", content.ETag(t.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Topic(&t, a.shownPolicy(r.Context(), &t, defaults))
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/api/scope"
@@ -130,7 +131,7 @@ func (a *api) work(w http.ResponseWriter, r *http.Request) error {
 func (a *api) stopWork(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.findWork(r)
 	if err == nil {
-		err = request.RequireNoBody(r)
+		err = content.RequireNoBody(r)
 	}
 	if err == nil {
 		found, err = a.service.StopWork(r.Context(), namespaceOf(r), found.ID, actorOf(r.Context()))

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -16,14 +17,14 @@ func (i *Intake) Batch(w http.ResponseWriter, r *http.Request) error {
 	if len(r.Header[request.IdempotencyKey]) > 0 {
 		return response.Invalid(job.FieldError{Field: request.IdempotencyKey, Detail: "is for a single job: set the id of each job of the batch instead"})
 	}
-	if request.IsNDJSON(r) {
+	if content.IsNDJSON(r) {
 		return i.stream(w, r)
 	}
-	if request.CheckContentType(r) != nil {
+	if content.CheckContentType(r) != nil {
 		return response.NewProblem(response.UnsupportedMediaType,
 			"send JSON or NDJSON, and the header Content-Type: application/json or application/x-ndjson")
 	}
-	text, err := request.ReadJSON(w, r, request.MaxBatchBytes)
+	text, err := content.ReadJSON(w, r, content.MaxBatchBytes)
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
-	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
 )
@@ -55,13 +55,13 @@ func (i *Intake) stream(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusContinue) // an answer before it would mean a refusal
 	}
 	h := w.Header()
-	h.Set("Content-Type", request.ContentTypeNDJSON)
+	h.Set("Content-Type", content.ContentTypeNDJSON)
 	h.Set("Connection", "close") // the stream's deadlines and unread bytes must not reach another request
 	deadlines.BeginResponse(w)
 
 	t := ndjson.NewResultBuffer(w, rc, limits.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(response.InvalidRequest, "client disconnected")) })
 	defer t.Stop()
-	maxLine := int(request.Limit(i.maxBody))
+	maxLine := int(content.Limit(i.maxBody))
 	s := stream{
 		in:   ndjson.NewReader(r.Body, maxLine, limits.Metered(r)),
 		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t, callers: i.callers, request: r,
@@ -123,13 +123,13 @@ func (s *stream) registerLines(ctx context.Context) *response.Problem {
 		if p := s.deadlines.NextLine(); p != nil {
 			return p
 		}
-		group, err := s.in.Next(min(store.MaxBatch, max(request.MaxBatchJobs-jobs, 1)))
+		group, err := s.in.Next(min(store.MaxBatch, max(content.MaxBatchJobs-jobs, 1)))
 		if err != nil {
 			return s.endOfLines(err)
 		}
-		if jobs += len(group); jobs > request.MaxBatchJobs {
+		if jobs += len(group); jobs > content.MaxBatchJobs {
 			return response.NewProblem(response.TooLarge, fmt.Sprintf(
-				"line %d exceeds the maximum of %d jobs: send the rest in another stream", group[0].N, request.MaxBatchJobs))
+				"line %d exceeds the maximum of %d jobs: send the rest in another stream", group[0].N, content.MaxBatchJobs))
 		}
 		if _, err := s.callers.Principal(ctx, s.request); err != nil {
 			return response.FromError(err)

@@ -3,6 +3,7 @@ package request
 import (
 	"fmt"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -30,8 +31,8 @@ func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
 	for range jsonscan.Elements(jobs) {
 		n++
 	}
-	if n > MaxBatchJobs {
-		return nil, 0, response.TooLargeFields(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", MaxBatchJobs)})
+	if n > content.MaxBatchJobs {
+		return nil, 0, response.TooLargeFields(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", content.MaxBatchJobs)})
 	}
 	return jobs, n, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -13,7 +14,7 @@ const maxPauseBytes = 16 << 10
 
 // ReadPause reads a request to pause a topic or a lane, and returns its note. The body is optional.
 func ReadPause(w http.ResponseWriter, r *http.Request) (note string, err error) {
-	text, err := ReadOptionalJSON(w, r, maxPauseBytes)
+	text, err := content.ReadOptionalJSON(w, r, maxPauseBytes)
 	if err != nil || text == nil {
 		return "", err
 	}

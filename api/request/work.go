@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -272,7 +273,7 @@ func ReadDead(w http.ResponseWriter, r *http.Request, action store.WorkAction) (
 }
 
 func readOrder(w http.ResponseWriter, r *http.Request, decode func([]byte) (WorkRequest, *response.Problem)) (WorkRequest, error) {
-	text, err := ReadJSON(w, r, maxSelection)
+	text, err := content.ReadJSON(w, r, maxSelection)
 	if err != nil {
 		return WorkRequest{}, err
 	}

@@ -362,9 +362,14 @@ var plan = []row{
 		ours:   []string{"api/response"},
 	},
 	{
+		pkg:    "api/content",
+		reason: "bodies and conditions, whatever fields they concern",
+		ours:   []string{"api/jsonscan", "api/limits", "api/response", "job", "store"},
+	},
+	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
-		ours:   []string{"access", "api/jsonscan", "api/limits", "api/response", "job", "job/units", "livetail", "policy", "sign", "store"},
+		ours:   []string{"access", "api/content", "api/jsonscan", "api/limits", "api/response", "job", "job/units", "livetail", "policy", "sign", "store"},
 	},
 	{
 		pkg:    "api/ndjson",
@@ -385,13 +390,13 @@ var plan = []row{
 	{
 		pkg:    "api/intake",
 		reason: "registers batches and streams in front of one method of the service",
-		ours:   []string{"api/access", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "api/scope", "job", "store"},
+		ours:   []string{"api/access", "api/content", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "api/scope", "job", "store"},
 	},
 	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"access", "api/access", "api/intake", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/scope", "internal/limitedlog", "job", "livetail",
+			"access", "api/access", "api/content", "api/intake", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/scope", "internal/limitedlog", "job", "livetail",
 			"policy", "sign", "store",
 		},
 	},

@@ -1,4 +1,4 @@
-package request
+package content
 
 import (
 	"net/http"
