@@ -143,7 +143,7 @@ func New(opts Options) *Pool {
 	if p.owner == "" {
 		p.owner = store.NewLeaseOwner()
 	}
-	p.process = processName(p.owner)
+	p.process = ProcessName(p.owner)
 	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: maxAttemptLines}
 	p.shortageLog = limitedlog.Log{Logger: p.log, Interval: 10 * time.Second}
 	p.hangTimer = time.AfterFunc(sched.SlowAfter, p.markHanging)
@@ -187,8 +187,8 @@ func (p *Pool) Process() string { return p.process }
 // MaxProcess bounds the name of a process, in bytes.
 const MaxProcess = 64
 
-// processName returns the name of a process that claims jobs as owner.
-func processName(owner store.LeaseOwner) string {
+// ProcessName returns the name of a process that claims jobs as owner.
+func ProcessName(owner store.LeaseOwner) string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "localhost"

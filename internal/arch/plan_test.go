@@ -321,10 +321,15 @@ var plan = []row{
 		ours:   []string{"job", "job/units", "policy", "pool", "store"},
 	},
 	{
+		pkg:    "dispatcher/pull",
+		reason: "leases jobs to clients and settles what they report; knows no HTTP",
+		ours:   []string{"internal/limitedlog", "job", "policy", "pool", "store"},
+	},
+	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours: []string{
-			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/explain", "dispatcher/handlers", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/quotas",
+			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/explain", "dispatcher/handlers", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail", "policy", "pool",
 			"seal", "sign", "store", "store/router",
 		},

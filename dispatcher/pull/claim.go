@@ -1,0 +1,227 @@
+package pull
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// claim claims jobs of picked queues for a client; none if there are none, or the topic's rate allows none.
+func (p *Puller) claim(ctx context.Context, c *client, from *picked) ([]store.LeasedJob, error) {
+	g, err := p.takeStarts(ctx, c.topic, c.request.Max)
+	if err != nil || g.n == 0 {
+		return nil, err
+	}
+	request := p.claimRequest(c, from, g)
+	began, _, claimed, err := p.exchange(ctx, from.shard, nil, &request)
+	if err != nil {
+		p.claimed(c.topic, from, store.ClaimResult{})
+		return nil, err
+	}
+	return p.receive(ctx, c, from, g, claimed, began), nil
+}
+
+// claimRequest asks for jobs of picked queues, an equal share of each.
+func (p *Puller) claimRequest(c *client, from *picked, g grant) store.ClaimRequest {
+	r := store.ClaimRequest{Max: g.n, MaxBytes: maxBytes, Margin: store.LeaseMargin, Queues: make([]store.QueueClaim, len(from.queues))}
+	timeout := cmp.Or(c.request.Lease, p.opts.Policies.Topic(c.topic.namespace, c.topic.name).Timeout)
+	for i := range from.queues {
+		r.Queues[i] = store.QueueClaim{
+			Queue: from.queues[i].queue, Max: (g.n + len(from.queues) - 1) / len(from.queues), Timeout: timeout, Deliver: policy.DeliverPull,
+		}
+	}
+	return r
+}
+
+// receive returns the claimed jobs that may be attempted, and settles the others. When the client has gone it releases them.
+func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, claimed store.ClaimResult, began time.Time) []store.LeasedJob {
+	lasting := context.WithoutCancel(ctx)
+	fresh := p.opts.Policies.Sync(lasting, claimed.Revision)
+	p.keepStarts(c.topic, g, len(claimed.Jobs))
+	p.claimed(c.topic, from, claimed)
+	lanes := laneSettings(claimed.Queues)
+	topic := p.opts.Policies.Topic(c.topic.namespace, c.topic.name)
+	var leased []store.LeasedJob
+	var refused []store.Settlement
+	for i := range claimed.Jobs {
+		j := &claimed.Jobs[i]
+		lane := lanes[j.Queue]
+		terms := topic.Terms(j.Terms)
+		verdict := policy.CheckBefore(terms, progressOf(j, began), policy.Preflight{
+			SettingsUnreadable: lane.unreadable, PolicyStale: !fresh, Late: g.isLate(),
+			RateChanged: topic.Rate.Limited() && topic.Rate != g.rate,
+			Uncounted:   !j.Rated && lane.limits.Over(topic.Limits()).Rate.Limited(), // it had expired by an older policy
+		})
+		if verdict.Kind != 0 {
+			refused = append(refused, p.refuse(ctx, j, terms, verdict))
+			continue
+		}
+		l := newLease(j, began)
+		leased = append(leased, store.LeasedJob{ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin)})
+	}
+	if ctx.Err() != nil {
+		p.Release(lasting, leased)
+		leased = nil
+	}
+	if len(refused) > 0 {
+		p.settleQuietly(lasting, from.shard, refused)
+	}
+	return leased
+}
+
+// laneLimits are the limits of a lane's own settings.
+type laneLimits struct {
+	limits     policy.Limits
+	unreadable bool
+}
+
+// laneSettings reads the settings of lanes that have some.
+func laneSettings(queues []store.QueueStatus) map[job.Queue]laneLimits {
+	var lanes map[job.Queue]laneLimits
+	for i := range queues {
+		document := queues[i].LaneDocument
+		if document == nil {
+			continue
+		}
+		lane, err := document.Lane()
+		if lanes == nil {
+			lanes = make(map[job.Queue]laneLimits)
+		}
+		lanes[queues[i].Queue] = laneLimits{lane.Settings.Limits(), errors.Is(err, store.ErrUnreadable)}
+	}
+	return lanes
+}
+
+// progressOf returns the progress of a job that a call that began at a time has claimed.
+func progressOf(j *store.ClaimedJob, began time.Time) policy.Progress {
+	passed := time.Since(began)
+	return policy.Progress{
+		FailedAttempts: j.FailedAttempts, Age: j.Age + passed,
+		Expires: !j.ExpiresAt.IsZero(), ExpiresIn: j.ExpiresAt.Sub(j.Now()) - passed,
+	}
+}
+
+// newLease returns the lease of a job that a call that began at a time has claimed.
+func newLease(j *store.ClaimedJob, began time.Time) store.ClientLease {
+	l := store.ClientLease{
+		ID: j.ID, Queue: j.Queue, Token: j.Lease, LeasedAt: job.Millis(began), Age: j.Age, Late: j.Late,
+		Attempts: j.Attempts, FailedAttempts: j.FailedAttempts, Probe: j.Probe,
+		OwnTerms: len(j.Ladder) > 0 || j.Retries != nil || j.OnDelivered != nil || j.OnDead != nil,
+	}
+	if l.Expires = !j.ExpiresAt.IsZero(); l.Expires {
+		l.ExpiresIn = j.ExpiresAt.Sub(j.Now())
+	}
+	return l
+}
+
+// claimed notes which of the queues of a claim have more jobs.
+func (p *Puller) claimed(t *topic, from *picked, result store.ClaimResult) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, r := range from.queues {
+		more := i < len(result.Queues) && result.Queues[i].More && !result.Queues[i].Blocked
+		if !more || len(result.Jobs) == 0 { // else a claim that brings nothing would be repeated at once
+			t.runnable[from.shard].remove(r.queue, r.wakeups)
+		} else if t.runnable[from.shard].known[r.queue] == nil {
+			t.runnable[from.shard].add(r.queue)
+		}
+	}
+	p.wakeClients(t)
+}
+
+// Release makes leased jobs due again that no client has received. It costs no attempt. What cannot be released is due again when
+// its lease expires.
+func (p *Puller) Release(ctx context.Context, leased []store.LeasedJob) {
+	byShard := make([][]store.Settlement, len(p.shards))
+	for i := range leased {
+		j := &leased[i]
+		n := store.ShardOf(len(p.shards), j.Queue)
+		byShard[n] = append(byShard[n], store.Settlement{
+			Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Released},
+		})
+	}
+	for n, items := range byShard {
+		if len(items) > 0 {
+			p.settleQuietly(context.WithoutCancel(ctx), n, items)
+		}
+	}
+}
+
+// exchange settles and claims in one call; next may be nil. While the store is unavailable it repeats the call under the same token
+// until ctx or tryFor ends: the call may have taken effect. What a call claims after that is released.
+func (p *Puller) exchange(
+	ctx context.Context, n int, items []store.Settlement, next *store.ClaimRequest,
+) (began time.Time, errs []error, claimed store.ClaimResult, err error) {
+	const tryFor = 5 * time.Second
+	token, end := p.opts.Owner.NewToken(), time.Now().Add(tryFor)
+	var pause store.Backoff
+	for {
+		began = time.Now()
+		errs, claimed, err = p.call(context.WithoutCancel(ctx), n, token, items, next)
+		if err == nil || !isUnavailable(err) {
+			return began, errs, claimed, err
+		}
+		p.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", "settle and claim leases", "shard", n, "err", err)
+		if time.Now().After(end) || !pause.Wait(ctx) {
+			break
+		}
+	}
+	if next != nil {
+		p.inBackground(func() { p.releaseClaim(n, token, items, next) })
+	}
+	return began, nil, store.ClaimResult{}, err
+}
+
+// call makes one call.
+func (p *Puller) call(
+	ctx context.Context, n int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) (errs []error, claimed store.ClaimResult, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if len(items) == 0 {
+		claimed, err = p.shards[n].Claim(ctx, token, *next)
+		return nil, claimed, err
+	}
+	return p.shards[n].Settle(ctx, token, items, next)
+}
+
+// isUnavailable reports whether a call may succeed later.
+func isUnavailable(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// releaseClaim repeats a call whose result nobody waits for any more, and releases the jobs that it claimed.
+func (p *Puller) releaseClaim(n int, token store.Token, items []store.Settlement, next *store.ClaimRequest) {
+	ctx, cancel := context.WithTimeout(context.Background(), store.TokenTTL/2)
+	defer cancel()
+	var pause store.Backoff
+	for pause.Wait(ctx) && !isClosed(p.stopping) {
+		_, claimed, err := p.call(ctx, n, token, items, next)
+		if isUnavailable(err) {
+			continue
+		}
+		if err == nil && len(claimed.Jobs) > 0 {
+			released := make([]store.Settlement, len(claimed.Jobs))
+			for i := range claimed.Jobs {
+				j := &claimed.Jobs[i]
+				released[i] = store.Settlement{Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Released}}
+			}
+			p.settleQuietly(ctx, n, released)
+		}
+		return
+	}
+}
+
+// inBackground calls a function that Run waits for; not while the process stops.
+func (p *Puller) inBackground(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.stopped {
+		p.background.Go(f)
+	}
+}

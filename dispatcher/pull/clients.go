@@ -1,0 +1,341 @@
+package pull
+
+import (
+	"container/list"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+type topicName struct{ namespace, name string }
+
+// topic is a pulled topic that clients ask for, or asked for until recently. The Puller's mutex guards it.
+type topic struct {
+	topicName
+	group    string
+	clients  []*client // that wait, in order of arrival
+	runnable []queues  // by shard
+	starts   starts
+	leftAt   time.Time // when the last client left
+	unasked  bool      // a wake-up came while no client waited
+	// passOn notifies other processes of queues that no client here asks for, after passOnAfter.
+	passOn      *time.Timer // nil: it does not run
+	passOnAfter time.Duration
+}
+
+// A client waits for jobs.
+type client struct {
+	topic   *topic
+	request *store.LeaseRequest
+	wake    chan struct{} // has an element when the client should look for a runnable queue
+	awake   bool          // it was woken, and has not looked yet; guarded by the Puller's mutex
+}
+
+// asksFor reports whether a client takes jobs of a lane.
+func (c *client) asksFor(lane string) bool { return matchesLane(c.request.Lanes, lane) }
+
+// matchesLane reports whether a lane matches one of the patterns, or there are none.
+func matchesLane(patterns []string, lane string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
+		if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+			return strings.HasPrefix(lane, prefix)
+		}
+		return lane == pattern
+	})
+}
+
+const (
+	// listenFor is how long a topic without clients is listened to, so that a client that asks again soon finds its group.
+	listenFor = 10 * time.Second
+	// passOnFirst and passOnMax bound the pauses before other processes are notified.
+	passOnFirst = 10 * time.Millisecond
+	passOnMax   = time.Second
+	// claimQueues bounds the queues of one claim.
+	claimQueues = 32
+	// maxRunnable bounds the runnable queues of a topic on a shard. The store notifies of others again within a second.
+	maxRunnable = 10_000
+)
+
+// queues are the runnable queues of a topic on a shard: those that claims should look at, in turns.
+type queues struct {
+	order list.List // of *runnable
+	known map[job.Queue]*list.Element
+}
+
+// runnable is a queue that may have claimable jobs.
+type runnable struct {
+	queue   job.Queue
+	wakeups int // that named it
+}
+
+// add adds a queue, or counts its wake-up.
+func (q *queues) add(name job.Queue) {
+	if e := q.known[name]; e != nil {
+		r, _ := e.Value.(*runnable)
+		r.wakeups++
+		return
+	}
+	if len(q.known) >= maxRunnable {
+		return
+	}
+	if q.known == nil {
+		q.known = make(map[job.Queue]*list.Element)
+	}
+	q.known[name] = q.order.PushBack(&runnable{queue: name})
+}
+
+// remove removes a queue, unless it was named by a wake-up since there were as many as given.
+func (q *queues) remove(name job.Queue, wakeups int) {
+	e := q.known[name]
+	if e == nil {
+		return
+	}
+	if r, _ := e.Value.(*runnable); r.wakeups == wakeups {
+		q.order.Remove(e)
+		delete(q.known, name)
+	}
+}
+
+// pick returns up to most queues that ask selects, and has others come first the next time.
+func (q *queues) pick(most int, ask func(lane string) bool) (picked []runnable) {
+	last := q.order.Back()
+	for e := q.order.Front(); e != nil && len(picked) < most; {
+		this, r := e, e.Value.(*runnable) //nolint:forcetypeassert // the list has no others
+		e = e.Next()
+		if ask(r.queue.Lane) {
+			picked = append(picked, *r)
+			q.order.MoveToBack(this)
+		}
+		if this == last {
+			break
+		}
+	}
+	return picked
+}
+
+// all returns up to most queues that selected selects.
+func (q *queues) all(most int, selected func(lane string) bool) (found []job.Queue) {
+	for e := q.order.Front(); e != nil && len(found) < most; e = e.Next() {
+		if r, _ := e.Value.(*runnable); selected(r.queue.Lane) {
+			found = append(found, r.queue)
+		}
+	}
+	return found
+}
+
+// enter adds a client to those that wait.
+func (p *Puller) enter(request *store.LeaseRequest) (*client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.stopped:
+		return nil, store.ErrStopping
+	case p.clients >= MaxClients:
+		return nil, store.ErrTooManyClients
+	}
+	t := p.topicOf(topicName{request.Namespace, request.Topic})
+	c := &client{topic: t, request: request, wake: make(chan struct{}, 1)}
+	if len(t.clients) == 0 && !p.isListened(t) {
+		close(p.changed)
+		p.changed = make(chan struct{})
+	}
+	t.clients, t.unasked, t.passOnAfter = append(t.clients, c), false, 0
+	p.clients++
+	return c, nil
+}
+
+// topicOf returns a topic, new if no client has asked for it lately. The caller holds the mutex.
+func (p *Puller) topicOf(name topicName) *topic {
+	t := p.topics[name]
+	if t == nil {
+		t = &topic{
+			topicName: name, group: store.GroupOf(name.namespace, name.name, policy.DeliverPull), runnable: make([]queues, len(p.shards)),
+		}
+		p.topics[name] = t
+	}
+	return t
+}
+
+// leave removes a client, and wakes others for what it has left.
+func (p *Puller) leave(c *client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := c.topic
+	t.clients = slices.DeleteFunc(t.clients, func(other *client) bool { return other == c })
+	p.clients--
+	if len(t.clients) == 0 {
+		t.leftAt = time.Now()
+	}
+	p.wakeClients(t)
+}
+
+// isListened reports whether a topic's group is among those to wait for. The caller holds the mutex.
+func (p *Puller) isListened(t *topic) bool {
+	return len(t.clients) > 0 || !t.unasked && !t.leftAt.IsZero() && time.Since(t.leftAt) < listenFor
+}
+
+// groups returns the groups to wait for, and a channel that is closed when another joins them. It forgets topics that no client
+// asks for any more.
+func (p *Puller) groups() (groups []string, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, t := range p.topics {
+		switch {
+		case p.isListened(t):
+			groups = append(groups, t.group)
+		case t.passOn == nil && time.Now().After(t.starts.until) && time.Now().After(t.starts.next):
+			delete(p.topics, name)
+		}
+	}
+	slices.Sort(groups)
+	return groups, p.changed
+}
+
+// markRunnable notes the queues of a wake-up, and wakes clients for them.
+func (p *Puller) markRunnable(shard int, names []job.Queue) {
+	if len(names) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, q := range names {
+		t := p.topicOf(topicName{q.Namespace, q.Topic})
+		t.unasked = t.unasked || len(t.clients) == 0
+		t.runnable[shard].add(q)
+		if !t.wakeOne(q.Lane) {
+			p.armPassOn(t)
+		}
+	}
+}
+
+// wakeOne wakes the first client that asks for a lane and was not woken yet. It reports false if no client asks for it. The
+// caller holds the mutex.
+func (t *topic) wakeOne(lane string) bool {
+	asked := false
+	for _, c := range t.clients {
+		if !c.asksFor(lane) {
+			continue
+		}
+		if asked = true; !c.awake {
+			c.awake = true
+			c.wake <- struct{}{}
+			return true
+		}
+	}
+	return asked
+}
+
+// wakeClients wakes clients for runnable queues of a topic, and others if no client asks for them. The caller holds the mutex.
+func (p *Puller) wakeClients(t *topic) {
+	unasked := false
+	for n := range t.runnable {
+		for _, q := range t.runnable[n].all(claimQueues, func(string) bool { return true }) {
+			unasked = !t.wakeOne(q.Lane) || unasked
+		}
+	}
+	if unasked {
+		p.armPassOn(t)
+	}
+}
+
+// picked are runnable queues of one shard, to claim from.
+type picked struct {
+	shard  int
+	queues []runnable
+}
+
+// pick returns runnable queues that a client asks for; nil: none. Shards take turns at random, as the topics' queues do.
+func (p *Puller) pick(c *client) *picked {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.sleep()
+	if p.stopped || time.Now().Before(c.topic.starts.next) {
+		return nil
+	}
+	first := int(p.opts.Random() * float64(len(p.shards)))
+	for i := range p.shards {
+		n := (first + i) % len(p.shards)
+		if found := c.topic.runnable[n].pick(claimQueues, c.asksFor); len(found) > 0 {
+			return &picked{shard: n, queues: found}
+		}
+	}
+	return nil
+}
+
+// sleep notes that a client has looked for runnable queues. The caller holds the mutex.
+func (c *client) sleep() {
+	if c.awake {
+		c.awake = false
+		select {
+		case <-c.wake:
+		default: // it has received it
+		}
+	}
+}
+
+// armPassOn has other processes notified of a topic's queues that no client here asks for. The caller holds the mutex.
+func (p *Puller) armPassOn(t *topic) {
+	if t.passOn != nil || p.stopped {
+		return
+	}
+	t.passOnAfter = min(max(2*t.passOnAfter, passOnFirst), passOnMax)
+	t.passOn = time.AfterFunc(t.passOnAfter, func() {
+		p.mu.Lock()
+		t.passOn = nil
+		left := p.takeUnasked(t)
+		p.mu.Unlock()
+		p.notify(left)
+	})
+}
+
+// takeUnasked removes the runnable queues of a topic that no client asks for, and returns them by shard. The caller holds the
+// mutex.
+func (p *Puller) takeUnasked(t *topic) [][]job.Queue {
+	left := make([][]job.Queue, len(t.runnable))
+	for n := range t.runnable {
+		all := &t.runnable[n]
+		left[n] = all.all(maxRunnable, func(lane string) bool {
+			return p.stopped || !slices.ContainsFunc(t.clients, func(c *client) bool { return c.asksFor(lane) })
+		})
+		for _, q := range left[n] {
+			all.order.Remove(all.known[q])
+			delete(all.known, q)
+		}
+	}
+	return left
+}
+
+// passOnAll notifies other processes of all runnable queues.
+func (p *Puller) passOnAll() {
+	p.mu.Lock()
+	all := make([][]job.Queue, len(p.shards))
+	for _, t := range p.topics {
+		if t.passOn != nil {
+			t.passOn.Stop()
+		}
+		for n, left := range p.takeUnasked(t) {
+			all[n] = append(all[n], left...)
+		}
+	}
+	p.mu.Unlock()
+	p.notify(all)
+}
+
+// notify notifies other processes of queues, by shard. After an error the carrier does within a second.
+func (p *Puller) notify(byShard [][]job.Queue) {
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	for n, left := range byShard {
+		for part := range slices.Chunk(left, store.MaxBatch) {
+			if err := p.shards[n].Notify(ctx, part); err != nil {
+				p.log.Warn("notifying other processes of pulled topics failed, the carrier does within a second", "shard", n, "err", err)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,686 @@
+package pull_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/dispatcher/pull"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+const topic = "reports"
+
+// fixture is a store with a pulled topic, a carrier, and any number of processes that lease.
+type fixture struct {
+	*testing.T
+
+	store  store.Store
+	calls  sync.Map // *atomic.Int64 of calls by method
+	mu     sync.Mutex
+	policy policy.Topic
+	events []pool.AttemptEvent
+	stops  []func()
+}
+
+// start runs a carrier on a model.
+func start(t *testing.T, shards int, p policy.Topic) *fixture {
+	t.Helper()
+	f := &fixture{T: t}
+	f.store = storetest.Faulty(storetest.NewModel(storetest.ModelOptions{Shards: shards}), func(method string) storetest.Fault {
+		f.count(method).Add(1)
+		return storetest.None
+	})
+	f.put(p)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	carries := carrier.New(router.New(f.store), slog.New(slog.DiscardHandler))
+	running.Go(func() { carries.Run(ctx) })
+	f.stops = append(f.stops, func() { cancel(); running.Wait() })
+	t.Cleanup(func() {
+		for _, stop := range f.stops {
+			stop()
+		}
+	})
+	return f
+}
+
+func (f *fixture) count(method string) *atomic.Int64 {
+	n, _ := f.calls.LoadOrStore(method, new(atomic.Int64))
+	counter, _ := n.(*atomic.Int64)
+	return counter
+}
+
+// put changes the topic's policy.
+func (f *fixture) put(p policy.Topic) {
+	f.Helper()
+	if p.Deliver == "" {
+		p.Deliver = policy.DeliverPull
+	}
+	_, err := router.New(f.store).PutTopic(f.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: p})
+	require.NoError(f, err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.policy = p.WithDefaults(policy.Builtin())
+}
+
+func (f *fixture) Topic(string, string) policy.Topic {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.policy
+}
+
+func (*fixture) Update(context.Context) error     { return nil }
+func (*fixture) Sync(context.Context, int64) bool { return true }
+
+func (f *fixture) AttemptEnded(e pool.AttemptEvent) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, e)
+}
+
+// process runs a Puller until stop is called, or the test ends.
+func (f *fixture) process() (p *pull.Puller, stop func()) {
+	p = pull.New(pull.Options{
+		Store: f.store, Policies: f, Owner: store.NewLeaseOwner(), Process: "here/test", Observer: f,
+		Callbacks: func(ended pool.EndedJob) []store.NewJob {
+			if ended.Terms.OnDead == nil || ended.Verdict.Kind != policy.Dead {
+				return nil
+			}
+			return []store.NewJob{{New: job.New{Spec: job.Spec{
+				ID: "callback-of-" + ended.Job.ID, Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: job.CallbackTopic, Lane: "a"},
+				Body: ended.Job.Body, BodyKind: ended.Job.BodyKind, URL: ended.Terms.OnDead.URL,
+			}}}}
+		},
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { p.Run(ctx) })
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	f.stops = append(f.stops, stop)
+	return p, stop
+}
+
+// insert inserts jobs, named lane/number.
+func (f *fixture) insert(names ...string) {
+	f.Helper()
+	jobs := make([]store.NewJob, len(names))
+	for i, name := range names {
+		lane, _, _ := strings.Cut(name, "_")
+		jobs[i] = store.NewJob{New: job.New{Spec: job.Spec{
+			ID: name, Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}, BodyKind: job.BodyText, Body: []byte(name),
+		}}}
+	}
+	f.insertJobs(jobs...)
+}
+
+func (f *fixture) insertJobs(jobs ...store.NewJob) {
+	f.Helper()
+	for _, result := range router.New(f.store).Insert(f.Context(), jobs) {
+		require.NoError(f, result.Err)
+		require.Equal(f, store.Created, result.Outcome)
+	}
+}
+
+func (f *fixture) get(id string) job.Job {
+	f.Helper()
+	found, err := router.New(f.store).Get(f.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: id})
+	require.NoError(f, err)
+	return found
+}
+
+func request(limit int, wait time.Duration, lanes ...string) store.LeaseRequest {
+	return store.LeaseRequest{Namespace: job.DefaultNamespace, Topic: topic, Max: limit, Wait: wait, Lease: time.Minute, Lanes: lanes}
+}
+
+// lease leases jobs, which must not fail.
+func (f *fixture) lease(p *pull.Puller, limit int, wait time.Duration, lanes ...string) []store.LeasedJob {
+	f.Helper()
+	leased, err := p.Lease(f.Context(), request(limit, wait, lanes...))
+	require.NoError(f, err)
+	return leased
+}
+
+func ids(leased []store.LeasedJob) []string {
+	names := make([]string, len(leased))
+	for i := range leased {
+		names[i] = leased[i].ID
+	}
+	return names
+}
+
+// report returns a report about a lease as its client has it.
+func (f *fixture) report(leased store.LeasedJob, result store.LeaseResult) store.LeaseReport {
+	f.Helper()
+	l, err := store.ParseClientLease(job.DefaultNamespace, leased.ClientLease.String())
+	require.NoError(f, err)
+	require.Equal(f, leased.ClientLease.Token, l.Token)
+	return store.LeaseReport{Lease: l, Result: result, For: time.Hour}
+}
+
+// settle settles leases, and returns the error of each.
+func (f *fixture) settle(p *pull.Puller, reports ...store.LeaseReport) []error {
+	f.Helper()
+	errs, leased, err := p.Settle(f.Context(), reports, nil)
+	require.NoError(f, err)
+	require.Empty(f, leased)
+	return errs
+}
+
+func TestLease_WaitsForTheFirstJob(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			f := start(t, shards, policy.Topic{})
+			p, _ := f.process()
+			time.AfterFunc(10*time.Second, func() { f.insert("a_1", "a_2", "b_1") })
+			began := time.Now()
+			leased := f.lease(p, 1, 30*time.Second)
+			require.Len(t, leased, 1)
+			require.Equal(t, 10*time.Second, time.Since(began))
+			require.Equal(t, leased[0].ID, string(leased[0].Body))
+			require.Equal(t, began.Add(70*time.Second).UTC(), leased[0].Until.UTC())
+			require.Equal(t, job.Running, f.get(leased[0].ID).State)
+			require.Len(t, append(f.lease(p, 1, time.Second), f.lease(p, 1, time.Second)...), 2)
+			require.Empty(t, f.lease(p, 1, 20*time.Second))
+			require.Equal(t, 30*time.Second, time.Since(began).Truncate(time.Second))
+		})
+	}
+}
+
+func TestLease_FindsJobsThatWereDueBeforeTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		f.insert("a_1", "a_2")
+		time.Sleep(time.Hour)
+		p, _ := f.process()
+		began := time.Now()
+		require.Len(t, f.lease(p, 10, 0), 2)
+		require.Zero(t, time.Since(began))
+		require.Empty(t, f.lease(p, 10, 0))
+		require.Less(t, time.Since(began), time.Second)
+	})
+}
+
+func TestLease_TakesLanesInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		p, _ := f.process()
+		for i := range 20 {
+			f.insert(fmt.Sprint("busy_", i))
+		}
+		f.insert("few_1")
+		seen := make(map[string]bool)
+		for range 3 {
+			for _, j := range f.lease(p, 4, time.Second) {
+				seen[j.Lane] = true
+			}
+		}
+		require.Len(t, seen, 2, "a lane with many jobs does not delay another")
+	})
+}
+
+func TestLease_TakesOnlyTheLanesThatAClientAsksFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 2, policy.Topic{})
+		p, _ := f.process()
+		f.insert("customer-1_1", "customer-2_1", "other_1")
+		first := f.lease(p, 10, time.Second, "customer-*")
+		second := f.lease(p, 10, time.Second, "customer-*", "x")
+		require.ElementsMatch(t, []string{"customer-1_1", "customer-2_1"}, append(ids(first), ids(second)...))
+		require.Empty(t, f.lease(p, 10, time.Second, "customer-*"))
+		require.Equal(t, []string{"other_1"}, ids(f.lease(p, 10, time.Second, "none", "other")))
+	})
+}
+
+func TestLease_RefusesATopicThatIsNotPulled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{Deliver: policy.DeliverPush, URL: "https://a.example"})
+		p, _ := f.process()
+		_, err := p.Lease(t.Context(), request(1, time.Minute))
+		require.EqualError(t, err, `the topic reports is not pulled: set "deliver": "pull" in its policy`)
+	})
+}
+
+func TestLease_AClientThatLeavesWhileItWaitsTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		p, _ := f.process()
+		ctx, leave := context.WithCancel(t.Context())
+		time.AfterFunc(5*time.Second, leave)
+		_, err := p.Lease(ctx, request(1, time.Minute))
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, p.Clients())
+		f.insert("a_1")
+		require.Len(t, f.lease(p, 1, time.Second), 1)
+		require.Empty(t, f.get("a_1").History)
+	})
+}
+
+// slowReply delays the replies to claims.
+type slowReply struct{ store.Shard }
+
+func (s slowReply) Claim(ctx context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	claimed, err := s.Shard.Claim(ctx, token, r)
+	time.Sleep(time.Second)
+	return claimed, err
+}
+
+func TestLease_ReleasesWhatAClaimBringsAfterItsClientHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		fast := f.store
+		f.store = wrapped{fast, func(s store.Shard) store.Shard { return slowReply{s} }}
+		p, _ := f.process()
+		f.insert("a_1")
+		ctx, leave := context.WithCancel(t.Context())
+		time.AfterFunc(500*time.Millisecond, func() {
+			require.Equal(t, job.Running, f.get("a_1").State)
+			leave()
+		})
+		_, err := p.Lease(ctx, request(1, time.Minute))
+		require.Error(t, err)
+		require.Equal(t, job.Ready, f.get("a_1").State)
+		require.Empty(t, f.get("a_1").History)
+		require.Zero(t, f.get("a_1").Attempts)
+		require.Len(t, f.lease(p, 1, time.Minute), 1, "the next client gets it")
+	})
+}
+
+// wrapped wraps the shards of a store.
+type wrapped struct {
+	store.Store
+	wrap func(store.Shard) store.Shard
+}
+
+func (s wrapped) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return s.wrap(next) })
+}
+
+func TestRelease_MakesJobsDueAgainWithoutAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 4, policy.Topic{})
+		p, _ := f.process()
+		f.insert("a_1", "b_1", "c_1")
+		var leased []store.LeasedJob
+		for len(leased) < 3 {
+			leased = append(leased, f.lease(p, 10, time.Second)...)
+		}
+		p.Release(t.Context(), leased)
+		for _, j := range leased {
+			require.Equal(t, job.Ready, f.get(j.ID).State)
+			require.Zero(t, f.get(j.ID).Attempts)
+			require.Empty(t, f.get(j.ID).History)
+			require.Equal(t, []error{store.ErrLeaseLost}, f.settle(p, f.report(j, store.LeaseDone)))
+		}
+	})
+}
+
+func TestLease_KeepsConcurrencyRatesAndPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{LaneConcurrency: 2})
+		p, _ := f.process()
+		f.insert("a_1", "a_2", "a_3", "a_4", "a_5", "a_6", "a_7", "a_8")
+		leased := f.lease(p, 10, time.Second)
+		require.Len(t, leased, 2)
+		require.Empty(t, f.lease(p, 10, time.Second))
+		require.Equal(t, []error{nil}, f.settle(p, f.report(leased[0], store.LeaseDone)))
+		require.Len(t, f.lease(p, 10, time.Second), 1, "a settlement makes room")
+
+		f.put(policy.Topic{LaneConcurrency: 100, LaneRate: policy.Rate{Starts: 1, Per: 10 * time.Second}})
+		require.Len(t, f.lease(p, 10, time.Second), 1)
+		began := time.Now()
+		require.Len(t, f.lease(p, 10, time.Minute), 1)
+		require.GreaterOrEqual(t, time.Since(began), 8*time.Second)
+
+		f.put(policy.Topic{LaneConcurrency: 100, Rate: policy.Rate{Starts: 1, Per: 20 * time.Second}})
+		time.Sleep(time.Minute)
+		require.Len(t, f.lease(p, 10, time.Second), 1)
+		began = time.Now()
+		require.Len(t, f.lease(p, 10, time.Minute), 1)
+		require.GreaterOrEqual(t, time.Since(began), 18*time.Second)
+
+		f.put(policy.Topic{LaneConcurrency: 100, Paused: true})
+		require.Empty(t, f.lease(p, 10, time.Minute))
+		f.put(policy.Topic{LaneConcurrency: 100})
+		require.NotEmpty(t, f.lease(p, 10, time.Minute))
+	})
+}
+
+func TestSettle_RecordsAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{Ladder: policy.Ladder{time.Minute, time.Hour}, Jitter: new(0.0)})
+		p, _ := f.process()
+		f.insert("a_1", "a_2", "a_3", "a_4")
+		leased := f.lease(p, 10, time.Second)
+		require.Equal(t, []string{"a_1", "a_2", "a_3", "a_4"}, ids(leased))
+		time.Sleep(3 * time.Second)
+		done, again, later, dead := f.report(leased[0], store.LeaseDone), f.report(leased[1], store.LeaseRetry),
+			f.report(leased[2], store.LeaseRetry), f.report(leased[3], store.LeaseDead)
+		done.Response = []byte("made report 7")
+		again.Error = "no disk"
+		later.After = new(5 * time.Hour)
+		dead.Error = "no such customer"
+		now := time.Now()
+		require.Equal(t, []error{nil, nil, nil, nil}, f.settle(p, done, again, later, dead))
+
+		got := f.get("a_1")
+		require.Equal(t, job.Delivered, got.State)
+		require.Equal(t, []job.Attempt{{
+			N: 1, Kind: job.KindAttempt, StartedAt: leased[0].ClientLease.LeasedAt, Duration: 3 * time.Second, Process: "here/test",
+			Verdict: "delivered", Body: []byte("made report 7"),
+		}}, got.History)
+		got = f.get("a_2")
+		require.Equal(t, now.Add(time.Minute).UTC(), got.DueAt.UTC(), "the ladder's wait")
+		require.Equal(t, "no disk", got.History[0].Error)
+		require.Equal(t, policy.ClassConsumer, got.History[0].ErrorClass)
+		require.Equal(t, 1, got.FailedAttempts)
+		require.Equal(t, now.Add(5*time.Hour).UTC(), f.get("a_3").DueAt.UTC(), "the client's wait")
+		got = f.get("a_4")
+		require.Equal(t, job.Dead, got.State)
+		require.Equal(t, policy.ReasonNonRetryable, got.Reason)
+		require.Equal(t, "no such customer", got.History[0].Error)
+
+		require.Len(t, f.events, 4)
+		require.True(t, f.events[0].Result.Accepted)
+		require.Equal(t, 3*time.Second, f.events[0].Result.Duration)
+
+		retried := f.lease(p, 1, 2*time.Minute)
+		require.Equal(t, 1, retried[0].Attempts)
+		now = time.Now()
+		f.settle(p, f.report(retried[0], store.LeaseRetry))
+		require.Equal(t, now.Add(time.Hour).UTC(), f.get("a_2").DueAt.UTC())
+		retried = f.lease(p, 1, 2*time.Hour)
+		f.settle(p, f.report(retried[0], store.LeaseRetry))
+		require.Equal(t, policy.ReasonExhausted, f.get("a_2").Reason)
+	})
+}
+
+func TestSettle_AppliesTheJobsOwnTermsAndCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{OnDead: &policy.Callback{URL: "https://callbacks.example"}})
+		p, _ := f.process()
+		spec := job.Spec{
+			ID: "own", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, BodyKind: job.BodyText, Body: []byte("body"),
+			Terms: policy.Terms{Ladder: policy.Ladder{7 * time.Hour}, Retries: new(1)},
+		}
+		f.insertJobs(store.NewJob{New: job.New{Spec: spec}})
+		now := time.Now()
+		f.settle(p, f.report(f.lease(p, 1, time.Second)[0], store.LeaseRetry))
+		require.GreaterOrEqual(t, f.get("own").DueAt.Sub(now), 7*time.Hour)
+		time.Sleep(8 * time.Hour)
+		f.settle(p, f.report(f.lease(p, 1, time.Second)[0], store.LeaseRetry))
+		require.Equal(t, policy.ReasonExhausted, f.get("own").Reason)
+		time.Sleep(time.Second)
+		require.Equal(t, "body", string(f.get("callback-of-own").Body))
+	})
+}
+
+func TestSettle_JobThatExpiresBeforeItsRetryIsDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		p, _ := f.process()
+		queue := job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}
+		f.insertJobs(
+			store.NewJob{New: job.New{Spec: job.Spec{ID: "soon", Queue: queue}, ExpiresIn: 30 * time.Second}},
+			store.NewJob{New: job.New{Spec: job.Spec{ID: "over", Queue: queue}, Delay: 2 * time.Second, ExpiresIn: 5 * time.Second}},
+		)
+		report := f.report(f.lease(p, 1, time.Second)[0], store.LeaseRetry)
+		report.After = new(20 * time.Second)
+		time.Sleep(11 * time.Second)
+		require.Equal(t, []error{nil}, f.settle(p, report))
+		require.Equal(t, policy.ReasonExpired, f.get("soon").Reason)
+		require.Empty(t, f.lease(p, 1, time.Second))
+		require.Equal(t, policy.ReasonExpired, f.get("over").Reason, "it was not attempted")
+		require.Zero(t, f.get("over").Attempts)
+	})
+}
+
+func TestSettle_LateForgedAndForeignLeasesAreLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 4, policy.Topic{})
+		p, stop := f.process()
+		f.insert("a_1", "b_1")
+		late := f.lease(p, 1, time.Second)[0]
+		time.Sleep(2 * time.Minute) // the lease is over, and the carrier has put the job back
+		require.Equal(t, job.KindLost, f.get(late.ID).History[0].Kind)
+		stop()
+		p, _ = f.process() // after a restart
+		all := []store.LeaseResult{store.LeaseDone, store.LeaseRetry, store.LeaseDead, store.LeaseExtend}
+		for _, result := range all {
+			require.Equal(t, []error{store.ErrLeaseLost}, f.settle(p, f.report(late, result)))
+		}
+		var current []store.LeasedJob
+		for len(current) < 2 {
+			current = append(current, f.lease(p, 1, time.Second)...)
+		}
+		before := f.get(current[0].ID)
+		for name, forge := range map[string]func(*store.ClientLease){
+			"token":     func(l *store.ClientLease) { l.Token = store.NewToken() },
+			"job":       func(l *store.ClientLease) { l.ID = current[1].ID },
+			"no job":    func(l *store.ClientLease) { l.ID, l.OwnTerms = "gone", true },
+			"own terms": func(l *store.ClientLease) { l.Token, l.OwnTerms = store.NewToken(), true },
+			"lane":      func(l *store.ClientLease) { l.Queue.Lane = "another" },
+			"topic":     func(l *store.ClientLease) { l.Queue.Topic = "another" },
+			"namespace": func(l *store.ClientLease) { l.Queue.Namespace = "another" },
+		} {
+			for _, result := range all {
+				report := f.report(current[0], result)
+				forge(&report.Lease)
+				require.Equal(t, []error{store.ErrLeaseLost}, f.settle(p, report), name)
+			}
+		}
+		require.Equal(t, before, f.get(current[0].ID))
+		for _, j := range current {
+			done := f.report(j, store.LeaseDone)
+			require.Equal(t, []error{nil, store.ErrLeaseLost}, f.settle(p, done, done))
+		}
+	})
+}
+
+func TestSettle_ExtendsLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		p, _ := f.process()
+		f.insert("a_1")
+		leased := f.lease(p, 1, time.Second)[0]
+		time.Sleep(50 * time.Second)
+		require.Equal(t, []error{nil}, f.settle(p, f.report(leased, store.LeaseExtend)))
+		time.Sleep(59 * time.Minute)
+		require.Equal(t, job.Running, f.get("a_1").State)
+		require.Equal(t, []error{nil}, f.settle(p, f.report(leased, store.LeaseDone)))
+		require.Equal(t, job.Delivered, f.get("a_1").State)
+	})
+}
+
+func TestSettle_LeasesTheNextJobsInTheSameCall(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			f := start(t, shards, policy.Topic{LaneConcurrency: 2})
+			p, _ := f.process()
+			for i := range 20 {
+				f.insert(fmt.Sprint("a_", i+10))
+			}
+			next := request(2, time.Second)
+			leased := f.lease(p, 2, time.Second)
+			claims, settles := f.count("Claim").Load(), f.count("Settle").Load()
+			for n := 0; len(leased) > 0; n++ {
+				require.Len(t, leased, 2)
+				reports := []store.LeaseReport{f.report(leased[0], store.LeaseDone), f.report(leased[1], store.LeaseDone)}
+				var errs []error
+				var err error
+				errs, leased, err = p.Settle(t.Context(), reports, &next)
+				require.NoError(t, err)
+				require.Equal(t, []error{nil, nil}, errs)
+				if n < 9 {
+					require.Len(t, leased, 2)
+				}
+			}
+			require.Equal(t, settles+10, f.count("Settle").Load())
+			require.LessOrEqual(t, f.count("Claim").Load(), claims+1, "only the last client looks for more")
+			for i := range 20 {
+				require.Equal(t, job.Delivered, f.get(fmt.Sprint("a_", i+10)).State)
+			}
+		})
+	}
+}
+
+func TestSettle_RecordsResultsWhenTheTopicIsNotPulledAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		p, _ := f.process()
+		f.insert("a_1", "a_2")
+		leased := f.lease(p, 1, time.Second)[0]
+		f.put(policy.Topic{Deliver: policy.DeliverPush, URL: "https://a.example"})
+		next := request(1, time.Minute)
+		errs, more, err := p.Settle(t.Context(), []store.LeaseReport{f.report(leased, store.LeaseDone)}, &next)
+		require.NoError(t, err)
+		require.Equal(t, []error{nil}, errs)
+		require.Empty(t, more)
+	})
+}
+
+func TestLease_WaitingClientsMakeNoCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 2, policy.Topic{})
+		p, _ := f.process()
+		var clients sync.WaitGroup
+		var leased atomic.Int64
+		for range 1000 {
+			clients.Go(func() { leased.Add(int64(len(f.lease(p, 1, 50*time.Second)))) })
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, 1000, p.Clients())
+		waits := f.count("Wait").Load()
+		time.Sleep(40 * time.Second)
+		require.LessOrEqual(t, f.count("Wait").Load()-waits, int64(2*9), "one for each shard, every 5 s")
+		require.Zero(t, f.count("Claim").Load())
+		for i := range 10 {
+			f.insert(fmt.Sprintf("lane%d_1", i))
+		}
+		clients.Wait()
+		require.EqualValues(t, 10, leased.Load())
+		require.LessOrEqual(t, f.count("Claim").Load(), int64(40))
+		time.Sleep(20 * time.Second)
+		waits = f.count("Wait").Load()
+		time.Sleep(time.Minute)
+		require.Equal(t, waits, f.count("Wait").Load(), "nobody waits")
+	})
+}
+
+func TestLease_EachJobOnceFromSeveralProcesses(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			f := start(t, shards, policy.Topic{LaneConcurrency: 1000})
+			const jobs = 300
+			var mu sync.Mutex
+			seen := make(map[string]int)
+			var clients sync.WaitGroup
+			for n := range 3 {
+				p, _ := f.process()
+				for c := range 8 {
+					clients.Go(func() {
+						var lanes []string
+						if c%2 == 0 {
+							lanes = []string{fmt.Sprintf("l%d*", c/2)}
+						}
+						for {
+							leased := f.lease(p, 5, 5*time.Second, lanes...)
+							if len(leased) == 0 {
+								return
+							}
+							for _, j := range leased {
+								mu.Lock()
+								seen[j.ID]++
+								mu.Unlock()
+								time.Sleep(time.Duration(n+1) * time.Millisecond)
+								require.Equal(t, []error{nil}, f.settle(p, f.report(j, store.LeaseDone)))
+							}
+						}
+					})
+				}
+			}
+			for i := range jobs {
+				f.insert(fmt.Sprintf("l%d_%d", i%10, i))
+			}
+			clients.Wait()
+			require.Len(t, seen, jobs)
+			for id, n := range seen {
+				require.Equal(t, 1, n, id)
+			}
+		})
+	}
+}
+
+func TestRun_EndsWaitsAndPassesQueuesOnWhenItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		p, stop := f.process()
+		other, _ := f.process()
+		time.AfterFunc(10*time.Second, stop)
+		began := time.Now()
+		require.Empty(t, f.lease(p, 1, time.Minute))
+		require.Equal(t, 10*time.Second, time.Since(began))
+		_, err := p.Lease(t.Context(), request(1, time.Minute))
+		require.ErrorIs(t, err, store.ErrStopping)
+		f.insert("a_1")
+		leased := f.lease(other, 1, time.Second)
+		require.Len(t, leased, 1)
+		require.Equal(t, []error{nil}, f.settle(p, f.report(leased[0], store.LeaseDone)), "results are recorded while the process stops")
+	})
+}
+
+func TestLease_SurvivesFailedCalls(t *testing.T) {
+	for _, method := range []string{"Wait", "Claim", "Settle"} {
+		for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
+			synctest.Test(t, func(t *testing.T) {
+				f := start(t, 1, policy.Topic{})
+				f.store = storetest.Faulty(f.store, storetest.Nth(method, 1, fault))
+				p, _ := f.process()
+				f.insert("a_1")
+				leased := f.lease(p, 1, 10*time.Second)
+				require.Len(t, leased, 1)
+				require.Equal(t, []error{nil}, f.settle(p, f.report(leased[0], store.LeaseDone)))
+				require.Equal(t, 1, f.get("a_1").Attempts)
+				require.Equal(t, job.Delivered, f.get("a_1").State)
+			})
+		}
+	}
+}
+
+// The store takes a claim, and does not answer for longer than the client waits.
+func TestLease_ReleasesWhatAClaimWithoutAnAnswerHasClaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		var until atomic.Pointer[time.Time]
+		until.Store(new(time.Now().Add(20 * time.Second)))
+		f.store = storetest.Faulty(f.store, func(method string) storetest.Fault {
+			if method == "Claim" && time.Now().Before(*until.Load()) {
+				return storetest.LostReply
+			}
+			return storetest.None
+		})
+		p, _ := f.process()
+		f.insert("a_1")
+		_, err := p.Lease(t.Context(), request(1, time.Second))
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.Equal(t, job.Running, f.get("a_1").State)
+		time.Sleep(25 * time.Second)
+		require.Equal(t, job.Ready, f.get("a_1").State)
+		require.Empty(t, f.get("a_1").History)
+	})
+}

@@ -1,0 +1,207 @@
+package pull
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// Policies provides complete policies of topics.
+type Policies interface {
+	// Topic returns a topic's current policy, complete.
+	Topic(namespace, topic string) policy.Topic
+	// Update reloads policies that are older than a second.
+	Update(ctx context.Context) error
+	// Sync reloads policies older than a revision of the store, and reports whether they are new enough.
+	Sync(ctx context.Context, revision int64) bool
+}
+
+// Options configures a Puller.
+type Options struct {
+	Store    store.Store
+	Policies Policies
+	// Owner identifies the process in leases, Process in attempts.
+	Owner   store.LeaseOwner
+	Process string
+	// Callbacks returns the callback jobs for a job's end.
+	Callbacks func(ended pool.EndedJob) []store.NewJob
+	// Observer is notified of each attempt that was settled; may be nil.
+	Observer pool.Observer
+	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
+	Random func() float64
+	Logger *slog.Logger // nil: slog.Default
+}
+
+const (
+	// MaxClients bounds the clients that wait for jobs at a time.
+	MaxClients = 10_000
+	// maxBytes bounds the bodies of one answer. The first job always fits.
+	maxBytes = 4 << 20
+	// callTimeout bounds one call to the store.
+	callTimeout = 10 * time.Second
+	// shortestWait is the time that a claim's wake-up needs: a client that does not wait gets what is there.
+	shortestWait = 50 * time.Millisecond
+)
+
+// A Puller leases and settles the jobs of pulled topics. It is safe for concurrent use.
+type Puller struct {
+	opts       Options
+	log        *slog.Logger
+	attemptLog limitedlog.Log
+	shards     []store.Shard
+	stopping   chan struct{}  // closed when Run's context ends
+	background sync.WaitGroup // calls that no client waits for
+
+	mu      sync.Mutex
+	topics  map[topicName]*topic
+	clients int
+	stopped bool
+	changed chan struct{} // closed, and replaced, when a group joins those to wait for
+}
+
+// New returns a Puller.
+func New(opts Options) *Puller {
+	if opts.Random == nil {
+		opts.Random = rand.Float64
+	}
+	p := &Puller{
+		opts: opts, log: cmp.Or(opts.Logger, slog.Default()), shards: opts.Store.Shards(),
+		stopping: make(chan struct{}), topics: make(map[topicName]*topic), changed: make(chan struct{}),
+	}
+	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: 100}
+	return p
+}
+
+// Run waits for wake-ups until ctx ends. Then waiting clients get no jobs, and other processes are notified of what this one
+// has not claimed. Run may be called once.
+func (p *Puller) Run(ctx context.Context) {
+	var listeners sync.WaitGroup
+	for n := range p.shards {
+		listeners.Go(func() { p.listen(ctx, n) })
+	}
+	<-ctx.Done()
+	p.mu.Lock()
+	p.stopped = true
+	p.mu.Unlock()
+	close(p.stopping)
+	listeners.Wait()
+	p.passOnAll()
+	p.background.Wait()
+}
+
+// Clients returns the number of clients that wait for jobs.
+func (p *Puller) Clients() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.clients
+}
+
+// Lease leases jobs to a client. It returns none when there are none until the request's Wait is over, or the process stops.
+// Errors: *store.NotPulledError, store.ErrTooManyClients, store.ErrStopping, the cause of ctx, and those of package store.
+func (p *Puller) Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error) {
+	if err := p.checkPulled(ctx, &request); err != nil {
+		return nil, err
+	}
+	c, err := p.enter(&request)
+	if err != nil {
+		return nil, err
+	}
+	defer p.leave(c)
+	return p.await(ctx, c)
+}
+
+// checkPulled returns an error for a topic that is not pulled.
+func (p *Puller) checkPulled(ctx context.Context, request *store.LeaseRequest) error {
+	if p.opts.Policies.Topic(request.Namespace, request.Topic).Deliver == policy.DeliverPull {
+		return nil
+	}
+	if err := p.opts.Policies.Update(ctx); err != nil {
+		return fmt.Errorf("read topic policies: %w", err)
+	}
+	if p.opts.Policies.Topic(request.Namespace, request.Topic).Deliver == policy.DeliverPull {
+		return nil
+	}
+	return &store.NotPulledError{Topic: request.Topic}
+}
+
+// await claims jobs for a client as soon as there are some.
+func (p *Puller) await(ctx context.Context, c *client) ([]store.LeasedJob, error) {
+	timer := time.NewTimer(max(c.request.Wait, shortestWait))
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		if picked := p.pick(c); picked != nil {
+			jobs, err := p.claim(ctx, c, picked)
+			if err != nil || len(jobs) > 0 {
+				return jobs, err
+			}
+			continue
+		}
+		select {
+		case <-c.wake:
+		case <-timer.C:
+			return nil, nil
+		case <-p.stopping:
+			return nil, nil
+		case <-ctx.Done():
+		}
+	}
+	return nil, context.Cause(ctx)
+}
+
+// listen waits for wake-ups of a shard.
+func (p *Puller) listen(ctx context.Context, n int) {
+	var pause store.Backoff
+	for ctx.Err() == nil {
+		groups, changed := p.groups()
+		if len(groups) == 0 {
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		queues, err := p.wait(ctx, changed, n, groups)
+		p.markRunnable(n, queues)
+		switch {
+		case err == nil || ctx.Err() != nil || isClosed(changed):
+			pause.Reset()
+		default:
+			p.log.Log(ctx, pause.Level(), "waiting for due queues of pulled topics failed, retrying", "shard", n, "err", err)
+			pause.Wait(ctx)
+		}
+	}
+}
+
+// wait makes one Wait, until ctx ends or changed is closed.
+func (p *Puller) wait(ctx context.Context, changed <-chan struct{}, n int, groups []string) ([]job.Queue, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-changed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return p.shards[n].Wait(ctx, store.WaitOptions{Groups: groups})
+}
+
+// isClosed reports whether a channel is closed that nothing is sent to.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

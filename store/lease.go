@@ -1,0 +1,204 @@
+package store
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+// LeaseRequest asks for jobs of a topic with the policy deliver: pull.
+type LeaseRequest struct {
+	Namespace string
+	Topic     string
+	// Lanes are names of lanes, or prefixes with * at the end; none: all lanes.
+	Lanes []string
+	Max   int // jobs, from 1 to MaxLeased
+	// Wait is how long to wait for the first job.
+	Wait time.Duration
+	// Lease is the length of the leases of jobs that set no timeout; zero: the topic's timeout.
+	Lease time.Duration
+}
+
+// The bounds of leases that clients ask for.
+const (
+	MaxLeased     = 100
+	MaxLeaseWait  = time.Minute
+	MinLease      = time.Second
+	MaxLease      = 12 * time.Hour
+	MaxLeaseLanes = 32
+)
+
+// LeasedJob is a job with a client's lease.
+type LeasedJob struct {
+	ClaimedJob
+	ClientLease ClientLease
+	// Until is the end of the lease, by the store's clock. Settlements that come up to LeaseMargin later may still be in time.
+	Until time.Time
+}
+
+// ClientLease is a lease as a client has it. It contains what settling the attempt needs, so that any process can settle it
+// without reading the job. The store checks Ref, Queue and Token: one that was changed is lost. The other fields concern only
+// the client's own job.
+type ClientLease struct {
+	ID    string
+	Queue job.Queue // its Namespace is that of the client, not of the text
+	Token Token
+	// LeasedAt is the beginning of the attempt, by the clock of the process that leased the job. Age, Late and ExpiresIn are
+	// the job's at that time, in whole milliseconds.
+	LeasedAt  time.Time
+	Age       time.Duration
+	Late      time.Duration
+	Expires   bool
+	ExpiresIn time.Duration
+	// Attempts and FailedAttempts are the job's before the attempt.
+	Attempts       int
+	FailedAttempts int
+	OwnTerms       bool // the job has its own ladder, retries or callbacks
+	Probe          bool // the lane's breaker was open
+}
+
+// Ref returns the reference of the job.
+func (l *ClientLease) Ref() job.Ref { return job.Ref{Namespace: l.Queue.Namespace, ID: l.ID} }
+
+// The flags of a ClientLease's text.
+const (
+	leaseExpires = 1 << iota
+	leaseOwnTerms
+	leaseProbe
+	leaseFlags // more than all
+)
+
+// maxLeaseText is more than the longest text of a lease has.
+const maxLeaseText = 1024
+
+var leaseEncoding = base64.RawURLEncoding.Strict()
+
+// String returns the text for the client.
+func (l *ClientLease) String() string {
+	flags := uint64(0)
+	if l.Expires {
+		flags |= leaseExpires
+	}
+	if l.OwnTerms {
+		flags |= leaseOwnTerms
+	}
+	if l.Probe {
+		flags |= leaseProbe
+	}
+	b := make([]byte, 0, 128)
+	b = binary.AppendUvarint(b, flags)
+	for _, n := range [...]int64{
+		l.LeasedAt.UnixMilli(), l.Age.Milliseconds(), l.Late.Milliseconds(), l.ExpiresIn.Milliseconds(), int64(l.Attempts), int64(l.FailedAttempts),
+	} {
+		b = binary.AppendVarint(b, n)
+	}
+	for _, s := range [...]string{string(l.Token), l.Queue.Topic, l.Queue.Lane, l.ID} {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	}
+	return leaseEncoding.EncodeToString(b)
+}
+
+// ErrLeaseText: a text was not made by ClientLease.String.
+var ErrLeaseText = errors.New("is not a lease: send it as it was returned")
+
+// ParseClientLease reads the text of a lease of a client of a namespace.
+func ParseClientLease(namespace, text string) (l ClientLease, err error) {
+	if len(text) > maxLeaseText {
+		return ClientLease{}, ErrLeaseText
+	}
+	b, err := leaseEncoding.DecodeString(text)
+	if err != nil {
+		return ClientLease{}, ErrLeaseText
+	}
+	r := leaseReader{b}
+	flags := r.uvarint()
+	l = ClientLease{
+		LeasedAt: time.UnixMilli(r.varint()).UTC(), Age: r.millis(), Late: r.millis(), ExpiresIn: r.millis(),
+		Attempts: int(r.varint()), FailedAttempts: int(r.varint()),
+		Token: Token(r.text()), Queue: job.Queue{Namespace: namespace, Topic: r.text(), Lane: r.text()}, ID: r.text(),
+		Expires: flags&leaseExpires != 0, OwnTerms: flags&leaseOwnTerms != 0, Probe: flags&leaseProbe != 0,
+	}
+	const most = 1 << 30 // attempts
+	ok := r.left != nil && len(r.left) == 0 && flags < leaseFlags && len(l.Token) == len(NewToken()) &&
+		job.IsTopic(l.Queue.Topic) && job.IsLane(l.Queue.Lane) && job.IsID(l.ID) &&
+		l.FailedAttempts >= 0 && l.FailedAttempts <= l.Attempts && l.Attempts < most
+	if !ok || l.String() != text { // numbers may be written in several ways
+		return ClientLease{}, ErrLeaseText
+	}
+	return l, nil
+}
+
+// leaseReader reads the bytes of a lease. After an error left is nil, and everything read is zero.
+type leaseReader struct{ left []byte }
+
+func (r *leaseReader) uvarint() uint64 {
+	n, width := binary.Uvarint(r.left)
+	return advance(r, n, width)
+}
+
+func (r *leaseReader) varint() int64 {
+	n, width := binary.Varint(r.left)
+	return advance(r, n, width)
+}
+
+// advance returns a number that was read in width bytes.
+func advance[T uint64 | int64](r *leaseReader, n T, width int) T {
+	if width <= 0 {
+		r.left = nil
+		return 0
+	}
+	r.left = r.left[width:]
+	return n
+}
+
+func (r *leaseReader) millis() time.Duration { return time.Duration(r.varint()) * time.Millisecond }
+
+func (r *leaseReader) text() string {
+	n := r.uvarint()
+	if n > uint64(len(r.left)) {
+		r.left = nil
+	}
+	text := r.left[:min(n, uint64(len(r.left)))]
+	r.left = r.left[len(text):]
+	return string(text)
+}
+
+// LeaseReport is what a client reports about its lease: how the attempt ended, or that it takes longer.
+type LeaseReport struct {
+	Lease  ClientLease
+	Result LeaseResult
+	// After, with LeaseRetry, replaces the ladder's wait; nil: the ladder's.
+	After *time.Duration
+	// For, with LeaseExtend, is how much longer the lease lasts from now on.
+	For time.Duration
+	// Error, with LeaseRetry and LeaseDead, says why; Response, with LeaseDone, is stored with the attempt.
+	Error    string
+	Response []byte
+}
+
+// LeaseResult is the kind of a LeaseReport.
+type LeaseResult uint8
+
+// The kinds of reports.
+const (
+	LeaseDone LeaseResult = iota + 1
+	LeaseRetry
+	LeaseDead
+	LeaseExtend
+)
+
+// NotPulledError is the error of a request for jobs of a topic that is not pulled.
+type NotPulledError struct{ Topic string }
+
+func (e *NotPulledError) Error() string {
+	return "the topic " + e.Topic + ` is not pulled: set "deliver": "pull" in its policy`
+}
+
+// ErrStopping: the process stops, and leases no jobs.
+var ErrStopping = errors.New("the process is shutting down")
+
+// ErrTooManyClients: as many clients wait for jobs as may.
+var ErrTooManyClients = errors.New("too many clients wait for jobs of pulled topics")
