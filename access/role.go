@@ -37,6 +37,10 @@ const (
 	ReviveJob   Action = "job.revive"
 	CancelJob   Action = "job.cancel"
 
+	// LeaseJobs leases jobs of a pulled topic, SettleLeases reports what became of them.
+	LeaseJobs    Action = "job.lease"
+	SettleLeases Action = "lease.settle"
+
 	// ReviveDead, PurgeDead and the actions of work change many jobs.
 	ReviveDead Action = "dead.revive"
 	PurgeDead  Action = "dead.purge"
@@ -88,6 +92,9 @@ var rules = map[Action][]Role{
 	EditJob:     {Operate, Admin},
 	RunJob:      {Operate, Admin},
 	ReviveJob:   {Operate, Admin},
+
+	LeaseJobs:    {Operate, Admin},
+	SettleLeases: {Operate, Admin},
 
 	ReviveDead: {Operate, Admin},
 	PurgeDead:  {Operate, Admin},

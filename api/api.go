@@ -39,6 +39,18 @@ type Changes interface {
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
 }
 
+// Leases leases the jobs of pulled topics to clients, and settles what they report.
+type Leases interface {
+	// Lease returns none when there are none until the request's Wait is over, or the process stops. Errors:
+	// *store.NotPulledError and those of package store and of overload.
+	Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error)
+	// SettleLeases ends or extends up to store.MaxBatch leases of a namespace's clients, and returns an error for each: nil or
+	// store.ErrLeaseLost. Then it leases jobs as next asks, as Lease does; nil: none. Leases are settled in order.
+	SettleLeases(ctx context.Context, namespace string, reports []store.LeaseReport, next *store.LeaseRequest) ([]error, []store.LeasedJob, error)
+	// ReleaseLeases makes leased jobs due again that their client has not received.
+	ReleaseLeases(ctx context.Context, namespace string, leased []store.LeasedJob)
+}
+
 // Topics stores the policies of topics.
 type Topics interface {
 	// Topic returns the policy as it was put; an empty one of revision 0 for a topic that only jobs have named.
@@ -139,6 +151,7 @@ type Health interface {
 type Service interface {
 	Jobs
 	Changes
+	Leases
 	Topics
 	Lanes
 	Secrets

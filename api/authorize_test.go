@@ -31,6 +31,7 @@ func withTokens(f *fake, tokens map[string]*access.Principal) *fake {
 // samples has the path, the query and the body of a request that succeeds for a root, by method and route, if they are not
 // the usual ones.
 var samples = map[string]struct{ query, body string }{
+	"POST /v1/leases":      {body: `{"next": {"topic": "order.close"}}`},
 	"GET /v1/jobs":         {query: "?topic=order.close&state=dead"},
 	"GET /v1/stream":       {query: "?topic=order.close"},
 	"GET /v1/dead":         {query: "?topic=order.close"},

@@ -65,6 +65,13 @@ type fake struct {
 	// register, unless nil, returns the result of a registration.
 	register func(job.New) store.RoutedResult
 
+	// leased are the jobs of each lease, leaseRequests those that asked, reports what was reported, and released what was released.
+	leased        []store.LeasedJob
+	leaseRequests []store.LeaseRequest
+	reports       []store.LeaseReport
+	leaseErrs     []error
+	released      []store.LeasedJob
+
 	// live has the live events.
 	live *livetail.Hub
 
@@ -98,6 +105,30 @@ func (f *fake) Register(_ context.Context, jobs []job.New) []store.RoutedResult 
 		}
 	}
 	return results
+}
+
+func (f *fake) Lease(_ context.Context, request store.LeaseRequest) ([]store.LeasedJob, error) {
+	f.leaseRequests = append(f.leaseRequests, request)
+	return f.leased, f.err
+}
+
+func (f *fake) SettleLeases(
+	_ context.Context, _ string, reports []store.LeaseReport, next *store.LeaseRequest,
+) ([]error, []store.LeasedJob, error) {
+	f.reports = append(f.reports, reports...)
+	errs := f.leaseErrs
+	if errs == nil {
+		errs = make([]error, len(reports))
+	}
+	if next == nil {
+		return errs, nil, f.err
+	}
+	f.leaseRequests = append(f.leaseRequests, *next)
+	return errs, f.leased, f.err
+}
+
+func (f *fake) ReleaseLeases(_ context.Context, _ string, leased []store.LeasedJob) {
+	f.released = append(f.released, leased...)
 }
 
 func (f *fake) Listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error) {

@@ -23,6 +23,12 @@ import (
 
 var update = flag.Bool("update", false, "write the golden answers anew")
 
+// leasedJob returns a job with a lease.
+func leasedJob(j job.Job, token store.Token) store.LeasedJob {
+	l := store.ClientLease{ID: j.ID, Queue: j.Queue, Token: token, LeasedAt: epoch, Attempts: j.Attempts}
+	return store.LeasedJob{ClaimedJob: store.ClaimedJob{Job: j, Lease: token}, ClientLease: l, Until: epoch.Add(time.Minute)}
+}
+
 // fullService is a service with every field that a response can have.
 func fullService() *fake {
 	f := newFake()
@@ -99,6 +105,9 @@ func fullService() *fake {
 		Spec:       job.Spec{ID: "durable", Queue: job.Queue{Topic: "default", Lane: "default"}, Method: "POST"},
 		Progress:   job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch, Version: 1},
 		Durability: &job.Durability{Replicas: 1, Synced: true},
+	}
+	f.leased = []store.LeasedJob{
+		leasedJob(f.jobs["dead"], "7K2QJ7HNTAAAAAAAAAAAAAAAA2"), leasedJob(f.jobs["plain"], "7K2QJ7HNTAAAAAAAAAAAAAAAA3"),
 	}
 	f.topics["written"] = store.Topic{Name: "written", Durability: &job.Durability{Replicas: 1}}
 	f.page = store.Page{
@@ -183,6 +192,8 @@ var golden = []struct {
 	{"job_revived", "ChangedJob", "POST", "/v1/jobs/dead/revive", "", 200},
 	{"job_cancel_requested", "ChangedJob", "DELETE", "/v1/jobs/running", "", 202},
 	{"job_cancelled", "ChangedJob", "DELETE", "/v1/jobs/plain", "", 200},
+	{"leases", "Leases", "POST", "/v1/topics/order.close/lease", `{"max": 2}`, 200},
+	{"leases_settled", "SettledLeases", "POST", "/v1/leases", `{"done": [{"lease": "APbB3--ubgAAAAAAGjdLMlFKN0hOVEFBQUFBQUFBQUFBQUFBQUEyC29yZGVyLmNsb3NlC2N1c3RvbWVyLTQyCmNsb3NlLTQ3MTE"}], "next": {}}`, 200},
 	{"job_list", "JobPage", "GET", "/v1/jobs?topic=order.close&state=dead", "", 200},
 	{"batch", "BatchResults", "POST", "/v1/batch", `{"jobs": [{"id": "a"}, {"id": "a"}, {"id": "a.b"}, {"id": "c", "id": "c"}]}`, 200},
 	{"batch_durable", "BatchResults", "POST", "/v1/batch", `{"jobs": [{"id": "durable"}, {"id": "a.b"}]}`, 200},

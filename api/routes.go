@@ -29,7 +29,7 @@ type route struct {
 	always bool
 	// conditions are the conditions that the handlers of changes evaluate.
 	conditions []string
-	// endless: the answer goes on until the client disconnects. The context of its requests has no timeout.
+	// endless: the answer goes on until the client disconnects, or comes after a wait. The context of its requests has no timeout.
 	endless bool
 	// audited: changes are logged by auditChange.
 	audited bool
@@ -106,6 +106,12 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeTopic, ofPath, a.resume},
 		}, conditions: content.SettingsConditions, audited: true},
+		{path: "/v1/topics/{topic}/lease", endless: true, methods: map[string]endpoint{
+			http.MethodPost: {access.LeaseJobs, ofPath, a.lease},
+		}},
+		{path: "/v1/leases", endless: true, methods: map[string]endpoint{
+			http.MethodPost: {access.SettleLeases, ofRequest, a.settleLeases},
+		}},
 		{path: "/v1/topics/{topic}/stats", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
 		{path: "/v1/topics/{topic}/lanes", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]endpoint{

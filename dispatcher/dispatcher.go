@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/dispatcher/explain"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/dispatcher/pull"
 	"github.com/ringback/ringback/dispatcher/quotas"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/dispatcher/tenancy"
@@ -76,6 +77,7 @@ type Dispatcher struct {
 	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
 	pool     *pool.Pool
 	internal *internaljobs.Runner
+	puller   *pull.Puller
 	handled  []string // the topics of Handle
 	state    atomic.Int32
 	quotas   *quotas.Quotas
@@ -125,6 +127,7 @@ func New(opts Options) (*Dispatcher, error) {
 	d.policies = policies.New(policies.Options{
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials, NoClaims: opts.RegisterOnly, Logger: d.log,
 	})
+	d.puller = d.newPuller()
 	explaining := explain.Options{Store: d.store.Router, Policies: d.policies, Sealer: d.sealer, Logger: d.log}
 	if opts.RegisterOnly {
 		explaining.NoKey = !opts.Seal.Encrypts()
@@ -170,6 +173,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	if d.opts.Registry == nil {
 		carrying.Go(func() { d.Registry.Run(ctx) })
 	}
+	carrying.Go(func() { d.puller.Run(ctx) })
 	if d.opts.RegisterOnly {
 		<-ctx.Done()
 		carrying.Wait()
@@ -181,7 +185,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	var err error
 	if d.policies.LoadFirst(ctx) {
 		carrying.Go(func() { d.resealAll(ctx) })
-		carrying.Go(func() { d.setAllHandled(ctx) })
+		carrying.Go(func() { d.setHandled(ctx) })
 		err = d.pool.Run(ctx)
 	}
 	carrying.Wait()

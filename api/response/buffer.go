@@ -49,7 +49,18 @@ func Answer(w http.ResponseWriter, status int, write func(o *Buffer)) {
 }
 
 // Send answers with the buffer. Errors of the connection are ignored.
-func (o *Buffer) Send(w http.ResponseWriter, status int) {
+func (o *Buffer) Send(w http.ResponseWriter, status int) { _ = o.send(w, status) }
+
+// SendNow is Send for an answer that must not be lost unnoticed: it returns the error of a connection that has not taken it.
+func (o *Buffer) SendNow(w http.ResponseWriter, status int) error {
+	err := o.send(w, status)
+	if err == nil {
+		err = http.NewResponseController(w).Flush()
+	}
+	return err
+}
+
+func (o *Buffer) send(w http.ResponseWriter, status int) error {
 	h := w.Header()
 	if len(h["Content-Type"]) == 0 {
 		h["Content-Type"] = ContentTypeJSON
@@ -57,7 +68,8 @@ func (o *Buffer) Send(w http.ResponseWriter, status int) {
 	h["Content-Length"] = []string{strconv.Itoa(len(o.b) + 1)}
 	o.b = append(o.b, '\n')
 	w.WriteHeader(status)
-	_, _ = w.Write(o.b)
+	_, err := w.Write(o.b)
+	return err
 }
 
 var ContentTypeJSON = []string{"application/json"}

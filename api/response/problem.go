@@ -99,6 +99,9 @@ func FromError(err error) *Problem {
 	if e, ok := errors.AsType[*store.StateError](err); ok {
 		return NewProblem(WrongState, e.Error())
 	}
+	if e, ok := errors.AsType[*store.NotPulledError](err); ok {
+		return NewProblem(WrongState, e.Error())
+	}
 	if e, ok := errors.AsType[*job.TakenError](err); ok {
 		p := NewProblem(IDTaken, e.Error())
 		if e.Cancelled {
@@ -126,6 +129,10 @@ func FromError(err error) *Problem {
 		return NewProblem(Unreadable, "the stored settings are not readable: replace all of them with PUT")
 	case errors.Is(err, store.ErrExpired):
 		return NewProblem(Expired, "the job would expire before it is due: set expires_in")
+	case errors.Is(err, store.ErrStopping):
+		return NewProblem(ShuttingDown, "the server is shutting down: send the request again, on another connection")
+	case errors.Is(err, store.ErrTooManyClients):
+		return NewOverload(store.ErrTooManyClients.Error() + ": retry later, or at another process")
 	case errors.Is(err, store.ErrUnavailable):
 		p := NewProblem(StoreUnavailable, "the store is unavailable, retry")
 		if e, ok := errors.AsType[*store.UnavailableError](err); ok {

@@ -61,6 +61,29 @@ func (s *Service) Listen(ctx context.Context, filter livetail.Filter) (*livetail
 	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (*livetail.Listener, error) { return d.Listen(ctx, filter) })
 }
 
+// Lease leases jobs of a pulled topic.
+func (s *Service) Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error) {
+	return with(ctx, s, request.Namespace, func(d *dispatcher.Dispatcher) ([]store.LeasedJob, error) { return d.Lease(ctx, request) })
+}
+
+// SettleLeases ends or extends leases, and leases jobs as next asks.
+func (s *Service) SettleLeases(
+	ctx context.Context, namespace string, reports []store.LeaseReport, next *store.LeaseRequest,
+) ([]error, []store.LeasedJob, error) {
+	d, err := s.of(ctx, namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.SettleLeases(ctx, namespace, reports, next)
+}
+
+// ReleaseLeases makes leased jobs due again that their client has not received.
+func (s *Service) ReleaseLeases(ctx context.Context, namespace string, leased []store.LeasedJob) {
+	if d, err := s.of(ctx, namespace); err == nil { // else their leases expire
+		d.ReleaseLeases(ctx, namespace, leased)
+	}
+}
+
 // Edit changes a job.
 func (s *Service) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
 	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Edit(ctx, ref, edit) })

@@ -222,6 +222,16 @@ func (s *Service) State() pool.State {
 	return sum
 }
 
+// LeaseClients returns the number of clients that wait for jobs of pulled topics, on all stores.
+func (s *Service) LeaseClients() (n int) {
+	for _, m := range s.stores {
+		if d := m.dispatcher.Load(); d != nil {
+			n += d.LeaseClients()
+		}
+	}
+	return n
+}
+
 // LiveTail returns the sums of the Dispatchers' numbers.
 func (s *Service) LiveTail() (listeners int, skipped uint64) {
 	for _, m := range s.stores {

@@ -1,0 +1,119 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/api/scope"
+	"github.com/ringback/ringback/store"
+)
+
+// lease leases jobs of a pulled topic. It waits for the first one.
+func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
+	l, err := request.ReadLease(w, r)
+	if err == nil {
+		err = checkConsumer(r.Context())
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := waitContext(w, r, l.Wait)
+	defer cancel()
+	leased, err := a.service.Lease(ctx, l)
+	if err != nil {
+		return err
+	}
+	return a.answerLeases(w, r, leased, func(*response.Buffer) {})
+}
+
+// settleLeases ends or extends leases, and leases the next jobs.
+func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
+	f, err := request.ReadLeases(w, r)
+	if err != nil {
+		return err
+	}
+	wait := time.Duration(0)
+	for i := range f.Reports {
+		if err := scope.CheckTopic(r.Context(), f.Reports[i].Lease.Queue.Topic); err != nil {
+			return err
+		}
+	}
+	if f.Next != nil {
+		if err := scope.CheckTopic(r.Context(), f.Next.Topic); err != nil {
+			return err
+		}
+		if err := checkConsumer(r.Context()); err != nil {
+			return err
+		}
+		wait = f.Next.Wait
+	}
+	ctx, cancel := waitContext(w, r, wait)
+	defer cancel()
+	errs, leased, err := a.service.SettleLeases(ctx, namespaceOf(r), f.Reports, f.Next)
+	if err != nil {
+		return err
+	}
+	return a.answerLeases(w, r, leased, func(o *response.Buffer) {
+		for _, list := range request.LeaseLists {
+			o.Array(list.Name)
+			index := 0
+			for i := range f.Reports {
+				if f.Reports[i].Result == list.Result {
+					o.LeaseResult(index, &f.Reports[i].Lease, errs[i])
+					index++
+				}
+			}
+			o.CloseArray()
+		}
+	})
+}
+
+// checkConsumer refuses to lease jobs to a token that may not read bodies: it would process placeholders.
+func checkConsumer(ctx context.Context) error {
+	if access.PrincipalOf(ctx).Bodies {
+		return nil
+	}
+	return response.NewProblem(response.Forbidden, "this token may not read bodies, so it cannot lease jobs")
+}
+
+// waitContext returns the context of a request that may be answered after a wait. The wait does not count as one of the client's.
+func waitContext(w http.ResponseWriter, r *http.Request, wait time.Duration) (context.Context, context.CancelFunc) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // an error means that there is no connection
+	return context.WithTimeoutCause(r.Context(), wait+limits.Timeout, response.ErrTimeout)
+}
+
+// answerLeases answers with leased jobs, after the members that first writes. It releases those that the client cannot have
+// received.
+func (a *api) answerLeases(w http.ResponseWriter, r *http.Request, leased []store.LeasedJob, first func(*response.Buffer)) error {
+	sent := false
+	defer func() {
+		if !sent && len(leased) > 0 {
+			a.service.ReleaseLeases(context.WithoutCancel(r.Context()), namespaceOf(r), leased)
+		}
+	}()
+	size := int64(0)
+	for i := range leased {
+		size += answerSize(&leased[i].Job)
+	}
+	reserved, ok := a.bodies.ReserveAnswer(min(size, a.bodies.Large())) // one answer always fits
+	defer reserved.Release()
+	if !ok {
+		if leased != nil {
+			a.service.ReleaseLeases(context.WithoutCancel(r.Context()), namespaceOf(r), leased)
+		}
+		leased = nil // the settlements are recorded, so the answer must not be refused
+	}
+	o := response.NewBuffer()
+	defer o.Free()
+	o.Open()
+	first(o)
+	response.Objects(o, "items", leased, o.LeasedJob)
+	o.Close()
+	sent = r.Context().Err() == nil && o.SendNow(w, http.StatusOK) == nil
+	return nil
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/access"
+	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// leaseText returns the text of a client's lease.
+func leaseText(topic, id string) string {
+	l := store.ClientLease{ID: id, Queue: job.Queue{Topic: topic, Lane: "a"}, Token: "7K2QJ7HNTAAAAAAAAAAAAAAAA2", LeasedAt: epoch}
+	return l.String()
+}
+
+func TestLease_ReadsItsFields(t *testing.T) {
+	f := fullService()
+	require.Equal(t, http.StatusOK, call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", "").Code)
+	require.Equal(t, http.StatusOK, call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease",
+		`{"max": 32, "wait": "30s", "lease": 60, "lanes": ["customer-*", "a", "*"]}`).Code)
+	require.Equal(t, []store.LeaseRequest{
+		{Namespace: "default", Topic: "order.close", Max: 1},
+		{
+			Namespace: "default", Topic: "order.close", Max: 32, Wait: 30 * time.Second, Lease: time.Minute, Lanes: []string{"customer-*", "a", "*"},
+		},
+	}, f.leaseRequests)
+	require.Empty(t, f.released)
+}
+
+func TestLease_RefusesBadInput(t *testing.T) {
+	many := `["` + strings.Repeat(`a", "`, 40) + `a"]`
+	for body, fields := range map[string]string{
+		`{"max": 0}`:               "/max",
+		`{"max": 101}`:             "/max",
+		`{"max": "many"}`:          "/max",
+		`{"wait": "61s"}`:          "/wait",
+		`{"wait": -1}`:             "/wait",
+		`{"lease": "0s"}`:          "/lease",
+		`{"lease": "13h"}`:         "/lease",
+		`{"lanes": []}`:            "/lanes",
+		`{"lanes": "a"}`:           "/lanes",
+		`{"lanes": ["a b", ""]}`:   "/lanes/0 /lanes/1",
+		`{"lanes": ["a*b", "**"]}`: "/lanes/0 /lanes/1",
+		`{"lanes": ` + many + `}`:  "/lanes",
+		`{"topic": "a"}`:           "/topic",
+	} {
+		f := fullService()
+		w := call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", body)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%s: %s", body, w.Body)
+		for field := range strings.FieldsSeq(fields) {
+			require.Contains(t, w.Body.String(), `"field":"`+field+`"`, body)
+		}
+		require.Empty(t, f.leaseRequests, body)
+	}
+	require.Equal(t, http.StatusNotFound, call(t, handlerOf(fullService()), "POST", "/v1/topics/a%20b/lease", "").Code)
+}
+
+func TestLease_AnswersErrors(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{&store.NotPulledError{Topic: "order.close"}, 409, "wrong_state"},
+		{store.ErrStopping, 503, "shutting_down"},
+		{store.ErrTooManyClients, 503, "overloaded"},
+		{&store.UnavailableError{Reason: "down"}, 503, "store_unavailable"},
+		{errors.New("a bug"), 500, "internal"},
+	} {
+		f := fullService()
+		f.err = c.err
+		for path, body := range map[string]string{"/v1/topics/order.close/lease": "", "/v1/leases": `{"next": {"topic": "order.close"}}`} {
+			w := call(t, handlerOf(f), "POST", path, body)
+			require.Equal(t, c.status, w.Code, "%s: %s", path, w.Body)
+			require.Contains(t, w.Body.String(), `"code":"`+c.code+`"`)
+		}
+	}
+}
+
+func TestSettleLeases_ReadsItsFields(t *testing.T) {
+	f := fullService()
+	a, b, c, d := leaseText("order.close", "a"), leaseText("order.close", "b"), leaseText("order.close", "c"), leaseText("order.close", "d")
+	f.leaseErrs = []error{nil, store.ErrLeaseLost, nil, nil, nil, nil}
+	w := call(t, handlerOf(f), "POST", "/v1/leases", fmt.Sprintf(`{
+		"extend": [{"lease": %q, "for": "5m"}],
+		"dead": [{"lease": %q, "reason": "no such customer"}],
+		"retry": [{"lease": %q}, {"lease": %q, "after": 0, "error": "no disk"}],
+		"done": [{"lease": %q, "response": "ok"}, {"lease": %q, "response": {"pages":  3}}],
+		"next": {"max": 7, "wait": "1s"}}`, a, b, c, d, a, b))
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	require.Contains(t, w.Body.String(), `{"done":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b","result":"lost"}],`+
+		`"retry":[{"index":0,"id":"c","result":"ok"},{"index":1,"id":"d","result":"ok"}],"dead":[{"index":0,"id":"b","result":"ok"}],`+
+		`"extend":[{"index":0,"id":"a","result":"ok"}],"items":[{"id":"close-4711"`)
+	require.Equal(t, []store.LeaseRequest{{Namespace: "default", Topic: "order.close", Max: 7, Wait: time.Second}}, f.leaseRequests)
+	for i, want := range []store.LeaseReport{
+		{Result: store.LeaseDone, Response: []byte("ok")},
+		{Result: store.LeaseDone, Response: []byte(`{"pages":  3}`)},
+		{Result: store.LeaseRetry},
+		{Result: store.LeaseRetry, After: new(time.Duration(0)), Error: "no disk"},
+		{Result: store.LeaseDead, Error: "no such customer"},
+		{Result: store.LeaseExtend, For: 5 * time.Minute},
+	} {
+		want.Lease = f.reports[i].Lease
+		require.Equal(t, want, f.reports[i])
+		require.Equal(t, "default", want.Lease.Queue.Namespace)
+		require.Equal(t, epoch, want.Lease.LeasedAt)
+	}
+}
+
+func TestSettleLeases_RefusesBadInput(t *testing.T) {
+	good, other := leaseText("order.close", "a"), leaseText("other", "a")
+	long := `"` + strings.Repeat("A", 2000) + `"`
+	tooMany := strings.Repeat(`{"lease": "`+good+`"}, `, store.MaxBatch) + `{"lease": "` + good + `"}`
+	for body, fields := range map[string]string{
+		`{}`:                                     "",
+		`{"done": null, "next": null}`:           "",
+		`{"done": {}}`:                           "/done",
+		`{"done": [1]}`:                          "/done/0",
+		`{"done": [{}]}`:                         "/done/0/lease",
+		`{"done": [{"lease": 1}]}`:               "/done/0/lease",
+		`{"done": [{"lease": ""}]}`:              "/done/0/lease",
+		`{"done": [{"lease": "AAAA"}]}`:          "/done/0/lease",
+		`{"done": [{"lease": ` + long + `}]}`:    "/done/0/lease",
+		`{"done": [{"lease": "` + good + `A"}]}`: "/done/0/lease",
+		`{"done": [{"lease": "` + good[:len(good)-2] + `"}]}`:                           "/done/0/lease",
+		`{"done": [{"lease": "` + good + `", "after": 1}]}`:                             "/done/0/after",
+		`{"retry": [{"lease": "` + good + `", "after": "31d"}]}`:                        "/retry/0/after",
+		`{"retry": [{"lease": "` + good + `", "after": -1}]}`:                           "/retry/0/after",
+		`{"dead": [{"lease": "` + good + `"}]}`:                                         "/dead/0/reason",
+		`{"dead": [{"lease": "` + good + `", "reason": ""}]}`:                           "/dead/0/reason",
+		`{"extend": [{"lease": "` + good + `"}]}`:                                       "/extend/0/for",
+		`{"extend": [{"lease": "` + good + `", "for": "13h"}]}`:                         "/extend/0/for",
+		`{"extend": [{"lease": "` + good + `", "for": "1ms"}]}`:                         "/extend/0/for",
+		`{"done": [` + tooMany + `]}`:                                                   "/done",
+		`{"next": {}}`:                                                                  "/next/topic",
+		`{"next": {"topic": "a b"}}`:                                                    "/next/topic",
+		`{"next": {"topic": "a", "max": 1000}}`:                                         "/next/max",
+		`{"next": {"topic": "a", "wait": "1h"}}`:                                        "/next/wait",
+		`{"done": [{"lease": "` + good + `"}, {"lease": "` + other + `"}], "next": {}}`: "/next/topic",
+		`{"more": []}`: "/more",
+	} {
+		f := fullService()
+		w := call(t, handlerOf(f), "POST", "/v1/leases", body)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%.200s: %s", body, w.Body)
+		for field := range strings.FieldsSeq(fields) {
+			require.Contains(t, w.Body.String(), `"field":"`+field+`"`, "%.200s", body)
+		}
+		require.Empty(t, f.reports, "%.200s", body)
+		require.Empty(t, f.leaseRequests, "%.200s", body)
+	}
+	twice := call(t, handlerOf(fullService()), "POST", "/v1/leases", `{"done": [], "done": []}`)
+	require.Equal(t, http.StatusBadRequest, twice.Code)
+}
+
+func TestLeases_NeedATokenThatReadsBodiesOfItsTopics(t *testing.T) {
+	valid, _ := access.NewText()
+	handler := func(p access.Principal) http.Handler {
+		p.Role, p.Namespace = access.Operate, job.DefaultNamespace
+		return New(Options{
+			Service: withTokens(fullService(), map[string]*access.Principal{valid: &p}), Logger: quiet,
+			Access: apiaccess.Options{Tokens: []redact.Text{"the root's token"}},
+		})
+	}
+	ask := func(p access.Principal, path, body string) int {
+		return call(t, handler(p), "POST", path, body, "Authorization", "Bearer "+valid).Code
+	}
+	const lease, settle = "/v1/topics/order.close/lease", "/v1/leases"
+	next, done := `{"next": {"topic": "order.close"}}`, `{"done": [{"lease": "`+leaseText("order.close", "a")+`"}]}`
+	for _, p := range []access.Principal{{Bodies: true}, {Bodies: true, Topics: access.Topics{"order.*"}}} {
+		require.Equal(t, 200, ask(p, lease, ""))
+		require.Equal(t, 200, ask(p, settle, next))
+		require.Equal(t, 200, ask(p, settle, done))
+	}
+	other := access.Principal{Bodies: true, Topics: access.Topics{"invoice"}}
+	require.Equal(t, 403, ask(other, lease, ""))
+	require.Equal(t, 403, ask(other, settle, next))
+	require.Equal(t, 403, ask(other, settle, done))
+	require.Equal(t, 403, ask(access.Principal{}, lease, ""))
+	require.Equal(t, 403, ask(access.Principal{}, settle, next))
+	require.Equal(t, 200, ask(access.Principal{}, settle, done), "settling shows no body")
+}
+
+// brokenWriter fails after some bytes, or when it is flushed.
+type brokenWriter struct {
+	*httptest.ResponseRecorder
+	fails bool
+}
+
+func (w brokenWriter) Write(b []byte) (int, error) {
+	if w.fails {
+		return len(b) / 2, errors.New("connection reset")
+	}
+	return w.ResponseRecorder.Write(b)
+}
+
+func (w brokenWriter) FlushError() error { return errors.New("connection reset") }
+
+func TestLease_ReleasesWhatTheClientHasNotReceived(t *testing.T) {
+	for _, fails := range []bool{true, false} {
+		for path, body := range map[string]string{"/v1/topics/order.close/lease": "{}", "/v1/leases": `{"next": {"topic": "order.close"}}`} {
+			f := fullService()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			handlerOf(f).ServeHTTP(brokenWriter{httptest.NewRecorder(), fails}, r)
+			require.Equal(t, f.leased, f.released, path)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package response
+
+import "github.com/ringback/ringback/store"
+
+// LeasedJob writes a job with a client's lease.
+func (o *Buffer) LeasedJob(j *store.LeasedJob) {
+	o.Text("id", j.ID)
+	o.Text("topic", j.Topic)
+	o.Text("lane", j.Lane)
+	o.Number("attempt", int64(j.Attempts)+1)
+	o.headersOrNull("headers", j.Header)
+	o.TextOrNull("content_type", j.ContentType)
+	o.Body(j.BodyKind, j.Body)
+	o.labelsOrNull("labels", j.Labels)
+	o.Time("created_at", j.CreatedAt)
+	o.Time("due_at", j.DueAt)
+	o.Time("expires_at", j.ExpiresAt)
+	o.Text("lease", j.ClientLease.String())
+	o.Time("lease_until", j.Until)
+}
+
+// LeaseResult writes what came of a report about a lease; err is nil or store.ErrLeaseLost.
+func (o *Buffer) LeaseResult(index int, l *store.ClientLease, err error) {
+	o.Open()
+	o.Number("index", int64(index))
+	o.Text("id", l.ID)
+	if err == nil {
+		o.Text("result", "ok")
+	} else {
+		o.Text("result", "lost")
+	}
+	o.Close()
+}
