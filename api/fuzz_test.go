@@ -129,7 +129,7 @@ func withoutRevision(t testing.TB, answer []byte) string {
 
 // FuzzLane puts and patches arbitrary JSON.
 func FuzzLane(f *testing.F) {
-	f.Add(`{"url": "http://a.example/", "headers": {"x-a": "1", "X-Token": "[redacted]"}, "lane_concurrency": 5, "lane_rate": "5/90s", "paused": true, "lane": "c"}`)
+	f.Add(`{"url": "http://a.example/", "headers": {"x-a": "1", "X-Token": "[redacted]"}, "lane_concurrency": 5, "lane_rate": "5/90s", "ordered": true, "paused": true, "lane": "c"}`)
 	f.Add(`{"headers": null, "lane_rate": null, "lane_concurrency": null}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, method := range []string{http.MethodPut, http.MethodPatch} {

@@ -23,17 +23,17 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	require.Contains(t, problemIn(t, w).Detail, "create them with PUT")
 
 	w = call(t, h, http.MethodPut, path, `{"url": "https://a.example/", "headers": {"authorization": "Bearer hunter2", "X-A": "1"},
-		"lane_concurrency": 4, "lane_rate": "5/90s"}`)
+		"lane_concurrency": 4, "lane_rate": "5/90s", "ordered": true}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	want := policy.Lane{
-		URL: "https://a.example/", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}}, LaneConcurrency: 4,
+		URL: "https://a.example/", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}}, LaneConcurrency: 4, Ordered: true,
 		LaneRate: policy.Rate{Starts: 5, Per: 90 * time.Second},
 	}
 	settings := func() policy.Lane { return f.own["order.close/customer-42"].Settings }
 	require.Equal(t, want, settings())
 	require.JSONEq(t, `{"topic": "order.close", "lane": "customer-42", "revision": 1, "url": "https://a.example/", "paused": false,
 		"paused_at": null, "paused_by": null, "pause_note": null,
-		"headers": {"Authorization": "[redacted]", "X-A": "1"}, "lane_concurrency": 4, "lane_rate": "5/1m30s", "durability": null}`, w.Body.String())
+		"headers": {"Authorization": "[redacted]", "X-A": "1"}, "lane_concurrency": 4, "lane_rate": "5/1m30s", "ordered": true, "durability": null}`, w.Body.String())
 	require.JSONEq(t, w.Body.String(), call(t, h, http.MethodGet, path, "").Body.String())
 
 	for body, then := range map[string]func(*policy.Lane){
@@ -94,8 +94,8 @@ func TestLane_PathMayHoldHostsAndPorts(t *testing.T) {
 
 func TestPutLane_RefusesInvalidFields(t *testing.T) {
 	for body, fields := range map[string][]string{
-		`{"url": "ftp://a", "headers": {"Host": "x"}, "lane_concurrency": 0, "lane_rate": "x", "workers": 1}`: {
-			"/url", "/headers/Host", "/lane_concurrency", "/lane_rate", "/workers",
+		`{"url": "ftp://a", "headers": {"Host": "x"}, "lane_concurrency": 0, "lane_rate": "x", "workers": 1, "ordered": "yes"}`: {
+			"/url", "/headers/Host", "/lane_concurrency", "/lane_rate", "/workers", "/ordered",
 		},
 		`{"lane_concurrency": 10001, "secrets": [], "headers": {"X-Token": "[redacted]"}}`: {"/lane_concurrency", "/secrets", "/headers/X-Token"},
 		`[]`: {""},

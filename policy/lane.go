@@ -13,6 +13,8 @@ type Lane struct {
 	// LaneConcurrency and LaneRate override the topic's.
 	LaneConcurrency int  `json:"lane_concurrency,omitempty"`
 	LaneRate        Rate `json:"lane_rate,omitzero"`
+	// Ordered delivers the lane's jobs one after the other, in the order of their registration, also if the topic does not.
+	Ordered bool `json:"ordered,omitempty"`
 	// Paused stops attempts; jobs are still accepted. Pause describes the pause.
 	Paused bool  `json:"paused,omitempty"`
 	Pause  Pause `json:"pause,omitzero"`
@@ -30,7 +32,7 @@ const MaxPauseNote = 500
 
 // IsZero reports whether no setting is set.
 func (l Lane) IsZero() bool {
-	return l.URL == "" && len(l.Headers) == 0 && len(l.Secrets) == 0 && l.LaneConcurrency == 0 && l.LaneRate == Rate{} && !l.Paused
+	return l.URL == "" && len(l.Headers) == 0 && len(l.Secrets) == 0 && l.LaneConcurrency == 0 && l.LaneRate == Rate{} && !l.Ordered && !l.Paused
 }
 
 // Secret is a signing secret. Its value is in its stored form: encrypted if the installation has a secret key.

@@ -11,6 +11,7 @@ type Limits struct {
 	Paused        bool           `json:"paused,omitempty"`
 	Concurrency   int            `json:"concurrency,omitempty"` // of each lane
 	Rate          Rate           `json:"rate,omitzero"`         // of each lane
+	Ordered       bool           `json:"ordered,omitempty"`     // Concurrency is 1 then
 	Deliver       Deliver        `json:"deliver,omitempty"`
 	KeepDelivered Retention      `json:"keep_delivered,omitzero"`
 	KeepDead      Retention      `json:"keep_dead,omitzero"`
@@ -20,21 +21,32 @@ type Limits struct {
 // Limits returns the limits of t.
 func (t Topic) Limits() Limits {
 	return Limits{
-		Paused: t.Paused, Concurrency: t.LaneConcurrency, Rate: t.LaneRate, Deliver: t.Deliver,
-		KeepDelivered: t.KeepDelivered, KeepDead: t.KeepDead, IDWindow: t.IDWindow,
+		Paused: t.Paused, Concurrency: concurrency(t.LaneConcurrency, t.Ordered), Rate: t.LaneRate, Ordered: t.Ordered,
+		Deliver: t.Deliver, KeepDelivered: t.KeepDelivered, KeepDead: t.KeepDead, IDWindow: t.IDWindow,
 	}
 }
 
 // Limits returns the limits of l.
 func (l Lane) Limits() Limits {
-	return Limits{Paused: l.Paused, Concurrency: l.LaneConcurrency, Rate: l.LaneRate}
+	return Limits{
+		Paused: l.Paused, Concurrency: concurrency(l.LaneConcurrency, l.Ordered), Rate: l.LaneRate, Ordered: l.Ordered,
+	}
+}
+
+// concurrency returns the concurrency of a lane: 1 if it is ordered.
+func concurrency(set int, ordered bool) int {
+	if ordered {
+		return 1
+	}
+	return set
 }
 
 // Over returns l with every unset field taken from base: the limits of a lane over those of its topic, or of a topic over the
-// defaults. A queue is paused if its topic or its lane is.
+// defaults. A queue is paused, or ordered, if its topic or its lane is.
 func (l Limits) Over(base Limits) Limits {
 	l.Paused = l.Paused || base.Paused
-	l.Concurrency = cmp.Or(l.Concurrency, base.Concurrency)
+	l.Ordered = l.Ordered || base.Ordered
+	l.Concurrency = concurrency(cmp.Or(l.Concurrency, base.Concurrency), l.Ordered)
 	l.Rate = l.Rate.or(base.Rate)
 	l.Deliver = cmp.Or(l.Deliver, base.Deliver)
 	l.KeepDelivered = l.KeepDelivered.withDefaults(base.KeepDelivered)

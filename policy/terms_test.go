@@ -110,7 +110,7 @@ func TestWithDefaults_FillsUnsetFields(t *testing.T) {
 
 	full := policy.Topic{
 		Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: time.Minute, Workers: 1,
-		LaneConcurrency: 2, Deliver: policy.DeliverPull, URL: "http://topic.example/", Headers: map[string][]string{}, GiveUpOn: []string{},
+		LaneConcurrency: 2, Ordered: true, Deliver: policy.DeliverPull, URL: "http://topic.example/", Headers: map[string][]string{}, GiveUpOn: []string{},
 		Rate: policy.Rate{Starts: 1, Per: time.Second}, LaneRate: policy.Rate{Starts: 2, Per: time.Minute},
 		Success:       policy.Success{BodyEquals: "success"},
 		Breaker:       policy.Breaker{Failures: new(0), Open: time.Minute},

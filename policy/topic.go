@@ -18,6 +18,8 @@ type Topic struct {
 	Workers int `json:"workers,omitempty"`
 	// LaneConcurrency is the largest number of attempts in flight per lane, over all processes, 1 to 10,000; zero: 32.
 	LaneConcurrency int `json:"lane_concurrency,omitempty"`
+	// Ordered delivers the jobs of each lane one after the other, in the order of their registration.
+	Ordered bool `json:"ordered,omitempty"`
 	// Rate limits the attempts of the topic, LaneRate those of each lane, over all processes; zero: no limit.
 	Rate     Rate `json:"rate,omitzero"`
 	LaneRate Rate `json:"lane_rate,omitzero"`
@@ -101,6 +103,7 @@ func (t Topic) WithDefaults(base Topic) Topic {
 	t.MaxAge = cmp.Or(t.MaxAge, base.MaxAge)
 	t.Workers = cmp.Or(t.Workers, base.Workers)
 	t.LaneConcurrency = cmp.Or(t.LaneConcurrency, base.LaneConcurrency)
+	t.Ordered = t.Ordered || base.Ordered
 	t.Rate = t.Rate.or(base.Rate)
 	t.LaneRate = t.LaneRate.or(base.LaneRate)
 	t.Deliver = cmp.Or(t.Deliver, base.Deliver)

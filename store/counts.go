@@ -123,6 +123,9 @@ type QueueState struct {
 
 	// NextStart is when the lane's rate allows the next start; zero: it allows one now, or the lane has no rate.
 	NextStart time.Time
+	// Next is the job of an ordered queue that no other passes: the claimed one, else the one whose turn it is. Zero: there is
+	// none, or the queue is not ordered.
+	Next job.Ref
 	// Led is set while a process holds the shard's carrier lock: a process that delivers is alive, or was within
 	// LeadershipTTL.
 	Led bool

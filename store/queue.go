@@ -24,6 +24,15 @@ type Queue interface {
 	// more. It must not make more attempts at a time than the lane's concurrency. So no two owners together make more: while
 	// one has more jobs than the concurrency, no other has any. An engine may refuse the exception.
 	//
+	// The jobs of an ordered queue (policy.Limits.Ordered) are claimed one at a time, without the exception above, and in the
+	// order of their registration. A job takes its turn from FirstDueAt on until it has ended: while it waits for another attempt,
+	// whatever ended the last one, the jobs that were registered after it wait, too. So the next job is the first to be
+	// registered of those whose FirstDueAt has come, and none is claimed before its DueAt. A revived job has the turn of its first
+	// registration. ClaimExpired ends jobs without regard to the order. When a queue becomes ordered its waiting jobs stay where
+	// they are, and those in flight end first; no job is claimed until all are in order. If the clock is set back, an engine may
+	// give a job its turn although its FirstDueAt is in the future again. The jobs that Redis registered in the same millisecond
+	// before their queue was ordered are in the order of their ids.
+	//
 	// In no window of the rate's length are more jobs claimed than the rate allows, over all callers. Each start counts as if it happened as
 	// late as it may (Slack). Rates of up to CountedStarts starts per window are counted exactly; of larger rates a start
 	// may count for 1/64 of the window longer. A job whose time to live is over (see ClaimExpired) does not count as a

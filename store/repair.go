@@ -17,6 +17,8 @@ const (
 	RepairOutbox RepairKind = "outbox"
 	// RepairAgenda: a queue with jobs that was missing from the agenda, or scheduled too late.
 	RepairAgenda RepairKind = "agenda"
+	// RepairOrder: an ordered queue of which a job was missing in the order.
+	RepairOrder RepairKind = "order"
 	// RepairQueue: a queue that was missing from an index of queues.
 	RepairQueue RepairKind = "queue"
 	// RepairLeftover: progress, attempts or a remembered id of a job that does not exist.
@@ -30,7 +32,7 @@ const (
 // RepairKinds returns all kinds.
 func RepairKinds() []RepairKind {
 	return []RepairKind{
-		RepairUnplaced, RepairMisplaced, RepairNoJob, RepairOutbox, RepairAgenda, RepairQueue, RepairLeftover,
+		RepairUnplaced, RepairMisplaced, RepairNoJob, RepairOutbox, RepairAgenda, RepairOrder, RepairQueue, RepairLeftover,
 		RepairCounter, RepairEmptied,
 	}
 }

@@ -35,6 +35,7 @@ func (f *laneForm) read(text []byte, patch bool) {
 		"headers":          f.headers.reader(&f.decoder),
 		"lane_concurrency": set(&f.LaneConcurrency, f.positiveCount),
 		"lane_rate":        set(&f.LaneRate, f.rate),
+		"ordered":          set(&f.Ordered, f.boolean),
 		"secrets":          f.reject(haveOwnPath),
 	}
 	f.addReadOnly(table, patch)

@@ -41,6 +41,7 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 		"rate":             set(&f.Rate, f.rate),
 		"lane_rate":        set(&f.LaneRate, f.rate),
 		"deliver":          set(&f.Deliver, f.deliver),
+		"ordered":          set(&f.Ordered, f.boolean),
 		"url":              set(&f.URL, f.text),
 		"headers":          f.headers.reader(&f.decoder),
 		"give_up_on":       set(&f.GiveUpOn, f.texts),

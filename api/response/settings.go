@@ -29,6 +29,7 @@ func (o *Buffer) Topic(t *store.Topic, p policy.Topic) {
 	o.TextOrNull("rate", units.FormatRate(p.Rate))
 	o.TextOrNull("lane_rate", units.FormatRate(p.LaneRate))
 	o.TextOrNull("deliver", string(p.Deliver))
+	o.Bool("ordered", p.Ordered)
 	o.TextOrNull("url", p.URL)
 	o.headersOrNull("headers", p.Headers)
 	o.success("success", p.Success)
@@ -142,6 +143,7 @@ func (o *Buffer) Lane(l *store.Lane) {
 	o.headersOrNull("headers", l.Settings.Headers)
 	o.numberOrNull("lane_concurrency", int64(l.Settings.LaneConcurrency))
 	o.TextOrNull("lane_rate", units.FormatRate(l.Settings.LaneRate))
+	o.Bool("ordered", l.Settings.Ordered)
 	o.pause(l.Settings.Paused, l.Settings.Pause)
 	o.Durability(l.Durability)
 }

@@ -97,7 +97,7 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 			return err
 		}
 		r.Version = to.Version
-		written, err := rewriteJob(u, r, to, body)
+		written, err := rewriteJob(u, q, r, to, body)
 		if err != nil {
 			return err
 		}
@@ -113,11 +113,11 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 }
 
 // rewriteJob stores a replaced job, and returns its size.
-func rewriteJob(u *work.Unit, r *table.Row, to table.Progress, oldBody int64) (size int64, err error) {
+func rewriteJob(u *work.Unit, q *memory.Queue, r *table.Row, to table.Progress, oldBody int64) (size int64, err error) {
 	c := table.Encode(&r.Spec)
 	u.Mem.NextTTL = 0
-	err = u.Exec(table.ReplaceJob, clock.Millis(r.DueAt), r.Version, to.Entries, db.NullZero(to.First), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt),
-		clock.Millis(r.ExpiresAt), r.URL,
+	err = u.Exec(table.ReplaceJob, clock.Millis(r.DueAt), r.Version, to.Entries, db.NullZero(to.First), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt),
+		u.Turn(q, clock.Millis(r.FirstDueAt)), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL,
 		c.Timeout, c.BodySize, c.Spec, c.Body, r.N)
 	switch {
 	case err != nil:

@@ -297,17 +297,23 @@ func (c *claim) take(u *work.Unit, p *queueClaim) {
 	}
 	u.Touch(q)
 	u.MayBeNewHead = true // the next job may be due before the next wake-up
-	fromReady := min(count, q.Ready)
-	q.Ready -= fromReady
-	q.Topic.Ready -= fromReady
-	q.Waiting -= count
-	q.Topic.Waiting -= count
+	if q.Limits().Ordered {
+		for _, r := range rows {
+			u.RemoveWaiting(q, r.Key())
+		}
+	} else {
+		fromReady := min(count, q.Ready)
+		q.Ready -= fromReady
+		q.Topic.Ready -= fromReady
+		q.Waiting -= count
+		q.Topic.Waiting -= count
+		q.Head, q.HeadKnown = next, next.N != 0 || q.Waiting == 0
+		if q.Mark.Before(last) {
+			q.Mark = last
+		}
+	}
 	q.Running += count
 	q.Topic.Running += count
-	q.Head, q.HeadKnown = next, next.N != 0 || q.Waiting == 0
-	if q.Mark.Before(last) {
-		q.Mark = last
-	}
 	for _, r := range rows {
 		h := c.lease(u, q, r, cmp.Or(r.Timeout, p.want.Timeout)+c.request.Margin)
 		h.Rated, h.Probe = rate.Limited() && !r.Expired(u.Now), probe

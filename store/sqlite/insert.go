@@ -73,9 +73,9 @@ func (p insertOutcome) job(spec job.Spec, now int64) job.Job {
 	return j
 }
 
-// A newRow holds the arguments of table.InsertJob, of which the writer fills in the first nine.
+// A newRow holds the arguments of table.InsertJob, of which the writer fills in the first ten.
 type newRow struct {
-	args     [17]driver.Value
+	args     [18]driver.Value
 	external driver.Value
 	size     int64
 }
@@ -83,7 +83,7 @@ type newRow struct {
 func (r *newRow) fill(e *store.NewJob) {
 	c := table.Encode(&e.Spec)
 	r.external, r.size = c.External, c.Size(e.URL)
-	copy(r.args[9:], []driver.Value{
+	copy(r.args[10:], []driver.Value{
 		e.Namespace, e.ID, e.Fingerprint, e.URL, c.Timeout, c.BodySize, c.Spec, c.Body,
 	})
 }
@@ -109,8 +109,9 @@ func insertJob(u *work.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) 
 	p.expires = u.Now.Expiry(e.ExpiresIn, e.ExpiresAt)
 	n := u.Mem.LastN + 1
 	ttl := table.TTLEnd(p.due, p.expires, e.MaxAge)
-	copy(r.args[:9], []driver.Value{
+	copy(r.args[:10], []driver.Value{
 		n, q.Id, q.Topic.Id, p.due, p.created, p.due, p.expires, db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl),
+		u.Turn(q, p.due),
 	})
 	changed, err := u.Change(table.InsertJob, r.args[:]...)
 	if err != nil {

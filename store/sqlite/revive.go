@@ -104,7 +104,8 @@ func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error
 	r.FirstDueAt = r.DueAt
 	u.Mem.NextTTL = 0
 	err = u.Exec(table.ReviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.Entries, db.NullZero(to.First),
-		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, spec, r.N)
+		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), u.Turn(q, clock.Millis(r.FirstDueAt)), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt),
+		r.URL, spec, r.N)
 	if err != nil {
 		return nil, err
 	}

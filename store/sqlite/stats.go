@@ -115,8 +115,10 @@ func countDue(u *work.Unit, q *memory.Queue, room *int) error {
 	if q.Ready >= q.Waiting {
 		return nil
 	}
-	if err := u.LoadHead(q); err != nil || !q.Due(u.Now) {
-		return err
+	if !q.Limits().Ordered { // whose head may wait while others are due
+		if err := u.LoadHead(q); err != nil || !q.Due(u.Now) {
+			return err
+		}
 	}
 	wasSilent := q.Ready == 0
 	counted, err := u.MarkReady(q, *room)
@@ -164,13 +166,14 @@ func topicStats(u *work.Unit, t *memory.Topic, queues iter.Seq[*memory.Queue], r
 		if q.Waiting == 0 {
 			continue
 		}
-		if err := u.LoadHead(q); err != nil {
+		first, err := u.FirstDue(q)
+		if err != nil {
 			return row, err
 		}
-		if q.Head == memory.NoHead {
+		if first == memory.NoHead {
 			continue
 		}
-		if at := clock.Time(q.Head.Due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
+		if at := clock.Time(first.Due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
 			row.OldestDue = at
 		}
 	}
@@ -237,7 +240,7 @@ func (s *Store) LaneStats(
 
 // QueueState implements store.Counts. A lane that is not in memory has no unfinished jobs and no throttle.
 func (s *Store) QueueState(ctx context.Context, name job.Queue) (state store.QueueState, err error) {
-	err = s.count(ctx, func(u *work.Unit, room *int) error {
+	err = s.count(ctx, func(u *work.Unit, room *int) (err error) {
 		state = store.QueueState{LaneStats: store.LaneStats{Lane: name.Lane}, Led: s.Led()}
 		q := u.Mem.Queues[name]
 		if q == nil {
@@ -248,7 +251,8 @@ func (s *Store) QueueState(ctx context.Context, name job.Queue) (state store.Que
 		}
 		state.Scheduled, state.Ready, state.Running = q.Waiting-q.Ready, q.Ready, q.Running
 		state.CooldownUntil, state.BreakerOpen, state.NextStart = q.CooldownUntil(u.Now), q.BreakerOpen(u.Now), q.NextStart(u.Now)
-		return nil
+		state.Next, err = u.NextInTurn(q)
+		return err
 	})
 	return state, err
 }

@@ -66,6 +66,8 @@ type modelShard struct {
 	calls   []call // of answers, oldest first
 	leader  lead
 	seq     uint64
+	// registrations counts the jobs that were inserted.
+	registrations uint64
 }
 
 // topic is a topic's part on one shard.

@@ -54,7 +54,8 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 		q.nextAt = time.Time{}
 	}
 	for _, q := range visit {
-		newlyReady := q.ready.first() == nil || s.blocked(q, now)
+		ordered := q.isOrdered()
+		newlyReady := ordered || q.ready.first() == nil || s.blocked(q, now)
 		for c.Moved+c.ExpiredLeases < round.Jobs {
 			r := q.firstExpired(now, keepLease)
 			if r == nil {
@@ -67,7 +68,7 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 			s.reschedule(q, now, false)
 			continue
 		}
-		for c.Moved+c.ExpiredLeases < round.Jobs && len(q.ready.items) < round.Ready {
+		for !ordered && c.Moved+c.ExpiredLeases < round.Jobs && len(q.ready.items) < round.Ready {
 			r := q.due.first()
 			if r == nil || r.job.DueAt.After(now) {
 				break
@@ -75,7 +76,7 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 			s.placeIn(r, &q.ready)
 			c.Moved++
 		}
-		if q.ready.first() != nil && (newlyReady || !q.notifiedAt.Add(store.RenotifyAfter).After(now)) {
+		if (q.ready.first() != nil || ordered) && q.claimable(now) != nil && (newlyReady || !q.notifiedAt.Add(store.RenotifyAfter).After(now)) {
 			s.notify(q, now)
 		}
 		s.reschedule(q, now, false)

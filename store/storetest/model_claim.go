@@ -66,7 +66,7 @@ func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, req
 		most = min(most, limits.Rate.Starts-q.window.count(limits.Rate.Per, now))
 	}
 	ahead := 0
-	if !limits.Rate.Limited() && q.leasedOnlyTo(token.Owner()) {
+	if !limits.Rate.Limited() && !limits.Ordered && q.leasedOnlyTo(token.Owner()) {
 		ahead = w.Ahead
 	}
 	served := w.Deliver.Same(limits.Deliver)
@@ -107,7 +107,7 @@ func (q *queue) leasedOnlyTo(owner store.LeaseOwner) bool {
 // pick is claimable, with jobs due in the same millisecond ordered by rank.
 func (s *modelShard) pick(q *queue, now time.Time) *record {
 	best := q.claimable(now)
-	if best == nil || s.model.rank == nil {
+	if best == nil || s.model.rank == nil || q.isOrdered() {
 		return best
 	}
 	for _, l := range []*sortedRecords{&q.ready, &q.due} {

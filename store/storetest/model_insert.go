@@ -66,6 +66,8 @@ func (s *modelShard) insert(e store.NewJob, now time.Time) store.InsertResult {
 	r.job.ExpiresAt = expiresAt(now, e.ExpiresIn, e.ExpiresAt)
 	r.maxAge = e.MaxAge
 	s.hasTTL = s.hasTTL || !r.endOfLife().IsZero()
+	s.registrations++
+	r.registered = s.registrations
 	s.jobs[ref] = r
 	if e.Fingerprint != nil {
 		s.ids[ref] = &knownID{topic: r.queue.topic.name, fingerprint: r.fingerprint}

@@ -17,6 +17,7 @@ type record struct {
 	queue       *queue
 	place       *sortedRecords // the one set that has it
 	seq         uint64
+	registered  uint64 // its number in the order of registration
 	// lease and deadline are set while it is running.
 	lease    store.Token
 	deadline time.Time
@@ -88,6 +89,7 @@ func (s *modelShard) remove(r *record) {
 
 // queue is the unfinished jobs and the throttles of a lane.
 type queue struct {
+	shard               *modelShard
 	name                job.Queue
 	topic               *topic
 	due, ready, claimed sortedRecords
@@ -104,15 +106,42 @@ func (s *modelShard) queue(name job.Queue) *queue {
 	q := s.queues[name]
 	if q == nil {
 		t := s.topic(topicName{name.Namespace, name.Topic})
-		q = &queue{name: name, topic: t, due: sortedRecords{key: due}, ready: sortedRecords{key: due}, claimed: sortedRecords{key: deadline}}
+		q = &queue{shard: s, name: name, topic: t, due: sortedRecords{key: due}, ready: sortedRecords{key: due}, claimed: sortedRecords{key: deadline}}
 		s.queues[name] = q
 		t.lanes = append(t.lanes, q)
 	}
 	return q
 }
 
+// isOrdered reports whether the jobs of the queue are claimed in the order of their registration.
+func (q *queue) isOrdered() bool { return q.shard.limits(q.name).Ordered }
+
+// turn returns the job of an ordered queue whose turn it is, due or not; nil: there is none. next is when the next of the
+// other jobs takes its turn; zero: none does.
+func (q *queue) turn(now time.Time) (first *record, next time.Time) {
+	for _, l := range []*sortedRecords{&q.ready, &q.due} {
+		for _, r := range l.items {
+			switch at := r.job.FirstDueAt; {
+			case at.After(now):
+				if next.IsZero() || at.Before(next) {
+					next = at
+				}
+			case first == nil || r.registered < first.registered:
+				first = r
+			}
+		}
+	}
+	return first, next
+}
+
 // claimable returns the next job to claim; nil: none is due.
 func (q *queue) claimable(now time.Time) *record {
+	if q.isOrdered() {
+		if r, _ := q.turn(now); r != nil && !r.job.DueAt.After(now) {
+			return r
+		}
+		return nil
+	}
 	if r := q.ready.first(); r != nil {
 		return r
 	}
@@ -128,8 +157,11 @@ func (s *modelShard) schedule(r *record, now time.Time) {
 	q := r.queue
 	s.remove(r)
 	r.job.State = job.Scheduled
-	if r.job.DueAt.After(now) || q.claimable(now) != nil || s.blocked(q, now) {
+	if ordered := q.isOrdered(); ordered || r.job.DueAt.After(now) || q.claimable(now) != nil || s.blocked(q, now) {
 		s.placeIn(r, &q.due)
+		if ordered && q.claimable(now) == r && !s.blocked(q, now) {
+			s.notify(q, now)
+		}
 	} else {
 		s.placeIn(r, &q.ready)
 		s.notify(q, now)
@@ -183,7 +215,19 @@ func (s *modelShard) nextTime(q *queue, now time.Time, keepLease func(*record) b
 		}
 		return t
 	}
-	if q.ready.first() != nil {
+	if q.isOrdered() {
+		r, next := q.turn(now)
+		switch {
+		case r == nil:
+		case r.job.DueAt.After(now):
+			earlier(later(r.job.DueAt))
+		default:
+			earlier(later(q.notifiedAt.Add(store.RenotifyAfter)))
+		}
+		if !next.IsZero() {
+			earlier(later(next))
+		}
+	} else if q.ready.first() != nil {
 		earlier(later(q.notifiedAt.Add(store.RenotifyAfter)))
 	} else if r := q.due.first(); r != nil {
 		earlier(later(r.job.DueAt))

@@ -250,6 +250,15 @@ func (s *modelShard) QueueState(ctx context.Context, name job.Queue) (store.Queu
 	state := store.QueueState{LaneStats: store.LaneStats{Lane: name.Lane}, Led: s.leader.until.After(now)}
 	if q := s.queues[name]; q != nil {
 		state.LaneStats, state.NextStart = q.count(now), q.window.freeAt(s.limits(name).Rate, now)
+		if q.isOrdered() {
+			next := q.claimed.first()
+			if next == nil {
+				next, _ = q.turn(now)
+			}
+			if next != nil {
+				state.Next = next.job.Ref()
+			}
+		}
 	}
 	return state, nil
 }

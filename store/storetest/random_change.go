@@ -157,7 +157,7 @@ func (p *engineAndModel) outbox() {
 func (p *engineAndModel) topic(t *rapid.T) {
 	p.nextInstant()
 	put := store.Topic{Namespace: p.namespace, Name: rapid.SampledFrom([]string{"orders", "mails"}).Draw(t, "topic")}
-	switch rapid.IntRange(0, 5).Draw(t, "policy") {
+	switch rapid.IntRange(0, 7).Draw(t, "policy") {
 	case 0:
 		put.Policy.Paused = true
 	case 1, 2:
@@ -167,6 +167,8 @@ func (p *engineAndModel) topic(t *rapid.T) {
 	case 3:
 		put.Policy.KeepDelivered, put.Policy.KeepDead = keep(0), keep(0)
 		p.sweeping = true
+	case 5, 6:
+		put.Policy.Ordered = true
 	}
 	p.putTopic(put)
 }

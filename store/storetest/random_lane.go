@@ -21,7 +21,7 @@ func (p *engineAndModel) putLane(t *rapid.T) {
 	p.nextInstant()
 	q := rapid.SampledFrom(p.queues).Draw(t, "queue")
 	var settings policy.Lane
-	switch rapid.IntRange(0, 4).Draw(t, "settings") {
+	switch rapid.IntRange(0, 5).Draw(t, "settings") {
 	case 0: // removed
 	case 1:
 		settings.Paused = rapid.Bool().Draw(t, "paused")
@@ -35,6 +35,8 @@ func (p *engineAndModel) putLane(t *rapid.T) {
 		if q.Topic == "orders" && p.rate.Limited() {
 			settings.LaneRate = policy.Rate{Starts: rapid.IntRange(1, 5).Draw(t, "starts"), Per: p.rate.Per}
 		}
+	case 5:
+		settings.Ordered = true
 	}
 	mine, theirs := store.Lane{Queue: q, Settings: settings}, store.Lane{Queue: q, Settings: settings}
 	if known := p.lanes[q]; len(known) > 0 && rapid.Bool().Draw(t, "revision") {

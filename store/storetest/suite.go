@@ -27,6 +27,7 @@ var caseGroups = []caseGroup{
 	{"Insert", insertCases},
 	{"Claim", claimCases},
 	{"ClaimAhead", aheadCases},
+	{"ClaimOrdered", orderedCases},
 	{"Settle", settleCases},
 	{"SettleBody", settleBodyCases},
 	{"Lease", leaseCases},

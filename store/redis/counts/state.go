@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/redis/script"
 )
 
 // QueueState reads a queue's sets and throttle in one script.
@@ -20,13 +21,16 @@ func (s *Counts) QueueState(ctx context.Context, q job.Queue) (store.QueueState,
 		}
 		c := s.NewCall(scriptQueueState, s.Keys.Reply("", ""), found, nil, 0)
 		c.Keys = append(c.Keys, s.Keys.Carrier)
-		answer, err := s.RunList(ctx, c, 8)
+		answer, err := s.RunList(ctx, c, 9)
 		if err != nil {
 			return err
 		}
-		n := nums(answer)
+		n := nums(answer[:8])
 		state.Scheduled, state.Ready, state.Running = n[0]-n[1], n[1]+n[2], n[3]
 		state.CooldownUntil, state.BreakerOpen, state.NextStart, state.Led = layout.Time(n[4]), n[5] == 1, layout.Time(n[6]), n[7] == 1
+		if next := script.Str(answer[8]); next != "" {
+			state.Next = layout.ParseJobKey(next)
+		}
 		return nil
 	})
 	if err != nil {

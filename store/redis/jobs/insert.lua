@@ -59,12 +59,8 @@ for i = 1, entries do
     local when, base = arg(i, 3), now
     if when ~= '0' and string.sub(when, 1, 1) ~= '@' then base = later end
     local due = math.max(parse_time(when, base), now)
-    local created = ''
-    if due > base then
-      local delta, width = due - base, 1
-      while delta >= 256 ^ width do width = width + 1 end
-      created = string.char(TAG_CREATED, width) .. encode_number(delta, width)
-    end
+    local created = encode_field(TAG_CREATED, due - base)
+    if order.on(q) then created = created .. encode_field(TAG_ORDER, order.add_number(member, base, due)) end
     records[#records + 1] = member
     records[#records + 1] = arg(i, 6) .. encode_number(due, 6) .. arg(i, 7) .. created .. encode_expiry(arg(i, 4), base)
     if fingerprint ~= '' then
@@ -90,6 +86,7 @@ call_in_chunks('HSET', JOBS, records)
 call_in_chunks('HSET', IDS, ids)
 call_in_chunks('ZREM', FORGET, remembered)
 set_ttls(ttls)
+order.save_last()
 for _, q in ipairs(queues) do
   if q.touched then update_agenda(q) end
 end

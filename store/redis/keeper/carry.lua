@@ -80,7 +80,9 @@ else
     local before = expired
     local full = capacity(q) <= 0
     expire_leases(q)
-    if capacity(q) > 0 then
+    if capacity(q) > 0 and order.on(q) then
+      q.notify = order.advance(q) -- the carrier comes only when the queue may have a job to claim
+    elseif capacity(q) > 0 then
       local ready = call('LLEN', q.ready)
       local came = fill(q, ready)
       if (ready == 0 and came > 0) or (full and expired > before) then

@@ -134,7 +134,7 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 	scriptKeys := []string{
 		s.Keys.Queues, s.Keys.Names, s.Keys.Topics, s.Keys.Agenda, s.Keys.LastWakeups, s.Keys.Throttles, s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock,
 		s.Keys.TopicLanes(t.name), s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
-		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners,
+		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners, s.Keys.Ordered,
 	}
 	args := []any{t.name, isInternal(t.name)}
 	var last []string
@@ -148,7 +148,7 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 		}
 		name, n, _ := strings.Cut(lane, "\x00")
 		q := job.Queue{Namespace: namespace, Topic: topic, Lane: name}
-		scriptKeys = append(scriptKeys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Claimed(n))
+		scriptKeys = append(scriptKeys, s.Keys.Due(n), s.Keys.Ready(n), s.Keys.Claimed(n), s.Keys.OrderedJobs(n))
 		args = append(args, n, q.String(), name)
 	}
 	// Of a topic without lanes the last ones were forgotten, but not it.

@@ -11,7 +11,7 @@ import (
 // Keys are the names of a shard's keys.
 type Keys struct {
 	Tag    string   // "{rb:0.0}:", which every key begins with
-	Common []string // the first nineteen keys of each script that includes keys.lua, in its order
+	Common []string // the first twenty keys of each script that includes keys.lua, in its order
 
 	Jobs, Runs, Attempts, IDs, Forget  string // jobs, their runs and attempts; remembered ids, and when they are forgotten
 	Queues, Names, Topics, LastNumber  string // queues' numbers by name and names by number, topics, the last number
@@ -19,6 +19,7 @@ type Keys struct {
 	Limits, LaneLimits, LaneSettings   string // limits of topics and lanes for scripts; settings of lanes
 	Alarms                             string // raised alarms of topics
 	Throttles, ThrottleQueue, Owners   string // queues' throttles, by when they end; lease owners
+	Ordered                            string // of ordered queues, how far their sets are filled
 	TTL, Deferred, Recheck             string // ends of times to live; deferred lease expiries; topics whose queues are to be rechecked
 	Outbox, OutboxQueue                string // new jobs, and their order
 	Checked, Carrier                   string // the server that the shard was checked for, and when; the carrier's lock
@@ -34,7 +35,7 @@ func NewKeys(tag string) Keys {
 		Queues: tag + "queues", Names: tag + "names", Topics: tag + "topics", LastNumber: tag + "last_number",
 		Agenda: tag + "agenda", LastWakeups: tag + "last_wakeups", CarrierWakeup: tag + "carrier_wakeup",
 		Limits: tag + "limits", LaneLimits: tag + "lane_limits", LaneSettings: tag + "lane_settings", Alarms: tag + "alarms",
-		Throttles: tag + "throttles", ThrottleQueue: tag + "throttle_queue", Owners: tag + "owners",
+		Throttles: tag + "throttles", ThrottleQueue: tag + "throttle_queue", Owners: tag + "owners", Ordered: tag + "ordered",
 		TTL: tag + "ttl", Deferred: tag + "deferred", Recheck: tag + "recheck",
 		Outbox: tag + "outbox", OutboxQueue: tag + "outbox_queue",
 		Checked: tag + "checked", Carrier: tag + "carrier",
@@ -43,7 +44,7 @@ func NewKeys(tag string) Keys {
 	}
 	k.Common = []string{
 		k.Jobs, k.Runs, k.Attempts, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Owners, k.CarrierWakeup, k.Limits,
-		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, k.Deferred, k.Throttles, k.ThrottleQueue, k.LaneLimits, k.TTL,
+		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, k.Deferred, k.Throttles, k.ThrottleQueue, k.LaneLimits, k.TTL, k.Ordered,
 	}
 	return k
 }
@@ -72,6 +73,9 @@ func (k *Keys) Ready(number string) string { return k.Tag + "ready:" + number }
 // Claimed returns the key of a queue's claimed jobs.
 func (k *Keys) Claimed(number string) string { return k.Tag + "claimed:" + number }
 
+// OrderedJobs returns the key of the jobs of an ordered queue, by their order.
+func (k *Keys) OrderedJobs(number string) string { return k.Tag + "ordered:" + number }
+
 // A Topic is a topic's name and keys on one shard.
 type Topic struct {
 	Name                         string // namespace/topic
@@ -92,6 +96,7 @@ type Queue struct {
 	Name                string // namespace/topic/lane
 	Number              string
 	Due, Ready, Claimed string
+	Ordered             string
 	TopicKeys           *Topic
 }
 
@@ -126,7 +131,8 @@ func (k *Keys) topicWakeups(namespace, topic string) (keys [3]string) {
 // Queue returns the keys of a queue with a number.
 func (k *Keys) Queue(q job.Queue, number string, t *Topic) *Queue {
 	return &Queue{
-		Queue: q, Name: q.String(), Number: number, Due: k.Due(number), Ready: k.Ready(number), Claimed: k.Claimed(number), TopicKeys: t,
+		Queue: q, Name: q.String(), Number: number, Due: k.Due(number), Ready: k.Ready(number), Claimed: k.Claimed(number),
+		Ordered: k.OrderedJobs(number), TopicKeys: t,
 	}
 }
 
@@ -138,8 +144,8 @@ func JobKey(ref job.Ref) string {
 	return ref.Namespace + "/" + ref.ID
 }
 
-// parseJobKey is the inverse of JobKey.
-func parseJobKey(key string) job.Ref {
+// ParseJobKey is the inverse of JobKey.
+func ParseJobKey(key string) job.Ref {
 	if ns, id, ok := strings.Cut(key, "/"); ok {
 		return job.Ref{Namespace: ns, ID: id}
 	}

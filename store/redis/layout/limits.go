@@ -7,10 +7,10 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// FormatLimits formats a topic's limits as scripts read them (limits.lua): revision, pause, concurrency, retention,
+// FormatLimits formats a topic's limits as scripts read them (limits.lua): revision, flags, concurrency, retention,
 // rate and deliver.
 func FormatLimits(revision int64, p policy.Limits) string {
-	fields := []string{strconv.FormatInt(revision, 10), formatBool(p.Paused), strconv.Itoa(p.Concurrency)}
+	fields := []string{strconv.FormatInt(revision, 10), formatFlags(p), strconv.Itoa(p.Concurrency)}
 	for _, n := range []int64{
 		Millis(*p.KeepDelivered.For), *p.KeepDelivered.Max, *p.KeepDelivered.MaxBytes,
 		Millis(*p.KeepDead.For), *p.KeepDead.Max, *p.KeepDead.MaxBytes,
@@ -44,12 +44,17 @@ func formatRate(r policy.Rate) string {
 
 // FormatLaneLimits formats a lane's limits, without their revision (limits.lua).
 func FormatLaneLimits(l policy.Limits) string {
-	return formatBool(l.Paused) + " " + strconv.Itoa(max(0, l.Concurrency)) + " " + formatRate(l.Rate)
+	return formatFlags(l) + " " + strconv.Itoa(max(0, l.Concurrency)) + " " + formatRate(l.Rate)
 }
 
-func formatBool(b bool) string {
-	if b {
-		return "1"
+// formatFlags formats the pause and the order of limits as one digit.
+func formatFlags(l policy.Limits) string {
+	flags := 0
+	if l.Paused {
+		flags++
 	}
-	return "0"
+	if l.Ordered {
+		flags += 2
+	}
+	return strconv.Itoa(flags)
 }

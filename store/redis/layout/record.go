@@ -38,6 +38,7 @@ const (
 	TagCreated = codec.FirstOwnTag     // ms from registration to the first due time; absent: 0
 	TagExpiry  = codec.FirstOwnTag + 1 // ms, 6 bytes
 	TagMaxAge  = codec.FirstOwnTag + 2 // ms, 6 bytes: the topic's max_age at registration; only scripts use it
+	TagOrder   = codec.FirstOwnTag + 3 // of a job that was registered in an ordered queue, see ordered.lua; absent: 0; only scripts use it
 )
 
 // ErrRecord reports a record that cannot be decoded.
@@ -51,6 +52,7 @@ type Record struct {
 	Created     int64
 	Expires     int64 // 0: never
 	MaxAge      int64 // 0: none
+	Order       int64
 }
 
 // Encode returns the record's head and the rest after the due time. Scripts add due time, creation time and expiry. number is
@@ -76,9 +78,14 @@ func (r *Record) Encode(number string) (head, rest []byte, err error) {
 		binary.BigEndian.PutUint64(ms[:], uint64(r.MaxAge))
 		rest = codec.AppendField(rest, TagMaxAge, ms[2:])
 	}
-	if delta := r.Due - r.Created; delta > 0 {
-		binary.BigEndian.PutUint64(ms[:], uint64(delta))
-		rest = codec.AppendField(rest, TagCreated, bytes.TrimLeft(ms[:], "\x00"))
+	for _, f := range []struct {
+		tag byte
+		n   int64
+	}{{TagCreated, r.Due - r.Created}, {TagOrder, r.Order}} {
+		if f.n > 0 {
+			binary.BigEndian.PutUint64(ms[:], uint64(f.n))
+			rest = codec.AppendField(rest, f.tag, bytes.TrimLeft(ms[:], "\x00"))
+		}
 	}
 	return head, rest, nil
 }
@@ -118,6 +125,8 @@ func (r *Record) field(tag byte, value []byte) error {
 		r.Expires = bigEndian(value)
 	case TagMaxAge:
 		r.MaxAge = bigEndian(value)
+	case TagOrder:
+		r.Order = bigEndian(value)
 	default:
 		return fmt.Errorf("unknown tag %d", tag)
 	}

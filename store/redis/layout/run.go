@@ -105,7 +105,7 @@ func (s *StoredJob) Job(now int64) job.Job {
 		Reason: parseReason(r.Reason), Version: r.Version, Generation: int(r.Generation), Attempts: int(r.Attempts),
 		FailedAttempts: int(r.Failed), ConsecutiveLost: int(r.Lost), Status: int(r.Status), CancelRequested: strings.Contains(r.Flags, "m"),
 	}}
-	j.ID = parseJobKey(s.Key).ID
+	j.ID = ParseJobKey(s.Key).ID
 	if j.State.Ended() {
 		j.FinishedAt = Time(r.Finished)
 	}

@@ -190,7 +190,7 @@ func (s *Queue) appendJob(jobs []store.ClaimedJob, token store.Token, now int64,
 // isPaused reports whether limits in the form that scripts read are a pause.
 func isPaused(limits string) bool {
 	_, limits, _ = strings.Cut(limits, " ")
-	return strings.HasPrefix(limits, "1 ")
+	return strings.HasPrefix(limits, "1 ") || strings.HasPrefix(limits, "3 ")
 }
 
 // left reads the status of each queue: its letters, and the settings of lanes that the caller does not know.

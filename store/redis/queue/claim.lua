@@ -42,6 +42,11 @@ end
 -- candidates returns the jobs to claim, and how many of them are in ready. After those in ready come due ones, so that ready's
 -- bound never limits a claim.
 local function candidates(q, want)
+  if order.on(q) then
+    local member, due
+    if order.advance(q) then member, due = order.first(q) end
+    return { member and due <= now and member or nil }, 0
+  end
   local members = call('LRANGE', q.ready, 0, want - 1)
   local ready = #members
   if ready < want then
@@ -198,7 +203,7 @@ for i, q in ipairs(queues) do
     end
     local want, allowed = math.min(tonumber(ARGV[a + 1]), most - taken), capacity(q)
     local ahead = OWNER ~= '' and tonumber(ARGV[AHEAD + i]) or 0
-    if ahead > 0 and want > allowed and not effective.starts and leased_only_to_caller(q) then allowed = capacity(q, ahead) end
+    if ahead > 0 and want > allowed and not effective.starts and not effective.ordered and leased_only_to_caller(q) then allowed = capacity(q, ahead) end
     want = math.min(want, allowed)
     if served and want > 0 and (taken == 0 or used <= room and missed < MISSED) then
       take(q, i, want, tonumber(ARGV[a + 2]))

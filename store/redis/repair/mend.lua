@@ -45,6 +45,7 @@ local function leave(q, member, keep)
   if keep ~= 'due' then left = left + call('ZREM', q.due, member) end
   if keep ~= 'claimed' then left = left + call('ZREM', q.claimed, member) end
   if keep ~= 'due' then left = left + call('LREM', q.ready, 0, member) end
+  if not keep then order.leave(q, member) end
   return left
 end
 

@@ -57,6 +57,17 @@ function walks.due(q, from)
       if lease and (lease ~= '-' or state ~= '-') or moved or n == nil or n and n ~= q.n then mend(q, members[i]) end
     end
   end
+  if q.order and order.on(q) and #members > 0 then
+    for first = 1, #members, 1000 do
+      for _, score in ipairs(call('ZMSCORE', q.ordered, unpack(members, first, math.min(first + 999, #members)))) do
+        if not score and q.order == '-' then
+          order.restart(q)
+          q.touched = true
+          repaired('order')
+        end
+      end
+    end
+  end
   room = room - #members
   return found[1]
 end

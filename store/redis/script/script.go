@@ -22,7 +22,7 @@ type Script struct {
 // Files that scripts include: those that read jobs, move them between the sets of their queue, and end them.
 const (
 	ReadingJobs = "record window keys"
-	MovingJobs  = ReadingJobs + " limits run attempts throttle queue close"
+	MovingJobs  = ReadingJobs + " limits run attempts throttle ordered queue close"
 	EndingJobs  = MovingJobs + " retention"
 )
 
@@ -32,9 +32,9 @@ var included embed.FS
 // constants are the numbers that scripts share with Go.
 var constants = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS, FREE_LOSSES = %d, %d, %d, %d, %d, %d, %d\n"+
 	"local OWNER_SIZE, MS_UNITS = %d, %d\n"+
-	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE, TAG_URL, TAG_FIRST_URL = %d, %d, %d, %d, %d, %d\n",
+	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE, TAG_ORDER, TAG_URL, TAG_FIRST_URL = %d, %d, %d, %d, %d, %d, %d\n",
 	layout.Never, layout.MaxReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()), store.BreakerRetention.Milliseconds(),
-	store.CountedStarts, policy.FreeLosses, store.LeaseOwnerLength, time.Millisecond/policy.DurationUnit, layout.RecordFormat, layout.TagCreated, layout.TagExpiry, layout.TagMaxAge,
+	store.CountedStarts, policy.FreeLosses, store.LeaseOwnerLength, time.Millisecond/policy.DurationUnit, layout.RecordFormat, layout.TagCreated, layout.TagExpiry, layout.TagMaxAge, layout.TagOrder,
 	layout.TagURL, layout.TagFirstURL)
 
 // New returns the script <name>.lua of a package. It panics if a file does not exist.

@@ -78,11 +78,11 @@ func (s *Shard) NewCall(
 	for _, t := range topics {
 		index(t)
 	}
-	keys := make([]string, 0, 20+3*len(queues)+6+2)
+	keys := make([]string, 0, 21+4*len(queues)+8+2)
 	keys = append(append(keys, s.Keys.Common...), replyKey)
 	args := make([]any, 3, 3+3*len(queues)+1+extra)
 	for _, q := range queues {
-		keys = append(keys, q.Due, q.Ready, q.Claimed)
+		keys = append(keys, q.Due, q.Ready, q.Claimed, q.Ordered)
 		args = append(args, q.Number, index(q.TopicKeys), q.Name)
 	}
 	for _, t := range all {

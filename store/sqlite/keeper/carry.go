@@ -212,10 +212,15 @@ func (r *round) visit(q *memory.Queue) error {
 	}
 	r.visited[q] = true
 	r.Plan(q)
+	ordered := q.Limits().Ordered
+	if ordered && q.HeadKnown { // the moment of its head has come: another may have its turn
+		r.Touch(q)
+		q.HeadKnown = false
+	}
 	if err := r.LoadHead(q); err != nil || !q.Due(r.Now) || q.Blocked(r.Now) {
 		return err
 	}
-	silent := q.Ready == 0 || q.Silent // no wake-up was sent for its jobs
+	silent := q.Ready == 0 || q.Silent || ordered // no wake-up was sent for its jobs
 	moved, err := r.MarkReady(q, min(r.options.Jobs-r.result.Moved-r.result.ExpiredLeases, r.options.Ready-int(q.Ready)))
 	r.result.Moved += moved
 	if silent || q.NotifiedAt+int64(store.RenotifyAfter) <= r.Now.Mono {

@@ -28,7 +28,7 @@ func (r *round) followClock() error {
 		if d == 0 || q == nil || r.Mem.IsSkipped(j.n) {
 			continue
 		}
-		if err := r.Exec(table.StepJob, d, d, d, j.n); err != nil {
+		if err := r.Exec(table.StepJob, d, j.n); err != nil {
 			return err
 		}
 		r.RemoveWaiting(q, table.Key{Due: j.due, N: j.n})

@@ -41,11 +41,21 @@ type QueueNumbers struct {
 	Ready  int64
 	Mark   table.Key
 	Silent bool
-	// Head is the first waiting job if HeadKnown.
+	// Head is the first waiting job if HeadKnown. Of an ordered queue it is the job whose turn it is, if that is due, else the
+	// moment at which there may be one.
 	Head       table.Key
 	HeadKnown  bool
+	Order      Order
 	NotifiedAt int64              // time of its last wake-up, monotonic; clock.Past: no wake-up
 	Throttle   *throttle.Throttle // nil: no throttle
+}
+
+// An Order says how far the waiting jobs of an ordered queue are in order in the database. It is zero while the queue is not
+// ordered, and when it was read from there.
+type Order struct {
+	On    bool      // the queue's head was found in order
+	Done  bool      // all are
+	After table.Key // while not: those up to this one
 }
 
 // Due reports whether a waiting job is due. Head must be known.
@@ -85,6 +95,9 @@ func (q *Queue) Room(now clock.Instant, ahead int64) int64 {
 	limits := q.Limits()
 	if limits.Paused || q.Damaged {
 		return 0
+	}
+	if limits.Ordered {
+		ahead = 0
 	}
 	room := max(0, int64(limits.Concurrency)+ahead-q.Running)
 	if q.Throttle == nil {

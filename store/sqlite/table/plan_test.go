@@ -48,6 +48,10 @@ func TestStatements_SeekWithinJobsOfOneMillisecond(t *testing.T) {
 	c := openEmpty(t)
 	for id, says := range map[db.Statement]string{
 		FirstWaiting:       "jobs_open (q=? AND state=? AND due>?)",
+		Unordered:          "jobs_open (q=? AND state=? AND due>?)",
+		TakeTurn:           "jobs_ordered (q=? AND ordered>? AND ordered<?)",
+		FirstInTurn:        "jobs_ordered (q=? AND ordered=?)",
+		NextTurn:           "jobs_ordered (q=? AND ordered>?)",
 		WaitingAt:          "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
 		WaitingAfter:       "jobs_open (q=? AND state=? AND due>? AND due<?)",
 		UnfinishedAt:       "jobs_open (q=? AND state=? AND due=? AND rowid>?)",

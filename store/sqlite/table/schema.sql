@@ -56,6 +56,7 @@ CREATE TABLE jobs ( -- the columns that change come first
   t                INTEGER NOT NULL,
   state            TEXT NOT NULL, -- scheduled until the job has finished
   due              INTEGER NOT NULL,
+  ordered          INTEGER, -- in an ordered lane 0 once first_due has come, before that first_due; NULL: not known
   finished         INTEGER,
   reason           TEXT,
   version          INTEGER NOT NULL,
@@ -83,6 +84,7 @@ CREATE TABLE jobs ( -- the columns that change come first
 );
 CREATE UNIQUE INDEX jobs_id ON jobs (id, namespace);
 CREATE INDEX jobs_open ON jobs (q, state, due) WHERE finished IS NULL;
+CREATE INDEX jobs_ordered ON jobs (q, ordered) WHERE finished IS NULL AND ordered IS NOT NULL;
 CREATE INDEX jobs_ended ON jobs (t, state, finished) WHERE finished IS NOT NULL;
 CREATE INDEX jobs_ttl ON jobs (ttl_end) WHERE finished IS NULL AND ttl_end IS NOT NULL;
 

@@ -36,8 +36,8 @@ const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, unfi
 
 var (
 	InsertJob = db.NewStatement(`INSERT INTO jobs (n, q, t, state, due, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, entries, created, first_due, expires,
- max_age, ttl_end, namespace, id, fingerprint, url, timeout, body_size, spec, body)
- VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ max_age, ttl_end, ordered, namespace, id, fingerprint, url, timeout, body_size, spec, body)
+ VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT DO NOTHING`)
 	InsertBody         = db.NewStatement(`INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`)
 	InsertAttempt      = db.NewStatement(`INSERT OR REPLACE INTO attempts (n, slot, seq, entry) VALUES (?, ?, ?, ?)`)
@@ -71,20 +71,31 @@ var (
 	EndJob = db.NewStatement(`UPDATE jobs SET state = ?, finished = ?, reason = ?, attempts = ?, failed_attempts = ?, consecutive_lost = ?, status = ?, entries = ?, first = ?, version = ?,
  cancel_requested = 0 WHERE n = ?`)
 	MarkCancel = db.NewStatement(`UPDATE jobs SET cancel_requested = 1, version = ?, entries = ?, first = ? WHERE n = ?`)
-	ReplaceJob = db.NewStatement(`UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, first_due = ?, expires = ?, ` + setTTLEnd + `, url = ?, timeout = ?,
+	ReplaceJob = db.NewStatement(`UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, first_due = ?, expires = ?, ordered = ?, ` + setTTLEnd + `, url = ?, timeout = ?,
  body_size = ?, spec = ?, body = ? WHERE n = ?`)
 	ReplaceBody = db.NewStatement(`UPDATE jobs SET body_size = ?, body = ? WHERE n = ?`)
 	ReviveJob   = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, generation = ?, failed_attempts = 0,
- consecutive_lost = 0, entries = ?, first = ?, first_due = ?, expires = ?, ` + setTTLEnd + `, url = ?, spec = ? WHERE n = ?`)
+ consecutive_lost = 0, entries = ?, first = ?, first_due = ?, expires = ?, ordered = ?, ` + setTTLEnd + `, url = ?, spec = ? WHERE n = ?`)
 	Overdue = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE finished IS NULL AND ttl_end < ? AND state = 'scheduled' ORDER BY ttl_end, jobs.n`)
-	FirstTTL     = db.NewStatement(`SELECT min(ttl_end) FROM jobs WHERE finished IS NULL AND ttl_end IS NOT NULL`)
-	UpdateTTL    = db.NewStatement(`UPDATE jobs SET ttl_end = ? WHERE n = ?`)
-	Stepped      = db.NewStatement(`SELECT n, q, due FROM jobs WHERE n <= ? AND n > ? AND state = 'scheduled' AND finished IS NULL`)
-	StepJob      = db.NewStatement(`UPDATE jobs SET due = due + ?, first_due = first_due + ?, created = created + ? WHERE n = ?`)
+	FirstTTL  = db.NewStatement(`SELECT min(ttl_end) FROM jobs WHERE finished IS NULL AND ttl_end IS NOT NULL`)
+	UpdateTTL = db.NewStatement(`UPDATE jobs SET ttl_end = ? WHERE n = ?`)
+	Stepped   = db.NewStatement(`SELECT n, q, due FROM jobs WHERE n <= ? AND n > ? AND state = 'scheduled' AND finished IS NULL`)
+	StepJob   = db.NewStatement(`UPDATE jobs SET due = due + ?1, first_due = first_due + ?1, created = created + ?1, ordered = iif(ordered > 0, ordered + ?1, ordered)
+ WHERE n = ?2`)
 	FirstWaiting = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?)
  ORDER BY due, n`)
-	WaitingAt = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
+	// Unordered reads jobs of a lane behind a key that are to be put in order, and SetOrder does so.
+	Unordered = db.NewStatement(`SELECT due, n, first_due, ordered IS NULL FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) > (?, ?)
+ ORDER BY due, n LIMIT ?`)
+	SetOrder = db.NewStatement(`UPDATE jobs SET ordered = ? WHERE n = ?`)
+	// TakeTurn gives the jobs of an ordered lane whose first due time has come their turn. FirstInTurn reads those that have it, in
+	// order, and NextTurn when the next will.
+	TakeTurn = db.NewStatement(`UPDATE jobs SET ordered = 0 WHERE n IN
+ (SELECT n FROM jobs WHERE q = ? AND finished IS NULL AND ordered > 0 AND ordered <= ? LIMIT ?)`)
+	FirstInTurn = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ? AND finished IS NULL AND ordered = 0 ORDER BY n`)
+	NextTurn    = db.NewStatement(`SELECT ordered, n FROM jobs WHERE q = ? AND finished IS NULL AND ordered > 0 ORDER BY ordered`)
+	WaitingAt   = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`)
 	WaitingAfter = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due > ?2 AND due <= ?3 ORDER BY due, n LIMIT ?4`)

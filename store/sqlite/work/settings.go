@@ -38,6 +38,10 @@ func (u *Unit) SetLaneConfig(q *memory.Queue, revision int64, own policy.Limits)
 // LimitsChanged plans a queue that may have been blocked or freed.
 func (u *Unit) LimitsChanged(q *memory.Queue) {
 	u.MayBeNewHead = true
+	if q.Order.On != q.Limits().Ordered {
+		u.Touch(q)
+		q.Order, q.Head, q.HeadKnown = memory.Order{}, table.Key{}, q.Waiting == 0
+	}
 	if q.Waiting > 0 {
 		u.Plan(q)
 		u.Notify(q)

@@ -2,8 +2,8 @@
 --
 -- KEYS  1 jobs  2 runs  3 attempts  4 ids  5 forget  6 agenda  7 last_wakeups  8 owners  9 carrier_wakeup  10 limits
 --       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lane_limits  19 ttl
---       20 the reply of this call, for its repeats (reply:<token>:<kind>)
---       then for each queue: due, ready, claimed; then for each topic: stats, done, dead, cancelled, open,
+--       20 ordered  21 the reply of this call, for its repeats (reply:<token>:<kind>)
+--       then for each queue: due, ready, claimed, ordered; then for each topic: stats, done, dead, cancelled, open,
 --       wakeups:<its group> when it is delivered by push, by pull, by a handler
 -- ARGV  1 number of queues  2 number of topics  3 limits of topics without a policy
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
@@ -12,30 +12,32 @@
 local JOBS, RUNS, ATTEMPTS, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, LAST_WAKEUPS, OWNERS, CARRIER_WAKEUP, LIMITS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NAMES, OUTBOX, OUTBOX_QUEUE, RECHECK, DEFERRED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local THROTTLES, THROTTLE_QUEUE, LANE_LIMITS, TTL, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local THROTTLES, THROTTLE_QUEUE, LANE_LIMITS, TTL, ORDERED = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local REPLY = KEYS[21]
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
-local A, K = 3 + nq * 3 + nt, 20 + nq * 3 + nt * 8
+local A, K = 3 + nq * 3 + nt, 21 + nq * 4 + nt * 8
 
 local topics, queues = {}, {}
 for i = 1, nt do
-  local k = 20 + nq * 3 + (i - 1) * 8
+  local k = 21 + nq * 4 + (i - 1) * 8
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
     open = KEYS[k + 5], wakeups = k + 6, plus = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}
   for i = 1, nq do
-    local k, a = 20 + (i - 1) * 3, 3 + (i - 1) * 3
+    local k, a = 21 + (i - 1) * 4, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
-      claimed = KEYS[k + 3] }
+      claimed = KEYS[k + 3], ordered = KEYS[k + 4] }
     numbers[i] = ARGV[a + 1]
   end
   local names = call('HMGET', NAMES, unpack(numbers))
   for i = 1, nq do
     if names[i] ~= ARGV[3 + i * 3] then return redis.error_reply('STALE queue number') end
   end
-  -- Most shards have no throttles and no lane settings.
-  if call('EXISTS', THROTTLES, LANE_LIMITS) > 0 then
+  -- Most shards have no throttles, no lane settings and no ordered queues.
+  if call('EXISTS', THROTTLES, LANE_LIMITS, ORDERED) > 0 then
+    local orders = call('HMGET', ORDERED, unpack(numbers))
     local throttles, lanes = call('HMGET', THROTTLES, unpack(numbers)), call('HMGET', LANE_LIMITS, unpack(names))
     for i = 1, nq do
       local cooldown, open, ends, starts, tail = match(throttles[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
@@ -43,7 +45,7 @@ if nq > 0 then
         queues[i].throttle = { cooldown = tonumber(cooldown), open = open == '1', ends = tonumber(ends),
           starts = parse_groups(starts), tail = tail, stored = true, was_open = open == '1' }
       end
-      queues[i].lane = lanes[i]
+      queues[i].lane, queues[i].order = lanes[i], orders[i] or nil
     end
   end
 end

@@ -1,3 +1,4 @@
+-- The first field of limits is 1 for a pause, 2 for an ordered queue, 3 for both.
 -- topic_limits returns a topic's limits without those of retention. starts is nil without a rate. deliver is 0 for push, 1 for
 -- pull, 2 for handlers: the topic's wake-ups are in KEYS[t.wakeups + deliver].
 local function topic_limits(t)
@@ -5,7 +6,8 @@ local function topic_limits(t)
     t.line = call('HGET', LIMITS, t.name) or ARGV[3]
     local paused, limit, starts, per, deliver = match(t.line,
       '^%d+ (%d) (%d+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ (%d+) (%d+) (%d)')
-    t.limits = { paused = paused == '1', limit = tonumber(limit), deliver = tonumber(deliver) }
+    t.limits = { paused = paused % 2 == 1, ordered = paused >= '2', limit = tonumber(limit), deliver = tonumber(deliver) }
+    if t.limits.ordered then t.limits.limit = 1 end
     if starts ~= '0' then t.limits.starts, t.limits.per = tonumber(starts), tonumber(per) end
   end
   return t.limits
@@ -29,8 +31,9 @@ local function limits(q)
   if not q.lane then return k end
   if not q.limits then
     local paused, limit, starts, per = match(q.lane, '^%d+ (%d) (%d+) (%d+) (%d+)')
-    q.limits = { paused = k.paused or paused == '1', limit = limit ~= '0' and tonumber(limit) or k.limit,
+    q.limits = { paused = k.paused or paused % 2 == 1, ordered = k.ordered or paused >= '2', limit = limit ~= '0' and tonumber(limit) or k.limit,
       starts = k.starts, per = k.per }
+    if q.limits.ordered then q.limits.limit = 1 end
     if starts ~= '0' then q.limits.starts, q.limits.per = tonumber(starts), tonumber(per) end
   end
   return q.limits

@@ -15,9 +15,18 @@ local function add_due(q, due, member)
   dues[n + 1], dues[n + 2], q.dues = int(due), member, dues
 end
 
--- place_job puts a job without a lease into ready if it is due and no other of its queue is due before it, else into due.
+-- place_job puts a job without a lease into ready if it is due and no other of its queue is due before it, else into due. All of an
+-- ordered queue are in due.
 -- write_placed writes it.
 local function place_job(q, member, due)
+  if order.on(q) then
+    order.start(q)
+    if due <= now then
+      q.placed = q.placed or {}
+      q.placed[member] = true
+    end
+    return add_due(q, due, member)
+  end
   if due <= now then
     if q.behind == nil then
       local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')
@@ -45,7 +54,14 @@ end
 
 -- write_placed writes the jobs of place_job and add_due.
 local function write_placed(q)
-  if q.dues then call_in_chunks('ZADD', q.due, q.dues) end
+  if q.dues then
+    call_in_chunks('ZADD', q.due, q.dues)
+    if q.order and order.on(q) then
+      local members = {}
+      for i = 2, #q.dues, 2 do members[i / 2] = q.dues[i] end
+      if not order.add(q, members) then order.restart(q) end
+    end
+  end
   if q.readies then
     call_in_chunks('RPUSH', q.ready, q.readies)
     add_counter(q.topic, 'ready', #q.readies)
@@ -66,13 +82,19 @@ local function update_agenda(q, least)
   local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
   local moment, repeats = nil, false -- repeats: the moment is when the wake-up is repeated
   first = first and tonumber(first)
-  local claimable = ready > 0 or (first ~= nil and first <= now)
+  local claimable, ordered = ready > 0 or (first ~= nil and first <= now), order.on(q)
   if not (claimed > 0 or ready > 0 or first) then
     -- Since when it has no job, see forget.lua. A queue that is not on the agenda had none before.
     if call('ZREM', AGENDA, q.n) == 1 or not (q.idle and match(call('HGET', LAST_WAKEUPS, q.n) or '', '^%-')) then
       call('HSET', LAST_WAKEUPS, q.n, '-' .. NOW)
     end
     return false, blocked
+  end
+  if ordered and blocked then
+    ready = 1 -- the carrier looks for the next job when it is not
+  elseif ordered then
+    first, claimable = order.moment(q)
+    ready = claimable and 1 or 0
   end
   if blocked then
     moment = free_at

@@ -24,6 +24,14 @@ local function encode_number(n, width)
   return s
 end
 
+-- encode_field encodes a field with a number in as few bytes as it takes; '' for 0.
+local function encode_field(tag, n)
+  if n == 0 then return '' end
+  local width = 1
+  while n >= 256 ^ width do width = width + 1 end
+  return string.char(tag, width) .. encode_number(n, width)
+end
+
 -- parse_time parses an argument for a time in ms: '@<ms>' is a time, a number is a wait from base.
 local function parse_time(text, base)
   if sub(text, 1, 1) == '@' then return tonumber(sub(text, 2)) end
@@ -42,20 +50,27 @@ local function ttl_end(expires, since, age)
   if age > 0 and (not expires or since + age < expires) then return since + age end
   return expires
 end
--- read_lifetime returns a record's expiry (nil: none), and its topic's max_age at registration in ms (0: none).
-local function read_lifetime(rec)
-  local i, expires, age = 19 + body_size(rec), nil, 0
+-- read_numbers returns the numbers of a record's own fields, by tag.
+local function read_numbers(rec)
+  local i, numbers = 19 + body_size(rec), {}
   while i <= #rec do
     local tag, size, shift, from = byte(rec, i), 0, 1, i + 1
     repeat
       local b = byte(rec, from)
-      if not b then return expires, age end
+      if not b then return numbers end
       size, shift, from = size + b % 128 * shift, shift * 128, from + 1
     until b < 128
-    if size == 6 and from + 5 <= #rec then
-      if tag == TAG_EXPIRY then expires = decode_number(rec, from, from + 5) elseif tag == TAG_MAX_AGE then age = decode_number(rec, from, from + 5) end
+    if tag >= TAG_CREATED and size <= 8 and from + size - 1 <= #rec then
+      local n = 0
+      for j = from, from + size - 1 do n = n * 256 + byte(rec, j) end
+      numbers[tag] = n
     end
     i = from + size
   end
-  return expires, age
+  return numbers
+end
+-- read_lifetime returns a record's expiry (nil: none), and its topic's max_age at registration in ms (0: none).
+local function read_lifetime(rec)
+  local numbers = read_numbers(rec)
+  return numbers[TAG_EXPIRY], numbers[TAG_MAX_AGE] or 0
 end

@@ -18,6 +18,7 @@ local ended_ttls = {}
 -- end_job ends a job: state d, x or c. The caller has taken it out of due, ready or claimed, writes r when it is kept, and
 -- calls apply_retention in the end. It returns whether the job is kept.
 local function end_job(q, member, r, state, reason)
+  order.leave(q, member)
   local t, k = q.topic, retention_limits(q.topic)
   local ended = t.ended[state]
   if not ended then
