@@ -262,7 +262,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, topicPolicy p
 		limits := l.settings.Limits(topicPolicy)
 		l.slots = min(l.slots, limits.Concurrency)
 		free := l.slots - l.inFlight
-		if l.slots == limits.Concurrency && of == healthOK && !limits.Rate.Limited() {
+		if l.slots == limits.Concurrency && of == healthOK && !limits.Rate.Limited() && !limits.Ordered {
 			free += c.ahead
 		}
 		n := min(free, max(turn, (room-took)/waiting), room-took)
