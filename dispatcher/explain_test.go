@@ -198,6 +198,21 @@ var waits = []struct {
 		}, job.WaitLaneFull, 0, "lane_concurrency of 2: the job follows when an attempt ends, and PATCH /v1/topics/orders/lanes/a raises",
 	},
 	{
+		"behind a running job of an ordered lane", dispatcher.Options{}, func(s *scene) job.Job {
+			s.put("orders", policy.Topic{Ordered: true})
+			first := s.add("orders", "a", "/hang", func(n *job.New) { n.ID = "first" })
+			s.inState(first, job.Running)
+			return s.add("orders", "a", "/ok")
+		}, job.WaitOrder, 0, "Lane a is ordered, and job first has to end first: it is running.",
+	},
+	{
+		"behind a failed job of an ordered lane", dispatcher.Options{}, func(s *scene) job.Job {
+			s.putLane("a", policy.Lane{Ordered: true})
+			s.attempted(s.add("orders", "a", "/refused", retries(time.Hour), func(n *job.New) { n.ID = "first" }), 1)
+			return s.add("orders", "a", "/ok")
+		}, job.WaitOrder, time.Hour, "job first has to end first: it waits for its next attempt. POST /v1/jobs/first/run attempts it now, and DELETE /v1/jobs/first cancels",
+	},
+	{
 		"topic at its workers", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Workers: 1})
 			s.inState(s.add("orders", "a", "/hang"), job.Running)

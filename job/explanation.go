@@ -37,6 +37,7 @@ const (
 	WaitDue        WaitKind = "due"         // its due time
 	WaitRetry      WaitKind = "retry"       // its due time after a failed attempt
 	WaitPaused     WaitKind = "paused"      // its topic or lane is paused, or their settings are not readable
+	WaitOrder      WaitKind = "order"       // another job of its ordered lane has to end first
 	WaitLaneFull   WaitKind = "lane_full"   // its lane has as many attempts in flight as its lane_concurrency
 	WaitTopicFull  WaitKind = "topic_full"  // its topic has as many attempts in flight as a process makes of it
 	WaitRate       WaitKind = "rate"        // the rate of its lane or topic is used up
@@ -55,6 +56,8 @@ func (k WaitKind) Summary() string {
 		return "The job waits for its next attempt after a failed one."
 	case WaitPaused:
 		return "The topic or the lane of the job is paused."
+	case WaitOrder:
+		return "Another job of the lane, which is ordered, has to end first."
 	case WaitLaneFull:
 		return "The lane of the job has as many attempts in flight as it may have."
 	case WaitTopicFull:

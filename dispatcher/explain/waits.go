@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -13,13 +14,15 @@ import (
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/seal"
+	"github.com/ringback/ringback/store"
 )
 
 // waitingFor returns what keeps the job from running. Of several obstacles it is
 //
 //  1. one that lasts until somebody acts: a pause, then a secret;
 //  2. else the one that ends last, of those whose end is known: the due time, a cooldown, a rate;
-//  3. else one that ends with an attempt in flight: a probe, the lane's limit, the topic's limit, the process's workers; or a
+//  3. else a job that comes before it in an ordered lane;
+//  4. else one that ends with an attempt in flight: a probe, the lane's limit, the topic's limit, the process's workers; or a
 //     client or program that takes the job.
 func (x *explanation) waitingFor(ctx context.Context) (*job.Wait, error) {
 	if wait := cmp.Or(x.pause(), x.unreadableSecret()); wait != nil {
@@ -34,6 +37,9 @@ func (x *explanation) waitingFor(ctx context.Context) (*job.Wait, error) {
 	}
 	if wait := latest(x.retry(), x.cooldown(), x.laneRate(), topicRate, x.dueTime()); wait != nil {
 		return wait, nil
+	}
+	if wait, err := x.order(ctx); wait != nil || err != nil {
+		return wait, err
 	}
 	if wait := cmp.Or(x.probe(), x.laneLimit(), x.consumer(), x.topicLimit()); wait != nil {
 		return wait, nil
@@ -217,6 +223,27 @@ func (x *explanation) laneRate() *job.Wait {
 		x.job.Lane, units.FormatRate(x.limits().Rate), x.limitOwner(x.lane.Settings.LaneRate.Limited()))
 }
 
+// order returns the wait for the job of an ordered lane that has to end first.
+func (x *explanation) order(ctx context.Context) (*job.Wait, error) {
+	ref := x.state.Next
+	if ref.ID == "" || ref == x.job.Ref() || !x.limits().Ordered {
+		return nil, nil //nolint:nilnil // no wait
+	}
+	next, err := x.opts.Store.Get(ctx, ref)
+	switch {
+	case errors.Is(err, store.ErrNotFound) || err == nil && next.State.Ended():
+		return nil, nil //nolint:nilnil // it has ended since
+	case err != nil:
+		return nil, err
+	case next.State == job.Scheduled:
+		return waitFor(job.WaitOrder, next.DueAt,
+			"Lane %s is ordered, and job %s has to end first: it waits for its next attempt. POST /v1/jobs/%s/run attempts it now, and DELETE /v1/jobs/%[2]s cancels it, so that the next one follows.",
+			x.job.Lane, next.ID, next.ID), nil
+	default:
+		return waitFor(job.WaitOrder, time.Time{}, "Lane %s is ordered, and job %s has to end first: it is %s.", x.job.Lane, next.ID, next.State), nil
+	}
+}
+
 // probe returns the wait for the probe of a breaker that is half open.
 func (x *explanation) probe() *job.Wait {
 	switch {
@@ -311,7 +338,7 @@ func (x *explanation) otherWorker(ctx context.Context) (*job.Wait, error) {
 
 // turn returns the wait for the due jobs of the lane that come first, or for any worker.
 func (x *explanation) turn() *job.Wait {
-	if x.state.Ready > 1 {
+	if x.state.Ready > 1 && !x.limits().Ordered {
 		return waitFor(job.WaitWorker, time.Time{}, "The job is one of %d due jobs of lane %s, which follow one another in order of their due times.",
 			x.state.Ready, x.job.Lane)
 	}
