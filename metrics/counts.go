@@ -175,6 +175,7 @@ func localGauges(source Source) []prometheus.Metric {
 	return []prometheus.Metric{
 		gaugeOf(workersDesc, float64(s.Workers)), gaugeOf(inFlightDesc, float64(s.InFlight)),
 		gaugeOf(streamClientsDesc, float64(listeners)),
+		gaugeOf(leaseClientsDesc, float64(source.LeaseClients())),
 		prometheus.MustNewConstMetric(streamSkippedDesc, prometheus.CounterValue, float64(skipped)),
 	}
 }

@@ -35,6 +35,7 @@
 //	ringback_store_repairs_total       counter    store,kind                      repairs   process
 //	ringback_workers                   gauge      -                               attempts  process
 //	ringback_in_flight                 gauge      -                               attempts  process
+//	ringback_lease_clients             gauge      -                               clients   process
 //	ringback_stream_clients            gauge      -                               clients   process
 //	ringback_stream_skipped_total      counter    -                               events    process
 //	ringback_log_lines_dropped_total   counter    -                               lines     process

@@ -30,6 +30,8 @@ type Source interface {
 	State() pool.State
 	// LiveTail returns the number of clients that watch live events, and of the events that were skipped for them.
 	LiveTail() (listeners int, skipped uint64)
+	// LeaseClients returns the number of clients that wait for jobs of pulled topics.
+	LeaseClients() int
 }
 
 // Watch sets the source of the gauges, which are missing until then. A second call replaces the source.
@@ -59,6 +61,8 @@ var (
 		"Clients of this process that watch live events.", nil, nil)
 	streamSkippedDesc = prometheus.NewDesc("ringback_stream_skipped_total",
 		"Live events that were not sent to clients of this process, because they were too many, or a client was too slow.", nil, nil)
+	leaseClientsDesc = prometheus.NewDesc("ringback_lease_clients",
+		"Clients of this process that wait for jobs of pulled topics.", nil, nil)
 	workDesc = prometheus.NewDesc("ringback_work_unfinished", "Bulk work that has not ended.", []string{"namespace"}, nil)
 	openDesc = prometheus.NewDesc("ringback_breakers_open",
 		"Breakers that are open, or wait for their probe: one per lane.", []string{"namespace", "topic"}, nil)
@@ -96,7 +100,7 @@ type refreshCall struct {
 
 // Describe sends the gauges' descriptions.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, workDesc, streamClientsDesc, streamSkippedDesc} {
+	for _, d := range []*prometheus.Desc{jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, workDesc, streamClientsDesc, streamSkippedDesc, leaseClientsDesc} {
 		to <- d
 	}
 }

@@ -75,6 +75,8 @@ func (s *source) CachedNamespaces(context.Context, int) ([]job.Namespace, error)
 
 func (s *source) State() pool.State { return s.state }
 
+func (s *source) LeaseClients() int { return 5 }
+
 func (s *source) LiveTail() (listeners int, skipped uint64) { return 3, 70 }
 
 func rows(all ...store.TopicStats) func(context.Context) ([]store.TopicStats, error) {
@@ -108,6 +110,7 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 		require.InDelta(t, 2048, got.value(t, "ringback_workers"), 0)
 		require.InDelta(t, 17, got.value(t, "ringback_in_flight"), 0)
 		require.InDelta(t, 3, got.value(t, "ringback_stream_clients"), 0)
+		require.InDelta(t, 5, got.value(t, "ringback_lease_clients"), 0)
 		require.InDelta(t, 70, got.value(t, "ringback_stream_skipped_total"), 0)
 		require.InDelta(t, 1, got.value(t, "ringback_store_up"), 0)
 	})
