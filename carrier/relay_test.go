@@ -77,7 +77,7 @@ func (s partialOutageShard) Insert(ctx context.Context, token store.Token, e []s
 	return s.Shard.Insert(ctx, token, e)
 }
 
-func (s partialOutageShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (s partialOutageShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
 	if err := s.call(ctx, s.number); err != nil {
 		return nil, err
 	}

@@ -230,7 +230,7 @@ type lookupCounterShard struct {
 	*lookupCounter
 }
 
-func (l lookupCounterShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (l lookupCounterShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
 	l.n.Add(1)
 	return l.Shard.Known(ctx, refs)
 }

@@ -350,7 +350,7 @@ func (o oldRevisionStore) ListDocuments(ctx context.Context, after store.Documen
 	return o.Store.ListDocuments(ctx, after, limit, known)
 }
 
-func (o oldRevisionShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (o oldRevisionShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
 	o.known.Add(1)
 	time.Sleep(time.Millisecond)
 	return o.Shard.Known(ctx, refs)

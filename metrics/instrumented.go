@@ -138,8 +138,8 @@ func (s instrumentedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error
 	return timed(ctx, s.m, "get", func() (job.Job, error) { return s.next.Get(ctx, ref) })
 }
 
-func (s instrumentedShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
-	return timed(ctx, s.m, "known", func() ([]bool, error) { return s.next.Known(ctx, refs) })
+func (s instrumentedShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
+	return timed(ctx, s.m, "known", func() ([]store.IDStatus, error) { return s.next.Known(ctx, refs) })
 }
 
 func (s instrumentedShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {

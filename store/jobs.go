@@ -18,8 +18,8 @@ type Jobs interface {
 	// Get reads a job with its history. ErrNotFound.
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 
-	// Known reports for each of up to MaxBatch ids whether an Insert on this shard would find it known.
-	Known(ctx context.Context, refs []job.Ref) ([]bool, error)
+	// Known returns for each of up to MaxBatch ids what the shard knows of it.
+	Known(ctx context.Context, refs []job.Ref) ([]IDStatus, error)
 
 	// List reads one page of the jobs that a filter selects. Every job that matches from the first page to the last, and whose
 	// place in the list does not change, is on exactly one page; other jobs may be missing or on several. Jobs that
@@ -47,6 +47,20 @@ type Jobs interface {
 	// client stays known as long as without the purge.
 	Purge(ctx context.Context, token Token, items []Removal) ([]error, error)
 }
+
+// IDStatus is what a shard knows of an id.
+type IDStatus uint8
+
+// The statuses of an id. An Insert finds all of them known but IDUnknown.
+const (
+	IDUnknown    IDStatus = iota
+	IDRemembered          // the job was removed, and its id is still known
+	IDUnfinished          // of a scheduled, ready or running job
+	IDEnded               // of a delivered, dead or cancelled job
+)
+
+// Known reports whether an Insert would find the id known.
+func (s IDStatus) Known() bool { return s != IDUnknown }
 
 // Replacement is a change to a scheduled or ready job: to its specification, to its times, or to both.
 type Replacement struct {

@@ -41,7 +41,7 @@ func (a *unavailable) fault(shard int) error {
 	return nil
 }
 
-func (a unavailableShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (a unavailableShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
 	if err := a.fault(a.number); err != nil && a.known {
 		return nil, err
 	}

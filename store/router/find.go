@@ -32,7 +32,7 @@ func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map
 	if len(refs) == 0 {
 		return nil, nil
 	}
-	results := make([][]bool, len(r.shards))
+	results := make([][]store.IDStatus, len(r.shards))
 	err := r.forEachShard(func(n int, _ store.Shard) (err error) {
 		if n != except {
 			results[n], err = r.known[n].do(ctx, refs)
@@ -44,8 +44,8 @@ func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map
 	}
 	known := make(map[job.Ref]int)
 	for n, ofShard := range results {
-		for i, yes := range ofShard {
-			if yes {
+		for i, status := range ofShard {
+			if status.Known() {
 				known[refs[i]] = n
 			}
 		}
@@ -72,8 +72,8 @@ func (r *Router) Find(ctx context.Context, refs []job.Ref) ([]int, error) {
 				return fmt.Errorf("look for jobs: %w", err)
 			}
 			mu.Lock()
-			for i, yes := range known {
-				if yes && !prefers(part[i], at[start+i], n) {
+			for i, status := range known {
+				if status.Known() && !prefers(part[i], at[start+i], n) {
 					at[start+i] = n
 				}
 			}

@@ -19,7 +19,7 @@ type Router struct {
 	settings store.Settings
 	shards   []store.Shard
 	inserts  []*batcher[store.NewJob, store.InsertResult]
-	known    []*batcher[job.Ref, bool]
+	known    []*batcher[job.Ref, store.IDStatus]
 }
 
 // New returns a Router over the shards of s.

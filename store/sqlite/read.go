@@ -24,16 +24,16 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 }
 
 // Known implements store.Shard.
-func (s *Store) Known(ctx context.Context, refs []job.Ref) (known []bool, err error) {
+func (s *Store) Known(ctx context.Context, refs []job.Ref) (statuses []store.IDStatus, err error) {
 	checkBatch("ids", len(refs))
 	err = s.db.Read(ctx, "look for ids", func(ctx context.Context, c *db.Conn) error {
-		known, err = query.Known(ctx, c, refs)
+		statuses, err = query.Known(ctx, c, refs)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return known, nil
+	return statuses, nil
 }
 
 // List implements store.Shard.

@@ -29,18 +29,25 @@ func (s *modelShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 }
 
 // Known searches jobs and known ids.
-func (s *modelShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (s *modelShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
 	m := s.model
 	bound(len(refs))
 	if _, err := m.open(ctx); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	known := make([]bool, len(refs))
+	statuses := make([]store.IDStatus, len(refs))
 	for i, ref := range refs {
-		known[i] = s.jobs[ref] != nil || s.ids[ref] != nil
+		switch r := s.jobs[ref]; {
+		case r != nil && r.job.State.Ended():
+			statuses[i] = store.IDEnded
+		case r != nil:
+			statuses[i] = store.IDUnfinished
+		case s.ids[ref] != nil:
+			statuses[i] = store.IDRemembered
+		}
 	}
-	return known, nil
+	return statuses, nil
 }
 
 // List looks at the jobs of the filter's topics and states, in order.

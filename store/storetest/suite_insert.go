@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -164,15 +165,29 @@ var insertCases = []testCase{
 		held := s.claim(claimOf(s.queue)).Jobs
 		require.Len(s, held, min(store.MaxBatch, s.Defaults.LaneConcurrency))
 	}},
-	{"Known reports which ids an insert would find", func(s *suite) {
-		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
-		_, err := s.cancel("b")
+	{"Known reports which ids an insert would find, and which jobs have ended", func(s *suite) {
+		s.endJob("delivered", delivered)
+		s.endJob("dead", dead)
+		s.endJob("revived", dead)
+		_, err := s.revive("revived", 0)
 		require.NoError(s, err)
-		other := s.ref("a")
-		other.Namespace = "other"
-		got, err := s.shard().Known(s.Context(), []job.Ref{s.ref("x"), s.ref("a"), s.ref("b"), other})
+		s.insertNew(s.entry("a"), s.entry("cancelled", delayed(long)))
+		_, err = s.cancel("cancelled")
 		require.NoError(s, err)
-		require.Equal(s, []bool{false, true, true, false}, got)
+		known := func(ids ...string) []store.IDStatus {
+			var refs []job.Ref
+			for _, id := range ids {
+				refs = append(refs, s.ref(id))
+			}
+			got, err := s.shard().Known(s.Context(), append(refs, job.Ref{Namespace: "other", ID: "a"}))
+			require.NoError(s, err)
+			require.Equal(s, store.IDUnknown, got[len(ids)])
+			return got[:len(ids)]
+		}
+		require.Equal(s, []store.IDStatus{store.IDUnknown, store.IDUnfinished, store.IDUnfinished}, known("x", "a", "revived"))
+		require.Equal(s, slices.Repeat([]store.IDStatus{store.IDEnded}, 3), known("delivered", "dead", "cancelled"))
+		s.claimAll("revived", "a")
+		require.Equal(s, slices.Repeat([]store.IDStatus{store.IDUnfinished}, 2), known("a", "revived"), "claimed")
 	}},
 	{"namespaces are isolated", func(s *suite) {
 		theirs := s.queueOf("other", s.queue.Topic, 0)

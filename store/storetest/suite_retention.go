@@ -213,7 +213,7 @@ var retentionCases = []testCase{
 		}
 		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("delivered"), s.ref("unknown")})
 		require.NoError(s, err)
-		require.Equal(s, []bool{true, false}, known)
+		require.Equal(s, []store.IDStatus{store.IDRemembered, store.IDUnknown}, known)
 		_, err = s.revive("dead", 0)
 		require.ErrorIs(s, err, store.ErrNotFound)
 		_, err = s.cancel("cancelled")
@@ -253,6 +253,6 @@ var retentionCases = []testCase{
 		s.sweep()
 		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("a")})
 		require.NoError(s, err)
-		require.Equal(s, []bool{false}, known)
+		require.Equal(s, []store.IDStatus{store.IDUnknown}, known)
 	}},
 }

@@ -73,7 +73,7 @@ func (s *Jobs) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 }
 
 // Known looks among jobs and remembered ids.
-func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
 	shard.CheckBatchSize(len(refs))
 	c := s.NewCall(scriptKnown, s.Keys.Reply("", ""), nil, nil, len(refs))
 	for _, ref := range refs {
@@ -87,11 +87,15 @@ func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	if len(answer) != len(refs) {
 		return nil, scriptKnown.Malformed()
 	}
-	known := make([]bool, len(refs))
-	for i := range known {
-		known[i] = answer[i] == '1'
+	statuses := make([]store.IDStatus, len(refs))
+	for i := range statuses {
+		n := answer[i] - '0'
+		if n > byte(store.IDEnded) {
+			return nil, scriptKnown.Malformed()
+		}
+		statuses[i] = store.IDStatus(n)
 	}
-	return known, nil
+	return statuses, nil
 }
 
 // change reads a job, makes the call that prepare makes of it, and does so again when the job changed in between.

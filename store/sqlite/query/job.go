@@ -68,16 +68,16 @@ func readRecord(ctx context.Context, c *db.Conn, r *table.Row) error {
 	return c.Query(ctx, table.ReadAttempts, add, r.N)
 }
 
-// Known reports which ids belong to jobs, or to removed jobs that are remembered.
-func Known(ctx context.Context, c *db.Conn, refs []job.Ref) ([]bool, error) {
-	known := make([]bool, len(refs))
+// Known returns what is known of ids.
+func Known(ctx context.Context, c *db.Conn, refs []job.Ref) ([]store.IDStatus, error) {
+	statuses := make([]store.IDStatus, len(refs))
 	for i, ref := range refs {
 		if err := c.Query(ctx, table.KnownID, func(v []driver.Value) error {
-			known[i] = db.Int(v[0]) != 0
+			statuses[i] = store.IDStatus(db.Int(v[0]))
 			return nil
 		}, ref.ID, ref.Namespace); err != nil {
 			return nil, err
 		}
 	}
-	return known, nil
+	return statuses, nil
 }

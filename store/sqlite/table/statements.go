@@ -120,8 +120,9 @@ var (
 	UnusedQueues = db.NewStatement(`DELETE FROM queues WHERE rows = 0 AND throttle IS NULL`)
 	OldestEnded  = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE t = ? AND state = ? AND finished IS NOT NULL ORDER BY finished, jobs.n LIMIT ?`)
-	KnownID = db.NewStatement(`SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND namespace = ?2)
- OR EXISTS (SELECT 1 FROM ids WHERE id = ?1 AND namespace = ?2)`)
+	// KnownID reads the store.IDStatus of an id.
+	KnownID = db.NewStatement(`SELECT coalesce((SELECT iif(finished IS NULL, 2, 3) FROM jobs WHERE id = ?1 AND namespace = ?2),
+ (SELECT 1 FROM ids WHERE id = ?1 AND namespace = ?2), 0)`)
 	FindTopic        = db.NewStatement(`SELECT t FROM topics WHERE namespace = ? AND name = ?`)
 	OldestIDs        = db.NewStatement(`SELECT namespace, id, finished FROM ids WHERE t = ? ORDER BY finished LIMIT ?`)
 	ReadOutbox       = db.NewStatement(`SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ? OFFSET ?`)
