@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/dispatcher/ends"
 	"github.com/ringback/ringback/dispatcher/explain"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/policies"
@@ -72,6 +73,7 @@ type Dispatcher struct {
 	log      *slog.Logger
 	store    *liveStore
 	live     *livetail.Hub
+	ends     *ends.Watcher
 	sealer   *secrets.Sealer
 	policies *policies.Cache
 	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
@@ -110,10 +112,14 @@ func New(opts Options) (*Dispatcher, error) {
 	if opts.Seal == nil {
 		opts.Seal = seal.New()
 	}
+	log := cmp.Or(opts.Logger, slog.Default())
+	watcher := ends.New(opts.Store, log)
+	opts.Store = watcher.Store()
 	d := &Dispatcher{
 		opts: opts,
-		log:  cmp.Or(opts.Logger, slog.Default()),
-		live: livetail.New(opts.Store, cmp.Or(opts.Logger, slog.Default())),
+		log:  log,
+		live: livetail.New(opts.Store, log),
+		ends: watcher,
 
 		quit:  make(chan struct{}),
 		ended: make(chan struct{}),
@@ -170,6 +176,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
+	carrying.Go(func() { d.ends.Run(ctx) })
 	if d.opts.Registry == nil {
 		carrying.Go(func() { d.Registry.Run(ctx) })
 	}

@@ -3,6 +3,7 @@ package multistore
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
@@ -40,6 +41,11 @@ func (s *Service) Register(ctx context.Context, jobs []job.New) []store.RoutedRe
 // Get reads a job.
 func (s *Service) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Get(ctx, ref) })
+}
+
+// WaitForEnd waits for the end of a job.
+func (s *Service) WaitForEnd(ctx context.Context, ref job.Ref, limit time.Duration) (job.Job, error) {
+	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.WaitForEnd(ctx, ref, limit) })
 }
 
 // Explain explains a job.

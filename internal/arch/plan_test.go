@@ -264,6 +264,11 @@ var plan = []row{
 		ours:   []string{"access", "internal/limitedlog", "job", "policy", "store"},
 	},
 	{
+		pkg:    "dispatcher/ends",
+		reason: "lets callers wait for the end of a job; knows neither the pool nor HTTP",
+		ours:   []string{"job", "store"},
+	},
+	{
 		pkg:    "dispatcher/internaljobs",
 		reason: "claims internal jobs, runs Go functions that it is given, settles; knows no kind of work",
 		ours:   []string{"job", "policy", "store"},
@@ -329,7 +334,7 @@ var plan = []row{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours: []string{
-			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/explain", "dispatcher/handlers", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas",
+			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/ends", "dispatcher/explain", "dispatcher/handlers", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail", "policy", "pool",
 			"seal", "sign", "store", "store/router",
 		},

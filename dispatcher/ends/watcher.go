@@ -1,0 +1,213 @@
+package ends
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// PollEvery is the pause between two calls of a shard for ends by other processes.
+	PollEvery = 200 * time.Millisecond
+	// callTimeout bounds such a call.
+	callTimeout = 5 * time.Second
+)
+
+// Watcher notifies callers of Wait when their job may have ended.
+type Watcher struct {
+	store   *watchedStore
+	log     *slog.Logger
+	wake    []chan struct{} // for the poll loop of each shard: there are jobs to ask for
+	stopped chan struct{}   // closed when the context of Run has ended
+	waiting atomic.Int64    // callers of Wait
+
+	mu   sync.Mutex
+	jobs map[job.Ref]*watchedJob
+}
+
+// watchedJob is a job for whose end callers wait.
+type watchedJob struct {
+	shard   int // -1: not known yet
+	waiters []chan struct{}
+}
+
+// New returns a Watcher of a store's jobs.
+func New(s store.Store, log *slog.Logger) *Watcher {
+	w := &Watcher{store: &watchedStore{Store: s}, log: log, stopped: make(chan struct{}), jobs: make(map[job.Ref]*watchedJob)}
+	for _, shard := range s.Shards() {
+		w.store.shards = append(w.store.shards, watchedShard{shard, w})
+		w.wake = append(w.wake, make(chan struct{}, 1))
+	}
+	return w
+}
+
+// Store returns the store that the process must use, so that Wait returns at once when the process itself ends a job.
+func (w *Watcher) Store() store.Store { return w.store }
+
+// Waiting returns the number of callers of Wait.
+func (w *Watcher) Waiting() int { return int(w.waiting.Load()) }
+
+// Run looks for ends by other processes until ctx ends. Then it ends all waits, and those that follow. Call it once.
+func (w *Watcher) Run(ctx context.Context) {
+	var polling sync.WaitGroup
+	for n := range w.wake {
+		polling.Go(func() { w.pollShard(ctx, n) })
+	}
+	<-ctx.Done()
+	close(w.stopped)
+	polling.Wait()
+}
+
+// Wait returns the job that get reads once it has ended, or after limit, or when Run has ended. An error is one of get, or
+// the cause of ctx's end.
+func (w *Watcher) Wait(ctx context.Context, ref job.Ref, limit time.Duration, get func(context.Context) (job.Job, error)) (job.Job, error) {
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	maybeEnded := w.add(ref) // before the job is read, so that no end is missed
+	defer w.remove(ref, maybeEnded)
+	for {
+		found, err := get(ctx)
+		if err != nil || found.State.Ended() {
+			return found, err
+		}
+		w.poll(ref, store.ShardOf(len(w.wake), found.Queue))
+		select {
+		case <-maybeEnded:
+			continue
+		case <-over.C:
+		case <-w.stopped:
+		case <-ctx.Done():
+			return job.Job{}, context.Cause(ctx)
+		}
+		return get(ctx)
+	}
+}
+
+// add adds a caller that waits for a job.
+func (w *Watcher) add(ref job.Ref) (maybeEnded chan struct{}) {
+	maybeEnded = make(chan struct{}, 1)
+	w.waiting.Add(1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	watched := w.jobs[ref]
+	if watched == nil {
+		watched = &watchedJob{shard: -1}
+		w.jobs[ref] = watched
+	}
+	watched.waiters = append(watched.waiters, maybeEnded)
+	return maybeEnded
+}
+
+// remove removes a caller that waits for a job.
+func (w *Watcher) remove(ref job.Ref, maybeEnded chan struct{}) {
+	w.waiting.Add(-1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	watched := w.jobs[ref]
+	watched.waiters = slices.DeleteFunc(watched.waiters, func(c chan struct{}) bool { return c == maybeEnded })
+	if len(watched.waiters) == 0 {
+		delete(w.jobs, ref)
+	}
+}
+
+// notify wakes the callers that wait for a job, because it may have ended.
+func (w *Watcher) notify(ref job.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if watched := w.jobs[ref]; watched != nil {
+		for _, maybeEnded := range watched.waiters {
+			signal(maybeEnded)
+		}
+	}
+}
+
+// signal sends on a channel with a buffer of one, unless a signal is there already.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// poll makes the shard of a job be asked for its end.
+func (w *Watcher) poll(ref job.Ref, shard int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.jobs[ref].shard = shard
+	signal(w.wake[shard])
+}
+
+// pollShard asks a shard for the ends of its jobs while callers wait for some.
+func (w *Watcher) pollShard(ctx context.Context, n int) {
+	next := time.NewTimer(0)
+	defer next.Stop()
+	var backoff store.Backoff
+	for {
+		select {
+		case <-w.wake[n]:
+		case <-ctx.Done():
+			return
+		}
+		for pause := PollEvery; ; {
+			next.Reset(pause)
+			select {
+			case <-next.C:
+			case <-ctx.Done():
+				return
+			}
+			refs := w.jobsOf(n)
+			if len(refs) == 0 {
+				break
+			}
+			if err := w.notifyEnded(ctx, n, refs); err == nil {
+				pause = PollEvery
+				backoff.Reset()
+			} else if ctx.Err() == nil {
+				w.log.Log(ctx, backoff.Level(), "looking for jobs that other processes ended failed, retrying; requests that wait for them are answered later",
+					"shard", n, "err", err)
+				pause = max(PollEvery, backoff.Next())
+			}
+		}
+	}
+}
+
+// jobsOf returns the jobs of a shard for whose end callers wait.
+func (w *Watcher) jobsOf(shard int) (refs []job.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ref, watched := range w.jobs {
+		if watched.shard == shard {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+// notifyEnded notifies the callers that wait for jobs of a shard that have ended, or are gone.
+func (w *Watcher) notifyEnded(ctx context.Context, shard int, refs []job.Ref) error {
+	for part := range slices.Chunk(refs, store.MaxBatch) {
+		statuses, err := w.known(ctx, shard, part)
+		if err != nil {
+			return err
+		}
+		for i, status := range statuses {
+			if status != store.IDUnfinished {
+				w.notify(part[i])
+			}
+		}
+	}
+	return nil
+}
+
+// known makes one call of a shard.
+func (w *Watcher) known(ctx context.Context, shard int, refs []job.Ref) ([]store.IDStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return w.store.shards[shard].Known(ctx, refs)
+}
