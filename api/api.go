@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
@@ -23,6 +24,8 @@ import (
 type Jobs interface {
 	intake.Registrar
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
+	// WaitForEnd is Get once the job has ended, or after limit, or when the process stops.
+	WaitForEnd(ctx context.Context, ref job.Ref, limit time.Duration) (job.Job, error)
 	// Explain returns what applies to an unfinished job now and what it waits for; nil if that is not known, or the job has
 	// ended.
 	Explain(ctx context.Context, j *job.Job) *job.Explanation
@@ -170,6 +173,8 @@ type Options struct {
 	Access apiaccess.Options
 	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
+	// MaxWaiting bounds the requests that wait for the end of a job. Zero: 1000.
+	MaxWaiting int
 	// Version is the program's version. Empty: dev.
 	Version string
 	// Commit is the revision of its source, GoVersion that of its compiler. Empty: unknown.
@@ -208,6 +213,8 @@ type api struct {
 	overloadLog  limitedlog.Log
 	forbiddenLog limitedlog.Log
 	intake       *intake.Intake
+	// waiting has an element for each request that waits for the end of a job.
+	waiting chan struct{}
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
 	onShutdown func(func()) (stop func() bool)
 }
@@ -235,6 +242,7 @@ func newAPI(o Options) (a *api, end func()) {
 		healthOnly: o.HealthOnly,
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
+		waiting:    make(chan struct{}, cmp.Or(o.MaxWaiting, defaultMaxWaiting)),
 		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, content.Limit(maxBody)+1)), // one request of any size fits
 		lists:      newListLimiter(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },

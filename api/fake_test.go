@@ -65,6 +65,10 @@ type fake struct {
 	// register, unless nil, returns the result of a registration.
 	register func(job.New) store.RoutedResult
 
+	// waits are the limits of the calls of WaitForEnd. waitForEnd, unless nil, is what they do before they return the job.
+	waits      []time.Duration
+	waitForEnd func(ctx context.Context) error
+
 	// leased are the jobs of each lease, leaseRequests those that asked, reports what was reported, and released what was released.
 	leased        []store.LeasedJob
 	leaseRequests []store.LeaseRequest
@@ -172,6 +176,18 @@ func (f *fake) find(ref job.Ref) (job.Job, error) {
 }
 
 func (f *fake) Get(_ context.Context, ref job.Ref) (job.Job, error) { return f.find(ref) }
+
+func (f *fake) WaitForEnd(ctx context.Context, ref job.Ref, limit time.Duration) (job.Job, error) {
+	f.mu.Lock()
+	f.waits = append(f.waits, limit)
+	f.mu.Unlock()
+	if f.waitForEnd != nil {
+		if err := f.waitForEnd(ctx); err != nil {
+			return job.Job{}, err
+		}
+	}
+	return f.find(ref)
+}
 
 func (f *fake) Explain(_ context.Context, j *job.Job) *job.Explanation { return f.explanations[j.ID] }
 

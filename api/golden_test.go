@@ -183,9 +183,10 @@ var golden = []struct {
 	body           string
 	status         int
 }{
-	{"job_created", "ChangedJob", "POST", "/v1/jobs", `{"id": "new", "topic": "t", "url": "http://a.example/", "body":  [ 1 ],
+	{"job_created", "RegisteredJob", "POST", "/v1/jobs", `{"id": "new", "topic": "t", "url": "http://a.example/", "body":  [ 1 ],
 		"delay": "90s", "headers": {"cookie": "s=1"}, "labels": {"a": "b"}, "on_delivered": "https://b.example/callback",
 		"on_dead": {"url": "https://b.example/callback", "headers": {"x-token": "hunter2", "x-a": ["1"]}, "retries": 0, "include": []}}`, 201},
+	{"job_waited", "RegisteredJob", "POST", "/v1/jobs?wait=30s", `{"id": "plain", "url": "http://a.example/"}`, 200},
 	{"job_dead", "Job", "GET", "/v1/jobs/dead", "", 200},
 	{"job_text", "Job", "GET", "/v1/jobs/running", "", 200},
 	{"job_bytes", "Job", "GET", "/v1/jobs/plain", "", 200},

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/intake"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/api/scope"
@@ -16,8 +17,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// register registers one job.
+// register registers one job. With the parameter wait it answers when the job has ended.
 func (a *api) register(w http.ResponseWriter, r *http.Request) error {
+	wait, waits, err := request.Wait(r)
+	if err != nil {
+		return err
+	}
 	text, err := content.ReadJSON(w, r, content.Limit(a.maxBody))
 	if err != nil {
 		return err
@@ -29,6 +34,12 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	if err := scope.Admit(r.Context(), &n); err != nil {
 		return err
 	}
+	if waits {
+		if err := a.beginWait(); err != nil {
+			return err
+		}
+		defer a.endWait()
+	}
 	result := a.service.Register(r.Context(), []job.New{n})[0]
 	status, p := intake.Status(&result)
 	if p != nil {
@@ -37,15 +48,26 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	if status == http.StatusCreated {
 		w.Header()["Location"] = []string{"/v1/jobs/" + result.Job.ID}
 	}
-	a.answerJob(w, r, status, &result.Job)
+	if waits {
+		a.answerEnd(w, r, status, result.Job, wait)
+	} else {
+		a.answerJob(w, r, status, &result.Job)
+	}
 	return nil
 }
 
-// get answers with a job, its attempts, and what it waits for.
+// get answers with a job, its attempts, and what it waits for. With the parameter wait it answers when the job has ended.
 func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	ref, err := request.PathJob(r)
 	if err != nil {
 		return err
+	}
+	wait, waits, err := request.Wait(r)
+	switch {
+	case err != nil:
+		return err
+	case waits:
+		return a.getEnded(w, r, ref, wait)
 	}
 	found, err := a.service.Get(r.Context(), ref)
 	if err != nil {
@@ -179,13 +201,19 @@ func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explan
 	if !ok {
 		return response.NewOverload("too many response bytes in flight: retry with fewer requests")
 	}
-	o := newJobBuffer(w, j)
+	o := newDetailBuffer(w, j, explanation)
 	defer o.Free()
-	o.History(j)
-	o.Explanation(explanation)
 	o.Close()
 	o.Send(w, http.StatusOK)
 	return nil
+}
+
+// newDetailBuffer is newJobBuffer with the job's attempts and its explanation.
+func newDetailBuffer(w http.ResponseWriter, j *job.Job, explanation *job.Explanation) *response.Buffer {
+	o := newJobBuffer(w, j)
+	o.History(j)
+	o.Explanation(explanation)
+	return o
 }
 
 // answerSize returns the bytes of an answer with a job's body: the body, and its JSON form.
@@ -200,16 +228,22 @@ func (a *api) answerChange(w http.ResponseWriter, r *http.Request, action access
 // answerJob answers a change with the job and its durability. It never refuses, because the change is made.
 func (a *api) answerJob(w http.ResponseWriter, r *http.Request, status int, j *job.Job) {
 	scope.HideBodies(r, j)
-	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
+	reserved := a.reserveChange(j)
 	defer reserved.Release()
-	if !ok {
-		reserved.ForceReserve(answerSize(j))
-	}
 	o := newJobBuffer(w, j)
 	defer o.Free()
 	o.Durability(j.Durability)
 	o.Close()
 	o.Send(w, status)
+}
+
+// reserveChange reserves the bytes of an answer that must not be refused.
+func (a *api) reserveChange(j *job.Job) *limits.MeteredBody {
+	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
+	if !ok {
+		reserved.ForceReserve(answerSize(j))
+	}
+	return reserved
 }
 
 // newJobBuffer returns a buffer with the members of a job and of its body, and sets the header ETag.

@@ -98,8 +98,13 @@ func (n node) required() []string {
 func (n node) holds(t testing.TB, path string, value any) {
 	t.Helper()
 	require.NotNil(t, n.here, "%s has no schema", path)
-	if alternatives := n.at("oneOf").list(); alternatives != nil {
-		fits := func(a any) bool { return typed((node{n.doc, a}).at("type"), value) }
+	if alternatives := slices.Concat(n.at("oneOf").list(), n.at("anyOf").list()); alternatives != nil {
+		fits := func(a any) bool {
+			alternative := (node{n.doc, a}).resolved()
+			object, _ := value.(map[string]any)
+			missing := func(name string) bool { _, has := object[name]; return !has }
+			return typed(alternative.at("type"), value) && (object == nil || !slices.ContainsFunc(alternative.required(), missing))
+		}
 		i := slices.IndexFunc(alternatives, fits)
 		require.GreaterOrEqual(t, i, 0, "%s is %T", path, value)
 		if object := (node{n.doc, alternatives[i]}).resolved(); object.at("properties").here != nil {

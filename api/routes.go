@@ -60,8 +60,10 @@ const (
 
 // Query parameters of routes.
 var (
-	paged     = onGet("cursor", "limit")
-	jobPages  = onGet(request.FilterParameters("state", "order", "limit", "cursor")...)
+	paged    = onGet("cursor", "limit")
+	jobPages = map[string][]string{
+		http.MethodGet: request.FilterParameters("state", "order", "limit", "cursor"), http.MethodPost: {"wait"},
+	}
 	deadPages = onGet(request.FilterParameters("order", "limit", "cursor")...)
 	groups    = onGet(request.FilterParameters("by")...)
 )
@@ -82,7 +84,7 @@ func (a *api) routes() []route {
 			http.MethodPost: {access.RegisterJob, ofRequest, a.register}, http.MethodGet: {access.ListJobs, ofRequest, a.list},
 		}},
 		{path: "/v1/batch", methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.intake.Batch}}},
-		{path: "/v1/jobs/{id}", methods: map[string]endpoint{
+		{path: "/v1/jobs/{id}", parameters: onGet("wait"), methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadJob, ofJob, a.get},
 			http.MethodPatch:  {access.EditJob, ofJob, a.edit},
 			http.MethodDelete: {access.CancelJob, ofJob, a.cancel},
@@ -197,9 +199,10 @@ func (a *api) methods(r route) http.Handler {
 		}
 		names := r.parameters[method]
 		switch {
+		case req.URL.RawQuery == "":
 		case len(names) > 0:
 			req = request.WithParameters(req, names)
-		case req.URL.RawQuery != "":
+		default:
 			if err := request.NewQuery(req).Err(); err != nil {
 				return err
 			}
@@ -236,7 +239,8 @@ func (a *api) identify(ctx context.Context, w http.ResponseWriter, r *http.Reque
 // handle finds whose a request is, bounds its time unless its answer is endless, and turns an error into a problem.
 func (a *api) handle(serve handler, endless bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeoutCause(r.Context(), limits.Timeout, response.ErrTimeout)
+		wait, _, _ := request.Wait(r) // refused later if it is not a parameter of the route, or invalid
+		ctx, cancel := context.WithTimeoutCause(r.Context(), wait+limits.Timeout, response.ErrTimeout)
 		defer cancel()
 		principal, err := a.identify(ctx, w, r)
 		if endless {

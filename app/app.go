@@ -97,7 +97,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	}
 	observer.Watch(a.service)
 	handler := api.New(api.Options{
-		Service: a.service, MaxBody: a.options.MaxBody, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
+		Service: a.service, MaxBody: a.options.MaxBody, MaxWaiting: descriptors.waiting, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
 		Process: a.service.Process(),
 		Access: access.Options{
 			Tokens: a.options.RootTokens(), MetricsTokens: linesOf(a.options.MetricsToken), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),

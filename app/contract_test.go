@@ -614,6 +614,8 @@ func (c *contract) string(name string, schema object) string {
 		return c.pick("0s", "50ms", "90s", "1h")
 	case "timeout":
 		return c.pick("5s", "90s", "1h")
+	case "wait":
+		return c.pick("0s", "5ms", "61s")
 	case "expires_in":
 		return c.pick("2h", "1d", "1s")
 	}

@@ -11,6 +11,8 @@ const (
 	maxAPIConns = 4096
 	// minAPIConns is allowed whatever the descriptor limit.
 	minAPIConns = 16
+	// maxWaiting bounds the requests that wait for the end of a job. They take at most half of the API's connections.
+	maxWaiting = 1000
 	// storeDescriptors are reserved for each store, and for the log and the runtime with the first.
 	storeDescriptors = 64
 )
@@ -19,6 +21,7 @@ const (
 type descriptorPlan struct {
 	limit      int // of the process; 0: unknown
 	api        int // connections to the API
+	waiting    int // of these, requests that wait for the end of a job
 	deliveries int // attempts in flight
 	idle       int // kept-alive connections to receivers
 }
@@ -26,7 +29,7 @@ type descriptorPlan struct {
 // planDescriptors gives the API a quarter, or three quarters in a process without deliveries. Deliveries get the rest, up
 // to a third of it for idle connections.
 func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
-	p := descriptorPlan{limit: limit, api: maxAPIConns, deliveries: pool.DefaultWorkers, idle: maxIdleConns}
+	p := descriptorPlan{limit: limit, api: maxAPIConns, waiting: maxWaiting, deliveries: pool.DefaultWorkers, idle: maxIdleConns}
 	if limit <= 0 {
 		return p
 	}
@@ -35,6 +38,7 @@ func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 		share = limit / 4 * 3
 	}
 	p.api = max(min(share, maxAPIConns), minAPIConns)
+	p.waiting = min(p.api/2, maxWaiting)
 	p.deliveries = max(limit-p.api-p.api/8-stores*storeDescriptors, 0)
 	p.idle = max(min(p.deliveries/3, maxIdleConns), 1)
 	return p

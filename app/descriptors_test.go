@@ -13,17 +13,19 @@ func TestPlanDescriptors_KeepsSomeForDeliveries(t *testing.T) {
 		limit    int
 		delivers bool
 		api      int
+		waiting  int
 	}{
-		{0, true, 4096},
-		{64, true, 16},
-		{512, true, 128},
-		{512, false, 384},
-		{1024, true, 256},
-		{65536, true, 4096},
-		{1 << 30, true, 4096},
+		{0, true, 4096, 1000},
+		{64, true, 16, 8},
+		{512, true, 128, 64},
+		{512, false, 384, 192},
+		{1024, true, 256, 128},
+		{65536, true, 4096, 1000},
+		{1 << 30, true, 4096, 1000},
 	} {
 		p := planDescriptors(c.limit, 1, c.delivers)
 		require.Equal(t, c.api, p.api, "%+v", c)
+		require.Equal(t, c.waiting, p.waiting, "%+v", c)
 		require.Positive(t, p.idle)
 		if c.limit >= 512 && c.delivers {
 			require.GreaterOrEqual(t, p.deliveries, c.limit/2)

@@ -30,6 +30,7 @@ const (
 	Misdirected          Code = "misdirected"
 	InvalidField         Code = "invalid_field"
 	Quota                Code = "quota"
+	TooManyWaiting       Code = "too_many_waiting"
 	TooManyFailures      Code = "too_many_failures"
 	Internal             Code = "internal"
 	StoreUnavailable     Code = "store_unavailable"
@@ -164,6 +165,11 @@ var problemTypes = []ProblemType{
 		Quota, http.StatusTooManyRequests, "Quota exceeded",
 		"A quota of the namespace is used up.",
 		"Repeat the request after Retry-After, or raise the quota.",
+	},
+	{
+		TooManyWaiting, http.StatusTooManyRequests, "Too many waiting requests",
+		"This process serves as many requests with the parameter wait as it may. Nothing was stored.",
+		"Repeat the request after Retry-After, or without wait.",
 	},
 	{
 		TooManyFailures, http.StatusTooManyRequests, "Too many failures",

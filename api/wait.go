@@ -1,0 +1,83 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/api/scope"
+	"github.com/ringback/ringback/job"
+)
+
+// defaultMaxWaiting is the default of Options.MaxWaiting.
+const defaultMaxWaiting = 1000
+
+// beginWait counts a request that waits for the end of a job. Without an error, call endWait once.
+func (a *api) beginWait() error {
+	select {
+	case a.waiting <- struct{}{}:
+		return nil
+	default:
+		return response.NewProblem(response.TooManyWaiting, fmt.Sprintf(
+			"this process serves %d requests that wait for the end of a job, and not one more: retry, or leave out wait", cap(a.waiting),
+		))
+	}
+}
+
+func (a *api) endWait() { <-a.waiting }
+
+// waitForEnd returns a job once it has ended, or as it is after wait or when the process stops. The request's token must
+// still be valid then.
+func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, ref job.Ref, wait time.Duration) (job.Job, error) {
+	rc := http.NewResponseController(w)
+	began := time.Now()
+	until := began.Add(wait + 2*limits.Timeout)
+	_ = rc.SetReadDeadline(until) // its end would look as if the client had left
+	_ = rc.SetWriteDeadline(until)
+	found, err := a.service.WaitForEnd(r.Context(), ref, wait)
+	if err == nil {
+		_, err = a.callers.Principal(r.Context(), r)
+	}
+	if err == nil && !found.State.Ended() && time.Since(began) < wait { // the process stops
+		w.Header().Set("Connection", "close")
+	}
+	return found, err
+}
+
+// getEnded answers with a job once it has ended, or as it is after wait.
+func (a *api) getEnded(w http.ResponseWriter, r *http.Request, ref job.Ref, wait time.Duration) error {
+	if err := a.beginWait(); err != nil {
+		return err
+	}
+	defer a.endWait()
+	found, err := a.waitForEnd(w, r, ref, wait)
+	if err != nil {
+		return err
+	}
+	return a.showJob(w, r, &found, a.service.Explain(r.Context(), &found))
+}
+
+// answerEnd answers a registration with the job once it has ended, or as it is after wait. It never refuses: if the job
+// cannot be read any more, the answer is the job as it was registered, without its body.
+func (a *api) answerEnd(w http.ResponseWriter, r *http.Request, status int, registered job.Job, wait time.Duration) {
+	limits.Metered(r).Release()
+	registered.BodyKind, registered.Body = job.BodyNone, nil // bodies of up to maxBody would wait
+	found, err := a.waitForEnd(w, r, registered.Ref(), wait)
+	var explanation *job.Explanation
+	if err == nil {
+		explanation = a.service.Explain(r.Context(), &found)
+	} else {
+		found = registered
+	}
+	scope.HideBodies(r, &found)
+	explanation = scope.HideSettings(r, &found, explanation)
+	reserved := a.reserveChange(&found)
+	defer reserved.Release()
+	o := newDetailBuffer(w, &found, explanation)
+	defer o.Free()
+	o.Durability(registered.Durability)
+	o.Close()
+	o.Send(w, status)
+}
