@@ -174,7 +174,7 @@ func localGauges(source Source) []prometheus.Metric {
 	listeners, skipped := source.LiveTail()
 	return []prometheus.Metric{
 		gaugeOf(workersDesc, float64(s.Workers)), gaugeOf(inFlightDesc, float64(s.InFlight)),
-		gaugeOf(streamClientsDesc, float64(listeners)),
+		gaugeOf(streamClientsDesc, float64(listeners)), gaugeOf(waitingDesc, float64(source.Waiting())),
 		gaugeOf(leaseClientsDesc, float64(source.LeaseClients())),
 		prometheus.MustNewConstMetric(streamSkippedDesc, prometheus.CounterValue, float64(skipped)),
 	}

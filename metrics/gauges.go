@@ -32,6 +32,8 @@ type Source interface {
 	LiveTail() (listeners int, skipped uint64)
 	// LeaseClients returns the number of clients that wait for jobs of pulled topics.
 	LeaseClients() int
+	// Waiting returns the number of requests that wait for the end of a job.
+	Waiting() int
 }
 
 // Watch sets the source of the gauges, which are missing until then. A second call replaces the source.
@@ -57,6 +59,8 @@ var (
 		"Attempts that this process may have in flight.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("ringback_in_flight",
 		"Attempts of this process that are claimed, requested, or not settled yet.", nil, nil)
+	waitingDesc = prometheus.NewDesc("ringback_waiting_requests",
+		"Requests of this process that wait for the end of a job.", nil, nil)
 	streamClientsDesc = prometheus.NewDesc("ringback_stream_clients",
 		"Clients of this process that watch live events.", nil, nil)
 	streamSkippedDesc = prometheus.NewDesc("ringback_stream_skipped_total",
@@ -100,7 +104,10 @@ type refreshCall struct {
 
 // Describe sends the gauges' descriptions.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, workDesc, streamClientsDesc, streamSkippedDesc, leaseClientsDesc} {
+	for _, d := range []*prometheus.Desc{
+		jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, workDesc, waitingDesc, streamClientsDesc, streamSkippedDesc,
+		leaseClientsDesc,
+	} {
 		to <- d
 	}
 }

@@ -79,6 +79,8 @@ func (s *source) LeaseClients() int { return 5 }
 
 func (s *source) LiveTail() (listeners int, skipped uint64) { return 3, 70 }
 
+func (s *source) Waiting() int { return 5 }
+
 func rows(all ...store.TopicStats) func(context.Context) ([]store.TopicStats, error) {
 	return func(context.Context) ([]store.TopicStats, error) { return all, nil }
 }
@@ -109,6 +111,7 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 		require.Len(t, got.all("ringback_breakers_open"), 2, "the topic of bulk work has no other series")
 		require.InDelta(t, 2048, got.value(t, "ringback_workers"), 0)
 		require.InDelta(t, 17, got.value(t, "ringback_in_flight"), 0)
+		require.InDelta(t, 5, got.value(t, "ringback_waiting_requests"), 0)
 		require.InDelta(t, 3, got.value(t, "ringback_stream_clients"), 0)
 		require.InDelta(t, 5, got.value(t, "ringback_lease_clients"), 0)
 		require.InDelta(t, 70, got.value(t, "ringback_stream_skipped_total"), 0)

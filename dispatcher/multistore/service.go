@@ -242,3 +242,13 @@ func (s *Service) LiveTail() (listeners int, skipped uint64) {
 	}
 	return listeners, skipped
 }
+
+// Waiting returns the sum of the Dispatchers' numbers.
+func (s *Service) Waiting() (sum int) {
+	for _, m := range s.stores {
+		if d := m.dispatcher.Load(); d != nil {
+			sum += d.Waiting()
+		}
+	}
+	return sum
+}
