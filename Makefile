@@ -81,6 +81,10 @@ fuzz: ## run every fuzz target for FUZZTIME
 	  done; \
 	done
 
+.PHONY: zones
+zones: ## compare the ticks of schedules with the clocks of all time zones over two years, some minutes
+	SCHEDULE_ZONES=all $(GO) test -count=1 -timeout=30m -run 'Next_AllZones' ./schedule
+
 .PHONY: bench
 bench: deps ## compare Ringback with its peers and the machine's limit, about half an hour; writes docs/benchmarks.md
 	@$(GO) -C bench run . -docs ../docs
