@@ -192,7 +192,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	var err error
 	if d.policies.LoadFirst(ctx) {
 		carrying.Go(func() { d.resealAll(ctx) })
-		carrying.Go(func() { d.setHandled(ctx) })
+		carrying.Go(func() { d.setAllHandled(ctx) })
 		err = d.pool.Run(ctx)
 	}
 	carrying.Wait()

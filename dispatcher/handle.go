@@ -25,8 +25,8 @@ func Retry(after time.Duration) error { return &handlers.RetryError{After: after
 // Dead returns the error of a handler whose job is dead, whatever retries it has left. It may be wrapped.
 func Dead(reason string) error { return &handlers.DeadError{Err: errors.New(reason)} }
 
-// Handle has the jobs of a topic in job.DefaultNamespace handled by a function of this program. Run sets the topic's deliver to
-// policy.DeliverHandler; jobs need no URL. It is called before Run, and panics if it is not, or if the topic is invalid or has
+// Handle has the jobs of a topic in job.DefaultNamespace handled by a function of this program. Run, and the
+// first registration here without a URL, set the topic's deliver to policy.DeliverHandler. It is called before Run, and panics if it is not, or if the topic is invalid or has
 // a handler.
 func (d *Dispatcher) Handle(topic string, f HandlerFunc) {
 	switch {
@@ -43,18 +43,12 @@ func (d *Dispatcher) Handle(topic string, f HandlerFunc) {
 	d.handled = append(d.handled, topic)
 }
 
-// setHandled sets how the topics with handlers are delivered. It tries again until ctx ends.
-func (d *Dispatcher) setHandled(ctx context.Context) {
+// setAllHandled sets how the topics with handlers are delivered. It tries again until ctx ends.
+func (d *Dispatcher) setAllHandled(ctx context.Context) {
 	var pause store.Backoff
 	for _, topic := range d.handled {
 		for {
-			_, err := d.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(p *policy.Topic) error {
-				if p.Deliver == policy.DeliverHandler {
-					return errNoChange
-				}
-				p.Deliver = policy.DeliverHandler
-				return nil
-			})
+			err := d.setHandled(ctx, topic)
 			if err == nil || ctx.Err() != nil {
 				break
 			}
@@ -62,6 +56,18 @@ func (d *Dispatcher) setHandled(ctx context.Context) {
 			pause.Wait(ctx)
 		}
 	}
+}
+
+// setHandled sets how a topic with a handler is delivered.
+func (d *Dispatcher) setHandled(ctx context.Context, topic string) error {
+	_, err := d.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(p *policy.Topic) error {
+		if p.Deliver == policy.DeliverHandler {
+			return errNoChange
+		}
+		p.Deliver = policy.DeliverHandler
+		return nil
+	})
+	return err
 }
 
 // handles reports whether this program handles the jobs of a topic.

@@ -101,6 +101,7 @@ func TestHandle_Errors(t *testing.T) {
 				r.change(t, func(p *policy.Topic) { p.Ladder, p.Jitter = policy.Ladder{3 * time.Minute}, new(0.0) })
 				made := r.order(t)
 				time.Sleep(2 * time.Hour)
+				synctest.Wait()
 				got := r.get(t, made.Ref())
 				first := got.History[0]
 				require.Equal(t, policy.ClassConsumer, first.ErrorClass)
@@ -147,6 +148,7 @@ func TestHandle_EndsTheContextAfterTheTimeout(t *testing.T) {
 		})
 		made := r.order(t, func(n *job.New) { n.Timeout = 7 * time.Second })
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Equal(t, 7*time.Second, took)
 		got := r.get(t, made.Ref())
 		require.Equal(t, job.Delivered, got.State)

@@ -147,7 +147,7 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 	if n.Method == "" {
 		n.Method = "POST"
 	}
-	needsURL := !d.handles(n.Namespace, n.Topic)
+	needsURL := true
 	if d.opts.Declared || n.URL == "" {
 		topic, ok, err := topics.find(ctx, n.Namespace, n.Topic)
 		if err != nil {
@@ -156,7 +156,13 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 		if !ok && d.opts.Declared {
 			return "", &job.UndeclaredTopicError{Topic: n.Topic}
 		}
-		topicURL, needsURL = topic.Policy.URL, needsURL && topic.Policy.Deliver.Pushes()
+		topicURL, needsURL = topic.Policy.URL, topic.Policy.Deliver.Pushes()
+	}
+	if needsURL && d.handles(n.Namespace, n.Topic) && n.URL == "" && topicURL == "" {
+		if err := d.setHandled(ctx, n.Topic); err != nil { // no process may push the job
+			return "", err
+		}
+		needsURL = false
 	}
 	if n.URL == "" && topicURL == "" && needsURL {
 		laneURL, err := topics.laneURL(n.Queue)

@@ -87,7 +87,7 @@ func (h *Handler) call(ctx context.Context, r *job.Request) (returned bool, err 
 	h.log.Warn("handler has not returned after its context ended, its job goes on without it",
 		"job", r.Ref.ID, "topic", r.Queue.Topic, "cause", context.Cause(ctx), "stuck", h.stuck.Load())
 	go func() {
-		_ = <-ended
+		<-ended //nolint:errcheck // the attempt has its result
 		h.stuck.Add(-1)
 	}()
 	return false, nil
