@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/dispatcher/handlers"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store/storetest"
@@ -69,6 +70,13 @@ func TestHandle_CallsTheFunctionOfTheTopic(t *testing.T) {
 	})
 }
 
+// shipError is an error whose methods panic: Error for nil, Unwrap always.
+type shipError struct{ order string }
+
+func (e *shipError) Error() string { return "order " + e.order }
+
+func (e *shipError) Unwrap() error { panic("no cause of order " + e.order) }
+
 func TestHandle_Errors(t *testing.T) {
 	long := strings.Repeat("long\n", 1000)
 	for name, c := range map[string]struct {
@@ -85,8 +93,18 @@ func TestHandle_Errors(t *testing.T) {
 		"a wrapped Retry": {
 			fail: func() error { return fmt.Errorf("busy: %w", dispatcher.Retry(time.Hour)) }, wait: time.Hour, text: "busy: retry after 1h0m0s",
 		},
-		"Dead":           {fail: func() error { return dispatcher.Dead("no such order") }, reason: policy.ReasonNonRetryable, text: "no such order"},
-		"a wrapped Dead": {fail: func() error { return fmt.Errorf("order 7: %w", dispatcher.Dead("gone")) }, reason: policy.ReasonNonRetryable, text: "order 7: gone"},
+		"a typed nil": {
+			fail: func() error { var e *shipError; return e }, wait: 3 * time.Minute,
+			text: "panic: runtime error: invalid memory address or nil pointer dereference",
+		},
+		"an error that cannot be unwrapped": {
+			fail: func() error { return &shipError{order: "7"} }, wait: 3 * time.Minute, text: "panic: no cause of order 7",
+		},
+		"a nil RetryError":            {fail: func() error { return (*handlers.RetryError)(nil) }, wait: 3 * time.Minute, text: "retry"},
+		"a nil DeadError":             {fail: func() error { return (*handlers.DeadError)(nil) }, reason: policy.ReasonNonRetryable, text: "given up"},
+		"a DeadError without a cause": {fail: func() error { return &handlers.DeadError{} }, reason: policy.ReasonNonRetryable, text: "given up"},
+		"Dead":                        {fail: func() error { return dispatcher.Dead("no such order") }, reason: policy.ReasonNonRetryable, text: "no such order"},
+		"a wrapped Dead":              {fail: func() error { return fmt.Errorf("order 7: %w", dispatcher.Dead("gone")) }, reason: policy.ReasonNonRetryable, text: "order 7: gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

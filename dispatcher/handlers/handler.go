@@ -48,60 +48,70 @@ func (h *Handler) Deliver(ctx context.Context, r job.Request) policy.Result {
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, r.Timeout, errTimeout)
 	defer cancel()
-	returned, err := h.call(limited, &r)
+	o, returned := h.call(limited, &r)
 	result.Duration = time.Since(result.StartedAt)
 	switch {
-	case err == nil && returned:
+	case returned && !o.failed:
 		result.Accepted = true
 	case ctx.Err() != nil:
 		result.Class, result.Error = policy.ClassShutdown, "the process stopped"
 	case !returned:
 		result.Class, result.Error = policy.ClassConsumer, fmt.Sprintf("the handler has not returned within its timeout of %v", r.Timeout)
 	default:
-		describe(&result, err)
+		result.Class, result.Error, result.RetryAfter, result.NonRetryable = policy.ClassConsumer, o.text, o.retryAfter, o.dead
 	}
 	return result
 }
 
+// outcome is what a function returned. It has the text of an error instead of the error, whose methods are the program's code and
+// may panic. The zero value is that of nil.
+type outcome struct {
+	failed     bool
+	text       string // of the error, on one line
+	retryAfter time.Duration
+	dead       bool
+}
+
 // call calls the function in a goroutine of its own, and waits until it returns or is left to itself.
-func (h *Handler) call(ctx context.Context, r *job.Request) (returned bool, err error) {
-	ended := make(chan error, 1)
+func (h *Handler) call(ctx context.Context, r *job.Request) (o outcome, returned bool) {
+	ended := make(chan outcome, 1)
 	go func() {
-		err := errors.New("the handler ended its goroutine")
-		defer func() { ended <- err }()
-		err = h.run(ctx, r)
+		o := outcome{failed: true, text: "the handler ended its goroutine"}
+		defer func() { ended <- o }()
+		o = h.run(ctx, r)
 	}()
 	select {
-	case err = <-ended:
-		return true, err
+	case o = <-ended:
+		return o, true
 	case <-ctx.Done():
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
-	case err = <-ended:
-		return true, err
+	case o = <-ended:
+		return o, true
 	case <-late.C:
 	}
 	h.stuck.Add(1)
 	h.log.Warn("handler has not returned after its context ended, its job goes on without it",
 		"job", r.Ref.ID, "topic", r.Queue.Topic, "cause", context.Cause(ctx), "stuck", h.stuck.Load())
 	go func() {
-		<-ended //nolint:errcheck // the attempt has its result
+		<-ended
 		h.stuck.Add(-1)
 	}()
-	return false, nil
+	return outcome{}, false
 }
 
-// run calls the function. A panic is an error.
-func (h *Handler) run(ctx context.Context, r *job.Request) (err error) {
+// run calls the function. A panic is a failure, also one of its error's methods.
+func (h *Handler) run(ctx context.Context, r *job.Request) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-			h.log.Error("handler panicked, its attempt has failed", "job", r.Ref.ID, "topic", r.Queue.Topic, "panic", p, "stack", string(debug.Stack()))
+			o = outcome{failed: true, text: oneLine(fmt.Sprintf("panic: %v", p))}
+			h.log.Error("handler panicked, its attempt has failed",
+				"job", r.Ref.ID, "topic", r.Queue.Topic, "panic", o.text, "stack", string(debug.Stack()))
 		}
 	}()
-	return h.handle(ctx, jobOf(r))
+	return outcomeOf(h.handle(ctx, jobOf(r)))
 }
 
 func jobOf(r *job.Request) *Job {
@@ -111,15 +121,17 @@ func jobOf(r *job.Request) *Job {
 	}
 }
 
-// describe adds a failure to a result.
-func describe(result *policy.Result, err error) {
-	result.Class, result.Error = policy.ClassConsumer, oneLine(err.Error())
-	if retry, ok := errors.AsType[*RetryError](err); ok {
-		result.RetryAfter = retry.After
+// outcomeOf returns the outcome of a call that returned err.
+func outcomeOf(err error) outcome {
+	if err == nil {
+		return outcome{}
 	}
-	if _, ok := errors.AsType[*DeadError](err); ok {
-		result.NonRetryable = true
+	o := outcome{failed: true, text: oneLine(err.Error())}
+	if retry, ok := errors.AsType[*RetryError](err); ok && retry != nil {
+		o.retryAfter = retry.After
 	}
+	_, o.dead = errors.AsType[*DeadError](err)
+	return o
 }
 
 // oneLine returns the beginning of a text, in valid UTF-8 and without line ends.

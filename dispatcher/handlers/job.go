@@ -34,24 +34,42 @@ type RetryError struct {
 	Err   error         // the cause; may be nil
 }
 
-// Error returns the cause and the wait.
+// Error returns the cause, or else the wait.
 func (e *RetryError) Error() string {
-	if e.Err == nil {
+	switch {
+	case e == nil:
+		return "retry"
+	case e.Err == nil:
 		return "retry after " + e.After.String()
 	}
 	return e.Err.Error()
 }
 
 // Unwrap returns the cause.
-func (e *RetryError) Unwrap() error { return e.Err }
+func (e *RetryError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // DeadError is a failure after which the job is dead, whatever retries it has left.
 type DeadError struct {
-	Err error // the cause
+	Err error // the cause; may be nil
 }
 
 // Error returns that of the cause.
-func (e *DeadError) Error() string { return e.Err.Error() }
+func (e *DeadError) Error() string {
+	if e == nil || e.Err == nil {
+		return "given up"
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns the cause.
-func (e *DeadError) Unwrap() error { return e.Err }
+func (e *DeadError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
