@@ -162,6 +162,24 @@ var waits = []struct {
 		}, job.WaitRetry, 10 * time.Minute, "failed attempt 1 of 2",
 	},
 	{
+		"retry without a URL", dispatcher.Options{}, func(s *scene) job.Job {
+			s.put("orders", policy.Topic{Deliver: policy.DeliverPull})
+			j := s.order(s.t, retries(time.Hour), func(n *job.New) { n.Lane = "a" })
+			s.put("orders", policy.Topic{})
+			s.attempted(j, 1)
+			return j
+		}, job.WaitRetry, time.Hour, "so the next attempt fails, too: PATCH /v1/topics/orders or /v1/topics/orders/lanes/a to set a url",
+	},
+	{
+		"retry of a pulled job", dispatcher.Options{}, func(s *scene) job.Job {
+			s.put("orders", policy.Topic{})
+			j := s.add("orders", "a", "/500", retries(time.Hour))
+			s.attempted(j, 1)
+			s.put("orders", policy.Topic{Deliver: policy.DeliverPull})
+			return j
+		}, job.WaitRetry, time.Hour, "or for as long as its consumer asked for",
+	},
+	{
 		"topic paused", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Paused: true, Pause: policy.Pause{
 				At: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC), By: "ops-anna", Note: "receiver moves",

@@ -269,12 +269,19 @@ func TestDeliver_ChangesWhileJobsWait(t *testing.T) {
 
 		pusher.change(t, func(p *policy.Topic) { p.Deliver, p.URL = policy.DeliverPull, "" })
 		late := pusher.order(t)
-		pusher.change(t, func(p *policy.Topic) { p.Deliver = policy.DeliverPush })
+		pusher.change(t, func(p *policy.Topic) {
+			p.Deliver, p.Ladder, p.Jitter = policy.DeliverPush, policy.Ladder{time.Minute}, new(0.0)
+		})
 		time.Sleep(5 * time.Second)
 		got = pusher.get(t, late.Ref())
-		require.Equal(t, job.Dead, got.State)
-		require.Equal(t, policy.ReasonInvalid, got.Reason)
+		require.Equal(t, job.Scheduled, got.State, "the operator has the ladder's time to set a URL")
+		require.Equal(t, 1, got.FailedAttempts)
+		require.Equal(t, policy.ClassNoURL, got.History[0].ErrorClass)
 		require.Len(t, rec.calls(), 1)
+		pusher.change(t, func(p *policy.Topic) { p.URL = "https://shop.example/set" })
+		time.Sleep(time.Minute)
+		require.Equal(t, job.Delivered, pusher.get(t, late.Ref()).State)
+		require.Equal(t, "https://shop.example/set", rec.calls()[1].URL)
 	})
 }
 

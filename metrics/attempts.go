@@ -18,7 +18,7 @@ var outcomes = [...]string{
 	string(policy.ClassTLSVersion), string(policy.ClassTLSClient), string(policy.ClassProxy), string(policy.ClassHTTP),
 	string(policy.ClassTooLarge), string(policy.ClassTimeoutDial), string(policy.ClassTimeoutTLS),
 	string(policy.ClassTimeoutHeaders), string(policy.ClassTimeoutBody), string(policy.ClassTimeoutSend),
-	string(policy.ClassBlocked), string(policy.ClassInvalid), string(policy.ClassShutdown),
+	string(policy.ClassBlocked), string(policy.ClassInvalid), string(policy.ClassNoURL), string(policy.ClassShutdown),
 	string(policy.ClassLocalResources), string(policy.ClassConsumer), outcomeAccepted, string(policy.ClassOther),
 }
 
@@ -79,7 +79,7 @@ func (m *Metrics) AttemptEnded(e pool.AttemptEvent) {
 	t.lateness.get(func() prometheus.Observer { return m.lateness.WithLabelValues(t.namespace, t.topic) }).
 		Observe(max(e.Late, 0).Seconds())
 	switch e.Result.Class {
-	case policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown, policy.ClassLocalResources:
+	case policy.ClassBlocked, policy.ClassInvalid, policy.ClassNoURL, policy.ClassShutdown, policy.ClassLocalResources:
 		return // nothing was sent, or this process interrupted the attempt
 	default:
 	}

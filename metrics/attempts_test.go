@@ -97,6 +97,7 @@ func TestEnded_ObservesLatenessAndDurationOfRequestsOnly(t *testing.T) {
 		nil, // the job had expired
 		{Class: policy.ClassBlocked, Duration: time.Microsecond},
 		{Class: policy.ClassInvalid},
+		{Class: policy.ClassNoURL},
 		{Class: policy.ClassShutdown, Duration: time.Second},
 		{Class: policy.ClassTimeoutDial, Duration: 10 * time.Second},
 		{Status: 200, Duration: 30 * time.Millisecond},
@@ -104,7 +105,7 @@ func TestEnded_ObservesLatenessAndDurationOfRequestsOnly(t *testing.T) {
 		m.AttemptEnded(pool.AttemptEvent{Namespace: "default", Topic: "t", Result: result, Late: -time.Millisecond})
 	}
 	got := scrape(t, m)
-	require.InDelta(t, 5, got.value(t, "ringback_lateness_seconds_count", "topic", "t"), 0)
+	require.InDelta(t, 6, got.value(t, "ringback_lateness_seconds_count", "topic", "t"), 0)
 	require.InDelta(t, 0, got.value(t, "ringback_lateness_seconds_sum"), 0, "none is early")
 	require.InDelta(t, 2, got.value(t, "ringback_attempt_duration_seconds_count", "topic", "t"), 0)
 	require.InDelta(t, 10.03, got.value(t, "ringback_attempt_duration_seconds_sum"), 1e-9)

@@ -10,7 +10,7 @@ type Preflight struct {
 	SettingsUnreadable bool // the settings of the topic or the lane cannot be read
 	LaneStopped        bool // the lane is paused or in cooldown since the claim
 	PolicyStale        bool // the topic's policy may be older than the store's
-	NoURL              bool // neither the job, its lane nor its topic has a URL
+	NoURL              bool // neither the job, its lane nor its topic has a URL: the attempt fails without a request
 	LeaseTooShort      bool // the lease may end before the attempt
 	// WrongOriginHeader is a secret header of the job that was set for another origin than that of the URL; empty: none.
 	WrongOriginHeader string
@@ -38,7 +38,7 @@ const (
 //	past its expiry                                  dead: expired
 //	past MaxAge                                      dead: max_age
 //	failed attempts > retries                        dead: exhausted
-//	no URL                                           dead: invalid
+//	no URL                                           allowed
 //	lease too short                                  released for 1 s
 //	wrong-origin header                              dead: invalid
 //	secrets unreadable                               as unreadable settings
@@ -60,7 +60,7 @@ func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 	case reason != "":
 		return Verdict{Kind: Dead, Reason: reason}
 	case p.NoURL:
-		return Verdict{Kind: Dead, Reason: ReasonInvalid, Note: "neither the job, its lane nor its topic has a URL"}
+		return Verdict{}
 	case p.LeaseTooShort:
 		return Verdict{Kind: Released, Wait: recheckWait, Note: "the lease would have ended before the attempt"}
 	case p.WrongOriginHeader != "":

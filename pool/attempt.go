@@ -107,7 +107,7 @@ func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight
 		SettingsUnreadable: errors.Is(unsigned, store.ErrUnreadable),
 		LaneStopped:        a.schedJob.Cancelled,
 		PolicyStale:        a.policyStale,
-		NoURL:              r.URL == "" && !a.isHandled(),
+		NoURL:              a.lacksURL(r),
 		// The timeout grew since the claim, or the claim took long.
 		LeaseTooShort:     now.Add(r.Timeout + store.LeaseMargin/2).After(a.leaseEnds),
 		WrongOriginHeader: wrongOrigin,
@@ -154,7 +154,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	if a.tracksSent(terms) {
 		request.Sent = a.bodySent
 	}
-	result := a.deliverer().Deliver(ctx, request) // the request and its body are not used after this
+	result := a.send(ctx, request) // the request and its body are not used after this
 	verdict := a.judge(terms, result)
 	record := job.Attempt{
 		N: claimedJob.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: policy.RoundUp(result.Duration),
@@ -177,6 +177,17 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 		concurrency: a.schedJob.Settings.Limits(topic).Concurrency,
 	})
 }
+
+// send makes the request. Without a URL it fails: the policy may get one before the retries are used up.
+func (a *attempt) send(ctx context.Context, request job.Request) policy.Result {
+	if a.lacksURL(&request) {
+		return policy.Result{Class: policy.ClassNoURL, Error: "neither the job, its lane nor its topic has a URL", StartedAt: time.Now()}
+	}
+	return a.deliverer().Deliver(ctx, request)
+}
+
+// lacksURL reports whether the request needs a URL and has none.
+func (a *attempt) lacksURL(r *job.Request) bool { return r.URL == "" && !a.isHandled() }
 
 // judge returns the verdict of the attempt. Under a stale policy no job dies for its retries or its age.
 func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict {

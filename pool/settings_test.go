@@ -155,11 +155,32 @@ func TestSettings_JobOverridesLaneOverridesTopic(t *testing.T) {
 			require.LessOrEqual(t, len(a.Process), pool.MaxProcess)
 		}
 		nowhere := get(t, s, "nothing")
-		require.Equal(t, job.Dead, nowhere.State)
-		require.Equal(t, policy.ReasonInvalid, nowhere.Reason)
-		require.Zero(t, nowhere.Attempts)
+		require.Equal(t, job.Scheduled, nowhere.State, "its topic may get a URL")
+		require.Equal(t, 1, nowhere.FailedAttempts)
 		require.Len(t, nowhere.History, 1)
-		require.Equal(t, policy.ClassInvalid, nowhere.History[0].ErrorClass)
+		require.Equal(t, policy.ClassNoURL, nowhere.History[0].ErrorClass)
+		require.Equal(t, job.KindAttempt, nowhere.History[0].Kind)
+		require.Empty(t, nowhere.History[0].URL)
+	})
+}
+
+func TestSettings_JobsWithoutAURLShowNothingOfTheReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(0)
+		policies := &fakeSettings{topics: map[string]policy.Topic{"bare": {LaneConcurrency: 32, Breaker: policy.Breaker{Failures: new(3)}}}}
+		for i := range 20 {
+			insert(t, s, job.Spec{ID: fmt.Sprint(i), Queue: queueOf("bare", "a")})
+		}
+		run(t, s, g, func(o *pool.Options) { o.Policies = policies })
+		time.Sleep(time.Second)
+		require.Empty(t, g.requests())
+		state, err := s.Shards()[0].QueueState(t.Context(), queueOf("bare", "a"))
+		require.NoError(t, err)
+		require.False(t, state.BreakerOpen)
+		require.Zero(t, state.Ready, "all have failed")
+		insert(t, s, job.Spec{ID: "sent", Queue: queueOf("bare", "a"), URL: "https://job.example/"})
+		time.Sleep(10 * time.Millisecond)
+		require.Len(t, g.requests(), 1, "the lane has no cooldown")
 	})
 }
 

@@ -172,9 +172,18 @@ func (x *explanation) retry() *job.Wait {
 	if j.State != job.Scheduled || failed == 0 {
 		return nil
 	}
+	rung := fmt.Sprintf("Waits after failed attempt %d of %d for rung %d of %d (%s)",
+		failed, *x.terms.Retries+1, min(failed, len(x.terms.Ladder)), len(x.terms.Ladder), units.FormatDuration(x.terms.Ladder.Rung(failed)))
+	switch {
+	case !x.topic.Resolved.Deliver.Pushes():
+		return waitFor(job.WaitRetry, j.DueAt, "%s, or for as long as its consumer asked for: POST /v1/jobs/%s/run to run it now.", rung, j.ID)
+	case x.url() == "":
+		return waitFor(job.WaitRetry, j.DueAt,
+			"%s. Neither the job, its lane nor its topic has a URL, so the next attempt fails, too: PATCH %s or %s to set a url, then POST /v1/jobs/%s/run to run it now.",
+			rung, x.topicPath(), x.lanePath(), j.ID)
+	}
 	return waitFor(job.WaitRetry, j.DueAt,
-		"Waits after failed attempt %d of %d for rung %d of %d (%s), or longer if the receiver's Retry-After asked for it: POST /v1/jobs/%s/run to run it now.",
-		failed, *x.terms.Retries+1, min(failed, len(x.terms.Ladder)), len(x.terms.Ladder), units.FormatDuration(x.terms.Ladder.Rung(failed)), j.ID)
+		"%s, or longer if the receiver's Retry-After asked for it: POST /v1/jobs/%s/run to run it now.", rung, j.ID)
 }
 
 // dueTime returns the wait for the due time of a job without a failed attempt.

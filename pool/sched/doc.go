@@ -54,7 +54,8 @@
 //	503                                          halved     a failure
 //	a timeout                                    halved     a failure
 //	another error of the receiver or the network unchanged  a failure
-//	blocked, invalid, shutdown, local_resources  unchanged  unchanged
+//	blocked, invalid, no_url, shutdown,
+//	local_resources                              unchanged  unchanged
 //
 // A lane whose breaker opens or closes has one slot.
 package sched
