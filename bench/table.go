@@ -18,6 +18,8 @@ var settings = []string{
 		"last arrival.",
 	"Ringback's store: empty before each run, unless a figure is about waiting jobs. Delivered jobs are kept (Redis: 24 h and 100,000 jobs " +
 		"of a topic; SQLite: 7 d and a million).",
+	"Pulled jobs: 8 clients of this program, each with one request at a time to `POST /v1/leases`, which reports 32 jobs as done and leases the " +
+		"next. The time is measured from their first requests until all but the last 512 jobs of the backlog are reported.",
 	"Ringback's connections: its own HTTP/1.1 client (`notify/h1`) over plain HTTP, `net/http`'s over https. The bare loop and the peers " +
 		"always use `net/http`'s.",
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, without a queue.",
