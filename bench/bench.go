@@ -43,6 +43,7 @@ type sizes struct {
 	LateSeconds int           `json:"late_seconds"` // of registrations at a pace
 	Posts       int           `json:"posts"`        // single registrations
 	Batched     int           `json:"batched"`      // registrations in batches
+	Waits       int           `json:"waits"`        // requests that wait for their job
 	Pending     int           `json:"pending"`      // jobs that wait
 	Future      int           `json:"future"`       // waiting jobs of the idle figure
 	Topics      int           `json:"topics"`       // their topics
@@ -53,12 +54,12 @@ type sizes struct {
 var (
 	fullSizes = sizes{
 		Rounds: 5, Jobs: 50_000, SlowJobs: 10_000, LevelJobs: 20_000, Levels: []int{1, 4, 16, 64, 256},
-		LateSeconds: 10, Posts: 20_000, Batched: 100_000, Pending: 1_000_000, Future: 100_000, Topics: 1000,
+		LateSeconds: 10, Posts: 20_000, Batched: 100_000, Waits: 1000, Pending: 1_000_000, Future: 100_000, Topics: 1000,
 		Settle: 10 * time.Second, Watch: 20 * time.Second,
 	}
 	quickSizes = sizes{
 		Rounds: 1, Jobs: 5000, SlowJobs: 1000, LevelJobs: 1000, Levels: []int{1, 16, 64},
-		LateSeconds: 2, Posts: 2000, Batched: 10_000, Pending: 20_000, Future: 5000, Topics: 1000,
+		LateSeconds: 2, Posts: 2000, Batched: 10_000, Waits: 200, Pending: 20_000, Future: 5000, Topics: 1000,
 		Settle: time.Second, Watch: 2 * time.Second,
 	}
 )

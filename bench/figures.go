@@ -24,6 +24,7 @@ var figures = []figure{
 	{"post", "registrations a second, one a request", post, true},
 	{"batch", "registrations a second, in batches", batches, true},
 	{"pull", "jobs pulled a second beside jobs sent", pull, true},
+	{"wait", "time until the requests that wait for a job are answered", wait, true},
 	{"idle", "processor time and calls to Redis while jobs only wait", idle, false},
 	{"memory", "Redis memory of a waiting job", memoryOfJobs, false},
 	{"rss", "memory of a process while jobs wait", residentMemory, false},

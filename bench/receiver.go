@@ -55,7 +55,10 @@ type receiver struct {
 	late []float64 // ms
 }
 
-// wellDone is the short body of every answer.
+// answerTime is the path whose answers have the time as their body, in Unix nanoseconds.
+const answerTime = "/time"
+
+// wellDone is the short body of all others.
 var wellDone = []byte("ok")
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -68,7 +71,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.signed.Add(1)
 	}
 	w.Header()["Content-Type"] = []string{"text/plain"}
-	_, _ = w.Write(wellDone) // an error means that the sender has left
+	text := wellDone
+	if req.URL.Path == answerTime {
+		text = strconv.AppendInt(nil, time.Now().UnixNano(), 10)
+	}
+	_, _ = w.Write(text) // an error means that the sender has left
 	if r.count.Add(1) == r.want.Load() {
 		r.last.Store(time.Now().UnixNano())
 		close(*r.reached.Load())

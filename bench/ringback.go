@@ -77,9 +77,9 @@ type ringback struct {
 
 var listening = regexp.MustCompile(`msg=listening addr=(\S+)`)
 
-func (b *bench) startRingback(ctx context.Context, s *store) (*ringback, error) {
+func (b *bench) startRingback(ctx context.Context, s *store, args ...string) (*ringback, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), b.program, //nolint:gosec // built by us
-		"serve", "--addr=127.0.0.1:0", "--store="+s.url, "--allow-private")
+		append([]string{"serve", "--addr=127.0.0.1:0", "--store=" + s.url, "--allow-private"}, args...)...)
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "RINGBACK_") {
 			cmd.Env = append(cmd.Env, pair)

@@ -20,6 +20,9 @@ var settings = []string{
 		"of a topic; SQLite: 7 d and a million).",
 	"Pulled jobs: 8 clients of this program, each with one request at a time to `POST /v1/leases`, which reports 32 jobs as done and leases the " +
 		"next. The time is measured from their first requests until all but the last 512 jobs of the backlog are reported.",
+	"Requests that wait: 16 clients, each with a random pause of up to 200 ms before its request. The receiver answers with the time of its " +
+		"answer. For ends by another process, one with the role `api` is asked, beside one with both roles. RSS is that of the process " +
+		"that has answered these requests while 1,000 others wait for jobs of a paused topic.",
 	"Ringback's connections: its own HTTP/1.1 client (`notify/h1`) over plain HTTP, `net/http`'s over https. The bare loop and the peers " +
 		"always use `net/http`'s.",
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, without a queue.",
