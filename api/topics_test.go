@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -32,10 +33,32 @@ func TestPutTopic_SetsTheWholePolicy(t *testing.T) {
 		KeepDead:      policy.Retention{MaxBytes: new(int64(0))}, IDWindow: new(time.Duration(0)),
 	}, f.topics["order.close"].Policy)
 
-	w = call(t, h, http.MethodPut, "/v1/topics/order.close", `{}`)
+	w = call(t, h, http.MethodPut, "/v1/topics/order.close", `{"deliver": null}`)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Equal(t, policy.Topic{}, f.topics["order.close"].Policy, "omitted fields take their defaults")
 	require.EqualValues(t, 2, decodeResponse(t, w)["revision"])
+}
+
+// A client that knows nothing of deliver must not have jobs pushed that have no URL.
+func TestPutTopic_MustNameDeliverUnlessTheTopicIsPushed(t *testing.T) {
+	const path = "/v1/topics/a"
+	for _, deliver := range []policy.Deliver{policy.DeliverPull, policy.DeliverHandler} {
+		f := newFake()
+		h := handlerOf(f)
+		put := func(method, body string) { require.Equal(t, http.StatusOK, call(t, h, method, path, body).Code, body) }
+		put(http.MethodPut, `{}`)
+		put(http.MethodPatch, fmt.Sprintf(`{"deliver": %q}`, deliver))
+		w := call(t, h, http.MethodPut, path, `{"retries": 5}`)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code)
+		require.Equal(t, []string{"/deliver"}, problemIn(t, w).fields())
+		require.Contains(t, w.Body.String(), fmt.Sprintf(`send \"%s\" to keep that, or \"push\"`, deliver))
+		require.Equal(t, policy.Topic{Deliver: deliver}, f.topics["a"].Policy, "nothing is stored")
+		put(http.MethodPut, fmt.Sprintf(`{"retries": 5, "deliver": %q}`, deliver))
+		put(http.MethodPatch, `{"retries": 6}`)
+		require.Equal(t, policy.Topic{Retries: new(6), Deliver: deliver}, f.topics["a"].Policy)
+		put(http.MethodPut, `{"deliver": "push"}`)
+		put(http.MethodPut, `{}`)
+	}
 }
 
 func TestPutTopic_KeepsAPause(t *testing.T) {

@@ -1,6 +1,8 @@
 package request
 
 import (
+	"fmt"
+
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -14,11 +16,13 @@ type topicForm struct {
 	stored  policy.Topic
 	// merge keeps fields that are left out, also those of nested objects.
 	merge bool
+	// saysDeliver is set if the text names deliver.
+	saysDeliver bool
 }
 
 // PutTopic reads a whole policy. Fields left out get their defaults. Secrets, the client certificate and secret headers are
 // kept unless they are named, so that a client that reads a policy and puts it back does not lose them. Null removes them. A
-// pause is kept, and read-only members are ignored.
+// pause is kept, and read-only members are ignored. A topic that is not pushed needs its deliver named.
 func PutTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
 	kept := policy.Topic{Secrets: stored.Secrets, ClientCert: stored.ClientCert, Paused: stored.Paused, Pause: stored.Pause}
 	return decodeTopic(text, topicForm{Topic: kept, stored: stored})
@@ -40,11 +44,14 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 		"lane_concurrency": set(&f.LaneConcurrency, f.positiveCount),
 		"rate":             set(&f.Rate, f.rate),
 		"lane_rate":        set(&f.LaneRate, f.rate),
-		"deliver":          set(&f.Deliver, f.deliver),
-		"ordered":          set(&f.Ordered, f.boolean),
-		"url":              set(&f.URL, f.text),
-		"headers":          f.headers.reader(&f.decoder),
-		"give_up_on":       set(&f.GiveUpOn, f.texts),
+		"deliver": func(at string, raw []byte) {
+			f.saysDeliver = true
+			set(&f.Deliver, f.deliver)(at, raw)
+		},
+		"ordered":    set(&f.Ordered, f.boolean),
+		"url":        set(&f.URL, f.text),
+		"headers":    f.headers.reader(&f.decoder),
+		"give_up_on": set(&f.GiveUpOn, f.texts),
 		"success": merge(&f.decoder, &f.Success, "a success rule", fields{
 			"status":        set(&f.Success.Status, f.texts),
 			"body_equals":   set(&f.Success.BodyEquals, f.text),
@@ -67,6 +74,10 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 	}
 	f.addReadOnly(table, f.merge)
 	f.read("", text, "a topic", table)
+	if !f.merge && !f.saysDeliver && !f.stored.Deliver.Pushes() {
+		f.AddError("/deliver", fmt.Sprintf("is required, since the topic is not pushed now: send %q to keep that, or %q for requests to a URL",
+			f.stored.Deliver, policy.DeliverPush))
+	}
 	return f.finish()
 }
 
