@@ -50,4 +50,3 @@ func TestWakeups_KeepNoGroupsWithoutQueues(t *testing.T) {
 	found, _, _ := b.Take([]string{"pull:n/t"}, 10)
 	require.Equal(t, []job.Queue{idle.Name}, found, "a queue that has jobs again")
 }
-
