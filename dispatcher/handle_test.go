@@ -139,6 +139,22 @@ func TestHandle_Errors(t *testing.T) {
 	}
 }
 
+func TestHandle_MayRetryAfterDays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := handle(t, func(context.Context, *dispatcher.Job) error { return dispatcher.Retry(30 * 24 * time.Hour) })
+		made := r.order(t)
+		time.Sleep(time.Second)
+		got := r.get(t, made.Ref())
+		require.Equal(t, job.Scheduled, got.State)
+		require.InDelta(t, 30*24, got.DueAt.Sub(made.DueAt).Hours(), 0.01)
+
+		r.change(t, func(p *policy.Topic) { p.MaxAge = 48 * time.Hour })
+		bounded := r.order(t)
+		time.Sleep(time.Second)
+		require.Equal(t, policy.ReasonMaxAge, r.get(t, bounded.Ref()).Reason, "a max_age that is set wins")
+	})
+}
+
 func TestHandle_OpensNoBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64

@@ -32,7 +32,7 @@ func (p Progress) deadReason(terms Terms, wait time.Duration) Reason {
 	switch {
 	case p.Expires && p.ExpiresIn < wait:
 		return ReasonExpired
-	case p.Age > terms.MaxAge-wait:
+	case terms.MaxAge > 0 && p.Age > terms.MaxAge-wait:
 		return ReasonMaxAge
 	}
 	return ""

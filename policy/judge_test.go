@@ -290,4 +290,20 @@ func TestJudge_BelievesConsumers(t *testing.T) {
 	old := terms(func(t *policy.Terms) { t.MaxAge = 1000 * policy.MaxRung })
 	got := policy.Judge(old, after(2*policy.MaxRung), policy.Progress{FailedAttempts: 1}, 0)
 	require.Equal(t, policy.Verdict{Kind: policy.Again, Wait: policy.MaxRung}, got, "a wait is bounded")
+
+	for _, deliver := range []policy.Deliver{policy.DeliverPush, policy.DeliverPull, policy.DeliverHandler} {
+		own := policy.Topic{Deliver: deliver}.WithDefaults(policy.Builtin()).Terms(policy.Terms{})
+		waits := policy.Judge(own, after(policy.MaxRung), policy.Progress{FailedAttempts: 1}, 0)
+		old := policy.Progress{FailedAttempts: 1, Age: policy.MaxRung}
+		before := policy.CheckBefore(own, old, policy.Preflight{})
+		old.FailedAttempts++
+		then := policy.Judge(own, failed, old, 0)
+		if deliver.Pushes() {
+			require.Equal(t, []policy.Verdict{dead(policy.ReasonMaxAge), dead(policy.ReasonMaxAge), dead(policy.ReasonMaxAge)}, []policy.Verdict{waits, before, then})
+			continue
+		}
+		require.Equal(t, policy.Verdict{Kind: policy.Again, Wait: policy.MaxRung}, waits, deliver)
+		require.Equal(t, policy.Verdict{}, before, "%s: it is attempted after the wait", deliver)
+		require.Equal(t, policy.Verdict{Kind: policy.Again, Wait: own.Ladder[1]}, then, "%s: and its ladder goes on", deliver)
+	}
 }

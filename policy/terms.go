@@ -23,7 +23,7 @@ type Terms struct {
 
 	// Jitter lengthens each wait by up to this share of it, 0 to 1. Set by Topic.Terms.
 	Jitter float64 `json:"-"`
-	// MaxAge is the time after a generation's first due time after which the job is dead. Set by Topic.Terms.
+	// MaxAge is the time after a generation's first due time after which the job is dead; zero: none. Set by Topic.Terms.
 	MaxAge time.Duration `json:"-"`
 	// GiveUpOn lists statuses ("410") and classes ("4xx") after which the job is dead. Set by Topic.Terms.
 	GiveUpOn []string `json:"-"`
@@ -31,7 +31,8 @@ type Terms struct {
 	Success Success `json:"-"`
 }
 
-// maxAgeMargin is added to the ladder's span for the default MaxAge.
+// maxAgeMargin is added to the ladder's span for the default MaxAge of topics that are pushed. Others have none, since their
+// consumers may ask for waits that are longer than the ladder's.
 const maxAgeMargin = 24 * time.Hour
 
 // Terms resolves a job's terms against the policy t, which must be complete: Builtin, or a policy with its defaults.
@@ -54,7 +55,7 @@ func (t Topic) Terms(own Terms) Terms {
 	terms.OnDelivered = own.OnDelivered.Or(t.OnDelivered)
 	terms.OnDead = own.OnDead.Or(t.OnDead)
 	terms.MaxAge = t.MaxAge
-	if terms.MaxAge == 0 {
+	if terms.MaxAge == 0 && t.Deliver.Pushes() {
 		terms.MaxAge = terms.Ladder.Span(*terms.Retries) + maxAgeMargin
 	}
 	return terms

@@ -24,7 +24,7 @@ func (o *Buffer) effective(e *job.Effective) {
 	o.durations("ladder", e.Terms.Ladder)
 	o.Number("retries", int64(*e.Terms.Retries))
 	o.Duration("timeout", e.Terms.Timeout)
-	o.Duration("max_age", e.Terms.MaxAge)
+	o.DurationOrNull("max_age", e.Terms.MaxAge)
 	o.success("success", e.Terms.Success.WithDefaults())
 	o.texts("give_up_on", e.Terms.GiveUpOn)
 }
