@@ -40,6 +40,16 @@ func refOf(namespace, id string) job.Ref { return job.Ref{Namespace: namespace, 
 // actorOf returns the actor in the events of jobs that a Work has changed, by the id of its job.
 func actorOf(id string) string { return "work:" + id[len(idPrefix):] }
 
+// Jobs is the part of the store that holds bulk work, each a job.
+type Jobs interface {
+	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
+	Get(ctx context.Context, ref job.Ref) (job.Job, error)
+	List(ctx context.Context, filter store.Filter) (store.Page, error)
+	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
+	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
+	ShardOf(q job.Queue) int
+}
+
 // Create starts bulk work. Error: *job.QuotaError.
 func Create(ctx context.Context, jobs Jobs, namespace string, o store.WorkOrder) (store.Work, error) {
 	rows, err := jobs.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{job.WorkTopic}})

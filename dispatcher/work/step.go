@@ -36,7 +36,7 @@ const (
 
 // Worker makes the steps of bulk work.
 type Worker struct {
-	Jobs    Jobs
+	Jobs    Targets
 	Changes Changes
 	// Observe is called with the jobs of an action that a step has treated, before they are recorded; nil: it is not.
 	Observe func(action store.WorkAction, done, failed, skipped int64)

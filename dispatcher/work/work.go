@@ -85,18 +85,10 @@ func (p *progress) forget() {
 	p.Header, p.Edit = nil, nil
 }
 
-// Finder finds the jobs that bulk work selects.
-type Finder interface {
+// Targets is the part of the store that a Worker reads and changes the selected jobs through.
+type Targets interface {
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	List(ctx context.Context, filter store.Filter) (store.Page, error)
-	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
-	ShardOf(q job.Queue) int
-}
-
-// Jobs is the part of the store that bulk work uses.
-type Jobs interface {
-	Finder
-	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
 	Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
 	Revive(ctx context.Context, items []store.Revival) []store.ReviveResult
