@@ -46,14 +46,15 @@
 //
 //   - attempts: claimed jobs by verdict (delivered, again, dead, released) and outcome: the class of the status (1xx to
 //     9xx), a policy.ErrorClass, accepted by a consumer, or none without an attempt. Counted at the verdict, before it is recorded.
-//   - lateness: from the due time of an attempt, by the store's clock, to its start. Requests only.
-//   - attempt duration: requests that were sent or tried; not those that the guard rejected or a shutdown interrupted.
+//   - lateness: from the due time of an attempt, by the store's clock, to its start: a request, a lease or a call.
+//   - attempt duration: requests that were sent or tried, leases until their report, and calls; not requests that the
+//     guard rejected or a shutdown interrupted.
 //   - inserted: jobs passed to the store, including callbacks: created, existing (the same registration again), conflict
 //     (another registration with the same id), failed.
 //   - ended: deliveries (reason none) and deaths (their policy.Reason) that the store has recorded, once each. Cancelled
 //     jobs are only in jobs_finished; a job that was cancelled during its last attempt counts as dead.
-//   - settlements: recorded, the ends of attempts; extended, leases that a consumer of a pulled topic extended; lease_lost, when the
-//     attempt is repeated; failed, when the store did not respond and the settlement is sent again.
+//   - settlements: recorded; lease_lost, when the attempt is repeated; failed, when the store did not respond and the
+//     settlement is sent again.
 //   - jobs, jobs_finished: scheduled, ready, running; delivered, dead, cancelled. Their sum is all jobs ever registered. A
 //     revival removes a job from the finished ones, so these are gauges.
 //   - oldest due: how long the oldest unclaimed due job has been due, by this process's clock. It also grows while a topic

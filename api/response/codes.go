@@ -108,7 +108,7 @@ var problemTypes = []ProblemType{
 	},
 	{
 		WrongState, http.StatusConflict, "Wrong state",
-		"The state of the job does not allow the change, a topic that is to be deleted has unfinished jobs, or jobs of a topic are to be leased that is not pulled.",
+		"The state of the job does not allow the change, a topic that is to be deleted has unfinished jobs, or the topic whose jobs are to be leased is not pulled.",
 		"The detail gives the state, and what allows the change.",
 	},
 	{
