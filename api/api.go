@@ -9,8 +9,8 @@ import (
 
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/batch"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/intake"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
@@ -22,7 +22,7 @@ import (
 
 // Jobs registers, finds and lists jobs.
 type Jobs interface {
-	intake.Registrar
+	batch.Registrar
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	// WaitForEnd is Get once the job has ended, or after limit, or when the process stops.
 	WaitForEnd(ctx context.Context, ref job.Ref, limit time.Duration) (job.Job, error)
@@ -212,7 +212,7 @@ type api struct {
 	lists        *listLimiter
 	overloadLog  limitedlog.Log
 	forbiddenLog limitedlog.Log
-	intake       *intake.Intake
+	batch        *batch.Handler
 	// waiting has an element for each request that waits for the end of a job.
 	waiting chan struct{}
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
@@ -249,7 +249,7 @@ func newAPI(o Options) (a *api, end func()) {
 	}
 	a.overloadLog.Logger, a.forbiddenLog.Logger = a.log, a.log
 	a.callers = apiaccess.NewAuthenticator(o.Access, o.Service, a.log)
-	a.intake = intake.New(intake.Options{
+	a.batch = batch.New(batch.Options{
 		Registrar: a.service, Callers: a.callers, MaxBody: a.maxBody,
 		OnShutdown: a.onShutdown, Overloaded: a.warnOverload, Logger: a.log,
 	})

@@ -331,7 +331,7 @@ func TestReadJSON_AcceptsWhiteSpaceAround(t *testing.T) {
 func TestReadJSON_RefusesLargeRequestsWithAndWithoutALength(t *testing.T) {
 	for _, target := range []string{"/v1/jobs", "/v1/batch"} {
 		f := newFake()
-		body := strings.Repeat(" ", content.MaxBatchBytes+1)
+		body := strings.Repeat(" ", request.MaxBatchBytes+1)
 		w := call(t, handlerOf(f), http.MethodPost, target, body)
 		require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 		problemIn(t, w)

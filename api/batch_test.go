@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -136,10 +136,10 @@ func TestBatch_RefusesInvalidRequests(t *testing.T) {
 		f.requireUnchanged(t)
 	}
 	f := newFake()
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(content.MaxBatchJobs+1))
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(request.MaxBatchJobs+1))
 	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 	require.Equal(t, []string{"/jobs"}, problemIn(t, w).fields())
 	f.requireUnchanged(t)
-	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(content.MaxBatchJobs)).Code)
+	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(request.MaxBatchJobs)).Code)
 	require.JSONEq(t, `{"results": []}`, call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": []}`).Body.String())
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -37,7 +38,7 @@ func TestBodyBudget_FitsTheLargestRequest(t *testing.T) {
 	} {
 		a, _ := newAPI(Options{Service: newFake(), MaxBody: c.maxBody})
 		require.Equal(t, c.large, a.bodies.Large())
-		require.Greater(t, a.bodies.Large(), int64(content.MaxBatchBytes))
+		require.Greater(t, a.bodies.Large(), int64(request.MaxBatchBytes))
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// openAPIContract serves openAPI.
-var openAPIContract = pages.NewContract(openAPI)
+// openAPIDocument serves openAPI.
+var openAPIDocument = pages.NewOpenAPI(openAPI)
 
 // readyTimeout bounds the readiness check.
 const readyTimeout = 2 * time.Second

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/batch"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/intake"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -41,7 +41,7 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 		defer a.endWait()
 	}
 	result := a.service.Register(r.Context(), []job.New{n})[0]
-	status, p := intake.Status(&result)
+	status, p := batch.Status(&result)
 	if p != nil {
 		return p
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/ndjson"
+	"github.com/ringback/ringback/api/request"
 )
 
 func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
@@ -23,7 +23,7 @@ func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
 	conn := dial(t, handlerOf(fastService{newFake()}))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(ndjson.TakeTimeout/2)))
 	s := begin(t, conn)
-	require.NoError(t, s.send(strings.Repeat(`{"id": "`+strings.Repeat("x", 64)+"\"}\n", content.MaxBatchJobs)))
+	require.NoError(t, s.send(strings.Repeat(`{"id": "`+strings.Repeat("x", 64)+"\"}\n", request.MaxBatchJobs)))
 	large := strings.Repeat(`{"body_text": "`+strings.Repeat("x", 8<<10)+"\"}\n", 100)
 	for range 10 {
 		require.NoError(t, s.send(large))
@@ -31,8 +31,8 @@ func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
 	require.NoError(t, s.send(""))
 	s.answer()
 	results := s.rest()
-	require.Len(t, results, content.MaxBatchJobs+1)
-	require.Equal(t, 413, results[content.MaxBatchJobs].Status)
+	require.Len(t, results, request.MaxBatchJobs+1)
+	require.Equal(t, 413, results[request.MaxBatchJobs].Status)
 }
 
 // overfullStream starts a stream, sends one job too many and reads all results. The response has not ended then.
@@ -41,8 +41,8 @@ func overfullStream(t *testing.T, conn net.Conn) *streamClient {
 	s := begin(t, conn)
 	s.answer()
 	sent := make(chan error)
-	go func() { sent <- s.send(streamOf(content.MaxBatchJobs+1, "")) }()
-	for i := range content.MaxBatchJobs {
+	go func() { sent <- s.send(streamOf(request.MaxBatchJobs+1, "")) }()
+	for i := range request.MaxBatchJobs {
 		require.Equal(t, strconv.Itoa(i), s.result().ID)
 	}
 	require.Equal(t, 413, s.result().Status)

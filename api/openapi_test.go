@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert/yaml"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -383,8 +382,8 @@ func TestOpenAPI_NamesTheLimitsOfAStream(t *testing.T) {
 	text = strings.Join(strings.Fields(text), " ")
 	require.Equal(t, ndjson.LineTimeout, ndjson.TakeTimeout)
 	for _, want := range []string{
-		fmt.Sprintf("At most %d,000 jobs", content.MaxBatchJobs/1000),
-		fmt.Sprintf("at most %d MiB", content.MaxBatchBytes>>20),
+		fmt.Sprintf("At most %d,000 jobs", request.MaxBatchJobs/1000),
+		fmt.Sprintf("at most %d MiB", request.MaxBatchBytes>>20),
 		fmt.Sprintf("up to %d MiB of results", ndjson.MaxBuffered>>20),
 		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", ndjson.LineTimeout/time.Minute, ndjson.StreamTimeout/time.Minute),
 	} {

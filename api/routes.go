@@ -83,7 +83,7 @@ func (a *api) routes() []route {
 		{path: "/v1/jobs", parameters: jobPages, methods: map[string]endpoint{
 			http.MethodPost: {access.RegisterJob, ofRequest, a.register}, http.MethodGet: {access.ListJobs, ofRequest, a.list},
 		}},
-		{path: "/v1/batch", methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.intake.Batch}}},
+		{path: "/v1/batch", methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.batch.Register}}},
 		{path: "/v1/jobs/{id}", parameters: onGet("wait"), methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadJob, ofJob, a.get},
 			http.MethodPatch:  {access.EditJob, ofJob, a.edit},
@@ -168,8 +168,8 @@ func (a *api) routes() []route {
 		{path: "/metrics", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveMetrics}}, always: true},
 		{path: response.ProblemsPath, methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, pages.Problems}}, always: true},
 		{path: "/", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveRoot}}, always: true},
-		{path: "/openapi.json", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIContract.JSON}}, always: true},
-		{path: "/openapi.yaml", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIContract.YAML}}, always: true},
+		{path: "/openapi.json", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIDocument.JSON}}, always: true},
+		{path: "/openapi.yaml", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIDocument.YAML}}, always: true},
 	}
 }
 

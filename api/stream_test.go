@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -195,21 +196,21 @@ func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 
 func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 	f := newFake()
-	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(content.MaxBatchJobs, "")+"\n\n"), content.MaxBatchJobs)
+	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(request.MaxBatchJobs, "")+"\n\n"), request.MaxBatchJobs)
 
 	f = newFake()
 	conn := dial(t, handlerOf(f))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	s := begin(t, conn)
-	require.NoError(t, s.send("\n"+streamOf(content.MaxBatchJobs+100, "")))
+	require.NoError(t, s.send("\n"+streamOf(request.MaxBatchJobs+100, "")))
 	s.answer()
 	results := s.rest()
-	require.Len(t, results, content.MaxBatchJobs+1)
-	last := results[content.MaxBatchJobs]
+	require.Len(t, results, request.MaxBatchJobs+1)
+	last := results[request.MaxBatchJobs]
 	require.Equal(t, 413, last.Status)
 	require.Contains(t, last.Error.Detail, "line 10002 ")
-	require.Equal(t, 201, results[content.MaxBatchJobs-1].Status)
-	require.Len(t, f.jobs, content.MaxBatchJobs)
+	require.Equal(t, 201, results[request.MaxBatchJobs-1].Status)
+	require.Len(t, f.jobs, request.MaxBatchJobs)
 	_, err := s.in.ReadByte()
 	require.Equal(t, io.EOF, err, "the connection is closed")
 }
@@ -219,7 +220,7 @@ func TestStream_AcceptsAllJobsBeforeResultsAreRead(t *testing.T) {
 	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	s := begin(t, conn)
 	sent := 0
-	for i := range content.MaxBatchJobs / 100 {
+	for i := range request.MaxBatchJobs / 100 {
 		var b strings.Builder
 		for j := range 100 {
 			b.WriteString(`{"id": "` + strings.Repeat("x", 59) + strconv.Itoa(10_000+100*i+j) + "\"}\n")

@@ -20,12 +20,6 @@ import (
 // every byte escaped.
 const slack = 768 << 10
 
-// Bounds of a batch.
-const (
-	MaxBatchBytes = 16 << 20
-	MaxBatchJobs  = 10_000
-)
-
 // growth is the bytes of JSON per byte of a body: six for an escape such as \u001b. Base64 takes four for three. Only
 // base64 whose characters are nearly all escaped, which no encoder produces, does not fit.
 const growth = 6

@@ -3,10 +3,15 @@ package request
 import (
 	"fmt"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
+)
+
+// Bounds of a batch.
+const (
+	MaxBatchBytes = 16 << 20
+	MaxBatchJobs  = 10_000
 )
 
 // DecodeBatch returns the array of jobs in a batch, and their number.
@@ -31,8 +36,8 @@ func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
 	for range jsonscan.Elements(jobs) {
 		n++
 	}
-	if n > content.MaxBatchJobs {
-		return nil, 0, response.TooLargeFields(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", content.MaxBatchJobs)})
+	if n > MaxBatchJobs {
+		return nil, 0, response.TooLargeFields(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", MaxBatchJobs)})
 	}
 	return jobs, n, nil
 }

@@ -1,12 +1,10 @@
 package scope
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 
 	"github.com/ringback/ringback/access"
-	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -55,47 +53,4 @@ func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 		shown.WaitingFor = &job.Wait{Kind: x.WaitingFor.Kind, Until: x.WaitingFor.Until, Detail: x.WaitingFor.Kind.Summary()}
 	}
 	return &shown
-}
-
-// RedactCallback redacts secret headers in the payload of a callback: the job's, and those of the receiver's response.
-// Payloads other than JSON objects are returned unchanged.
-func RedactCallback(payload []byte) []byte {
-	if !json.Valid(payload) {
-		return payload
-	}
-	if payload = jsonscan.SkipSpace(payload); payload[0] != '{' {
-		return payload
-	}
-	o := new(response.Buffer)
-	o.Open()
-	for name, value := range jsonscan.Members(payload) {
-		if value[0] == '{' {
-			value = RedactHeaders(value)
-		}
-		o.Member(string(name), value)
-	}
-	o.Close()
-	return o.Bytes()
-}
-
-// RedactHeaders redacts the secret headers of a job or of an attempt.
-func RedactHeaders(object []byte) []byte {
-	o := new(response.Buffer)
-	o.Open()
-	for name, value := range jsonscan.Members(object) {
-		if string(name) != "headers" && string(name) != "response_headers" || value[0] != '{' {
-			o.Member(string(name), value)
-			continue
-		}
-		o.Object(string(name))
-		for header, values := range jsonscan.Members(value) {
-			if job.SecretHeader(string(header)) {
-				values = []byte(`"` + response.Redacted + `"`)
-			}
-			o.Member(string(header), values)
-		}
-		o.Close()
-	}
-	o.Close()
-	return o.Bytes()
 }

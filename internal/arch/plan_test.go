@@ -398,7 +398,7 @@ var plan = []row{
 		ours:   []string{"access", "api/jsonscan", "api/response", "job"},
 	},
 	{
-		pkg:    "api/intake",
+		pkg:    "api/batch",
 		reason: "registers batches and streams in front of one method of the service",
 		ours:   []string{"api/access", "api/content", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "api/scope", "job", "store"},
 	},
@@ -406,7 +406,7 @@ var plan = []row{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"access", "api/access", "api/content", "api/intake", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/scope", "internal/limitedlog", "job", "livetail",
+			"access", "api/access", "api/content", "api/batch", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/scope", "internal/limitedlog", "job", "livetail",
 			"policy", "sign", "store",
 		},
 	},

@@ -9,5 +9,4 @@ import (
 //go:embed schema.sql
 var Tables string
 
-// Schema is the schema of this program. Its version grows with each change of Tables.
-var Schema = db.Schema{Version: 4, SQL: Tables, Counted: "jobs"}
+var Schema = db.Schema{Version: 3, SQL: Tables, Counted: "jobs"}

@@ -1,4 +1,4 @@
-package intake
+package batch
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type Registrar interface {
 	Register(ctx context.Context, jobs []job.New) []store.RoutedResult
 }
 
-// Options configure an Intake. All are required.
+// Options configure a Handler. All are required.
 type Options struct {
 	Registrar Registrar
 	// Callers finds whose a stream is, again and again while it lasts.
@@ -33,8 +33,8 @@ type Options struct {
 	Logger     *slog.Logger
 }
 
-// An Intake registers batches and streams. It is safe for concurrent use.
-type Intake struct {
+// A Handler registers batches and streams. It is safe for concurrent use.
+type Handler struct {
 	registrar  Registrar
 	callers    *apiaccess.Authenticator
 	maxBody    int64
@@ -45,9 +45,9 @@ type Intake struct {
 	streams chan struct{}
 }
 
-// New returns an Intake.
-func New(o Options) *Intake {
-	return &Intake{
+// New returns a Handler.
+func New(o Options) *Handler {
+	return &Handler{
 		registrar: o.Registrar, callers: o.Callers, maxBody: o.MaxBody,
 		onShutdown: o.OnShutdown, overloaded: o.Overloaded, log: o.Logger,
 		streams: make(chan struct{}, limits.MaxStreams),

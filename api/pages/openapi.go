@@ -10,28 +10,28 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// A Contract is an OpenAPI document.
-type Contract struct {
+// An OpenAPI is an OpenAPI document.
+type OpenAPI struct {
 	text []byte
 	json func() []byte
 }
 
-// NewContract returns a Contract for a document in YAML.
-func NewContract(text []byte) *Contract {
-	return &Contract{text: text, json: sync.OnceValue(func() []byte { return toJSON(text) })}
+// NewOpenAPI returns an OpenAPI for a document in YAML.
+func NewOpenAPI(text []byte) *OpenAPI {
+	return &OpenAPI{text: text, json: sync.OnceValue(func() []byte { return toJSON(text) })}
 }
 
 // YAML serves the document as it is.
-func (c *Contract) YAML(w http.ResponseWriter, _ *http.Request) error {
+func (o *OpenAPI) YAML(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(c.text)
+	_, _ = w.Write(o.text)
 	return nil
 }
 
 // JSON serves the document as JSON.
-func (c *Contract) JSON(w http.ResponseWriter, _ *http.Request) error {
+func (o *OpenAPI) JSON(w http.ResponseWriter, _ *http.Request) error {
 	w.Header()["Content-Type"] = response.ContentTypeJSON
-	_, _ = w.Write(c.json())
+	_, _ = w.Write(o.json())
 	return nil
 }
 

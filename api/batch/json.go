@@ -1,4 +1,4 @@
-package intake
+package batch
 
 import (
 	"net/http"
@@ -12,19 +12,19 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Batch registers many jobs and answers with a result for each, in order. A stream is handled by stream.
-func (i *Intake) Batch(w http.ResponseWriter, r *http.Request) error {
+// Register registers many jobs and answers with a result for each, in order. A stream is handled by stream.
+func (h *Handler) Register(w http.ResponseWriter, r *http.Request) error {
 	if len(r.Header[request.IdempotencyKey]) > 0 {
 		return response.Invalid(job.FieldError{Field: request.IdempotencyKey, Detail: "is for a single job: set the id of each job of the batch instead"})
 	}
 	if content.IsNDJSON(r) {
-		return i.stream(w, r)
+		return h.stream(w, r)
 	}
 	if content.CheckContentType(r) != nil {
 		return response.NewProblem(response.UnsupportedMediaType,
 			"send JSON or NDJSON, and the header Content-Type: application/json or application/x-ndjson")
 	}
-	text, err := content.ReadJSON(w, r, content.MaxBatchBytes)
+	text, err := content.ReadJSON(w, r, request.MaxBatchBytes)
 	if err != nil {
 		return err
 	}
@@ -37,10 +37,10 @@ func (i *Intake) Batch(w http.ResponseWriter, r *http.Request) error {
 	defer o.Free()
 	o.Open()
 	o.Array("results")
-	b := batch{Intake: i, out: o, now: time.Now(), written: func() { o.Flush(w) }}
-	part := make([]batchItem, 0, min(n, store.MaxBatch))
+	b := registration{Handler: h, out: o, now: time.Now(), written: func() { o.Flush(w) }}
+	part := make([]item, 0, min(n, store.MaxBatch))
 	for _, raw := range jsonscan.Elements(jobs) {
-		if part = append(part, batchItem{text: raw}); len(part) == store.MaxBatch {
+		if part = append(part, item{text: raw}); len(part) == store.MaxBatch {
 			b.register(r.Context(), part)
 			part = part[:0]
 		}

@@ -1,4 +1,4 @@
-package intake
+package batch
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A batch registers jobs and writes a result for each, in one JSON text or in a stream.
-type batch struct {
-	*Intake
+// A registration registers the jobs of a batch and writes a result for each, in one JSON text or in a stream.
+type registration struct {
+	*Handler
 	out *response.Buffer
 	now time.Time
 	// written is called after each result.
@@ -32,8 +32,8 @@ type batch struct {
 // storeRetryAfter is how long a failed store is not called: short, because a stream may last for minutes.
 const storeRetryAfter = time.Second
 
-// A batchItem is one job of a batch.
-type batchItem struct {
+// An item is one job of a batch.
+type item struct {
 	text []byte
 	// line is its number in a stream; 0 in JSON.
 	line int
@@ -42,11 +42,11 @@ type batchItem struct {
 }
 
 // decode reads a job, or returns its problem, and then the id if it can be read.
-func (b *batch) decode(e batchItem) (job.New, *response.Problem) {
+func (g *registration) decode(e item) (job.New, *response.Problem) {
 	if e.problem != nil {
 		return job.New{}, e.problem
 	}
-	n, p := request.DecodeJob(e.text, nil, b.now, b.maxBody)
+	n, p := request.DecodeJob(e.text, nil, g.now, g.maxBody)
 	if p != nil && p.Code == response.InvalidJSON {
 		n.ID = "" // there may be two
 		if e.line > 0 {
@@ -57,12 +57,12 @@ func (b *batch) decode(e batchItem) (job.New, *response.Problem) {
 }
 
 // register registers at most store.MaxBatch jobs and writes their results.
-func (b *batch) register(ctx context.Context, part []batchItem) {
+func (g *registration) register(ctx context.Context, part []item) {
 	problems := make([]*response.Problem, len(part))
 	ids := make([]string, len(part))
 	good := make([]job.New, 0, len(part))
 	for i, e := range part {
-		n, p := b.decode(e)
+		n, p := g.decode(e)
 		if p == nil {
 			if err := scope.Admit(ctx, &n); err != nil {
 				p = response.FromError(err)
@@ -73,10 +73,10 @@ func (b *batch) register(ctx context.Context, part []batchItem) {
 			good = append(good, n)
 		}
 	}
-	routed := b.registerUnlessFailing(ctx, good)
+	routed := g.registerUnlessFailing(ctx, good)
 	for i, p := range problems {
 		if p != nil {
-			b.answer(itemResult{id: ids[i], status: p.Status, problem: p})
+			g.answer(itemResult{id: ids[i], status: p.Status, problem: p})
 			continue
 		}
 		one := &routed[0]
@@ -86,24 +86,24 @@ func (b *batch) register(ctx context.Context, part []batchItem) {
 			status = p.Status
 		}
 		if status == http.StatusInternalServerError {
-			b.log.Error("registration of a job in a batch failed", "err", one.Err)
+			g.log.Error("registration of a job in a batch failed", "err", one.Err)
 		}
-		b.answer(itemResult{id: cmp.Or(one.Job.ID, ids[i]), status: status, reached: one.Job.Durability, problem: p})
+		g.answer(itemResult{id: cmp.Or(one.Job.ID, ids[i]), status: status, reached: one.Job.Durability, problem: p})
 	}
 }
 
 // registerUnlessFailing calls Register, or returns the last error of a store that has just failed for all jobs.
-func (b *batch) registerUnlessFailing(ctx context.Context, good []job.New) []store.RoutedResult {
+func (g *registration) registerUnlessFailing(ctx context.Context, good []job.New) []store.RoutedResult {
 	if len(good) == 0 {
 		return nil
 	}
-	if b.storeErr != nil && time.Since(b.storeErrAt) < storeRetryAfter {
-		return slices.Repeat([]store.RoutedResult{{Err: b.storeErr}}, len(good))
+	if g.storeErr != nil && time.Since(g.storeErrAt) < storeRetryAfter {
+		return slices.Repeat([]store.RoutedResult{{Err: g.storeErr}}, len(good))
 	}
-	results := b.registrar.Register(ctx, good)
-	b.storeErr = nil
+	results := g.registrar.Register(ctx, good)
+	g.storeErr = nil
 	if !slices.ContainsFunc(results, func(r store.RoutedResult) bool { return !unavailable(r.Err) }) {
-		b.storeErr, b.storeErrAt = results[0].Err, time.Now()
+		g.storeErr, g.storeErrAt = results[0].Err, time.Now()
 	}
 	return results
 }
@@ -124,36 +124,36 @@ type itemResult struct {
 const maxIDShown = 128
 
 // answer writes the result of the next job.
-func (b *batch) answer(r itemResult) {
-	b.out.Open()
-	b.out.Number("index", int64(b.index))
-	b.index++
+func (g *registration) answer(r itemResult) {
+	g.out.Open()
+	g.out.Number("index", int64(g.index))
+	g.index++
 	if r.id != "" && len(r.id) <= maxIDShown {
-		b.out.Text("id", r.id)
+		g.out.Text("id", r.id)
 	} else {
-		b.out.Null("id")
+		g.out.Null("id")
 	}
-	b.write(r)
+	g.write(r)
 }
 
 // end writes a result that belongs to no job: why the batch ended early.
-func (b *batch) end(p *response.Problem) {
-	b.out.Open()
-	b.out.Null("index")
-	b.out.Null("id")
-	b.write(itemResult{status: p.Status, problem: p})
+func (g *registration) end(p *response.Problem) {
+	g.out.Open()
+	g.out.Null("index")
+	g.out.Null("id")
+	g.write(itemResult{status: p.Status, problem: p})
 }
 
 // write writes the rest of a result.
-func (b *batch) write(r itemResult) {
-	b.out.Number("status", int64(r.status))
+func (g *registration) write(r itemResult) {
+	g.out.Number("status", int64(r.status))
 	if r.problem != nil {
-		b.out.Null("durability")
-		b.out.Problem("error", r.problem)
+		g.out.Null("durability")
+		g.out.Problem("error", r.problem)
 	} else {
-		b.out.Durability(r.reached)
-		b.out.Null("error")
+		g.out.Durability(r.reached)
+		g.out.Null("error")
 	}
-	b.out.Close()
-	b.written()
+	g.out.Close()
+	g.written()
 }

@@ -1,4 +1,4 @@
-package intake
+package batch
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
 )
@@ -26,26 +27,26 @@ import (
 // before it reads any. Memory is bounded by the longest line, a group of lines and the buffer.
 //
 // The status is sent before the first line is read. The last line of a stream that ends early is the reason.
-func (i *Intake) stream(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
 	rc := http.NewResponseController(w)
 	// Without it HTTP/1.1 reads the whole request before it answers. Other protocols need no such call.
 	if err := rc.EnableFullDuplex(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("answer while the request is read: %w", err)
 	}
 	deadlines := ndjson.NewDeadlines(rc)
-	stop := i.onShutdown(func() {
+	stop := h.onShutdown(func() {
 		deadlines.End(response.NewProblem(response.ShuttingDown,
 			"the server is shutting down: lines without a result are not registered, send them again"))
 	})
 	defer stop()
 	select {
-	case i.streams <- struct{}{}:
-		defer func() { <-i.streams }()
+	case h.streams <- struct{}{}:
+		defer func() { <-h.streams }()
 	default:
 		w.Header().Set("Connection", "close")
 		p := response.NewOverload(fmt.Sprintf(
 			"the maximum of %d streams is open: retry later, or send the jobs as JSON", limits.MaxStreams))
-		i.overloaded(r, p)
+		h.overloaded(r, p)
 		p.Write(w)
 		_ = deadlines.Linger(r.Body, rc.Flush) // fails only when the client is gone
 		return nil
@@ -54,25 +55,25 @@ func (i *Intake) stream(w http.ResponseWriter, r *http.Request) error {
 	if r.ProtoAtLeast(1, 1) && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		w.WriteHeader(http.StatusContinue) // an answer before it would mean a refusal
 	}
-	h := w.Header()
-	h.Set("Content-Type", content.ContentTypeNDJSON)
-	h.Set("Connection", "close") // the stream's deadlines and unread bytes must not reach another request
+	header := w.Header()
+	header.Set("Content-Type", content.ContentTypeNDJSON)
+	header.Set("Connection", "close") // the stream's deadlines and unread bytes must not reach another request
 	deadlines.BeginResponse(w)
 
 	t := ndjson.NewResultBuffer(w, rc, limits.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(response.InvalidRequest, "client disconnected")) })
 	defer t.Stop()
-	maxLine := int(content.Limit(i.maxBody))
+	maxLine := int(content.Limit(h.maxBody))
 	s := stream{
 		in:   ndjson.NewReader(r.Body, maxLine, limits.Metered(r)),
-		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t, callers: i.callers, request: r,
+		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t, callers: h.callers, request: r,
 	}
-	s.batch = batch{Intake: i, out: response.NewBuffer(), written: s.endResult}
+	s.batch = registration{Handler: h, out: response.NewBuffer(), written: s.endResult}
 	defer s.batch.out.Free()
 	endErr := s.run(context.WithoutCancel(r.Context()))
 	if endErr != nil {
-		i.log.Debug("stream ended early", "lines", s.in.Lines(), "err", endErr)
+		h.log.Debug("stream ended early", "lines", s.in.Lines(), "err", endErr)
 		if p, ok := errors.AsType[*response.Problem](endErr); ok {
-			i.overloaded(r, p)
+			h.overloaded(r, p)
 		}
 	}
 	last := ndjson.TakeTimeout // for the end of the answer
@@ -90,7 +91,7 @@ type stream struct {
 	body      io.Reader // what in reads from
 	maxLine   int       // bytes
 	deadlines *ndjson.Deadlines
-	batch     batch
+	batch     registration
 	results   *ndjson.ResultBuffer
 	clientErr error // why the client takes no more results
 	// callers finds whose the request is, before each group of lines: a stream may last longer than its token.
@@ -123,13 +124,13 @@ func (s *stream) registerLines(ctx context.Context) *response.Problem {
 		if p := s.deadlines.NextLine(); p != nil {
 			return p
 		}
-		group, err := s.in.Next(min(store.MaxBatch, max(content.MaxBatchJobs-jobs, 1)))
+		group, err := s.in.Next(min(store.MaxBatch, max(request.MaxBatchJobs-jobs, 1)))
 		if err != nil {
 			return s.endOfLines(err)
 		}
-		if jobs += len(group); jobs > content.MaxBatchJobs {
+		if jobs += len(group); jobs > request.MaxBatchJobs {
 			return response.NewProblem(response.TooLarge, fmt.Sprintf(
-				"line %d exceeds the maximum of %d jobs: send the rest in another stream", group[0].N, content.MaxBatchJobs))
+				"line %d exceeds the maximum of %d jobs: send the rest in another stream", group[0].N, request.MaxBatchJobs))
 		}
 		if _, err := s.callers.Principal(ctx, s.request); err != nil {
 			return response.FromError(err)
@@ -154,9 +155,9 @@ func (s *stream) register(ctx context.Context, group []ndjson.Line) {
 	// A group has the timeout of a request, and finishes when the client disconnects.
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Timeout, response.ErrTimeout)
 	defer cancel()
-	part := make([]batchItem, len(group))
+	part := make([]item, len(group))
 	for i, l := range group {
-		part[i] = batchItem{text: l.Text, line: l.N}
+		part[i] = item{text: l.Text, line: l.N}
 		if l.TooLong {
 			part[i].problem = tooLong(l.N, s.maxLine)
 		} else if err := jsonscan.CheckJSON(l.Text, l.N); err != nil {

@@ -1,2 +1,0 @@
-// Package intake registers many jobs in one request: batches in JSON and streams in NDJSON, with a result for each job.
-package intake

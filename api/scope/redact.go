@@ -1,0 +1,52 @@
+package scope
+
+import (
+	"encoding/json"
+
+	"github.com/ringback/ringback/api/jsonscan"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+)
+
+// RedactCallback redacts secret headers in the payload of a callback: the job's, and those of the receiver's
+// Payloads other than JSON objects are returned unchanged.
+func RedactCallback(payload []byte) []byte {
+	if !json.Valid(payload) {
+		return payload
+	}
+	if payload = jsonscan.SkipSpace(payload); payload[0] != '{' {
+		return payload
+	}
+	o := new(response.Buffer)
+	o.Open()
+	for name, value := range jsonscan.Members(payload) {
+		if value[0] == '{' {
+			value = RedactHeaders(value)
+		}
+		o.Member(string(name), value)
+	}
+	o.Close()
+	return o.Bytes()
+}
+
+// RedactHeaders redacts the secret headers of a job or of an attempt.
+func RedactHeaders(object []byte) []byte {
+	o := new(response.Buffer)
+	o.Open()
+	for name, value := range jsonscan.Members(object) {
+		if string(name) != "headers" && string(name) != "response_headers" || value[0] != '{' {
+			o.Member(string(name), value)
+			continue
+		}
+		o.Object(string(name))
+		for header, values := range jsonscan.Members(value) {
+			if job.SecretHeader(string(header)) {
+				values = []byte(`"` + response.Redacted + `"`)
+			}
+			o.Member(string(header), values)
+		}
+		o.Close()
+	}
+	o.Close()
+	return o.Bytes()
+}
