@@ -32,6 +32,8 @@ func asAsynq() (func(context.Context, order) (answer, error), error) {
 			p.client = asynq.NewClient(p.redis(o.Concurrency))
 		}
 		switch o.Do {
+		case "open":
+			return answer{}, nil
 		case "fill":
 			return answer{}, p.fill(ctx, o)
 		case "start":
@@ -70,14 +72,14 @@ func (p *asynqPeer) work(o order) error {
 	if o.Tuned {
 		config.TaskCheckInterval, config.DelayedTaskCheckInterval = tunedPoll, tunedPoll
 	}
-	post := newPoster(o.URL, o.Concurrency)
+	handle, handled := handlerOf(o)
 	s := asynq.NewServer(p.redis(o.Concurrency), config)
 	if err := s.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
-		return post.post(ctx, t.Payload())
+		return handle(ctx, t.Payload())
 	})); err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
-	return nil
+	return handled()
 }
 
 // pace enqueues o.Rate tasks per second, each due at a random millisecond.

@@ -155,17 +155,12 @@ func (b *bench) bare(l load) contestant {
 // asynq is the contestant on Redis.
 func (b *bench) asynq(l load) contestant {
 	return contestant{asynqName, func(ctx context.Context) (reading, error) {
-		s, err := b.startRedis(ctx)
+		p, end, err := b.openedAsynq(ctx, order{Concurrency: workers})
 		if err != nil {
 			return nil, err
 		}
-		defer s.end()
-		p, err := b.again(ctx, "asynq")
-		if err != nil {
-			return nil, err
-		}
-		defer p.end()
-		if _, err := p.ask(ctx, order{Do: "fill", Store: s.addr, Jobs: l.jobs, Concurrency: workers}); err != nil {
+		defer end()
+		if _, err := p.ask(ctx, order{Do: "fill", Jobs: l.jobs, Concurrency: workers}); err != nil {
 			return nil, err
 		}
 		return b.rate(ctx, l.jobs, func(ctx context.Context) error {
@@ -178,7 +173,7 @@ func (b *bench) asynq(l load) contestant {
 // river is the contestant on SQLite, or on PostgreSQL.
 func (b *bench) river(name string, l load) contestant {
 	return contestant{name, func(ctx context.Context) (reading, error) {
-		p, end, err := b.openedRiver(ctx, name, l.concurrency)
+		p, end, err := b.openedRiver(ctx, name, order{Concurrency: l.concurrency, URL: b.sink})
 		if err != nil {
 			return nil, err
 		}
@@ -193,29 +188,44 @@ func (b *bench) river(name string, l load) contestant {
 	}}
 }
 
+// openedAsynq starts asynq on a new Redis, and returns a function that ends both.
+func (b *bench) openedAsynq(ctx context.Context, o order) (*peer, func(), error) {
+	s, err := b.startRedis(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Store = s.addr
+	return b.opened(ctx, "asynq", o, s.end)
+}
+
 // openedRiver starts River on a new store, and returns a function that ends both.
-func (b *bench) openedRiver(ctx context.Context, name string, concurrency int) (*peer, func(), error) {
-	var where string
-	var drop func()
+func (b *bench) openedRiver(ctx context.Context, name string, o order) (*peer, func(), error) {
 	switch name {
 	case riverSQLiteName:
 		dir, err := b.folder("river")
 		if err != nil {
 			return nil, nil, err
 		}
-		where, drop = filepath.Join(dir, "river.db"), func() { remove(dir) }
+		o.Store = filepath.Join(dir, "river.db")
+		return b.opened(ctx, "river", o, func() { remove(dir) })
 	case riverPGName:
 		server, err := b.postgresServer(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		if where, drop, err = server.database(ctx); err != nil {
+		url, drop, err := server.database(ctx)
+		if err != nil {
 			return nil, nil, err
 		}
-	default:
-		return nil, nil, fmt.Errorf("no River is called %q", name)
+		o.Store = url
+		return b.opened(ctx, "river", o, drop)
 	}
-	p, err := b.again(ctx, "river")
+	return nil, nil, fmt.Errorf("no River is called %q", name)
+}
+
+// opened starts a peer on the store o.Store, and returns a function that ends it and drops the store.
+func (b *bench) opened(ctx context.Context, role string, o order, drop func()) (*peer, func(), error) {
+	p, err := b.again(ctx, role)
 	if err != nil {
 		drop()
 		return nil, nil, err
@@ -224,7 +234,8 @@ func (b *bench) openedRiver(ctx context.Context, name string, concurrency int) (
 		p.end()
 		drop()
 	}
-	if _, err := p.ask(ctx, order{Do: "open", Store: where, Concurrency: concurrency, URL: b.sink}); err != nil {
+	o.Do = "open"
+	if _, err := p.ask(ctx, o); err != nil {
 		end()
 		return nil, nil, err
 	}

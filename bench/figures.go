@@ -25,6 +25,7 @@ var figures = []figure{
 	{"batch", "registrations a second, in batches", batches, true},
 	{"pull", "jobs pulled a second beside jobs sent", pull, true},
 	{"wait", "time until the requests that wait for a job are answered", wait, true},
+	{"handlers", "jobs handled a second by functions of a Go program", handlers, false},
 	{"idle", "processor time and calls to Redis while jobs only wait", idle, false},
 	{"memory", "Redis memory of a waiting job", memoryOfJobs, false},
 	{"rss", "memory of a process while jobs wait", residentMemory, false},

@@ -102,17 +102,12 @@ func (b *bench) lateRingback(engine string) func(context.Context) ([]float64, er
 
 func (b *bench) lateAsynq(tuned bool) func(context.Context) ([]float64, error) {
 	return func(ctx context.Context) ([]float64, error) {
-		s, err := b.startRedis(ctx)
+		p, end, err := b.openedAsynq(ctx, order{Concurrency: workers})
 		if err != nil {
 			return nil, err
 		}
-		defer s.end()
-		p, err := b.again(ctx, "asynq")
-		if err != nil {
-			return nil, err
-		}
-		defer p.end()
-		o := order{Do: "start", Store: s.addr, Concurrency: workers, URL: b.sink, Tuned: tuned}
+		defer end()
+		o := order{Do: "start", Concurrency: workers, URL: b.sink, Tuned: tuned}
 		if _, err := p.ask(ctx, o); err != nil {
 			return nil, err
 		}

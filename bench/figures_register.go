@@ -91,18 +91,13 @@ func batches(ctx context.Context, b *bench) error {
 		}})
 	}
 	all = append(all, contestant{asynqName, func(ctx context.Context) (reading, error) {
-		s, err := b.startRedis(ctx)
+		p, end, err := b.openedAsynq(ctx, order{Concurrency: workers})
 		if err != nil {
 			return nil, err
 		}
-		defer s.end()
-		p, err := b.again(ctx, "asynq")
-		if err != nil {
-			return nil, err
-		}
-		defer p.end()
+		defer end()
 		return timed(b.Batched, func() error {
-			_, err := p.ask(ctx, order{Do: "fill", Store: s.addr, Jobs: b.Batched, Concurrency: workers, Seconds: 3600})
+			_, err := p.ask(ctx, order{Do: "fill", Jobs: b.Batched, Concurrency: workers, Seconds: 3600})
 			return err
 		})
 	}})
@@ -112,7 +107,7 @@ func batches(ctx context.Context, b *bench) error {
 			jobs = b.SlowJobs
 		}
 		all = append(all, contestant{name, func(ctx context.Context) (reading, error) {
-			p, end, err := b.openedRiver(ctx, name, workers)
+			p, end, err := b.openedRiver(ctx, name, order{Concurrency: workers, URL: b.sink})
 			if err != nil {
 				return nil, err
 			}

@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // asPeer is the argument with which this program runs itself in another role.
@@ -50,7 +52,60 @@ var roles = map[string]role{
 	"bare":     asBare,
 	"handler":  asHandler,
 	"asynq":    asAsynq,
-	"river":    asRiver,
+	"river":    asQueue(openRiver),
+	"library":  asQueue(openLibrary),
+}
+
+// A queue registers jobs and handles them.
+type queue interface {
+	fill(ctx context.Context, jobs int) error
+	start(ctx context.Context) error
+}
+
+// asQueue returns the role of a queue on the store that the order "open" names.
+func asQueue(open func(context.Context, order) (queue, error)) role {
+	return func() (func(context.Context, order) (answer, error), error) {
+		var q queue
+		return func(ctx context.Context, o order) (answer, error) {
+			switch {
+			case o.Do == "open":
+				var err error
+				q, err = open(ctx, o)
+				return answer{}, err
+			case q == nil:
+				return answer{}, errors.New("no store was opened")
+			case o.Do == "fill":
+				return answer{}, q.fill(ctx, o.Jobs)
+			case o.Do == "start":
+				return answer{}, q.start(ctx)
+			}
+			return answer{}, fmt.Errorf("a queue cannot %s", o.Do)
+		}, nil
+	}
+}
+
+// handlerOf returns what the handlers of a peer do with a job's body: they post it to o.URL. Without a URL they only count it, and
+// handled returns after o.Jobs calls.
+func handlerOf(o order) (handle func(context.Context, []byte) error, handled func() error) {
+	if o.URL != "" {
+		return newPoster(o.URL, o.Concurrency).post, func() error { return nil }
+	}
+	var calls atomic.Int64
+	all := make(chan struct{})
+	handle = func(context.Context, []byte) error {
+		if calls.Add(1) == int64(o.Jobs) {
+			close(all)
+		}
+		return nil
+	}
+	return handle, func() error {
+		select {
+		case <-all:
+			return nil
+		case <-time.After(arriveSeconds * time.Second):
+			return fmt.Errorf("%d of %d jobs were handled within %d s", calls.Load(), o.Jobs, arriveSeconds)
+		}
+	}
 }
 
 // runPeer reads orders, one line of JSON each, and answers each with a line, until its input ends.

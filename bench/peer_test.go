@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -69,6 +70,18 @@ func TestReceiver_WaitEndsWithoutRequests(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.ask(t.Context(), order{Do: "wait"})
 	require.ErrorContains(t, err, "0 of 1 requests came")
+}
+
+func TestLibrary_HandlesEachJob(t *testing.T) {
+	p := startPeer(t, testBench(t), "library")
+	for _, o := range []order{
+		{Do: "open", Store: "sqlite:" + filepath.Join(t.TempDir(), "ringback.db"), Jobs: 100, Concurrency: 8},
+		{Do: "fill", Jobs: 100},
+		{Do: "start"},
+	} {
+		_, err := p.ask(t.Context(), o)
+		require.NoError(t, err, o.Do)
+	}
 }
 
 func TestPeer_EndsWithItsInput(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -34,44 +33,19 @@ type callbackArgs struct {
 
 func (callbackArgs) Kind() string { return "callback" }
 
-// A callbackWorker sends a job's body.
+// A callbackWorker calls handle with a job's body.
 type callbackWorker struct {
 	river.WorkerDefaults[callbackArgs]
-	post *poster
+	handle func(ctx context.Context, body []byte) error
 }
 
 func (w *callbackWorker) Work(ctx context.Context, j *river.Job[callbackArgs]) error {
-	return w.post.post(ctx, j.Args.Body)
-}
-
-// A riverPeer inserts and processes jobs with River.
-type riverPeer interface {
-	fill(ctx context.Context, jobs int) error
-	start(ctx context.Context) error
-}
-
-func asRiver() (func(context.Context, order) (answer, error), error) {
-	var p riverPeer
-	return func(ctx context.Context, o order) (answer, error) {
-		switch {
-		case o.Do == "open":
-			var err error
-			p, err = openRiver(ctx, o)
-			return answer{}, err
-		case p == nil:
-			return answer{}, errors.New("no store was opened")
-		case o.Do == "fill":
-			return answer{}, p.fill(ctx, o.Jobs)
-		case o.Do == "start":
-			return answer{}, p.start(ctx)
-		}
-		return answer{}, fmt.Errorf("river cannot %s", o.Do)
-	}, nil
+	return w.handle(ctx, j.Args.Body)
 }
 
 // openRiver opens a store: postgres://… or a file for SQLite. Neither waits for the disk, the fastest setting that keeps
 // the database consistent. SQLite has one connection, as River's manual requires.
-func openRiver(ctx context.Context, o order) (riverPeer, error) {
+func openRiver(ctx context.Context, o order) (queue, error) {
 	if strings.HasPrefix(o.Store, "postgres:") {
 		config, err := pgxpool.ParseConfig(o.Store)
 		if err != nil {
@@ -94,11 +68,14 @@ func openRiver(ctx context.Context, o order) (riverPeer, error) {
 	return newRiver(ctx, riversqlite.New(db), o)
 }
 
-// riverClient is a riverPeer on any driver: one client inserts, one processes. Without LISTEN, as on SQLite, a client that
+// riverClient is River on any driver: one client inserts, one processes. Without LISTEN, as on SQLite, a client that
 // processes cannot insert before it is started.
-type riverClient[T any] struct{ inserts, works *river.Client[T] }
+type riverClient[T any] struct {
+	inserts, works *river.Client[T]
+	handled        func() error
+}
 
-func newRiver[T any](ctx context.Context, driver riverdriver.Driver[T], o order) (riverPeer, error) {
+func newRiver[T any](ctx context.Context, driver riverdriver.Driver[T], o order) (queue, error) {
 	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, fmt.Errorf("prepare the store: %w", err)
@@ -107,7 +84,8 @@ func newRiver[T any](ctx context.Context, driver riverdriver.Driver[T], o order)
 		return nil, fmt.Errorf("prepare the store: %w", err)
 	}
 	workers := river.NewWorkers()
-	river.AddWorker(workers, &callbackWorker{post: newPoster(o.URL, o.Concurrency)})
+	handle, handled := handlerOf(o)
+	river.AddWorker(workers, &callbackWorker{handle: handle})
 	inserts, err := river.NewClient(driver, &river.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
@@ -121,7 +99,7 @@ func newRiver[T any](ctx context.Context, driver riverdriver.Driver[T], o order)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	return riverClient[T]{inserts, works}, nil
+	return riverClient[T]{inserts, works, handled}, nil
 }
 
 func (c riverClient[T]) fill(ctx context.Context, jobs int) error {
@@ -142,5 +120,5 @@ func (c riverClient[T]) start(ctx context.Context) error {
 	if err := c.works.Start(ctx); err != nil {
 		return fmt.Errorf("start the client: %w", err)
 	}
-	return nil
+	return c.handled()
 }

@@ -23,6 +23,9 @@ var settings = []string{
 	"Requests that wait: 16 clients, each with a random pause of up to 200 ms before its request. The receiver answers with the time of its " +
 		"answer. For ends by another process, one with the role `api` is asked, beside one with both roles. RSS is that of the process " +
 		"that has answered these requests while 1,000 others wait for jobs of a paused topic.",
+	"Handlers: they only count. Ringback runs in the program, with 64 `workers` and a `lane_concurrency` of 512; it, asynq and River have the " +
+		"settings, and register in the way, that the figures of deliveries and batches have. River on SQLite has fewer jobs, as there. The " +
+		"time is measured from the start of the queue's workers until the last call of a handler, whose results may be stored later.",
 	"Ringback's connections: its own HTTP/1.1 client (`notify/h1`) over plain HTTP, `net/http`'s over https. The bare loop and the peers " +
 		"always use `net/http`'s.",
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, without a queue.",
