@@ -173,7 +173,7 @@ type Options struct {
 	Access apiaccess.Options
 	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
-	// MaxWaiting bounds the requests that wait for the end of a job. Zero: 1000.
+	// MaxWaiting bounds the requests that wait for the end of a job or for jobs to lease. Zero: 1000.
 	MaxWaiting int
 	// Version is the program's version. Empty: dev.
 	Version string
@@ -213,7 +213,7 @@ type api struct {
 	overloadLog  limitedlog.Log
 	forbiddenLog limitedlog.Log
 	batch        *batch.Handler
-	// waiting has an element for each request that waits for the end of a job.
+	// waiting has an element for each request that waits for the end of a job or for jobs to lease.
 	waiting chan struct{}
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
 	onShutdown func(func()) (stop func() bool)

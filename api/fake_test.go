@@ -70,7 +70,9 @@ type fake struct {
 	waitForEnd func(ctx context.Context) error
 
 	// leased are the jobs of each lease, leaseRequests those that asked, reports what was reported, and released what was released.
+	// waitForLeases, unless nil, is what leases do before they return.
 	leased        []store.LeasedJob
+	waitForLeases func()
 	leaseRequests []store.LeaseRequest
 	reports       []store.LeaseReport
 	leaseErrs     []error
@@ -113,6 +115,9 @@ func (f *fake) Register(_ context.Context, jobs []job.New) []store.RoutedResult 
 
 func (f *fake) Lease(_ context.Context, request store.LeaseRequest) ([]store.LeasedJob, error) {
 	f.leaseRequests = append(f.leaseRequests, request)
+	if f.waitForLeases != nil {
+		f.waitForLeases()
+	}
 	return f.leased, f.err
 }
 
@@ -128,6 +133,9 @@ func (f *fake) SettleLeases(
 		return errs, nil, f.err
 	}
 	f.leaseRequests = append(f.leaseRequests, *next)
+	if f.waitForLeases != nil {
+		f.waitForLeases()
+	}
 	return errs, f.leased, f.err
 }
 

@@ -22,6 +22,12 @@ func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if l.Wait > 0 {
+		if err := a.beginWait(); err != nil {
+			return err
+		}
+		defer a.endWait()
+	}
 	ctx, cancel := waitContext(w, r, l.Wait)
 	defer cancel()
 	leased, err := a.service.Lease(ctx, l)
@@ -31,7 +37,8 @@ func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
 	return a.answerLeases(w, r, leased, func(*response.Buffer) {})
 }
 
-// settleLeases ends or extends leases, and leases the next jobs.
+// settleLeases ends or extends leases, and leases the next jobs. Reports are never refused because too many requests wait: then
+// the answer has the jobs that are there.
 func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadLeases(w, r)
 	if err != nil {
@@ -49,6 +56,13 @@ func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
 		}
 		if err := checkConsumer(r.Context()); err != nil {
 			return err
+		}
+		if f.Next.Wait > 0 {
+			if err := a.beginWait(); err == nil {
+				defer a.endWait()
+			} else if f.Next.Wait = 0; len(f.Reports) == 0 {
+				return err
+			}
 		}
 		wait = f.Next.Wait
 	}

@@ -14,14 +14,14 @@ import (
 // defaultMaxWaiting is the default of Options.MaxWaiting.
 const defaultMaxWaiting = 1000
 
-// beginWait counts a request that waits for the end of a job. Without an error, call endWait once.
+// beginWait counts a request that waits for the end of a job, or for jobs to lease. Without an error, call endWait once.
 func (a *api) beginWait() error {
 	select {
 	case a.waiting <- struct{}{}:
 		return nil
 	default:
 		return response.NewProblem(response.TooManyWaiting, fmt.Sprintf(
-			"this process serves %d requests that wait for the end of a job, and not one more: retry, or leave out wait", cap(a.waiting),
+			"this process serves %d requests that wait, and not one more: retry, or leave out wait", cap(a.waiting),
 		))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,6 +179,47 @@ func TestWait_IsBounded(t *testing.T) {
 	<-answers
 	f.waitForEnd = nil
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/jobs/old?wait=1s", "").Code)
+}
+
+// Consumers that wait for jobs take no requests from those that register, read or report.
+func TestWait_IsBoundedTogetherWithLeases(t *testing.T) {
+	f := fullService()
+	began, release := make(chan struct{}), make(chan struct{})
+	f.waitForEnd = func(context.Context) error {
+		began <- struct{}{}
+		<-release
+		return nil
+	}
+	f.waitForLeases = func() {
+		began <- struct{}{}
+		<-release
+	}
+	h := New(Options{Service: f, Logger: quiet, MaxWaiting: 3})
+	const lease, settle = "/v1/topics/order.close/lease", "/v1/leases"
+	done := `"done": [{"lease": "` + leaseText("order.close", "a") + `"}]`
+	next := `"next": {"topic": "order.close", "wait": "30s"}`
+	var waiting sync.WaitGroup
+	for path, body := range map[string]string{"/v1/jobs?wait=60s": waitBody, lease: `{"wait": "60s"}`, settle: "{" + next + "}"} {
+		waiting.Go(func() { call(t, h, http.MethodPost, path, body) })
+		<-began
+	}
+	f.waitForLeases = nil
+	for path, body := range map[string]string{"/v1/jobs?wait=60s": waitBody, lease: `{"wait": 1}`, settle: "{" + next + "}"} {
+		w := call(t, h, http.MethodPost, path, body)
+		require.Equal(t, http.StatusTooManyRequests, w.Code, path)
+		require.Equal(t, "1", w.Header().Get("Retry-After"))
+		require.Equal(t, "too_many_waiting", problemIn(t, w).Code)
+	}
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, lease, "").Code, "without a wait")
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, settle, "{"+done+"}").Code)
+	f.leaseRequests = nil
+	w := call(t, h, http.MethodPost, settle, "{"+done+", "+next+"}")
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	require.Contains(t, w.Body.String(), `"result":"ok"`)
+	require.Equal(t, []store.LeaseRequest{{Namespace: "default", Topic: "order.close", Max: 1}}, f.leaseRequests, "without a wait")
+	close(release)
+	waiting.Wait()
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, lease, `{"wait": 1}`).Code)
 }
 
 func TestWait_RefusesInvalidValues(t *testing.T) {

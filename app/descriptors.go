@@ -11,7 +11,8 @@ const (
 	maxAPIConns = 4096
 	// minAPIConns is allowed whatever the descriptor limit.
 	minAPIConns = 16
-	// maxWaiting bounds the requests that wait for the end of a job. They take at most half of the API's connections.
+	// maxWaiting bounds the requests that wait, for the end of a job or for jobs to lease. They take at most half of the API's
+	// connections.
 	maxWaiting = 1000
 	// storeDescriptors are reserved for each store, and for the log and the runtime with the first.
 	storeDescriptors = 64
@@ -21,7 +22,7 @@ const (
 type descriptorPlan struct {
 	limit      int // of the process; 0: unknown
 	api        int // connections to the API
-	waiting    int // of these, requests that wait for the end of a job
+	waiting    int // of these, requests that wait for the end of a job or for jobs to lease
 	deliveries int // attempts in flight
 	idle       int // kept-alive connections to receivers
 }

@@ -168,7 +168,7 @@ var problemTypes = []ProblemType{
 	},
 	{
 		TooManyWaiting, http.StatusTooManyRequests, "Too many waiting requests",
-		"This process serves as many requests with the parameter wait as it may. Nothing was stored.",
+		"This process serves as many requests that wait, for the end of a job or for jobs to lease, as it may. Nothing was changed.",
 		"Repeat the request after Retry-After, or without wait.",
 	},
 	{
