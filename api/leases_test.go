@@ -74,7 +74,6 @@ func TestLease_AnswersErrors(t *testing.T) {
 	}{
 		{&store.NotPulledError{Topic: "order.close"}, 409, "wrong_state"},
 		{store.ErrStopping, 503, "shutting_down"},
-		{store.ErrTooManyClients, 503, "overloaded"},
 		{&store.UnavailableError{Reason: "down"}, 503, "store_unavailable"},
 		{errors.New("a bug"), 500, "internal"},
 	} {

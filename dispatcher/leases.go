@@ -29,7 +29,7 @@ func (t pullPolicies) Update(ctx context.Context) error {
 }
 
 // Lease leases jobs of a pulled topic to a client. It returns none when there are none until the request's Wait is over, or the
-// process stops. Errors: *store.NotPulledError, store.ErrTooManyClients, store.ErrStopping, and those of package store.
+// process stops. Errors: *store.NotPulledError, store.ErrStopping, and those of package store.
 func (d *Dispatcher) Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error) {
 	return d.puller.Lease(ctx, request)
 }

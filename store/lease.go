@@ -199,6 +199,3 @@ func (e *NotPulledError) Error() string {
 
 // ErrStopping: the process stops, and leases no jobs.
 var ErrStopping = errors.New("the process is shutting down")
-
-// ErrTooManyClients: as many clients wait for jobs as may.
-var ErrTooManyClients = errors.New("too many clients wait for jobs of pulled topics")

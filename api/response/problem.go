@@ -131,8 +131,6 @@ func FromError(err error) *Problem {
 		return NewProblem(Expired, "the job would expire before it is due: set expires_in")
 	case errors.Is(err, store.ErrStopping):
 		return NewProblem(ShuttingDown, "the server is shutting down: send the request again, on another connection")
-	case errors.Is(err, store.ErrTooManyClients):
-		return NewOverload(store.ErrTooManyClients.Error() + ": retry later, or at another process")
 	case errors.Is(err, store.ErrUnavailable):
 		p := NewProblem(StoreUnavailable, "the store is unavailable, retry")
 		if e, ok := errors.AsType[*store.UnavailableError](err); ok {

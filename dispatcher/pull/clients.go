@@ -132,11 +132,8 @@ func (q *queues) all(most int, selected func(lane string) bool) (found []job.Que
 func (p *Puller) enter(request *store.LeaseRequest) (*client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.stopped:
+	if p.stopped {
 		return nil, store.ErrStopping
-	case p.clients >= MaxClients:
-		return nil, store.ErrTooManyClients
 	}
 	t := p.topicOf(topicName{request.Namespace, request.Topic})
 	c := &client{topic: t, request: request, wake: make(chan struct{}, 1)}

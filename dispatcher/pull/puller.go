@@ -43,8 +43,6 @@ type Options struct {
 }
 
 const (
-	// MaxClients bounds the clients that wait for jobs at a time.
-	MaxClients = 10_000
 	// maxBytes bounds the bodies of one answer. The first job always fits.
 	maxBytes = 4 << 20
 	// callTimeout bounds one call to the store.
@@ -107,7 +105,7 @@ func (p *Puller) Clients() int {
 }
 
 // Lease leases jobs to a client. It returns none when there are none until the request's Wait is over, or the process stops.
-// Errors: *store.NotPulledError, store.ErrTooManyClients, store.ErrStopping, the cause of ctx, and those of package store.
+// Errors: *store.NotPulledError, store.ErrStopping, the cause of ctx, and those of package store.
 func (p *Puller) Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error) {
 	if err := p.checkPulled(ctx, &request); err != nil {
 		return nil, err

@@ -35,11 +35,7 @@ func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *
 	}
 	var c *client
 	if next != nil && p.checkPulled(ctx, next) == nil {
-		entered, err := p.enter(next)
-		if errors.Is(err, store.ErrTooManyClients) {
-			return nil, nil, err
-		}
-		if err == nil {
+		if entered, err := p.enter(next); err == nil {
 			c = entered
 			defer p.leave(c)
 		}
