@@ -253,6 +253,8 @@ func TestLease_RefusesATopicThatIsNotPulled(t *testing.T) {
 		p, _ := f.process()
 		_, err := p.Lease(t.Context(), request(1, time.Minute))
 		require.EqualError(t, err, `the topic reports is not pulled: set "deliver": "pull" in its policy`)
+		_, _, refused := p.Settle(t.Context(), nil, new(request(1, time.Minute)))
+		require.Equal(t, err, refused)
 	})
 }
 
@@ -637,6 +639,8 @@ func TestRun_EndsWaitsAndPassesQueuesOnWhenItStops(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(began))
 		_, err := p.Lease(t.Context(), request(1, time.Minute))
 		require.ErrorIs(t, err, store.ErrStopping)
+		_, _, err = p.Settle(t.Context(), nil, new(request(1, time.Minute)))
+		require.ErrorIs(t, err, store.ErrStopping, "so a consumer does not ask again at once")
 		f.insert("a_1")
 		leased := f.lease(other, 1, time.Second)
 		require.Len(t, leased, 1)

@@ -28,8 +28,13 @@ type settled struct {
 
 // Settle ends or extends the leases of a namespace's clients, up to store.MaxBatch of them, and returns an error for each: nil or
 // store.ErrLeaseLost. Leases of one shard are settled in order. Then it leases jobs as next asks, if it is not nil, as Lease does,
-// but none of a topic that is not pulled any more. After an error some may be settled, and none are leased.
+// but none of a topic that is not pulled any more. After an error some may be settled, and none are leased. Without reports it is
+// Lease.
 func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *store.LeaseRequest) ([]error, []store.LeasedJob, error) {
+	if len(reports) == 0 && next != nil {
+		leased, err := p.Lease(ctx, *next)
+		return nil, leased, err
+	}
 	if err := p.opts.Policies.Update(ctx); err != nil {
 		return nil, nil, fmt.Errorf("read topic policies: %w", err)
 	}
