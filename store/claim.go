@@ -32,6 +32,9 @@ type ClaimRequest struct {
 	// Slack is how long after the claim the attempts of a queue with a rate may begin. It extends the time for which a
 	// start counts. Attempts that would begin later must be released.
 	Slack time.Duration
+	// Token of a claim that Settle makes replaces the settlement's, so that a repeat of the settlement may make another claim;
+	// empty: the same. Claim does not use it.
+	Token Token
 }
 
 // ClaimExpiredRequest asks for jobs whose time to live is over.

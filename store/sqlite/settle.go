@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,7 +26,7 @@ func (s *Store) Settle(
 	var c *claim
 	weight := len(items)
 	if next != nil {
-		c = newClaim(token, *next)
+		c = newClaim(cmp.Or(next.Token, token), *next)
 		weight += next.Max
 	}
 	var errs []error

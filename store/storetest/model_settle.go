@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -30,7 +31,7 @@ func (s *modelShard) Settle(ctx context.Context, token store.Token, items []stor
 	if next == nil {
 		return errs, store.ClaimResult{Revision: m.revisions[store.KindTopic]}, nil
 	}
-	return errs, s.claim(token, *next, now), nil
+	return errs, s.claim(cmp.Or(next.Token, token), *next, now), nil
 }
 
 func (s *modelShard) settle(item store.Settlement, now time.Time) error {

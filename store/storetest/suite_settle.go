@@ -232,6 +232,25 @@ var settleCases = []testCase{
 		b := s.get("b")
 		s.settleOne(store.ClaimedJob{Job: b, Lease: lease}, delivered)
 	}},
+	{"next claims under its own token", func(s *suite) {
+		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"))
+		next := claimOf(s.queue)
+		next.Max = 1
+		h := s.claim(next).Jobs[0]
+		token := store.NewToken()
+		for range 2 { // a repeat of the settlement that makes another claim
+			next.Token = store.NewToken()
+			for range 2 { // a repeat of the call
+				errs, got, err := s.shard().Settle(s.Context(), token, []store.Settlement{settlement(h, delivered)}, &next)
+				require.NoError(s, err)
+				require.NoError(s, errs[0])
+				require.Len(s, got.Jobs, 1)
+				require.NotEqual(s, h.ID, got.Jobs[0].ID)
+				require.Equal(s, next.Token, got.Jobs[0].Lease)
+			}
+		}
+		require.Empty(s, s.claim(claimOf(s.queue)).Jobs, "each claim got another job")
+	}},
 	{"next without settlements is a claim", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		next := claimOf(s.queue)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -55,7 +56,7 @@ func (s *Queue) settle(ctx context.Context, token store.Token, items []store.Set
 	replyKey := s.Keys.Reply(string(token), "s")
 	var after *claim
 	if next != nil {
-		if after, err = s.claim(ctx, token, next, replyKey); err != nil {
+		if after, err = s.claim(ctx, cmp.Or(next.Token, token), next, replyKey); err != nil {
 			return nil, store.ClaimResult{}, err
 		}
 	}
