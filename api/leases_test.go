@@ -90,7 +90,7 @@ func TestLease_AnswersErrors(t *testing.T) {
 func TestSettleLeases_ReadsItsFields(t *testing.T) {
 	f := fullService()
 	a, b, c, d := leaseText("order.close", "a"), leaseText("order.close", "b"), leaseText("order.close", "c"), leaseText("order.close", "d")
-	f.leaseErrs = []error{nil, store.ErrLeaseLost, nil, nil, nil, nil}
+	f.leaseErrs = []error{nil, store.ErrLeaseLost, &store.UnavailableError{Reason: "down"}, nil, nil, nil}
 	w := call(t, handlerOf(f), "POST", "/v1/leases", fmt.Sprintf(`{
 		"extend": [{"lease": %q, "for": "5m"}],
 		"dead": [{"lease": %q, "reason": "no such customer"}],
@@ -99,7 +99,7 @@ func TestSettleLeases_ReadsItsFields(t *testing.T) {
 		"next": {"max": 7, "wait": "1s"}}`, a, b, c, d, a, b))
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
 	require.Contains(t, w.Body.String(), `{"done":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b","result":"lost"}],`+
-		`"retry":[{"index":0,"id":"c","result":"ok"},{"index":1,"id":"d","result":"ok"}],"dead":[{"index":0,"id":"b","result":"ok"}],`+
+		`"retry":[{"index":0,"id":"c","result":"unavailable"},{"index":1,"id":"d","result":"ok"}],"dead":[{"index":0,"id":"b","result":"ok"}],`+
 		`"extend":[{"index":0,"id":"a","result":"ok"}],"items":[{"id":"close-4711"`)
 	require.Equal(t, []store.LeaseRequest{{Namespace: "default", Topic: "order.close", Max: 7, Wait: time.Second}}, f.leaseRequests)
 	for i, want := range []store.LeaseReport{

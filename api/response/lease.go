@@ -1,6 +1,10 @@
 package response
 
-import "github.com/ringback/ringback/store"
+import (
+	"errors"
+
+	"github.com/ringback/ringback/store"
+)
 
 // LeasedJob writes a job with a client's lease.
 func (o *Buffer) LeasedJob(j *store.LeasedJob) {
@@ -19,15 +23,18 @@ func (o *Buffer) LeasedJob(j *store.LeasedJob) {
 	o.Time("lease_until", j.Until)
 }
 
-// LeaseResult writes what came of a report about a lease; err is nil or store.ErrLeaseLost.
+// LeaseResult writes what came of a report about a lease; err is nil, store.ErrLeaseLost, or why the report was not recorded.
 func (o *Buffer) LeaseResult(index int, l *store.ClientLease, err error) {
 	o.Open()
 	o.Number("index", int64(index))
 	o.Text("id", l.ID)
-	if err == nil {
+	switch {
+	case err == nil:
 		o.Text("result", "ok")
-	} else {
+	case errors.Is(err, store.ErrLeaseLost):
 		o.Text("result", "lost")
+	default:
+		o.Text("result", "unavailable")
 	}
 	o.Close()
 }

@@ -18,7 +18,7 @@ func (p *Puller) claim(ctx context.Context, c *client, from *picked) ([]store.Le
 		return nil, err
 	}
 	request := p.claimRequest(c, from, g)
-	began, _, claimed, err := p.exchange(ctx, from.shard, nil, &request)
+	began, _, claimed, err := p.exchange(ctx, from.shard, "", nil, &request)
 	if err != nil {
 		p.claimed(c.topic, from, store.ClaimResult{})
 		return nil, err
@@ -28,7 +28,10 @@ func (p *Puller) claim(ctx context.Context, c *client, from *picked) ([]store.Le
 
 // claimRequest asks for jobs of picked queues, an equal share of each.
 func (p *Puller) claimRequest(c *client, from *picked, g grant) store.ClaimRequest {
-	r := store.ClaimRequest{Max: g.n, MaxBytes: maxBytes, Margin: store.LeaseMargin, Queues: make([]store.QueueClaim, len(from.queues))}
+	r := store.ClaimRequest{
+		Max: g.n, MaxBytes: maxBytes, Margin: store.LeaseMargin, Queues: make([]store.QueueClaim, len(from.queues)),
+		Token: p.opts.Owner.NewToken(),
+	}
 	timeout := cmp.Or(c.request.Lease, p.opts.Policies.Topic(c.topic.namespace, c.topic.name).Timeout)
 	for i := range from.queues {
 		r.Queues[i] = store.QueueClaim{
@@ -152,13 +155,13 @@ func (p *Puller) Release(ctx context.Context, leased []store.LeasedJob) {
 	}
 }
 
-// exchange settles and claims in one call; next may be nil. While the store is unavailable it repeats the call under the same token
-// until ctx or tryFor ends: the call may have taken effect. What a call claims after that is released.
+// exchange settles under a token and claims in one call; next may be nil. While the store is unavailable it repeats the call until
+// ctx or tryFor ends: the call may have taken effect. What a call claims after that is released.
 func (p *Puller) exchange(
-	ctx context.Context, n int, items []store.Settlement, next *store.ClaimRequest,
+	ctx context.Context, n int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) (began time.Time, errs []error, claimed store.ClaimResult, err error) {
 	const tryFor = 5 * time.Second
-	token, end := p.opts.Owner.NewToken(), time.Now().Add(tryFor)
+	end := time.Now().Add(tryFor)
 	var pause store.Backoff
 	for {
 		began = time.Now()
@@ -184,7 +187,7 @@ func (p *Puller) call(
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if len(items) == 0 {
-		claimed, err = p.shards[n].Claim(ctx, token, *next)
+		claimed, err = p.shards[n].Claim(ctx, next.Token, *next)
 		return nil, claimed, err
 	}
 	return p.shards[n].Settle(ctx, token, items, next)

@@ -688,3 +688,133 @@ func TestLease_ReleasesWhatAClaimWithoutAnAnswerHasClaimed(t *testing.T) {
 		require.Empty(t, f.get("a_1").History)
 	})
 }
+
+// failing makes a method of some shards fail while it returns true.
+func (f *fixture) failing(method string, fails func(shard int) bool) {
+	next := f.store
+	f.store = numbered{next, func(n int, s store.Shard) store.Shard {
+		return storetest.Faulty(single{next, s}, func(m string) storetest.Fault {
+			if m == method && fails(n) {
+				return storetest.Before
+			}
+			return storetest.None
+		}).Shards()[0]
+	}}
+}
+
+// numbered wraps the shards of a store.
+type numbered struct {
+	store.Store
+	wrap func(n int, next store.Shard) store.Shard
+}
+
+func (s numbered) Shards() []store.Shard { return storetest.WrapShards(s.Store, s.wrap) }
+
+// single is a store with one shard.
+type single struct {
+	store.Store
+	shard store.Shard
+}
+
+func (s single) Shards() []store.Shard { return []store.Shard{s.shard} }
+
+func TestSettle_AnswersWhatWasRecordedWhenNextFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		down := atomic.Bool{}
+		f.failing("Claim", func(int) bool { return down.Load() })
+		p, _ := f.process()
+		f.insert("a_1", "b_1")
+		leased := f.lease(p, 1, time.Second)
+		down.Store(true)
+		reports := []store.LeaseReport{f.report(leased[0], store.LeaseDone)}
+		next := request(1, time.Second, "nobody")
+		time.AfterFunc(500*time.Millisecond, func() { f.insert("nobody_1") })
+		errs, more, err := p.Settle(t.Context(), reports, &next)
+		require.NoError(t, err)
+		require.Equal(t, []error{nil}, errs)
+		require.Empty(t, more)
+		_, _, err = p.Settle(t.Context(), nil, &next)
+		require.ErrorIs(t, err, store.ErrUnavailable, "there is nothing else to answer")
+	})
+}
+
+func TestSettle_RecordsReportsOfOtherShardsWhenOneIsUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 2, policy.Topic{})
+		down := make([]atomic.Bool, 2)
+		f.failing("Settle", func(n int) bool { return down[n].Load() })
+		p, _ := f.process()
+		var leased []store.LeasedJob
+		for n := 0; len(leased) < 6; n++ {
+			lane := fmt.Sprint("l", n)
+			if shard := store.ShardOf(2, job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}); shard == len(leased)/3 {
+				f.insert(lane + "_1")
+				leased = append(leased, f.lease(p, 1, time.Second, lane)...)
+			}
+		}
+		reports := make([]store.LeaseReport, len(leased))
+		for i, j := range leased {
+			reports[i] = f.report(j, store.LeaseDone)
+		}
+		down[0].Store(true)
+		down[1].Store(true)
+		_, _, err := p.Settle(t.Context(), reports, nil)
+		require.ErrorIs(t, err, store.ErrUnavailable, "nothing was recorded")
+
+		down[0].Store(false)
+		next := request(1, time.Minute)
+		began := time.Now()
+		errs, _, err := p.Settle(t.Context(), reports, &next)
+		require.NoError(t, err)
+		require.Equal(t, []error{nil, nil, nil}, errs[:3])
+		for _, err := range errs[3:] {
+			require.ErrorIs(t, err, store.ErrUnavailable)
+		}
+		require.Less(t, time.Since(began), 10*time.Second, "the answer does not wait for the next jobs")
+
+		down[1].Store(false)
+		require.Equal(t, make([]error, 6), f.settle(p, reports...))
+		for _, j := range leased {
+			require.Equal(t, job.Delivered, f.get(j.ID).State)
+			require.Len(t, f.get(j.ID).History, 1)
+		}
+	})
+}
+
+func TestSettle_AnswersARepeatAsTheFirstTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{OnDead: &policy.Callback{URL: "https://callbacks.example"}, KeepDead: policy.Retention{Max: new(int64(0))}})
+		p, _ := f.process()
+		f.insert("a_1", "a_2", "a_3", "a_4", "a_5")
+		leased := f.lease(p, 4, time.Second)
+		reports := []store.LeaseReport{
+			f.report(leased[0], store.LeaseDone), f.report(leased[1], store.LeaseRetry), f.report(leased[2], store.LeaseDead),
+			f.report(leased[3], store.LeaseExtend),
+		}
+		reports[2].Error = "no such customer"
+		reports[3].For = time.Minute
+		next := request(1, time.Second)
+		errs, first, err := p.Settle(t.Context(), reports, &next)
+		require.NoError(t, err)
+		require.Equal(t, make([]error, 4), errs)
+		require.Len(t, first, 1)
+		p.Release(t.Context(), first) // the connection broke
+
+		time.Sleep(50 * time.Second)
+		other, _ := f.process()
+		errs, second, err := other.Settle(t.Context(), reports, &next)
+		require.NoError(t, err)
+		require.Equal(t, make([]error, 4), errs)
+		require.Equal(t, ids(first), ids(second))
+		require.NotEqual(t, first[0].ClientLease.Token, second[0].ClientLease.Token)
+		require.Len(t, f.get("a_2").History, 1)
+		time.Sleep(50 * time.Second)
+		require.Equal(t, job.Running, f.get("a_4").State, "the extension was made again")
+
+		changed := reports[0]
+		changed.Response = []byte("another")
+		require.Equal(t, []error{store.ErrLeaseLost}, f.settle(p, changed))
+		require.Equal(t, []error{store.ErrLeaseLost}, f.settle(p, reports[0]), "another request")
+	})
+}

@@ -2,9 +2,13 @@ package pull
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -26,10 +30,12 @@ type settled struct {
 	result *policy.Result    // nil: the lease was extended
 }
 
-// Settle ends or extends the leases of a namespace's clients, up to store.MaxBatch of them, and returns an error for each: nil or
-// store.ErrLeaseLost. Leases of one shard are settled in order. Then it leases jobs as next asks, if it is not nil, as Lease does,
-// but none of a topic that is not pulled any more. After an error some may be settled, and none are leased. Without reports it is
-// Lease.
+// Settle ends or extends the leases of a namespace's clients, up to store.MaxBatch of them, and returns an error for each: nil,
+// store.ErrLeaseLost, or why its shard is unavailable. Leases of one shard are settled in order, extensions last. Then it leases
+// jobs as next asks, if it is not nil, as Lease does, but none of a topic that is not pulled any more.
+//
+// Settle returns an error only if it has settled nothing: one of next, after that, means no jobs. A repeat of the same reports
+// within store.TokenTTL returns what the first call did, from any process. Extensions are made again. Without reports it is Lease.
 func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *store.LeaseRequest) ([]error, []store.LeasedJob, error) {
 	if len(reports) == 0 && next != nil {
 		leased, err := p.Lease(ctx, *next)
@@ -45,80 +51,151 @@ func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *
 			defer p.leave(c)
 		}
 	}
-	items, errs, err := p.settlements(ctx, reports)
-	if err != nil {
-		return nil, nil, err
+	items, errs := p.settlements(ctx, reports)
+	leased := p.settleAll(ctx, reports, items, errs, c)
+	unsettled := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, store.ErrLeaseLost) })
+	switch {
+	case unsettled >= 0 && !slices.ContainsFunc(errs, isSettled):
+		p.Release(ctx, leased)
+		return nil, nil, fmt.Errorf("settle leases: %w", errs[unsettled])
+	case unsettled >= 0 || c == nil || len(leased) > 0:
+		return errs, leased, nil // with an unavailable shard at once, since the client should repeat the request soon
 	}
-	leased, err := p.settleAll(ctx, items, errs, c)
-	if err == nil && len(leased) == 0 && c != nil {
-		leased, err = p.await(ctx, c)
-	}
-	if err != nil {
-		return nil, nil, err
+	leased, err := p.await(ctx, c)
+	if err != nil && ctx.Err() == nil {
+		p.log.Warn("no jobs could be leased after a settlement, the client gets none", "topic", next.Topic, "err", err)
 	}
 	return errs, leased, nil
 }
 
-// settleAll settles, all shards at once, and claims for a client (nil: none) in the same call as a shard's settlements.
-func (p *Puller) settleAll(ctx context.Context, items []settled, errs []error, c *client) ([]store.LeasedJob, error) {
+// isSettled reports whether the store has answered a settlement.
+func isSettled(err error) bool { return err == nil || errors.Is(err, store.ErrLeaseLost) }
+
+// settleAll settles, all shards at once, and claims for a client (nil: none) in the same call as a shard's settlements. It sets the
+// error of each item.
+func (p *Puller) settleAll(ctx context.Context, reports []store.LeaseReport, items []settled, errs []error, c *client) []store.LeasedJob {
 	byShard := make([][]int, len(p.shards)) // indexes of items
 	for i := range items {
-		if errs[i] == nil {
-			n := store.ShardOf(len(p.shards), items[i].Queue)
-			byShard[n] = append(byShard[n], i)
-		}
+		n := store.ShardOf(len(p.shards), items[i].Queue)
+		byShard[n] = append(byShard[n], i)
 	}
-	var from *picked
-	var g grant
+	var next *nextClaim
 	if c != nil {
-		if from = p.pickSettled(c, items, byShard); from != nil {
-			var err error
-			if g, err = p.takeStarts(ctx, c.topic, c.request.Max); err != nil || g.n == 0 {
-				from = nil
+		if from := p.pickSettled(c, items, byShard); from != nil {
+			if g, err := p.takeStarts(ctx, c.topic, c.request.Max); err == nil && g.n > 0 {
+				next = &nextClaim{client: c, from: from, grant: g}
 			}
 		}
 	}
 	var calls sync.WaitGroup
-	var leased []store.LeasedJob
-	failures := make([]error, len(p.shards))
 	for n, indexes := range byShard {
 		if len(indexes) == 0 {
 			continue
 		}
-		calls.Go(func() {
-			part := make([]store.Settlement, len(indexes))
-			for k, i := range indexes {
-				part[k] = items[i].Settlement
-			}
-			if from == nil || from.shard != n {
-				failures[n] = p.settleOn(ctx, n, part, func(k int, err error) { errs[indexes[k]] = err })
-				return
-			}
-			request := p.claimRequest(c, from, g)
-			began, settledErrs, claimed, err := p.exchange(ctx, n, part, &request)
-			if err != nil {
-				p.claimed(c.topic, from, store.ClaimResult{})
-				if !isUnavailable(err) {
-					err = p.settleOn(ctx, n, part, func(k int, err error) { errs[indexes[k]] = err })
-				}
-				failures[n] = err
-				return
-			}
-			for k, err := range settledErrs {
-				errs[indexes[k]] = err
-			}
-			leased = p.receive(ctx, c, from, g, claimed, began)
-		})
+		of := next
+		if of != nil && of.from.shard != n {
+			of = nil
+		}
+		calls.Go(func() { p.settleShard(ctx, n, indexes, reports, items, errs, of) })
 	}
 	calls.Wait()
 	for i := range items {
 		p.observe(ctx, &items[i], errs[i])
 	}
-	if err := errors.Join(failures...); err != nil {
-		p.Release(ctx, leased)
-		return nil, fmt.Errorf("settle leases: %w", err)
+	if next == nil {
+		return nil
 	}
-	return leased, nil
+	return next.leased
+}
+
+// nextClaim is a claim in the same call as settlements.
+type nextClaim struct {
+	client *client
+	from   *picked
+	grant  grant
+	leased []store.LeasedJob
+}
+
+// settleShard settles what is of one shard, and sets the errors of its items. The reports that end attempts go in one call, whose
+// token is made of them, so that a repeat is answered as the first call. Extensions go in another one: the same text asks for more
+// time each time. next (nil: none) is made with the first call.
+func (p *Puller) settleShard(
+	ctx context.Context, n int, indexes []int, reports []store.LeaseReport, items []settled, errs []error, next *nextClaim,
+) {
+	extends := func(i int) bool { return items[i].Extend > 0 }
+	ends := slices.DeleteFunc(slices.Clone(indexes), func(i int) bool { return extends(i) || errors.Is(errs[i], store.ErrLeaseLost) })
+	extensions := slices.DeleteFunc(indexes, func(i int) bool { return !extends(i) })
+	if unread := slices.IndexFunc(ends, func(i int) bool { return errs[i] != nil }); unread >= 0 {
+		for _, i := range ends { // all, since a repeat must have the same token
+			errs[i] = errs[ends[unread]]
+		}
+		ends = nil
+	}
+	if len(ends) > 0 {
+		p.settlePart(ctx, n, tokenOf(reports, ends), ends, items, errs, next)
+		next = nil
+	}
+	if len(extensions) > 0 {
+		p.settlePart(ctx, n, p.opts.Owner.NewToken(), extensions, items, errs, next)
+	} else if next != nil && len(ends) == 0 {
+		p.claimed(next.client.topic, next.from, store.ClaimResult{})
+	}
+}
+
+// tokenOf returns the token of a settlement of some reports, the same for the same reports. Nobody can guess it who does not know
+// the leases.
+func tokenOf(reports []store.LeaseReport, indexes []int) store.Token {
+	h := sha256.New()
+	text := make([]byte, 0, 512)
+	for _, i := range indexes {
+		r := &reports[i]
+		text = append(text[:0], byte(r.Result))
+		after := int64(-1)
+		if r.After != nil {
+			after = int64(*r.After)
+		}
+		text = binary.AppendVarint(text, after)
+		l := &r.Lease
+		for _, s := range [...]string{l.Queue.Namespace, l.Queue.Topic, l.Queue.Lane, l.ID, string(l.Token), r.Error} {
+			text = append(binary.AppendUvarint(text, uint64(len(s))), s...)
+		}
+		text = binary.AppendUvarint(text, uint64(len(r.Response)))
+		_, _ = h.Write(text) // it never fails
+		_, _ = h.Write(r.Response)
+	}
+	return store.Token(base32.StdEncoding.EncodeToString(h.Sum(text[:0])))[:len(store.NewToken())]
+}
+
+// settlePart settles items of a shard in one call, and makes the next claim (nil: none) with it.
+func (p *Puller) settlePart(
+	ctx context.Context, n int, token store.Token, indexes []int, items []settled, errs []error, next *nextClaim,
+) {
+	part := make([]store.Settlement, len(indexes))
+	for k, i := range indexes {
+		part[k] = items[i].Settlement
+	}
+	put := func(k int, err error) { errs[indexes[k]] = err }
+	if next == nil {
+		p.settleOn(ctx, n, token, part, put)
+		return
+	}
+	request := p.claimRequest(next.client, next.from, next.grant)
+	began, settledErrs, claimed, err := p.exchange(ctx, n, token, part, &request)
+	switch {
+	case err == nil:
+		for k, err := range settledErrs {
+			put(k, err)
+		}
+		next.leased = p.receive(ctx, next.client, next.from, next.grant, claimed, began)
+		return
+	case isUnavailable(err):
+		for k := range part {
+			put(k, err)
+		}
+	default:
+		p.settleOn(ctx, n, token, part, put)
+	}
+	p.claimed(next.client.topic, next.from, store.ClaimResult{})
 }
 
 // pickSettled returns queues to claim from in the same call as settlements: those of the leases that are settled, which have just
@@ -157,48 +234,53 @@ func (p *Puller) pickSettled(c *client, items []settled, byShard [][]int) *picke
 	return from
 }
 
-// settleOn settles on one shard, one by one after a rejection. put takes the error of each item. It returns an error when the store
-// is unavailable.
-func (p *Puller) settleOn(ctx context.Context, n int, items []store.Settlement, put func(k int, err error)) error {
-	_, errs, _, err := p.exchange(ctx, n, items, nil)
+// settleOn settles on one shard, one by one after a rejection. put takes the error of each item.
+func (p *Puller) settleOn(ctx context.Context, n int, token store.Token, items []store.Settlement, put func(k int, err error)) {
+	_, errs, _, err := p.exchange(ctx, n, token, items, nil)
 	switch {
 	case err == nil:
 		for k, err := range errs {
 			put(k, err)
 		}
-		return nil
 	case isUnavailable(err):
-		return err
+		for k := range items {
+			put(k, err)
+		}
 	case len(items) == 1:
 		p.log.Error("settlement of a lease rejected, its job is due again when the lease expires", "job", items[0].Ref.ID, "topic", items[0].Queue.Topic, "err", err)
 		put(0, store.ErrLeaseLost)
-		return nil
-	}
-	for k := range items {
-		if err := p.settleOn(ctx, n, items[k:k+1], func(_ int, err error) { put(k, err) }); err != nil {
-			return err
+	default:
+		for k := range items {
+			p.settleOn(ctx, n, p.opts.Owner.NewToken(), items[k:k+1], func(_ int, err error) { put(k, err) })
 		}
 	}
-	return nil
 }
 
 // settleQuietly settles what no client waits for.
 func (p *Puller) settleQuietly(ctx context.Context, n int, items []store.Settlement) {
-	err := p.settleOn(ctx, n, items, func(int, error) {})
-	if err != nil {
-		p.log.Warn("leased jobs could not be put back, they are due again when their leases expire", "shard", n, "jobs", len(items), "err", err)
+	var failed error
+	p.settleOn(ctx, n, p.opts.Owner.NewToken(), items, func(_ int, err error) {
+		if !isSettled(err) {
+			failed = err
+		}
+	})
+	if failed != nil {
+		p.log.Warn("leased jobs could not be put back, they are due again when their leases expire", "shard", n, "jobs", len(items), "err", failed)
 	}
 }
 
-// settlements judges reports. Its errors are those of jobs that are gone, by report, and one of the store.
-func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) ([]settled, []error, error) {
+// settlements judges reports. The errors are those of jobs that could not be read. A job that is gone is not judged, and has no
+// lease any more.
+func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) ([]settled, []error) {
 	items, errs := make([]settled, len(reports)), make([]error, len(reports))
 	var reads sync.WaitGroup
 	slots := make(chan struct{}, 16) // reads in flight
 	for i := range reports {
 		r, item := &reports[i], &items[i]
 		item.lease = &r.Lease
-		item.Settlement = store.Settlement{Ref: r.Lease.Ref(), Queue: r.Lease.Queue, Lease: r.Lease.Token}
+		item.Settlement = store.Settlement{
+			Ref: r.Lease.Ref(), Queue: r.Lease.Queue, Lease: r.Lease.Token, Verdict: policy.Verdict{Kind: policy.Released},
+		}
 		if r.Result == store.LeaseExtend {
 			item.Extend = r.For + store.LeaseMargin
 			continue
@@ -212,23 +294,23 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) (
 		slots <- struct{}{}
 		reads.Go(func() {
 			defer func() { <-slots }()
-			callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+			callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 			defer cancel()
-			item.job.Job, errs[i] = p.shards[store.ShardOf(len(p.shards), item.Queue)].Get(callCtx, item.Ref)
-			if errs[i] == nil {
+			found, err := p.shards[store.ShardOf(len(p.shards), item.Queue)].Get(callCtx, item.Ref)
+			switch {
+			case isUnavailable(err):
+				errs[i] = fmt.Errorf("read a leased job: %w", err)
+			case err != nil && !errors.Is(err, store.ErrNotFound):
+				errs[i] = store.ErrLeaseLost
+				p.log.Error("leased job unreadable, it is due again when the lease expires", "job", r.Lease.ID, "topic", item.Queue.Topic, "err", err)
+			case err == nil && found.Queue == item.Queue:
+				item.job.Job = found
 				p.judge(item, r, topic)
 			}
 		})
 	}
 	reads.Wait()
-	for i, err := range errs {
-		if errors.Is(err, store.ErrNotFound) || err == nil && items[i].job != nil && items[i].job.Queue != items[i].Queue {
-			errs[i] = store.ErrLeaseLost // the lease was not for this job
-		} else if err != nil {
-			return nil, nil, fmt.Errorf("read a leased job: %w", err)
-		}
-	}
-	return items, errs, nil
+	return items, errs
 }
 
 // needsJob reports whether a report cannot be settled without reading the job: it has terms of its own, or its end makes a callback.
