@@ -15,8 +15,14 @@ import (
 func (p *Puller) claim(ctx context.Context, c *client, from *picked) ([]store.LeasedJob, error) {
 	g, err := p.takeStarts(ctx, c.topic, c.request.Max)
 	if err != nil || g.n == 0 {
+		p.unpick(c.topic, from)
 		return nil, err
 	}
+	return p.claimGranted(ctx, c, from, g)
+}
+
+// claimGranted claims as many jobs of picked queues as were granted.
+func (p *Puller) claimGranted(ctx context.Context, c *client, from *picked, g grant) ([]store.LeasedJob, error) {
 	request := p.claimRequest(c, from, g)
 	began, _, claimed, err := p.exchange(ctx, from.shard, "", nil, &request)
 	if err != nil {
@@ -122,11 +128,19 @@ func newLease(j *store.ClaimedJob, began time.Time) store.ClientLease {
 	return l
 }
 
-// claimed notes which of the queues of a claim have more jobs.
+// claimed notes which of the queues of a claim have more jobs. Those that got none come first the next time.
 func (p *Puller) claimed(t *topic, from *picked, result store.ClaimResult) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	served := make(map[job.Queue]bool, len(from.queues))
+	for i := range result.Jobs {
+		served[result.Jobs[i].Queue] = true
+	}
+	var unserved []runnable
 	for i, r := range from.queues {
+		if !served[r.queue] {
+			unserved = append(unserved, r)
+		}
 		more := i < len(result.Queues) && result.Queues[i].More && !result.Queues[i].Blocked
 		if !more || len(result.Jobs) == 0 { // else a claim that brings nothing would be repeated at once
 			t.runnable[from.shard].remove(r.queue, r.wakeups)
@@ -134,6 +148,7 @@ func (p *Puller) claimed(t *topic, from *picked, result store.ClaimResult) {
 			t.runnable[from.shard].add(r.queue)
 		}
 	}
+	t.runnable[from.shard].putBack(unserved)
 	p.wakeClients(t)
 }
 

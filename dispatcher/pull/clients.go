@@ -101,21 +101,26 @@ func (q *queues) remove(name job.Queue, wakeups int) {
 	}
 }
 
-// pick returns up to most queues that ask selects, and has others come first the next time.
-func (q *queues) pick(most int, ask func(lane string) bool) (picked []runnable) {
-	last := q.order.Back()
-	for e := q.order.Front(); e != nil && len(picked) < most; {
-		this, r := e, e.Value.(*runnable) //nolint:forcetypeassert // the list has no others
-		e = e.Next()
-		if ask(r.queue.Lane) {
+// pick returns up to claimQueues queues that a client asks for, and has others come before those that its claim will serve.
+func (q *queues) pick(c *client) (picked []runnable) {
+	for e := q.order.Front(); e != nil && len(picked) < claimQueues; e = e.Next() {
+		if r, _ := e.Value.(*runnable); c.asksFor(r.queue.Lane) {
 			picked = append(picked, *r)
-			q.order.MoveToBack(this)
-		}
-		if this == last {
-			break
 		}
 	}
+	for _, r := range picked[:min(len(picked), c.request.Max)] {
+		q.order.MoveToBack(q.known[r.queue])
+	}
 	return picked
+}
+
+// putBack has queues come first that a claim did not serve, in their order.
+func (q *queues) putBack(unserved []runnable) {
+	for _, r := range slices.Backward(unserved) {
+		if e := q.known[r.queue]; e != nil {
+			q.order.MoveToFront(e)
+		}
+	}
 }
 
 // all returns up to most queues that selected selects.
@@ -246,22 +251,53 @@ type picked struct {
 	queues []runnable
 }
 
-// pick returns runnable queues that a client asks for; nil: none. Shards take turns at random, as the topics' queues do.
-func (p *Puller) pick(c *client) *picked {
+// pick returns runnable queues that a client asks for; nil: none. Shards take turns at random, as the topics' queues do. After a
+// settlement the turn is more often its shard's, whose number and queues are given: these have just had jobs and may have room
+// now. Without one the number is negative.
+func (p *Puller) pick(c *client, settled int, queues []job.Queue) *picked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.sleep()
 	if p.stopped || time.Now().Before(c.topic.starts.next) {
 		return nil
 	}
-	first := int(p.opts.Random() * float64(len(p.shards)))
+	first := settled
+	if first < 0 || len(p.shards) > 1 && p.opts.Random() < 0.5 {
+		first = int(p.opts.Random() * float64(len(p.shards)))
+	}
 	for i := range p.shards {
 		n := (first + i) % len(p.shards)
-		if found := c.topic.runnable[n].pick(claimQueues, c.asksFor); len(found) > 0 {
+		found := c.topic.runnable[n].pick(c)
+		if n == settled {
+			found = appendSettled(found, c, queues)
+		}
+		if len(found) > 0 {
 			return &picked{shard: n, queues: found}
 		}
 	}
 	return nil
+}
+
+// appendSettled appends the queues of a settlement that the client asks for, up to claimQueues in all.
+func appendSettled(found []runnable, c *client, queues []job.Queue) []runnable {
+	seen := make(map[job.Queue]bool, claimQueues)
+	for _, r := range found {
+		seen[r.queue] = true
+	}
+	for _, q := range queues {
+		if len(found) < claimQueues && !seen[q] && q.Namespace == c.topic.namespace && q.Topic == c.topic.name && c.asksFor(q.Lane) {
+			seen[q] = true
+			found = append(found, runnable{queue: q})
+		}
+	}
+	return found
+}
+
+// unpick puts back queues of a claim that is not made.
+func (p *Puller) unpick(t *topic, from *picked) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.runnable[from.shard].putBack(from.queues)
 }
 
 // sleep notes that a client has looked for runnable queues. The caller holds the mutex.

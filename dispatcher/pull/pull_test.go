@@ -217,20 +217,68 @@ func TestLease_FindsJobsThatWereDueBeforeTheClient(t *testing.T) {
 }
 
 func TestLease_TakesLanesInTurns(t *testing.T) {
+	for _, limit := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			f := start(t, 1, policy.Topic{LaneConcurrency: 1000})
+			p, _ := f.process()
+			for i := range 40 {
+				f.insert(fmt.Sprint("busy_", i))
+			}
+			for lane := range 7 {
+				f.insert(fmt.Sprintf("few%d_1", lane))
+			}
+			time.Sleep(time.Second)
+			seen := make(map[string]bool)
+			for range 8 / limit {
+				leased := f.lease(p, limit, time.Second)
+				require.Len(t, leased, limit)
+				for _, j := range leased {
+					seen[j.Lane] = true
+				}
+			}
+			require.Len(t, seen, 8, "each lane had its turn")
+		})
+	}
+}
+
+func TestLease_TakesLanesInTurnsUnderARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, 1, policy.Topic{})
+		f := start(t, 1, policy.Topic{LaneConcurrency: 1000, Rate: policy.Rate{Starts: 1, Per: 10 * time.Second}})
 		p, _ := f.process()
-		for i := range 20 {
-			f.insert(fmt.Sprint("busy_", i))
+		for i := range 40 {
+			f.insert(fmt.Sprint("a_", i), fmt.Sprint("b_", i), fmt.Sprint("c_", i))
 		}
-		f.insert("few_1")
-		seen := make(map[string]bool)
-		for range 3 {
-			for _, j := range f.lease(p, 4, time.Second) {
-				seen[j.Lane] = true
+		seen := make(map[string]int)
+		for range 12 {
+			for _, j := range f.lease(p, 10, time.Minute) {
+				seen[j.Lane]++
 			}
 		}
-		require.Len(t, seen, 2, "a lane with many jobs does not delay another")
+		require.Equal(t, map[string]int{"a": 4, "b": 4, "c": 4}, seen)
+	})
+}
+
+func TestSettle_TakesLanesOfAllShardsInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 4, policy.Topic{LaneConcurrency: 1000})
+		p, _ := f.process()
+		for i := range 300 {
+			f.insert(fmt.Sprint("busy_", i))
+		}
+		for lane := range 20 {
+			f.insert(fmt.Sprintf("few%d_1", lane))
+		}
+		next := request(1, time.Second, "*")
+		leased := f.lease(p, 1, time.Second, "busy")
+		seen := make(map[string]bool)
+		for range 200 {
+			_, more, err := p.Settle(t.Context(), []store.LeaseReport{f.report(leased[0], store.LeaseDone)}, &next)
+			require.NoError(t, err)
+			require.Len(t, more, 1)
+			seen[more[0].Lane] = true
+			leased = more
+		}
+		require.Len(t, seen, 21)
 	})
 }
 

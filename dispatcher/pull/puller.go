@@ -137,7 +137,7 @@ func (p *Puller) await(ctx context.Context, c *client) ([]store.LeasedJob, error
 	timer := time.NewTimer(max(c.request.Wait, shortestWait))
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		if picked := p.pick(c); picked != nil {
+		if picked := p.pick(c, -1, nil); picked != nil {
 			jobs, err := p.claim(ctx, c, picked)
 			if err != nil || len(jobs) > 0 {
 				return jobs, err

@@ -71,8 +71,8 @@ func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *
 // isSettled reports whether the store has answered a settlement.
 func isSettled(err error) bool { return err == nil || errors.Is(err, store.ErrLeaseLost) }
 
-// settleAll settles, all shards at once, and claims for a client (nil: none) in the same call as a shard's settlements. It sets the
-// error of each item.
+// settleAll settles, all shards at once, and claims for a client (nil: none) at the same time, in the same call if the claim is of one
+// of these shards. It sets the error of each item.
 func (p *Puller) settleAll(ctx context.Context, reports []store.LeaseReport, items []settled, errs []error, c *client) []store.LeasedJob {
 	byShard := make([][]int, len(p.shards)) // indexes of items
 	for i := range items {
@@ -84,19 +84,20 @@ func (p *Puller) settleAll(ctx context.Context, reports []store.LeaseReport, ite
 		if from := p.pickSettled(c, items, byShard); from != nil {
 			if g, err := p.takeStarts(ctx, c.topic, c.request.Max); err == nil && g.n > 0 {
 				next = &nextClaim{client: c, from: from, grant: g}
+			} else {
+				p.unpick(c.topic, from)
 			}
 		}
 	}
 	var calls sync.WaitGroup
 	for n, indexes := range byShard {
-		if len(indexes) == 0 {
-			continue
-		}
 		of := next
 		if of != nil && of.from.shard != n {
 			of = nil
 		}
-		calls.Go(func() { p.settleShard(ctx, n, indexes, reports, items, errs, of) })
+		if len(indexes) > 0 || of != nil {
+			calls.Go(func() { p.settleShard(ctx, n, indexes, reports, items, errs, of) })
+		}
 	}
 	calls.Wait()
 	for i := range items {
@@ -108,7 +109,7 @@ func (p *Puller) settleAll(ctx context.Context, reports []store.LeaseReport, ite
 	return next.leased
 }
 
-// nextClaim is a claim in the same call as settlements.
+// nextClaim is a claim that is made with settlements.
 type nextClaim struct {
 	client *client
 	from   *picked
@@ -118,7 +119,7 @@ type nextClaim struct {
 
 // settleShard settles what is of one shard, and sets the errors of its items. The reports that end attempts go in one call, whose
 // token is made of them, so that a repeat is answered as the first call. Extensions go in another one: the same text asks for more
-// time each time. next (nil: none) is made with the first call.
+// time each time. next (nil: none) is made with the first call, or by itself.
 func (p *Puller) settleShard(
 	ctx context.Context, n int, indexes []int, reports []store.LeaseReport, items []settled, errs []error, next *nextClaim,
 ) {
@@ -137,8 +138,8 @@ func (p *Puller) settleShard(
 	}
 	if len(extensions) > 0 {
 		p.settlePart(ctx, n, p.opts.Owner.NewToken(), extensions, items, errs, next)
-	} else if next != nil && len(ends) == 0 {
-		p.claimed(next.client.topic, next.from, store.ClaimResult{})
+	} else if next != nil {
+		next.leased, _ = p.claimGranted(ctx, next.client, next.from, next.grant) // an error means no jobs, and was logged
 	}
 }
 
@@ -198,40 +199,22 @@ func (p *Puller) settlePart(
 	p.claimed(next.client.topic, next.from, store.ClaimResult{})
 }
 
-// pickSettled returns queues to claim from in the same call as settlements: those of the leases that are settled, which have just
-// had jobs and may have room now, and runnable ones. Nil: none that the client asks for.
+// pickSettled returns queues to claim from while items are settled, of the shard with the most of them or another; nil: none.
 func (p *Puller) pickSettled(c *client, items []settled, byShard [][]int) *picked {
-	best := -1
+	best := 0
 	for n, indexes := range byShard {
-		if len(indexes) > 0 && (best < 0 || len(indexes) > len(byShard[best])) {
+		if len(indexes) > len(byShard[best]) {
 			best = n
 		}
 	}
-	if best < 0 {
+	if len(byShard[best]) == 0 {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c.sleep()
-	if p.stopped || time.Now().Before(c.topic.starts.next) {
-		return nil
+	queues := make([]job.Queue, len(byShard[best]))
+	for k, i := range byShard[best] {
+		queues[k] = items[i].Queue
 	}
-	from := &picked{shard: best, queues: c.topic.runnable[best].pick(claimQueues, c.asksFor)}
-	seen := make(map[job.Queue]bool, claimQueues)
-	for _, r := range from.queues {
-		seen[r.queue] = true
-	}
-	for _, i := range byShard[best] {
-		q := items[i].Queue
-		if len(from.queues) < claimQueues && !seen[q] && q.Topic == c.topic.name && c.asksFor(q.Lane) {
-			seen[q] = true
-			from.queues = append(from.queues, runnable{queue: q})
-		}
-	}
-	if len(from.queues) == 0 {
-		return nil
-	}
-	return from
+	return p.pick(c, best, queues)
 }
 
 // settleOn settles on one shard, one by one after a rejection. put takes the error of each item.
