@@ -136,14 +136,15 @@ func (p *Puller) claimed(t *topic, from *picked, result store.ClaimResult) {
 	for i := range result.Jobs {
 		served[result.Jobs[i].Queue] = true
 	}
-	var unserved []runnable
-	for i, r := range from.queues {
+	var unserved []pickedQueue
+	for i := range from.queues {
+		r := &from.queues[i]
 		if !served[r.queue] {
-			unserved = append(unserved, r)
+			unserved = append(unserved, *r)
 		}
 		more := i < len(result.Queues) && result.Queues[i].More && !result.Queues[i].Blocked
 		if !more || len(result.Jobs) == 0 { // else a claim that brings nothing would be repeated at once
-			t.runnable[from.shard].remove(r.queue, r.wakeups)
+			t.runnable[from.shard].remove(r)
 		} else if t.runnable[from.shard].known[r.queue] == nil {
 			t.runnable[from.shard].add(r.queue)
 		}

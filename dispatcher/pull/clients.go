@@ -89,23 +89,20 @@ func (q *queues) add(name job.Queue) {
 	q.known[name] = q.order.PushBack(&runnable{queue: name})
 }
 
-// remove removes a queue, unless it was named by a wake-up since there were as many as given.
-func (q *queues) remove(name job.Queue, wakeups int) {
-	e := q.known[name]
-	if e == nil {
-		return
-	}
-	if r, _ := e.Value.(*runnable); r.wakeups == wakeups {
+// remove removes a picked queue, unless a wake-up has named it since.
+func (q *queues) remove(r *pickedQueue) {
+	e := q.known[r.queue]
+	if e != nil && e.Value == r.runnable && r.wakeups == r.runnable.wakeups {
 		q.order.Remove(e)
-		delete(q.known, name)
+		delete(q.known, r.queue)
 	}
 }
 
 // pick returns up to claimQueues queues that a client asks for, and has others come before those that its claim will serve.
-func (q *queues) pick(c *client) (picked []runnable) {
+func (q *queues) pick(c *client) (picked []pickedQueue) {
 	for e := q.order.Front(); e != nil && len(picked) < claimQueues; e = e.Next() {
 		if r, _ := e.Value.(*runnable); c.asksFor(r.queue.Lane) {
-			picked = append(picked, *r)
+			picked = append(picked, pickedQueue{r, r.wakeups})
 		}
 	}
 	for _, r := range picked[:min(len(picked), c.request.Max)] {
@@ -115,7 +112,7 @@ func (q *queues) pick(c *client) (picked []runnable) {
 }
 
 // putBack has queues come first that a claim did not serve, in their order.
-func (q *queues) putBack(unserved []runnable) {
+func (q *queues) putBack(unserved []pickedQueue) {
 	for _, r := range slices.Backward(unserved) {
 		if e := q.known[r.queue]; e != nil {
 			q.order.MoveToFront(e)
@@ -248,7 +245,13 @@ func (p *Puller) wakeClients(t *topic) {
 // picked are runnable queues of one shard, to claim from.
 type picked struct {
 	shard  int
-	queues []runnable
+	queues []pickedQueue
+}
+
+// pickedQueue is a queue with the number of its wake-ups when it was picked.
+type pickedQueue struct {
+	*runnable
+	wakeups int
 }
 
 // pick returns runnable queues that a client asks for; nil: none. Shards take turns at random, as the topics' queues do. After a
@@ -279,7 +282,7 @@ func (p *Puller) pick(c *client, settled int, queues []job.Queue) *picked {
 }
 
 // appendSettled appends the queues of a settlement that the client asks for, up to claimQueues in all.
-func appendSettled(found []runnable, c *client, queues []job.Queue) []runnable {
+func appendSettled(found []pickedQueue, c *client, queues []job.Queue) []pickedQueue {
 	seen := make(map[job.Queue]bool, claimQueues)
 	for _, r := range found {
 		seen[r.queue] = true
@@ -287,7 +290,7 @@ func appendSettled(found []runnable, c *client, queues []job.Queue) []runnable {
 	for _, q := range queues {
 		if len(found) < claimQueues && !seen[q] && q.Namespace == c.topic.namespace && q.Topic == c.topic.name && c.asksFor(q.Lane) {
 			seen[q] = true
-			found = append(found, runnable{queue: q})
+			found = append(found, pickedQueue{&runnable{queue: q}, 0}) // a wake-up makes it another one
 		}
 	}
 	return found

@@ -271,7 +271,8 @@ func TestSettle_TakesLanesOfAllShardsInTurns(t *testing.T) {
 		next := request(1, time.Second, "*")
 		leased := f.lease(p, 1, time.Second, "busy")
 		seen := make(map[string]bool)
-		for range 200 {
+		for range 250 {
+			time.Sleep(10 * time.Millisecond) // its work
 			_, more, err := p.Settle(t.Context(), []store.LeaseReport{f.report(leased[0], store.LeaseDone)}, &next)
 			require.NoError(t, err)
 			require.Len(t, more, 1)
@@ -349,6 +350,36 @@ func TestLease_ReleasesWhatAClaimBringsAfterItsClientHasLeft(t *testing.T) {
 		require.Zero(t, f.get("a_1").Attempts)
 		require.Len(t, f.lease(p, 1, time.Minute), 1, "the next client gets it")
 	})
+}
+
+// A wake-up that comes while a settlement claims from a queue that is not runnable is not lost.
+func TestSettle_HearsOfAJobWhileItClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		fast := f.store
+		f.store = wrapped{fast, func(s store.Shard) store.Shard { return slowSettlement{s} }}
+		p, _ := f.process()
+		f.insert("a_1")
+		leased := f.lease(p, 1, time.Minute)
+		next := request(1, time.Minute)
+		began := time.Now()
+		time.AfterFunc(50*time.Millisecond, func() { f.insert("a_2") })
+		_, more, err := p.Settle(t.Context(), []store.LeaseReport{f.report(leased[0], store.LeaseDone)}, &next)
+		require.NoError(t, err)
+		require.Equal(t, []string{"a_2"}, ids(more))
+		require.Equal(t, 100*time.Millisecond, time.Since(began))
+	})
+}
+
+// slowSettlement delays the replies to settlements by 100 ms.
+type slowSettlement struct{ store.Shard }
+
+func (s slowSettlement) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
+	errs, claimed, err := s.Shard.Settle(ctx, token, items, next)
+	time.Sleep(100 * time.Millisecond)
+	return errs, claimed, err
 }
 
 // wrapped wraps the shards of a store.
