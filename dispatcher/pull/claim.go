@@ -136,12 +136,8 @@ func (p *Puller) claimed(t *topic, from *picked, result store.ClaimResult) {
 	for i := range result.Jobs {
 		served[result.Jobs[i].Queue] = true
 	}
-	var unserved []pickedQueue
 	for i := range from.queues {
 		r := &from.queues[i]
-		if !served[r.queue] {
-			unserved = append(unserved, *r)
-		}
 		more := i < len(result.Queues) && result.Queues[i].More && !result.Queues[i].Blocked
 		if !more || len(result.Jobs) == 0 { // else a claim that brings nothing would be repeated at once
 			t.runnable[from.shard].remove(r)
@@ -149,7 +145,7 @@ func (p *Puller) claimed(t *topic, from *picked, result store.ClaimResult) {
 			t.runnable[from.shard].add(r.queue)
 		}
 	}
-	t.runnable[from.shard].putBack(unserved)
+	t.runnable[from.shard].putBack(from.queues, func(name job.Queue) bool { return served[name] })
 	p.wakeClients(t)
 }
 

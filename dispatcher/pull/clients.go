@@ -71,6 +71,7 @@ type queues struct {
 type runnable struct {
 	queue   job.Queue
 	wakeups int // that named it
+	claims  int // under way that will probably serve it
 }
 
 // add adds a queue, or counts its wake-up.
@@ -102,28 +103,33 @@ func (q *queues) remove(r *pickedQueue) {
 func (q *queues) pick(c *client) (picked []pickedQueue) {
 	for e := q.order.Front(); e != nil && len(picked) < claimQueues; e = e.Next() {
 		if r, _ := e.Value.(*runnable); c.asksFor(r.queue.Lane) {
-			picked = append(picked, pickedQueue{r, r.wakeups})
+			picked = append(picked, pickedQueue{runnable: r, wakeups: r.wakeups})
 		}
 	}
-	for _, r := range picked[:min(len(picked), c.request.Max)] {
-		q.order.MoveToBack(q.known[r.queue])
+	for i := range picked[:min(len(picked), c.request.Max)] {
+		picked[i].turn = true
+		picked[i].claims++
+		q.order.MoveToBack(q.known[picked[i].queue])
 	}
 	return picked
 }
 
-// putBack has queues come first that a claim did not serve, in their order.
-func (q *queues) putBack(unserved []pickedQueue) {
-	for _, r := range slices.Backward(unserved) {
-		if e := q.known[r.queue]; e != nil {
+// putBack ends a claim of picked queues, and has those come first that it did not serve, in their order.
+func (q *queues) putBack(all []pickedQueue, served func(name job.Queue) bool) {
+	for _, r := range slices.Backward(all) {
+		if r.turn {
+			r.claims--
+		}
+		if e := q.known[r.queue]; e != nil && r.claims == 0 && !served(r.queue) {
 			q.order.MoveToFront(e)
 		}
 	}
 }
 
 // all returns up to most queues that selected selects.
-func (q *queues) all(most int, selected func(lane string) bool) (found []job.Queue) {
+func (q *queues) all(most int, selected func(r *runnable) bool) (found []job.Queue) {
 	for e := q.order.Front(); e != nil && len(found) < most; e = e.Next() {
-		if r, _ := e.Value.(*runnable); selected(r.queue.Lane) {
+		if r, _ := e.Value.(*runnable); selected(r) {
 			found = append(found, r.queue)
 		}
 	}
@@ -229,12 +235,23 @@ func (t *topic) wakeOne(lane string) bool {
 	return asked
 }
 
-// wakeClients wakes clients for runnable queues of a topic, and others if no client asks for them. The caller holds the mutex.
+// wakeClients wakes clients for runnable queues of a topic that no claim under way will serve, and other processes if no client asks
+// for them. The caller holds the mutex.
 func (p *Puller) wakeClients(t *topic) {
+	var awake []*client // that no queue was found for
+	for _, c := range t.clients {
+		if c.awake {
+			awake = append(awake, c)
+		}
+	}
 	unasked := false
 	for n := range t.runnable {
-		for _, q := range t.runnable[n].all(claimQueues, func(string) bool { return true }) {
-			unasked = !t.wakeOne(q.Lane) || unasked
+		for _, q := range t.runnable[n].all(claimQueues, func(r *runnable) bool { return r.claims == 0 }) {
+			if i := slices.IndexFunc(awake, func(c *client) bool { return c.asksFor(q.Lane) }); i >= 0 {
+				awake = slices.Delete(awake, i, i+1)
+			} else if !t.wakeOne(q.Lane) {
+				unasked = true
+			}
 		}
 	}
 	if unasked {
@@ -252,6 +269,7 @@ type picked struct {
 type pickedQueue struct {
 	*runnable
 	wakeups int
+	turn    bool // the claim will probably serve it
 }
 
 // pick returns runnable queues that a client asks for; nil: none. Shards take turns at random, as the topics' queues do. After a
@@ -290,7 +308,7 @@ func appendSettled(found []pickedQueue, c *client, queues []job.Queue) []pickedQ
 	for _, q := range queues {
 		if len(found) < claimQueues && !seen[q] && q.Namespace == c.topic.namespace && q.Topic == c.topic.name && c.asksFor(q.Lane) {
 			seen[q] = true
-			found = append(found, pickedQueue{&runnable{queue: q}, 0}) // a wake-up makes it another one
+			found = append(found, pickedQueue{runnable: &runnable{queue: q}}) // a wake-up makes it another one
 		}
 	}
 	return found
@@ -300,7 +318,7 @@ func appendSettled(found []pickedQueue, c *client, queues []job.Queue) []pickedQ
 func (p *Puller) unpick(t *topic, from *picked) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t.runnable[from.shard].putBack(from.queues)
+	t.runnable[from.shard].putBack(from.queues, func(job.Queue) bool { return false })
 }
 
 // sleep notes that a client has looked for runnable queues. The caller holds the mutex.
@@ -335,8 +353,8 @@ func (p *Puller) takeUnasked(t *topic) [][]job.Queue {
 	left := make([][]job.Queue, len(t.runnable))
 	for n := range t.runnable {
 		all := &t.runnable[n]
-		left[n] = all.all(maxRunnable, func(lane string) bool {
-			return p.stopped || !slices.ContainsFunc(t.clients, func(c *client) bool { return c.asksFor(lane) })
+		left[n] = all.all(maxRunnable, func(r *runnable) bool {
+			return p.stopped || !slices.ContainsFunc(t.clients, func(c *client) bool { return c.asksFor(r.queue.Lane) })
 		})
 		for _, q := range left[n] {
 			all.order.Remove(all.known[q])
