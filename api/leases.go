@@ -95,10 +95,17 @@ func checkConsumer(ctx context.Context) error {
 	return response.NewProblem(response.Forbidden, "this token may not read bodies, so it cannot lease jobs")
 }
 
-// waitContext returns the context of a request that may be answered after a wait. The wait does not count as one of the client's.
+// waitContext returns the context of a request that may be answered after a wait.
 func waitContext(w http.ResponseWriter, r *http.Request, wait time.Duration) (context.Context, context.CancelFunc) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // an error means that there is no connection
+	allowWait(w, wait)
 	return context.WithTimeoutCause(r.Context(), wait+limits.Timeout, response.ErrTimeout)
+}
+
+// releaseLeases releases leased jobs that their client does not receive, also if it has left.
+func (a *api) releaseLeases(r *http.Request, leased []store.LeasedJob) {
+	if len(leased) > 0 {
+		a.service.ReleaseLeases(context.WithoutCancel(r.Context()), namespaceOf(r), leased)
+	}
 }
 
 // answerLeases answers with leased jobs, after the members that first writes. It releases those that the client cannot have
@@ -106,8 +113,8 @@ func waitContext(w http.ResponseWriter, r *http.Request, wait time.Duration) (co
 func (a *api) answerLeases(w http.ResponseWriter, r *http.Request, leased []store.LeasedJob, first func(*response.Buffer)) error {
 	sent := false
 	defer func() {
-		if !sent && len(leased) > 0 {
-			a.service.ReleaseLeases(context.WithoutCancel(r.Context()), namespaceOf(r), leased)
+		if !sent {
+			a.releaseLeases(r, leased)
 		}
 	}()
 	size := int64(0)
@@ -117,9 +124,7 @@ func (a *api) answerLeases(w http.ResponseWriter, r *http.Request, leased []stor
 	reserved, ok := a.bodies.ReserveAnswer(min(size, a.bodies.Large())) // one answer always fits
 	defer reserved.Release()
 	if !ok {
-		if leased != nil {
-			a.service.ReleaseLeases(context.WithoutCancel(r.Context()), namespaceOf(r), leased)
-		}
+		a.releaseLeases(r, leased)
 		leased = nil // the settlements are recorded, so the answer must not be refused
 	}
 	o := response.NewBuffer()

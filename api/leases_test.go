@@ -1,8 +1,11 @@
 package api
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -215,4 +219,24 @@ func TestLease_ReleasesWhatTheClientHasNotReceived(t *testing.T) {
 			require.Equal(t, f.leased, f.released, path)
 		}
 	}
+}
+
+func TestLease_AnswersLongerThanEveryTimeout(t *testing.T) {
+	f := fullService()
+	const answered = time.Minute + limits.Timeout - time.Second // after the wait jobs are claimed
+	f.waitForLeases = func() { time.Sleep(answered) }
+	serveInSynctest(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+		began := time.Now()
+		body := `{"done": [{"lease": "` + leaseText("order.close", "a") + `"}], "next": {"wait": "60s"}}`
+		go func() {
+			_, _ = io.WriteString(conn, "POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+
+				jsonNumber(len(body))+"\r\n\r\n")
+			time.Sleep(limits.ReadTimeout - time.Second)
+			_, _ = io.WriteString(conn, body)
+		}()
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.Equal(t, limits.ReadTimeout-time.Second+answered, time.Since(began))
+	})
 }

@@ -28,14 +28,19 @@ func (a *api) beginWait() error {
 
 func (a *api) endWait() { <-a.waiting }
 
+// allowWait extends the deadlines of a request's connection by a wait, which is none of the client's.
+func allowWait(w http.ResponseWriter, wait time.Duration) {
+	rc := http.NewResponseController(w)
+	until := time.Now().Add(wait + 2*limits.Timeout)
+	_ = rc.SetReadDeadline(until) // its end would look as if the client had left
+	_ = rc.SetWriteDeadline(until)
+}
+
 // waitForEnd returns a job once it has ended, or as it is after wait or when the process stops. The request's token must
 // still be valid then.
 func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, ref job.Ref, wait time.Duration) (job.Job, error) {
-	rc := http.NewResponseController(w)
+	allowWait(w, wait)
 	began := time.Now()
-	until := began.Add(wait + 2*limits.Timeout)
-	_ = rc.SetReadDeadline(until) // its end would look as if the client had left
-	_ = rc.SetWriteDeadline(until)
 	found, err := a.service.WaitForEnd(r.Context(), ref, wait)
 	if err == nil {
 		_, err = a.callers.Principal(r.Context(), r)
