@@ -31,7 +31,11 @@ func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := waitContext(w, r, l.Wait)
 	defer cancel()
 	leased, err := a.service.Lease(ctx, l)
+	if err == nil && l.Wait > 0 {
+		err = a.afterWait(r)
+	}
 	if err != nil {
+		a.releaseLeases(r, leased)
 		return err
 	}
 	return a.answerLeases(w, r, leased, func(*response.Buffer) {})
@@ -71,6 +75,14 @@ func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
 	errs, leased, err := a.service.SettleLeases(ctx, namespaceOf(r), f.Reports, f.Next)
 	if err != nil {
 		return err
+	}
+	if wait > 0 {
+		if err := a.afterWait(r); err != nil {
+			a.releaseLeases(r, leased)
+			if leased = nil; len(f.Reports) == 0 { // reports are recorded, so the answer must not be refused
+				return err
+			}
+		}
 	}
 	return a.answerLeases(w, r, leased, func(o *response.Buffer) {
 		for _, list := range request.LeaseLists {

@@ -221,6 +221,32 @@ func TestLease_ReleasesWhatTheClientHasNotReceived(t *testing.T) {
 	}
 }
 
+func TestLease_NeedsATokenThatIsValidAfterTheWait(t *testing.T) {
+	const lease, settle = "/v1/topics/order.close/lease", "/v1/leases"
+	done := `"done": [{"lease": "` + leaseText("order.close", "a") + `"}]`
+	for _, c := range []struct {
+		path, body string
+		status     int
+	}{
+		{lease, `{"wait": "30s"}`, http.StatusUnauthorized},
+		{settle, `{"next": {"topic": "order.close", "wait": "30s"}}`, http.StatusUnauthorized},
+		{settle, "{" + done + `, "next": {"wait": "30s"}}`, http.StatusOK},
+	} {
+		f := fullService()
+		f.callers[fakeToken] = &access.Principal{Role: access.Operate, Namespace: job.DefaultNamespace, Bodies: true}
+		f.waitForLeases = func() { delete(f.callers, fakeToken) }
+		h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
+		w := call(t, h, http.MethodPost, c.path, c.body, "Authorization", "Bearer "+fakeToken)
+		require.Equal(t, c.status, w.Code, w.Body)
+		require.NotEmpty(t, f.leased)
+		require.Equal(t, f.leased, f.released, c.body)
+		if c.status == http.StatusOK {
+			require.Contains(t, w.Body.String(), `"items":[]`)
+			require.Contains(t, w.Body.String(), `"result":"ok"`)
+		}
+	}
+}
+
 func TestLease_AnswersLongerThanEveryTimeout(t *testing.T) {
 	f := fullService()
 	const answered = time.Minute + limits.Timeout - time.Second // after the wait jobs are claimed

@@ -36,6 +36,12 @@ func allowWait(w http.ResponseWriter, wait time.Duration) {
 	_ = rc.SetWriteDeadline(until)
 }
 
+// afterWait returns an error when the token of a request that has waited is not valid any more.
+func (a *api) afterWait(r *http.Request) error {
+	_, err := a.callers.Principal(r.Context(), r)
+	return err
+}
+
 // waitForEnd returns a job once it has ended, or as it is after wait or when the process stops. The request's token must
 // still be valid then.
 func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, ref job.Ref, wait time.Duration) (job.Job, error) {
@@ -43,7 +49,7 @@ func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, ref job.Ref, wa
 	began := time.Now()
 	found, err := a.service.WaitForEnd(r.Context(), ref, wait)
 	if err == nil {
-		_, err = a.callers.Principal(r.Context(), r)
+		err = a.afterWait(r)
 	}
 	if err == nil && !found.State.Ended() && time.Since(began) < wait { // the process stops
 		w.Header().Set("Connection", "close")
