@@ -215,6 +215,8 @@ type api struct {
 	batch        *batch.Handler
 	// waiting has an element for each request that waits for the end of a job or for jobs to lease.
 	waiting chan struct{}
+	// closing reports whether the process is about to stop.
+	closing func() bool
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
 	onShutdown func(func()) (stop func() bool)
 }
@@ -247,6 +249,9 @@ func newAPI(o Options) (a *api, end func()) {
 		lists:      newListLimiter(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
+	if a.closing = o.Closing; a.closing == nil {
+		a.closing = func() bool { return false }
+	}
 	a.overloadLog.Logger, a.forbiddenLog.Logger = a.log, a.log
 	a.callers = apiaccess.NewAuthenticator(o.Access, o.Service, a.log)
 	a.batch = batch.New(batch.Options{
@@ -269,8 +274,5 @@ func (a *api) handler(o Options, end func()) http.Handler {
 		}
 	}
 	mux.Handle("/", a.handle(a.notFound, false))
-	if o.Closing == nil {
-		o.Closing = func() bool { return false }
-	}
-	return &shutdownHandler{next: apiaccess.Guard(mux, o.Access, a.log), closing: o.Closing, end: end}
+	return &shutdownHandler{next: apiaccess.Guard(mux, o.Access, a.log), closing: a.closing, end: end}
 }

@@ -32,7 +32,7 @@ func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	leased, err := a.service.Lease(ctx, l)
 	if err == nil && l.Wait > 0 {
-		err = a.afterWait(r)
+		err = a.afterWait(w, r)
 	}
 	if err != nil {
 		a.releaseLeases(r, leased)
@@ -77,7 +77,7 @@ func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if wait > 0 {
-		if err := a.afterWait(r); err != nil {
+		if err := a.afterWait(w, r); err != nil {
 			a.releaseLeases(r, leased)
 			if leased = nil; len(f.Reports) == 0 { // reports are recorded, so the answer must not be refused
 				return err

@@ -45,11 +45,16 @@ type shutdownHandler struct {
 	end func()
 }
 
-// ServeHTTP serves a request. While the process is about to stop, it asks the client to close the connection, so that no
-// later request meets a closed port.
+// ServeHTTP serves a request.
 func (g *shutdownHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.closing() {
+	closeWhile(g.closing, w)
+	g.next.ServeHTTP(w, r)
+}
+
+// closeWhile makes an answer close its connection while the process is about to stop, so that no later request meets a closed
+// port.
+func closeWhile(closing func() bool, w http.ResponseWriter) {
+	if closing() {
 		w.Header().Set("Connection", "close")
 	}
-	g.next.ServeHTTP(w, r)
 }

@@ -36,8 +36,10 @@ func allowWait(w http.ResponseWriter, wait time.Duration) {
 	_ = rc.SetWriteDeadline(until)
 }
 
-// afterWait returns an error when the token of a request that has waited is not valid any more.
-func (a *api) afterWait(r *http.Request) error {
+// afterWait returns an error when the token of a request that has waited is not valid any more. If the process is about to stop
+// by now, the answer closes the connection.
+func (a *api) afterWait(w http.ResponseWriter, r *http.Request) error {
+	closeWhile(a.closing, w)
 	_, err := a.callers.Principal(r.Context(), r)
 	return err
 }
@@ -46,13 +48,9 @@ func (a *api) afterWait(r *http.Request) error {
 // still be valid then.
 func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, ref job.Ref, wait time.Duration) (job.Job, error) {
 	allowWait(w, wait)
-	began := time.Now()
 	found, err := a.service.WaitForEnd(r.Context(), ref, wait)
 	if err == nil {
-		err = a.afterWait(r)
-	}
-	if err == nil && !found.State.Ended() && time.Since(began) < wait { // the process stops
-		w.Header().Set("Connection", "close")
+		err = a.afterWait(w, r)
 	}
 	return found, err
 }

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -289,20 +290,26 @@ func TestWait_AnswersARegistrationWhateverHappensAfterwards(t *testing.T) {
 	}
 }
 
-func TestWait_AsksTheClientToLeaveWhenTheProcessStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		h := handlerOf(f)
-		f.waitForEnd = func(context.Context) error { time.Sleep(time.Second); return nil }
-		w := call(t, h, http.MethodPost, "/v1/jobs?wait=30s", waitBody)
-		require.Equal(t, http.StatusCreated, w.Code)
-		require.Equal(t, "close", w.Header().Get("Connection"))
-		require.Equal(t, "scheduled", requireWaited(t, w.Body).State)
-		require.Equal(t, "close", call(t, h, http.MethodGet, "/v1/jobs/new?wait=30s", "").Header().Get("Connection"))
-		require.Empty(t, call(t, h, http.MethodGet, "/v1/jobs/new?wait=1s", "").Header().Get("Connection"), "the wait is over")
-		f.deliver("new")
-		require.Empty(t, call(t, h, http.MethodGet, "/v1/jobs/new?wait=30s", "").Header().Get("Connection"), "it has ended")
-	})
+func TestWait_ClosesConnectionsWhenTheProcessStops(t *testing.T) {
+	for _, stops := range []bool{false, true} {
+		f := fullService()
+		var closing atomic.Bool
+		h := New(Options{Service: f, Logger: quiet, Closing: closing.Load})
+		f.waitForEnd = func(context.Context) error { closing.Store(stops); return nil }
+		f.waitForLeases = func() { closing.Store(stops) }
+		done := `"done": [{"lease": "` + leaseText("order.close", "a") + `"}]`
+		for _, c := range [][3]string{
+			{"POST", "/v1/jobs?wait=30s", waitBody},
+			{"GET", "/v1/jobs/new?wait=30s", ""},
+			{"POST", "/v1/topics/order.close/lease", `{"wait": "30s"}`},
+			{"POST", "/v1/leases", "{" + done + `, "next": {"wait": "30s"}}`},
+		} {
+			closing.Store(false)
+			w := call(t, h, c[0], c[1], c[2])
+			require.Less(t, w.Code, 300)
+			require.Equal(t, stops, w.Header().Get("Connection") == "close", c[1])
+		}
+	}
 }
 
 func TestWait_ShowsWhatTheTokenMayRead(t *testing.T) {

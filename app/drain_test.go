@@ -3,9 +3,12 @@ package app
 import (
 	"context"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -22,6 +25,22 @@ func status(t *testing.T, a *App, path string) int {
 	return resp.StatusCode
 }
 
+// send makes one request with JSON on a connection of its own, which may be used again.
+func send(t *testing.T, a *App, method, path, body string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, "http://"+a.Addr()+path, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	client := new(http.Transport)
+	t.Cleanup(client.CloseIdleConnections)
+	resp, err := client.RoundTrip(req)
+	if !assert.NoError(t, err) { // not require: in any goroutine
+		return new(http.Response)
+	}
+	assert.NoError(t, resp.Body.Close())
+	return resp
+}
+
 func TestDrain_ServesWhileUnready(t *testing.T) {
 	o := testOptions(t)
 	o.Drain = 2 * time.Second
@@ -31,8 +50,23 @@ func TestDrain_ServesWhileUnready(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
 	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusOK }, 10*time.Second, time.Millisecond)
+	send(t, a, http.MethodPut, "/v1/topics/pulled", `{"deliver": "pull"}`)
+	var waiting sync.WaitGroup
+	for path, body := range map[string]string{
+		"/v1/jobs?wait=30s":       `{"url": "http://127.0.0.1:1/", "delay": "1h"}`,
+		"/v1/topics/pulled/lease": `{"wait": "30s"}`,
+	} {
+		waiting.Go(func() {
+			resp := send(t, a, http.MethodPost, path, body)
+			assert.True(t, resp.Close, path)
+			assert.Less(t, resp.StatusCode, 300)
+		})
+	}
+	require.Eventually(t, func() bool { return a.service.Waiting() == 1 && a.service.LeaseClients() == 1 }, 10*time.Second, time.Millisecond)
 	began := time.Now()
 	cancel()
+	waiting.Wait()
+	require.Less(t, time.Since(began), o.Drain, "those who wait are answered at once")
 	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusServiceUnavailable }, o.Drain/2, time.Millisecond)
 	require.Equal(t, http.StatusOK, status(t, a, "/v1/stats"))
 	require.NoError(t, <-done)

@@ -28,8 +28,13 @@ func (a *App) Run(ctx context.Context) (err error) {
 
 	// running ends with ctx, or when a component exits. It is the context of claiming; attempts in flight outlive it
 	// inside the dispatcher.
-	running, end := context.WithCancelCause(ctx)
-	defer end(nil)
+	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	end := func(cause error) {
+		a.closing.Store(true) // before, so that requests which wait until then close their connections
+		cancel(cause)
+	}
+	defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
+	defer cancel(nil)
 	var parts sync.WaitGroup
 	var delivered error
 	parts.Go(func() {
@@ -44,7 +49,6 @@ func (a *App) Run(ctx context.Context) (err error) {
 	log.Info("listening", "addr", a.Addr(), "store", listStores(a.stores), "roles", a.options.Roles, "version", a.options.Version, "process", a.service.Process())
 
 	<-running.Done()
-	a.closing.Store(true)
 	began := time.Now()
 	log.Info("stopping", "cause", context.Cause(running).Error(), "drain", a.options.Drain, "grace", a.options.Grace)
 	if ctx.Err() != nil && a.options.has(RoleAPI) { // no drain after a failure
