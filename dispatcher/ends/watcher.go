@@ -15,7 +15,9 @@ import (
 const (
 	// PollEvery is the pause between two calls of a shard for ends by other processes.
 	PollEvery = 200 * time.Millisecond
-	// callTimeout bounds such a call.
+	// LastWait bounds a wait that begins when Run has ended, so that clients do not ask again at once until the process ends.
+	LastWait = time.Second
+	// callTimeout bounds a call of a shard.
 	callTimeout = 5 * time.Second
 )
 
@@ -53,7 +55,7 @@ func (w *Watcher) Store() store.Store { return w.store }
 // Waiting returns the number of callers of Wait.
 func (w *Watcher) Waiting() int { return int(w.waiting.Load()) }
 
-// Run looks for ends by other processes until ctx ends. Then it ends all waits, and those that follow. Call it once.
+// Run looks for ends by other processes until ctx ends. Then it ends all waits. Call it once.
 func (w *Watcher) Run(ctx context.Context) {
 	var polling sync.WaitGroup
 	for n := range w.wake {
@@ -64,9 +66,15 @@ func (w *Watcher) Run(ctx context.Context) {
 	polling.Wait()
 }
 
-// Wait returns the job that get reads once it has ended, or after limit, or when Run has ended. An error is one of get, or
-// the cause of ctx's end.
+// Wait returns the job that get reads once it has ended, or after limit, or when Run ends. When Run has ended, it waits for the
+// lesser of limit and LastWait. An error is one of get, or the cause of ctx's end.
 func (w *Watcher) Wait(ctx context.Context, ref job.Ref, limit time.Duration, get func(context.Context) (job.Job, error)) (job.Job, error) {
+	stopped := w.stopped
+	select {
+	case <-stopped:
+		limit, stopped = min(limit, LastWait), nil
+	default:
+	}
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	maybeEnded := w.add(ref) // before the job is read, so that no end is missed
@@ -81,7 +89,7 @@ func (w *Watcher) Wait(ctx context.Context, ref job.Ref, limit time.Duration, ge
 		case <-maybeEnded:
 			continue
 		case <-over.C:
-		case <-w.stopped:
+		case <-stopped:
 		case <-ctx.Done():
 			return job.Job{}, context.Cause(ctx)
 		}
