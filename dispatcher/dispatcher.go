@@ -192,7 +192,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	var err error
 	if d.policies.LoadFirst(ctx) {
 		carrying.Go(func() { d.resealAll(ctx) })
-		carrying.Go(func() { d.setAllHandled(ctx) })
+		if len(d.handled) > 0 {
+			d.setHandledFirst(ctx)
+			carrying.Go(func() { d.keepHandled(ctx) })
+		}
 		err = d.pool.Run(ctx)
 	}
 	carrying.Wait()

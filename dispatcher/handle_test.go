@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/dispatcher/handlers"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -76,6 +77,79 @@ type shipError struct{ order string }
 func (e *shipError) Error() string { return "order " + e.order }
 
 func (e *shipError) Unwrap() error { panic("no cause of order " + e.order) }
+
+func TestHandle_KeepsJobsWithURLsFromBeingSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{})
+		rec := &receiver{answer: status(200)}
+		register := start(t, dispatcher.Options{Store: m, RegisterOnly: true})
+		before := register.order(t, func(n *job.New) { n.URL = "https://shop.example/before" })
+
+		var handled atomic.Int64
+		count := func(context.Context, *dispatcher.Job) error { handled.Add(1); return nil }
+		r := start(t, dispatcher.Options{Store: m, Deliverer: rec}, func(d *dispatcher.Dispatcher) { d.Handle("orders", count) })
+		time.Sleep(2 * time.Second)
+		require.EqualValues(t, 1, handled.Load(), "a job that was there before")
+		require.Equal(t, job.Delivered, r.get(t, before.Ref()).State)
+
+		register.change(t, func(p *policy.Topic) { p.Deliver, p.URL = policy.DeliverPush, "https://shop.example/topic" })
+		register.order(t)
+		time.Sleep(30 * time.Second)
+		require.EqualValues(t, 1, handled.Load(), "other processes would send it")
+		time.Sleep(35 * time.Second)
+		require.EqualValues(t, 2, handled.Load(), "the topic is set again within a minute")
+
+		r.change(t, func(p *policy.Topic) { p.Deliver = policy.DeliverPush })
+		r.order(t, func(n *job.New) { n.URL = "https://shop.example/own" })
+		synctest.Wait()
+		require.EqualValues(t, 3, handled.Load(), "a registration sets it at once")
+		require.Empty(t, rec.calls())
+	})
+}
+
+func TestHandle_IsSetByARegistrationBeforeRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{})
+		rec := &receiver{answer: status(200)}
+		start(t, dispatcher.Options{Store: m, Deliverer: rec})
+		d, err := dispatcher.New(dispatcher.Options{Store: m, Logger: quiet})
+		require.NoError(t, err)
+		defer d.Close()
+		d.Handle("orders", func(context.Context, *dispatcher.Job) error { return nil })
+		made := (&fixture{Dispatcher: d}).order(t, func(n *job.New) { n.URL = "https://shop.example/own" })
+		time.Sleep(time.Minute)
+		require.Empty(t, rec.calls(), "it waits for Run")
+		require.Equal(t, job.Ready, (&fixture{Dispatcher: d}).get(t, made.Ref()).State)
+	})
+}
+
+func TestHandle_ATopicThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		damaged := &damagedSettings{Store: storetest.NewModel(storetest.ModelOptions{}), damaged: map[store.DocumentKey]bool{}}
+		register := start(t, dispatcher.Options{Store: damaged, RegisterOnly: true})
+		register.change(t, func(p *policy.Topic) { p.Retries = new(3) })
+		key := store.DocumentKey{Namespace: job.DefaultNamespace, Kind: store.KindTopic, Name: "orders"}
+		damaged.damage(key)
+		mail := register.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "mails"}}})
+
+		calls := make(chan string, 2)
+		ignore := func(_ context.Context, j *dispatcher.Job) error { calls <- j.ID; return nil }
+		r := start(t, dispatcher.Options{Store: damaged}, func(d *dispatcher.Dispatcher) { d.Handle("orders", ignore); d.Handle("mails", ignore) })
+		next := func() string {
+			select {
+			case id := <-calls:
+				return id
+			case <-time.After(time.Minute):
+				return "none"
+			}
+		}
+		require.Equal(t, mail.ID, next())
+		order := r.order(t, func(n *job.New) { n.URL = "https://shop.example/own" })
+		_, err := r.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error { *p = policy.Topic{}; return nil })
+		require.NoError(t, err)
+		require.Equal(t, order.ID, next(), "the topic is set when it can be")
+	})
+}
 
 func TestHandle_Errors(t *testing.T) {
 	long := strings.Repeat("long\n", 1000)

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -147,8 +148,8 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 	if n.Method == "" {
 		n.Method = "POST"
 	}
-	needsURL := true
-	if d.opts.Declared || n.URL == "" {
+	needsURL, handled := true, d.handles(n.Namespace, n.Topic)
+	if d.opts.Declared || n.URL == "" || handled {
 		topic, ok, err := topics.find(ctx, n.Namespace, n.Topic)
 		if err != nil {
 			return "", fmt.Errorf("look up topic %s: %w", n.Topic, err)
@@ -156,13 +157,14 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 		if !ok && d.opts.Declared {
 			return "", &job.UndeclaredTopicError{Topic: n.Topic}
 		}
-		topicURL, needsURL = topic.Policy.URL, topic.Policy.Deliver.Pushes()
-	}
-	if needsURL && d.handles(n.Namespace, n.Topic) && n.URL == "" && topicURL == "" {
-		if err := d.setHandled(ctx, n.Topic); err != nil { // no process may push the job
-			return "", err
+		if handled && topic.Policy.Deliver != policy.DeliverHandler {
+			// No process may push the job. While the policy is not readable, its topic is held.
+			if err := d.setHandled(ctx, n.Topic); err != nil && !errors.Is(err, store.ErrUnreadable) {
+				return "", err
+			}
+			topic.Policy.Deliver = policy.DeliverHandler
 		}
-		needsURL = false
+		topicURL, needsURL = topic.Policy.URL, topic.Policy.Deliver.Pushes()
 	}
 	if n.URL == "" && topicURL == "" && needsURL {
 		laneURL, err := topics.laneURL(n.Queue)

@@ -161,7 +161,8 @@ func New(opts Options) *Pool {
 	return p
 }
 
-// Handle has a topic's jobs delivered by a Deliverer, while its policy says policy.DeliverHandler. It is called before Run.
+// Handle has a topic's jobs delivered by a Deliverer, while its policy says policy.DeliverHandler, and never by that of Options.
+// It is called before Run.
 func (p *Pool) Handle(namespace, topic string, by Deliverer) {
 	p.handlers[sched.TopicName{Namespace: namespace, Name: topic}] = by
 	p.groups = append(p.groups, store.GroupOf(namespace, topic, policy.DeliverHandler))
@@ -173,8 +174,8 @@ func (p *Pool) Handles(namespace, topic string) bool {
 }
 
 // deliver returns how the pool delivers a topic. If that is not what its policy says, the store returns none of its jobs.
-func (p *Pool) deliver(t sched.TopicName, by policy.Deliver) policy.Deliver {
-	if by == policy.DeliverHandler && p.handlers[t] != nil || p.opts.Deliverer == nil {
+func (p *Pool) deliver(t sched.TopicName) policy.Deliver {
+	if p.handlers[t] != nil || p.opts.Deliverer == nil {
 		return policy.DeliverHandler
 	}
 	return policy.DeliverPush

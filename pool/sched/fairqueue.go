@@ -293,7 +293,7 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, topicPolicy p
 		took += n
 		l.grant, l.deliver = nil, policy.DeliverPush
 		if s.opts.Deliver != nil {
-			l.deliver = s.opts.Deliver(q.topic.name, topicPolicy.Deliver)
+			l.deliver = s.opts.Deliver(q.topic.name)
 		}
 		if topicPolicy.Rate.Limited() {
 			l.grant = q.topic.rate.grant

@@ -19,8 +19,8 @@ type Options struct {
 	MaxBytes int // of bodies that are not sent yet
 	// Policy returns a topic's policy, complete with defaults.
 	Policy func(TopicName) policy.Topic
-	// Deliver returns how this process delivers a topic whose policy says how; nil: by push.
-	Deliver func(TopicName, policy.Deliver) policy.Deliver
+	// Deliver returns how this process delivers a topic; nil: by push.
+	Deliver func(TopicName) policy.Deliver
 	// NewBreaker returns a closed breaker.
 	NewBreaker func(policy.Breaker) Breaker
 	// Wake is called for a shard that may have a new exchange to make. It must not block or call the Scheduler.
