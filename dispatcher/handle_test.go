@@ -283,6 +283,51 @@ func TestHandle_LeavesStuckFunctionsToThemselves(t *testing.T) {
 	})
 }
 
+func TestHandle_LeavesATopicToOthersWhileAThousandCallsAreStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{})
+		rec, release := &receiver{answer: status(200)}, make(chan struct{})
+		var calls, others atomic.Int64
+		stuck := start(t, dispatcher.Options{Store: shared{m}, Deliverer: rec}, func(d *dispatcher.Dispatcher) {
+			d.Handle("orders", func(context.Context, *dispatcher.Job) error { calls.Add(1); <-release; return nil })
+		})
+		stuck.change(t, func(p *policy.Topic) {
+			p.Workers, p.LaneConcurrency, p.Timeout, p.Ladder = 1000, 2000, time.Second, policy.Ladder{30 * 24 * time.Hour}
+		})
+		for range 1000 {
+			stuck.order(t)
+		}
+		time.Sleep(20 * time.Second)
+		require.EqualValues(t, 1000, calls.Load())
+
+		waiting := stuck.order(t)
+		time.Sleep(10 * time.Second)
+		got := stuck.get(t, waiting.Ref())
+		require.Equal(t, job.Ready, got.State)
+		require.Empty(t, got.History, "it is not claimed")
+		require.EqualValues(t, 1000, calls.Load())
+		require.Equal(t, 2048, stuck.State().Workers, "requests of the process are as many as before")
+		stuck.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "mails"}}})
+		synctest.Wait()
+		require.Len(t, rec.calls(), 1)
+
+		other := start(t, dispatcher.Options{Store: shared{m}}, func(d *dispatcher.Dispatcher) {
+			d.Handle("orders", func(context.Context, *dispatcher.Job) error { others.Add(1); return nil })
+		})
+		time.Sleep(5 * time.Second)
+		require.Equal(t, job.Delivered, stuck.get(t, waiting.Ref()).State)
+		require.EqualValues(t, 1, others.Load(), "another process takes it")
+		require.NoError(t, other.stop())
+
+		close(release)
+		stuck.order(t)
+		time.Sleep(2 * time.Second)
+		require.EqualValues(t, 1001, calls.Load(), "calls begin again")
+		require.NoError(t, stuck.stop())
+		require.NoError(t, m.Close())
+	})
+}
+
 func TestHandle_ReleasesJobsWhenTheProcessStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{})

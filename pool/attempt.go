@@ -320,13 +320,16 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 		item.Outbox = p.opts.Callbacks(EndedJob{Job: claimedJob, URL: r.url, Terms: r.terms, Verdict: r.verdict, Attempt: r.record})
 	}
 	out := sched.AttemptResult{
-		Result: r.result, Shortage: r.result != nil && r.result.Class == policy.ClassLocalResources, Probe: claimedJob.Probe,
-		Breaker: r.breaker, Concurrency: r.concurrency, Cooldown: r.verdict.LaneWait,
+		Result: r.result, Probe: claimedJob.Probe, Breaker: r.breaker, Concurrency: r.concurrency, Cooldown: r.verdict.LaneWait,
 	}
-	if out.Shortage {
+	switch {
+	case r.result == nil:
+	case r.result.Class == policy.ClassLocalResources && a.isHandled():
+		out.Result = nil // its handler is full: nothing was tried
+	case r.result.Class == policy.ClassLocalResources:
+		out.Shortage = true
 		p.recordShortage(*r.result)
-	}
-	if r.result != nil && (r.verdict.Kind == policy.Delivered || r.result.Class == policy.ClassConsumer) {
+	case r.verdict.Kind == policy.Delivered, r.result.Class == policy.ClassConsumer:
 		// By the policy's success rule, or a function: its failures show nothing of a receiver.
 		out.Result = &policy.Result{Status: 200, Duration: r.result.Duration}
 	}

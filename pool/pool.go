@@ -24,6 +24,14 @@ type Deliverer interface {
 	Deliver(ctx context.Context, request job.Request) policy.Result
 }
 
+// Handler makes the attempts of one topic.
+type Handler interface {
+	Deliverer
+	// IsFull reports whether the topic is left to other processes for now. Attempts of jobs that were claimed before may end with
+	// policy.ClassLocalResources.
+	IsFull() bool
+}
+
 // Policies provides complete policies of topics, and their credentials.
 type Policies interface {
 	// Topic returns a topic's current policy, complete.
@@ -92,13 +100,14 @@ type Pool struct {
 	owner       store.LeaseOwner // of its claims
 	process     string
 	shards      []*shardLoop
-	handlers    map[sched.TopicName]Deliverer // of topics that are delivered by functions
-	groups      []string                      // that Run serves
+	handlers    map[sched.TopicName]Handler // of topics that are delivered by functions
+	groups      []string                    // that Run serves
 	workers     sync.WaitGroup
 	idle        chan *attempt // receives an attempt while a worker is idle
 	quit        chan struct{} // closed to end idle workers
 	hangTimer   *time.Timer   // until the oldest attempt hangs
 	growTimer   *time.Timer   // runs while a shortage limits the attempts in flight
+	fullTimer   *time.Timer   // runs while a Handler is full
 	shortageLog limitedlog.Log
 
 	mu           sync.Mutex
@@ -135,7 +144,7 @@ func New(opts Options) *Pool {
 		idle: make(chan *attempt),
 
 		owner:    opts.Owner,
-		handlers: make(map[sched.TopicName]Deliverer),
+		handlers: make(map[sched.TopicName]Handler),
 	}
 	if opts.Deliverer != nil {
 		p.groups = []string{store.GroupPush}
@@ -150,10 +159,13 @@ func New(opts Options) *Pool {
 	p.hangTimer.Stop()
 	p.growTimer = time.AfterFunc(sched.GrowInterval, p.growLimit)
 	p.growTimer.Stop()
+	p.fullTimer = time.AfterFunc(fullInterval, p.wakeAll)
+	p.fullTimer.Stop()
 	shards := opts.Store.Shards()
 	p.scheduler = sched.New(sched.Options{
-		Shards: len(shards), Workers: opts.Workers, MaxBytes: opts.MaxBytes, Policy: p.topicPolicy, Deliver: p.deliver, NewBreaker: newBreaker,
-		Wake: func(shard int) { p.shards[shard].wake() },
+		Shards: len(shards), Workers: opts.Workers, MaxBytes: opts.MaxBytes, Policy: p.topicPolicy, Deliver: p.deliver, IsFull: p.isFull,
+		NewBreaker: newBreaker,
+		Wake:       func(shard int) { p.shards[shard].wake() },
 	})
 	for n, shard := range shards {
 		p.shards = append(p.shards, newShardLoop(p, n, shard))
@@ -161,9 +173,9 @@ func New(opts Options) *Pool {
 	return p
 }
 
-// Handle has a topic's jobs delivered by a Deliverer, while its policy says policy.DeliverHandler, and never by that of Options.
+// Handle has a topic's jobs delivered by a Handler, while its policy says policy.DeliverHandler, and never by that of Options.
 // It is called before Run.
-func (p *Pool) Handle(namespace, topic string, by Deliverer) {
+func (p *Pool) Handle(namespace, topic string, by Handler) {
 	p.handlers[sched.TopicName{Namespace: namespace, Name: topic}] = by
 	p.groups = append(p.groups, store.GroupOf(namespace, topic, policy.DeliverHandler))
 }
@@ -179,6 +191,19 @@ func (p *Pool) deliver(t sched.TopicName) policy.Deliver {
 		return policy.DeliverHandler
 	}
 	return policy.DeliverPush
+}
+
+// fullInterval is how often it is looked whether a Handler is full still.
+const fullInterval = time.Second
+
+// isFull reports whether the Handler of a topic is full. The caller holds the pool's mutex.
+func (p *Pool) isFull(t sched.TopicName) bool {
+	h := p.handlers[t]
+	if h == nil || !h.IsFull() {
+		return false
+	}
+	p.fullTimer.Reset(fullInterval)
+	return true
 }
 
 // Process returns the name of the pool's process in attempts: the name of the host, a slash and the lease owner; at most
@@ -245,6 +270,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.hangTimer.Stop()
 	p.growTimer.Stop()
+	p.fullTimer.Stop()
 	if unsettled := p.scheduler.InFlight() + p.unsettled; unsettled > 0 {
 		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases expire", unsettled)
 	}

@@ -18,7 +18,7 @@ import (
 const (
 	// patience is how long a function may take to return after its context has ended: less than the margin of its lease.
 	patience = time.Second
-	// maxStuck bounds the calls of a Handler that have not returned by then.
+	// maxStuck is the number of calls that have not returned by then with which a Handler is full.
 	maxStuck = 1000
 	// maxError bounds the text of an error that is stored, in bytes.
 	maxError = 1 << 10
@@ -27,7 +27,7 @@ const (
 // errTimeout is the cause with which the context of a call ends.
 var errTimeout = errors.New("the attempt's timeout is over")
 
-// Handler makes attempts by calling a function. It implements pool.Deliverer.
+// Handler makes attempts by calling a function. It implements pool.Handler.
 type Handler struct {
 	handle Func
 	log    limitedlog.Log
@@ -39,11 +39,15 @@ func New(handle Func, log *slog.Logger) *Handler {
 	return &Handler{handle: handle, log: limitedlog.Log{Logger: log}}
 }
 
+// IsFull reports whether so many calls have not returned after their timeouts that no others begin.
+func (h *Handler) IsFull() bool { return h.stuck.Load() >= maxStuck }
+
 // Deliver makes an attempt.
 func (h *Handler) Deliver(ctx context.Context, r job.Request) policy.Result {
 	result := policy.Result{StartedAt: time.Now()}
-	if n := h.stuck.Load(); n >= maxStuck {
-		result.Class, result.Error = policy.ClassLocalResources, fmt.Sprintf("%d calls of the handler have not returned after their timeouts", n)
+	if h.IsFull() {
+		result.Class = policy.ClassLocalResources
+		result.Error = fmt.Sprintf("%d calls of the handler have not returned after their timeouts", h.stuck.Load())
 		return result
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, r.Timeout, errTimeout)

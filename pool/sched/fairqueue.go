@@ -174,6 +174,9 @@ func (sh *Shard) pickQueues(now time.Time) (claims []store.QueueClaim, tightest 
 // taken.
 func (sh *Shard) pickTopic(q *topicQueue, share, free int, c *pickState) (took int) {
 	s, t := sh.s, q.topic
+	if s.opts.IsFull != nil && s.opts.IsFull(t.name) {
+		return 0
+	}
 	topicPolicy := s.opts.Policy(t.name)
 	room := topicPolicy.Workers - t.inFlight + t.prefetched
 	c.ahead = max(0, q.prefetchLimit(s, topicPolicy, room)-t.prefetched)

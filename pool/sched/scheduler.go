@@ -19,6 +19,8 @@ type Options struct {
 	MaxBytes int // of bodies that are not sent yet
 	// Policy returns a topic's policy, complete with defaults.
 	Policy func(TopicName) policy.Topic
+	// IsFull reports whether nothing of a topic is claimed now, as if all its workers were in use; nil: never.
+	IsFull func(TopicName) bool
 	// Deliver returns how this process delivers a topic; nil: by push.
 	Deliver func(TopicName) policy.Deliver
 	// NewBreaker returns a closed breaker.
