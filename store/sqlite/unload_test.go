@@ -54,6 +54,7 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 	c.pass(idleLook)
 	sweep()
 	require.Equal(t, lanes, loadedLanes(t, s), "they were used a moment ago")
+	require.Empty(t, takeWakeups(t, s), "none has jobs any more")
 	c.pass(idleLook)
 	again := newJob("again", time.Hour)
 	again.Queue = entries[1].Queue

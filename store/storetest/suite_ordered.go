@@ -99,6 +99,25 @@ var orderedCases = []testCase{
 		}
 		s.deliverInTurn("late", "next")
 	}},
+	{"is notified when a job with the turn is due, and not for those behind it", func(s *suite) {
+		const soon = store.RenotifyAfter / 8
+		s.ordered("a", "b")
+		if s.Advance != nil {
+			s.drainWakeups()
+			s.advance(store.RenotifyAfter + time.Millisecond)
+		}
+		s.insertNew(s.entry("c", delayed(soon)))
+		s.carry(store.CarryOptions{})
+		require.Contains(s, s.wait(shortWait), s.queue)
+		s.settleOne(s.requireTurn("a"), retry(2*soon))
+		s.advance(soon + 2*time.Millisecond)
+		s.requireNotNotified("b and c are due, but a is not")
+		require.EqualValues(s, 2, s.stats().Ready)
+		s.advance(soon + 2*time.Millisecond)
+		s.carry(store.CarryOptions{})
+		require.Contains(s, s.wait(shortWait), s.queue, "without the wait for a repeated wake-up")
+		s.deliverInTurn("a", "b", "c")
+	}},
 	{"a released, lost or interrupted job keeps its turn", func(s *suite) {
 		s.ordered("a", "b")
 		s.settleOne(s.requireTurn("a"), released)

@@ -94,7 +94,7 @@ func FuzzDecodeRecord(f *testing.F) {
 func TestDecodeRecord_RefusesOtherFormats(t *testing.T) {
 	head, rest, err := (&Record{Spec: testSpec()}).Encode("1")
 	require.NoError(t, err)
-	_, err = DecodeRecord(stamp(head, codec.AppendField(rest, TagMaxAge+1, nil), 1), testSpec().Queue, false)
+	_, err = DecodeRecord(stamp(head, codec.AppendField(rest, TagOrder+1, nil), 1), testSpec().Queue, false)
 	require.ErrorIs(t, err, ErrRecord)
 	head[0]++
 	_, err = DecodeRecord(stamp(head, rest, 1), testSpec().Queue, false)

@@ -3,7 +3,7 @@ package layout
 import "strconv"
 
 // Version is the version of the layout, kept in <prefix>:meta. Data of another version are refused.
-const Version = 6
+const Version = 7
 
 // MetaKey returns the key with the layout's version, the number of shards and the data's id.
 func MetaKey(prefix string) string { return prefix + ":meta" }

@@ -219,14 +219,15 @@ func (s *sweep) removeLanes() error {
 	return nil
 }
 
-// unloadLanes drops lanes from memory that have been idle since the last check, a minute ago or more. A lane that is to be
-// removed stays until it is: nothing would find its row before the next Open.
+// unloadLanes drops the wake-ups of lanes without jobs, and lanes from memory that have been idle since the last check, a minute ago or
+// more. A lane that is to be removed stays until it is: nothing would find its row before the next Open.
 func (s *sweep) unloadLanes() {
 	m := s.Mem
 	if s.Now.Mono-m.IdleLooked < int64(idleLook) {
 		return
 	}
 	m.IdleLooked = s.Now.Mono
+	s.Env.Wakeups.DropIdle()
 	before := len(m.Queues)
 	for _, q := range m.Queues {
 		switch {

@@ -36,10 +36,10 @@ func (b *Wakeups) Notify(queues []*Queue, wake bool) {
 		}
 		if old := b.queues[q.notified]; q.notified != "" {
 			i := slices.Index(old, q)
-			b.queues[q.notified] = slices.Delete(old, i, i+1)
+			b.set(q.notified, slices.Delete(old, i, i+1))
 		}
 		q.notified = group
-		b.queues[group] = append(withRoom(b.queues[group]), q)
+		b.queues[group] = append(b.queues[group], q)
 		news = true
 	}
 	if news {
@@ -47,18 +47,27 @@ func (b *Wakeups) Notify(queues []*Queue, wake bool) {
 	}
 }
 
-// withRoom returns queues to which one is added. Before they take more memory it removes those without jobs: nobody may wait for a
-// topic's own group.
-func withRoom(queues []*Queue) []*Queue {
-	if len(queues) < cap(queues) {
-		return queues
+// set replaces the queues of a group. Nothing is left of a topic's own group without queues: the topic may be gone.
+func (b *Wakeups) set(group string, queues []*Queue) {
+	if len(queues) == 0 && group != store.GroupPush {
+		delete(b.queues, group)
+	} else {
+		b.queues[group] = queues
 	}
-	return slices.DeleteFunc(queues, func(q *Queue) bool {
-		if q.Waiting == 0 {
-			q.notified = ""
-		}
-		return q.Waiting == 0
-	})
+}
+
+// DropIdle drops queues without jobs: nobody may wait for a topic's own group.
+func (b *Wakeups) DropIdle() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for group, queues := range b.queues {
+		b.set(group, slices.DeleteFunc(queues, func(q *Queue) bool {
+			if q.Waiting == 0 {
+				q.notified = ""
+			}
+			return q.Waiting == 0
+		}))
+	}
 }
 
 func (b *Wakeups) signal() {
@@ -81,10 +90,7 @@ func (b *Wakeups) Take(groups []string, most int) (queues []job.Queue, changed <
 			queues = append(queues, q.Name)
 			q.notified = ""
 		}
-		b.queues[group] = slices.Delete(all, 0, n)
-		if n == len(all) && group != store.GroupPush {
-			delete(b.queues, group) // it may be of a topic that is gone
-		}
+		b.set(group, slices.Delete(all, 0, n))
 	}
 	return queues, b.changed, b.closed
 }

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,15 +31,22 @@ func TestWakeups_MoveAQueueToItsNewGroup(t *testing.T) {
 	require.Empty(t, taken)
 }
 
-func TestWakeups_DropQueuesWithoutJobsThatNobodyTakes(t *testing.T) {
-	b := NewWakeups()
-	for i := range 10_000 {
-		q := newQueue(fmt.Sprint(i), policy.DeliverPull)
-		b.Notify([]*Queue{q}, false)
-		q.Waiting = 0
-	}
-	require.Less(t, len(b.queues["pull:n/t"]), 100)
-	taken, _, _ := b.Take([]string{"pull:n/t"}, 1000)
-	require.NotEmpty(t, taken)
-	require.Empty(t, b.queues, "nothing is left of a topic that may be gone")
+func TestWakeups_KeepNoGroupsWithoutQueues(t *testing.T) {
+	b, taken, moved, idle := NewWakeups(), newQueue("a", policy.DeliverPull), newQueue("b", policy.DeliverHandler), newQueue("c", policy.DeliverPull)
+	b.Notify([]*Queue{taken}, false)
+	b.Take([]string{"pull:n/t"}, 1)
+	require.Empty(t, b.queues)
+	b.Notify([]*Queue{moved, idle}, false)
+	moved.Topic.Limits.Deliver = policy.DeliverPull
+	b.Notify([]*Queue{moved}, false)
+	require.NotContains(t, b.queues, "handler:n/t")
+	idle.Waiting = 0
+	b.DropIdle()
+	require.Equal(t, map[string][]*Queue{"pull:n/t": {moved}}, b.queues)
+	moved.Waiting, idle.Waiting = 0, 1
+	b.DropIdle()
+	require.Empty(t, b.queues)
+	b.Notify([]*Queue{idle}, false)
+	found, _, _ := b.Take([]string{"pull:n/t"}, 10)
+	require.Equal(t, []job.Queue{idle.Name}, found, "a queue that has jobs again")
 }

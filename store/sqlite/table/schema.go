@@ -9,4 +9,5 @@ import (
 //go:embed schema.sql
 var Tables string
 
-var Schema = db.Schema{Version: 3, SQL: Tables, Counted: "jobs"}
+// Schema is the schema of this program. Its version grows with each change of Tables.
+var Schema = db.Schema{Version: 4, SQL: Tables, Counted: "jobs"}

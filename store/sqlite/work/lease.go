@@ -103,7 +103,6 @@ func (u *Unit) EndLease(h *memory.Lease) {
 	}
 	q.Running--
 	q.Topic.Running--
-	q.HeadKnown = q.HeadKnown && !q.Limits().Ordered
 	u.MayBeNewHead = true // a lane that is freed may have the next job of all
 	u.removeLease(h)
 }
