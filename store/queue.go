@@ -56,8 +56,9 @@ type Queue interface {
 
 	// Wait blocks until queues of one of the groups (GroupOf) are notified, and returns some of them. A queue may be listed although it
 	// has no claimable jobs, or is of another group by now. Wait returns none and no error after Timeout, and soon after ctx ends. When
-	// a process dies with a wake-up, or nobody waits for the group, Carry sends it again within a second. A process makes at most one Wait
-	// per shard and group at a time; each may use a connection. Waits of several processes are served in the order in which they began.
+	// a process dies with a wake-up, Carry sends it again after RenotifyAfter. While nobody waits for a topic's own group, its wake-ups
+	// are kept, once for each queue, and Carry looks at them every RenotifyUnreadAfter only: one that is lost by the first who waits is
+	// sent again that much later. A process makes at most one Wait per shard and group at a time; each may use a connection. Waits of several processes are served in the order in which they began.
 	Wait(ctx context.Context, options WaitOptions) ([]job.Queue, error)
 
 	// Notify wakes a waiting claim loop of each one's group, by its topic's policy, for up to MaxBatch queues. Queues without claimable jobs may be ignored.

@@ -52,6 +52,8 @@ const (
 	LeadershipTTL = 3 * time.Second
 	// RenotifyAfter is how long after a wake-up a queue with claimable jobs gets the next one.
 	RenotifyAfter = time.Second
+	// RenotifyUnreadAfter is the same for a queue of its topic's own group whose wake-up no Wait has returned yet.
+	RenotifyUnreadAfter = 10 * time.Second
 	// BreakerRetention is how long an open breaker without a probe is kept after its cooldown.
 	BreakerRetention = time.Hour
 	// MustNotExist is the revision of a write that requires that nothing is stored yet.

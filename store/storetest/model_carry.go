@@ -77,7 +77,11 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 			c.Moved++
 		}
 		if (q.ready.first() != nil || ordered) && q.claimable(now) != nil && (newlyReady || !q.notifiedAt.Add(store.RenotifyAfter).After(now)) {
-			s.notify(q, now)
+			if s.isUnread(q) {
+				q.notifiedAt = now.Add(store.RenotifyUnreadAfter - store.RenotifyAfter)
+			} else {
+				s.notify(q, now)
+			}
 		}
 		s.reschedule(q, now, false)
 	}

@@ -32,10 +32,20 @@ func (s *modelShard) wakeupsOf(group string) *wakeups {
 	return b
 }
 
+// wakeupsFor returns the wake-ups of a queue's group.
+func (s *modelShard) wakeupsFor(q *queue) *wakeups {
+	return s.wakeupsOf(store.GroupOf(q.name.Namespace, q.name.Topic, s.limits(q.name).Deliver))
+}
+
+// isUnread reports whether the wake-up of a queue is in its topic's own group, for which nobody may wait.
+func (s *modelShard) isUnread(q *queue) bool {
+	return !s.limits(q.name).Deliver.Pushes() && s.wakeupsFor(q).queued[q.name]
+}
+
 // notify adds a queue to the wake-ups of its group.
 func (s *modelShard) notify(q *queue, now time.Time) {
 	q.notifiedAt = now
-	b := s.wakeupsOf(store.GroupOf(q.name.Namespace, q.name.Topic, s.limits(q.name).Deliver))
+	b := s.wakeupsFor(q)
 	if b.queued[q.name] {
 		return
 	}

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +35,37 @@ func (s *suite) claimBy(deliver policy.Deliver) ([]store.ClaimedJob, store.Queue
 	request.Queues[0].Deliver = deliver
 	claimed := s.claim(request)
 	return claimed.Jobs, claimed.Queues[0]
+}
+
+// unreadWakeup is a case for a topic with a group of its own.
+func unreadWakeup(p policy.Topic) func(s *suite) {
+	return func(s *suite) {
+		if s.Advance == nil {
+			return
+		}
+		group, queues := s.groupOf(p.Deliver), []job.Queue{s.queue, s.laneQueue(1)}
+		s.put(p)
+		s.insertNew(s.entry("a"), s.entry("b", in(queues[1])))
+		look := func() time.Duration {
+			s.carry(store.CarryOptions{})
+			return s.carry(store.CarryOptions{}).Next
+		}
+		s.Advance(look())
+		for i := range 9 { // some more than a minute
+			require.Equal(s, store.RenotifyUnreadAfter, look())
+			s.Advance(store.RenotifyUnreadAfter / 2)
+			s.insertNew(s.entry(fmt.Sprint(i)))
+			require.Equal(s, store.RenotifyUnreadAfter/2, look(), "another job changes nothing")
+			s.Advance(store.RenotifyUnreadAfter / 2)
+		}
+		require.ElementsMatch(s, queues, s.waitIn(group, timeLimit))
+		require.Empty(s, s.waitIn(group, time.Millisecond))
+		look()
+		require.ElementsMatch(s, queues, s.waitIn(group, timeLimit), "it was lost")
+		s.Advance(store.RenotifyAfter)
+		look()
+		require.ElementsMatch(s, queues, s.waitIn(group, timeLimit), "it was lost soon after it was sent")
+	}
 }
 
 var groupCases = []testCase{
@@ -166,6 +199,68 @@ var groupCases = []testCase{
 		s.settleOne(old[1], delivered) // an attempt in flight ends as it began
 		jobs, _ := s.claimBy(policy.DeliverPull)
 		require.Equal(s, []string{old[0].ID}, idsOf(jobs))
+	}},
+	{"a queue for which nobody waits is in its group once", func(s *suite) {
+		group := s.groupOf(policy.DeliverPull)
+		s.put(policy.Topic{Deliver: policy.DeliverPull})
+		other := s.laneQueue(1)
+		s.insertNew(s.entry("a"), s.entry("b", in(other)))
+		again := func() {
+			require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.queue, other}))
+			_, err := s.cancel("a")
+			require.NoError(s, err)
+			_, err = s.revive("a", 0)
+			require.NoError(s, err)
+			s.carry(store.CarryOptions{})
+		}
+		again()
+		require.ElementsMatch(s, []job.Queue{s.queue, other}, s.waitIn(group, timeLimit))
+		require.Empty(s, s.waitIn(group, time.Millisecond))
+		s.advance(2 * time.Millisecond)
+		again()
+		require.ElementsMatch(s, []job.Queue{s.queue, other}, s.waitIn(group, timeLimit), "they were received")
+		require.Empty(s, s.waitIn(group, time.Millisecond))
+	}},
+	{"a wake-up that nobody receives is kept, and looked at rarely", unreadWakeup(policy.Topic{Deliver: policy.DeliverPull})},
+	{"so is that of an ordered queue", unreadWakeup(policy.Topic{Deliver: policy.DeliverHandler, Ordered: true})},
+	{"many queues for which nobody waits are looked at rarely", func(s *suite) {
+		if s.Advance == nil {
+			return
+		}
+		const queues, inRound = 1000, 500
+		s.put(policy.Topic{Deliver: policy.DeliverPull})
+		var entries []store.NewJob
+		for i := 0; len(entries) < queues; i++ {
+			q := s.queue
+			q.Lane = fmt.Sprintf("lane-%04d.example:80", i)
+			if s.router.ShardOf(q) == s.shardNumber {
+				entries = append(entries, s.entry(q.Lane, in(q)))
+			}
+		}
+		for part := range slices.Chunk(entries, inRound) {
+			s.insertNew(part...)
+		}
+		round := func() time.Duration { return s.carry(store.CarryOptions{Queues: inRound}).Next }
+		for round() == 0 { // the policy has changed
+		}
+		begin, rounds := s.now(), 0
+		for s.now().Sub(begin) < 2*store.RenotifyUnreadAfter {
+			s.Advance(round())
+			rounds++
+		}
+		require.Less(s, rounds, 4*queues/inRound, "each queue is looked at after RenotifyAfter, and then every RenotifyUnreadAfter")
+		found := make(map[job.Queue]bool)
+		for {
+			some := s.waitIn(s.groupOf(policy.DeliverPull), time.Millisecond)
+			if len(some) == 0 {
+				break
+			}
+			for _, q := range some {
+				require.False(s, found[q], "%s is there twice", q)
+				found[q] = true
+			}
+		}
+		require.Len(s, found, queues)
 	}},
 	{"internal jobs are counted only when their topic is named", func(s *suite) {
 		own := s.queueOf(job.DefaultNamespace, internalTopic, 0)

@@ -223,9 +223,14 @@ func (r *round) visit(q *memory.Queue) error {
 	silent := q.Ready == 0 || q.Silent || ordered // no wake-up was sent for its jobs
 	moved, err := r.MarkReady(q, min(r.options.Jobs-r.result.Moved-r.result.ExpiredLeases, r.options.Ready-int(q.Ready)))
 	r.result.Moved += moved
-	if silent || q.NotifiedAt+int64(store.RenotifyAfter) <= r.Now.Mono {
-		r.Touch(q)
-		q.NotifiedAt, q.Silent = r.Now.Mono, false
+	if !silent && q.NotifiedAt+int64(store.RenotifyAfter) > r.Now.Mono {
+		return err
+	}
+	r.Touch(q)
+	q.NotifiedAt, q.Silent = r.Now.Mono, false
+	if r.Env.Wakeups.IsUnread(q) {
+		q.NotifiedAt += int64(store.RenotifyUnreadAfter - store.RenotifyAfter)
+	} else {
 		r.Notify(q)
 	}
 	return err

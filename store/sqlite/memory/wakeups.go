@@ -47,6 +47,16 @@ func (b *Wakeups) Notify(queues []*Queue, wake bool) {
 	}
 }
 
+// IsUnread reports whether the wake-up of a queue is in its topic's own group, for which nobody may wait.
+func (b *Wakeups) IsUnread(q *Queue) bool {
+	if q.Topic.Limits.Deliver.Pushes() {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return q.notified == q.Group()
+}
+
 // set replaces the queues of a group. Nothing is left of a topic's own group without queues: the topic may be gone.
 func (b *Wakeups) set(group string, queues []*Queue) {
 	if len(queues) == 0 && group != store.GroupPush {

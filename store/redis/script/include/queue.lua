@@ -69,6 +69,32 @@ local function write_placed(q)
   q.dues, q.readies = nil, nil
 end
 
+-- is_unread reports whether the last wake-up of a queue is still in the list of its topic's own group, for which nobody may wait. The
+-- list is in the order of the wake-ups: it has those since its first one was written. It drops wake-ups of queues without jobs, or
+-- throttled since, from the head.
+local function is_unread(q, wakeups)
+  for _ = 1, 16 do
+    local first = call('LRANGE', wakeups, 0, 0)[1]
+    if not first then return false end
+    local written = call('HMGET', LAST_WAKEUPS, q.n, first)
+    local oldest = tonumber(written[2] or 0)
+    if oldest > 0 then return tonumber(written[1] or 0) >= oldest end
+    call('LPOP', wakeups)
+  end
+  return false
+end
+
+-- push_wakeup appends a queue to the wake-ups of its group, which are no more than the queues with jobs.
+local function push_wakeup(q, wakeups, own)
+  if own then
+    -- While nobody takes them, the oldest give way: they may be of queues that have no jobs any more.
+    if call('RPUSH', wakeups, q.n) > call('ZCARD', AGENDA) then call('LPOP', wakeups) end
+    call('PEXPIRE', wakeups, REPLY_TTL * 1000)
+  elseif call('LLEN', wakeups) < call('ZCARD', AGENDA) then
+    call('RPUSH', wakeups, q.n)
+  end
+end
+
 -- update_agenda writes a queue's score on the agenda and its throttle, and a wake-up if q.notify is set and there are claimable
 -- jobs. Lease expiry is not scheduled before least; q.deferred is set if a lease expires earlier. q.first_deadline is the earliest
 -- deadline, if it is known. With q.idle, a queue that had no job before keeps the time since when it has none. It returns whether
@@ -96,19 +122,28 @@ local function update_agenda(q, least)
     first, claimable = order.moment(q)
     ready = claimable and 1 or 0
   end
+  local deliver = topic_limits(q.topic).deliver
+  local wakeups, own = KEYS[q.topic.wakeups + deliver], deliver > 0
+  local notify = q.notify and claimable and not blocked and not (own and is_unread(q, wakeups))
   if blocked then
     moment = free_at
     if free_at < NEVER then
       call('HDEL', LAST_WAKEUPS, q.n) -- so that the wake-up is written at once then
       if ready == 0 then moment = math.max(free_at, first or NEVER) end
     end
-  elseif claimable and q.notify then
+  elseif notify then
     call('HSET', LAST_WAKEUPS, q.n, NOW)
     moment, repeats = now + RENOTIFY, true
   elseif ready > 0 then
     -- A wake-up in the future was written before the clock was set back.
     local last = tonumber(call('HGET', LAST_WAKEUPS, q.n) or 0)
     moment, repeats = last > now and now or last + RENOTIFY, true
+    if own and moment <= now then
+      -- It is unread, or lost. Calls that do not look leave the next look where it is.
+      local look = now + RENOTIFY_UNREAD
+      if q.notify then call('PEXPIRE', wakeups, REPLY_TTL * 1000) else look = tonumber(call('ZSCORE', AGENDA, q.n) or 0) end
+      if look > now and look <= now + RENOTIFY_UNREAD then moment = look end
+    end
   else
     moment = first or NEVER
   end
@@ -118,14 +153,7 @@ local function update_agenda(q, least)
     moment = math.min(moment, deadline)
   end
   call('ZADD', AGENDA, int(moment), q.n)
-  if claimable and q.notify and not blocked then
-    local deliver = topic_limits(q.topic).deliver
-    local wakeups = KEYS[q.topic.wakeups + deliver]
-    if call('LLEN', wakeups) < call('ZCARD', AGENDA) then
-      call('RPUSH', wakeups, q.n)
-      if deliver > 0 then call('PEXPIRE', wakeups, REPLY_TTL * 1000) end -- nobody may wait for a topic's own group
-    end
-  end
+  if notify then push_wakeup(q, wakeups, own) end
   if head and moment < head and not repeats then early = true end
   return claimable, blocked
 end
