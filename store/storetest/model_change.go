@@ -21,8 +21,13 @@ func (s *modelShard) change(ctx context.Context, c call, ref job.Ref, do func(*r
 		if r == nil {
 			return job.Job{}, store.ErrNotFound
 		}
+		q := r.queue
+		waits := q.isOrdered() && q.claimable(now) == nil
 		if err := do(r, now); err != nil {
 			return job.Job{}, err
+		}
+		if waits && q.claimable(now) != nil && !s.blocked(q, now) {
+			s.notify(q, now) // the job has given up its turn
 		}
 		return r.view(now), nil
 	})

@@ -50,6 +50,18 @@ func (s *suite) deliverInTurn(ids ...string) {
 	require.Empty(s, s.claim(claimOf(s.queue)).Jobs)
 }
 
+// requireNextAtOnce requires that a change, while a job blocks the test's queue, notifies the queue, or wakes the carrier that does so.
+func (s *suite) requireNextAtOnce(id string, change func() error) {
+	s.Helper()
+	s.carry(store.CarryOptions{})
+	s.drainWakeups()
+	require.NoError(s, change())
+	if s.waitAgenda(shortWait) {
+		s.carry(store.CarryOptions{})
+	}
+	require.Equal(s, []job.Queue{s.queue}, s.wait(shortWait), "%s has the turn", id)
+}
+
 var orderedCases = []testCase{
 	{"one job at a time, in the order of registration", func(s *suite) {
 		s.ordered("z", "y")
@@ -100,12 +112,13 @@ var orderedCases = []testCase{
 		s.deliverInTurn("late", "next")
 	}},
 	{"is notified when a job with the turn is due, and not for those behind it", func(s *suite) {
+		if s.Advance == nil {
+			return
+		}
 		const soon = store.RenotifyAfter / 8
 		s.ordered("a", "b")
-		if s.Advance != nil {
-			s.drainWakeups()
-			s.advance(store.RenotifyAfter + time.Millisecond)
-		}
+		s.drainWakeups()
+		s.Advance(store.RenotifyAfter + time.Millisecond)
 		s.insertNew(s.entry("c", delayed(soon)))
 		s.carry(store.CarryOptions{})
 		require.Contains(s, s.wait(shortWait), s.queue)
@@ -193,6 +206,20 @@ var orderedCases = []testCase{
 		s.requireWait("b")
 		s.settleOne(h, retry(long))
 		require.Equal(s, job.Cancelled, s.get("b").State)
+		s.deliverInTurn("c")
+	}},
+	{"the next job is claimed at once when a waiting one is cancelled or gives up its turn", func(s *suite) {
+		s.ordered("a", "b", "c")
+		s.settleOne(s.requireTurn("a"), retry(2*long))
+		s.requireNextAtOnce("b", func() error {
+			_, err := s.cancel("a")
+			return err
+		})
+		s.settleOne(s.requireTurn("b"), policy.Verdict{Kind: policy.Released, Wait: 2 * long})
+		s.requireNextAtOnce("c", func() error {
+			_, err := s.replace("b", store.Replacement{Due: &job.TimeOrDelay{In: 3 * long}})
+			return err
+		})
 		s.deliverInTurn("c")
 	}},
 	{"a revived job has the turn of its registration", func(s *suite) {

@@ -28,6 +28,7 @@ if r.lease ~= '-' then
   set_flag(r, 'm')
   copy = '\n' .. rec
 else
+  order.give_up(q, member)
   if call('ZREM', q.due, member) == 0 then
     add_counter(q.topic, 'ready', -call('LREM', q.ready, 1, member))
   end

@@ -32,7 +32,7 @@ add_attempt(r, member, ARGV[A + 8] .. NOW .. '}\n')
 if when ~= '' then
   if tonumber(r.failed) == 0 and tonumber(r.lost) == 0 then
     first_due = due
-    order.leave(q, member) -- it takes its turn when it is due
+    order.give_up(q, member) -- it takes its turn when it is due
   end
   if call('ZREM', q.due, member) == 0 then
     add_counter(q.topic, 'ready', -call('LREM', q.ready, 1, member))

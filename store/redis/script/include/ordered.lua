@@ -36,6 +36,13 @@ function order.leave(q, member)
   if q.order then call('ZREM', q.ordered, member) end
 end
 
+-- give_up is leave for a job without a lease. The next one may have its turn at once.
+function order.give_up(q, member)
+  if not q.order then return end
+  if call('ZRANGEBYSCORE', q.ordered, '(0', '+inf', 'LIMIT', 0, 1)[1] == member then q.notify = true end
+  order.leave(q, member)
+end
+
 -- number returns a job's number: 1024 times the moment of its registration, and what its record adds.
 function order.number(rec)
   local fields = read_numbers(rec)
