@@ -58,7 +58,8 @@ type Queue interface {
 	// has no claimable jobs, or is of another group by now. Wait returns none and no error after Timeout, and soon after ctx ends. When
 	// a process dies with a wake-up, Carry sends it again after RenotifyAfter. While nobody waits for a topic's own group, its wake-ups
 	// are kept, once for each queue, and Carry looks at them every RenotifyUnreadAfter only: one that is lost by the first who waits is
-	// sent again that much later. A process makes at most one Wait per shard and group at a time; each may use a connection. Waits of several processes are served in the order in which they began.
+	// sent again that much later. A process makes at most one Wait per shard and group at a time; each may use a connection. Waits of
+	// several processes are served in the order in which they began.
 	Wait(ctx context.Context, options WaitOptions) ([]job.Queue, error)
 
 	// Notify wakes a waiting claim loop of each one's group, by its topic's policy, for up to MaxBatch queues. Queues without claimable jobs may be ignored.
