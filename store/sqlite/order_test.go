@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,4 +57,28 @@ func TestWakeups_NameLanesThatComeDueTogetherInTheOrderOfTheirFirstJobs(t *testi
 		notified = append(notified, takeWakeupLanes(t, s)...)
 	}
 	require.Equal(t, lanes, notified)
+}
+
+func TestOrdered_FindsAJobThatMovesWhileTheOthersArePutInOrder(t *testing.T) {
+	s, clock := openWithClock(t, options(t))
+	old := newJob("old", 0)
+	old.MaxAge = time.Second
+	insert(t, s, old)
+	settle(t, s, settlementOf(claimJobs(t, s, 1)[0], policy.Verdict{Kind: policy.Again, Wait: 3 * time.Hour}))
+	for part := range slices.Chunk(newJobs("later", 1500, 2*time.Hour), store.MaxBatch) { // more than are put in order at a time
+		insert(t, s, part...)
+	}
+	clock.pass(2 * time.Second)
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Ordered: true}})
+	require.NoError(t, err)
+	expired, err := s.ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
+	require.NoError(t, err)
+	require.Len(t, expired, 1)
+	settle(t, s, settlementOf(expired[0], policy.Verdict{Kind: policy.Released})) // its topic has no such max_age any more
+	for range 5 {
+		clock.pass(10 * time.Millisecond)
+		carry(t, s)
+	}
+	claimed := claimJobs(t, s, 1)
+	require.Equal(t, "old", claimed[0].ID)
 }

@@ -32,7 +32,7 @@ func (r *round) followClock() error {
 			return err
 		}
 		r.RemoveWaiting(q, table.Key{Due: j.due, N: j.n})
-		if err := r.AddWaiting(q, table.Key{Due: j.due + d, N: j.n}); err != nil {
+		if err := r.Moved(q, table.Key{Due: j.due + d, N: j.n}); err != nil {
 			return err
 		}
 		r.MayBeNewHead = true

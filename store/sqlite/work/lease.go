@@ -114,7 +114,7 @@ func (u *Unit) Reschedule(h *memory.Lease, to table.Progress, due int64) error {
 	}
 	u.Mem.Steps.SetDelayed(h.N, false)
 	u.EndLease(h)
-	return u.AddWaiting(h.Queue, table.Key{Due: due, N: h.N})
+	return u.Moved(h.Queue, table.Key{Due: due, N: h.N})
 }
 
 // FinishLeased ends a lease and finishes its job.

@@ -120,6 +120,16 @@ func (u *Unit) putInOrder(q *memory.Queue) (done bool, err error) {
 	return q.Order.Done, nil
 }
 
+// Moved adds a job whose due time has changed to those that wait. If the jobs of its queue are being put in order, which is by due time,
+// that begins anew: it may have passed the job's place.
+func (u *Unit) Moved(q *memory.Queue, k table.Key) error {
+	if !q.Order.Done {
+		u.Touch(q)
+		q.Order.After = table.Key{}
+	}
+	return u.AddWaiting(q, k)
+}
+
 // FirstDue returns the waiting job of a queue that was due first; memory.NoHead: there is none that can be read.
 func (u *Unit) FirstDue(q *memory.Queue) (first table.Key, err error) {
 	if !q.Limits().Ordered {
