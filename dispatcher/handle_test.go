@@ -151,6 +151,29 @@ func TestHandle_ATopicThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
 	})
 }
 
+func TestHandle_HoldsATopicWhosePolicyIsNotReadable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		damaged := &damagedSettings{Store: storetest.NewModel(storetest.ModelOptions{}), damaged: map[store.DocumentKey]bool{}}
+		register := start(t, dispatcher.Options{Store: damaged, RegisterOnly: true})
+		register.change(t, func(p *policy.Topic) { p.Deliver, p.Retries = policy.DeliverHandler, new(3) })
+		damaged.damage(store.DocumentKey{Namespace: job.DefaultNamespace, Kind: store.KindTopic, Name: "orders"})
+		var calls atomic.Int64
+		r := start(t, dispatcher.Options{Store: damaged}, func(d *dispatcher.Dispatcher) {
+			d.Handle("orders", func(context.Context, *dispatcher.Job) error { calls.Add(1); return nil })
+		})
+		register.order(t)
+		time.Sleep(time.Minute)
+		require.Zero(t, calls.Load(), "it would be handled under default retries")
+		_, err := r.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
+			*p = policy.Topic{Deliver: policy.DeliverHandler, Retries: new(3)}
+			return nil
+		})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 1, calls.Load())
+	})
+}
+
 func TestHandle_Errors(t *testing.T) {
 	long := strings.Repeat("long\n", 1000)
 	for name, c := range map[string]struct {

@@ -89,10 +89,9 @@ func (a *attempt) run(ctx context.Context) {
 // preflight opens what the request needs and returns what forbids it.
 func (a *attempt) preflight(r *job.Request, topic policy.Topic) policy.Preflight {
 	p := a.shard.p
-	var credentials job.Credentials
-	var unsigned error
-	if !a.isHandled() {
-		credentials, unsigned = a.credentials()
+	credentials, unsigned := a.credentials()
+	if a.isHandled() && !errors.Is(unsigned, store.ErrUnreadable) { // a function needs the settings, but no signature
+		credentials, unsigned = job.Credentials{}, nil
 	}
 	wrongOrigin, unopened := a.openHeaders(r) // logs the error
 	r.Credentials = credentials
