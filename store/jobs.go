@@ -48,19 +48,19 @@ type Jobs interface {
 	Purge(ctx context.Context, token Token, items []Removal) ([]error, error)
 }
 
-// IDStatus is what a shard knows of an id.
-type IDStatus uint8
-
-// The statuses of an id. An Insert finds all of them known but IDUnknown.
-const (
-	IDUnknown    IDStatus = iota
-	IDRemembered          // the job was removed, and its id is still known
-	IDUnfinished          // of a scheduled, ready or running job
-	IDEnded               // of a delivered, dead or cancelled job
-)
+// IDStatus is what a shard knows of an id. The zero value: nothing.
+type IDStatus struct {
+	// Exists: there is a job of the id.
+	Exists bool
+	// Ended is the state in which the job has ended, also if it was removed since; empty: it has not.
+	Ended job.State
+}
 
 // Known reports whether an Insert would find the id known.
-func (s IDStatus) Known() bool { return s != IDUnknown }
+func (s IDStatus) Known() bool { return s != IDStatus{} }
+
+// Unfinished reports whether the job is scheduled, ready or running.
+func (s IDStatus) Unfinished() bool { return s.Exists && s.Ended == "" }
 
 // Replacement is a change to a scheduled or ready job: to its specification, to its times, or to both.
 type Replacement struct {

@@ -205,7 +205,7 @@ func (w *Watcher) notifyEnded(ctx context.Context, shard int, refs []job.Ref) er
 			return err
 		}
 		for i, status := range statuses {
-			if status != store.IDUnfinished {
+			if !status.Unfinished() {
 				w.notify(part[i])
 			}
 		}

@@ -38,13 +38,13 @@ func (s *modelShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatu
 	defer m.mu.Unlock()
 	statuses := make([]store.IDStatus, len(refs))
 	for i, ref := range refs {
-		switch r := s.jobs[ref]; {
-		case r != nil && r.job.State.Ended():
-			statuses[i] = store.IDEnded
-		case r != nil:
-			statuses[i] = store.IDUnfinished
-		case s.ids[ref] != nil:
-			statuses[i] = store.IDRemembered
+		if r := s.jobs[ref]; r != nil {
+			statuses[i].Exists = true
+			if r.job.State.Ended() {
+				statuses[i].Ended = r.job.State
+			}
+		} else if id := s.ids[ref]; id != nil {
+			statuses[i].Ended = id.state
 		}
 	}
 	return statuses, nil

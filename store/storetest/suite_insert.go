@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -181,13 +180,15 @@ var insertCases = []testCase{
 			}
 			got, err := s.shard().Known(s.Context(), append(refs, job.Ref{Namespace: "other", ID: "a"}))
 			require.NoError(s, err)
-			require.Equal(s, store.IDUnknown, got[len(ids)])
+			require.False(s, got[len(ids)].Known())
 			return got[:len(ids)]
 		}
-		require.Equal(s, []store.IDStatus{store.IDUnknown, store.IDUnfinished, store.IDUnfinished}, known("x", "a", "revived"))
-		require.Equal(s, slices.Repeat([]store.IDStatus{store.IDEnded}, 3), known("delivered", "dead", "cancelled"))
+		unfinished := store.IDStatus{Exists: true}
+		require.Equal(s, []store.IDStatus{{}, unfinished, unfinished}, known("x", "a", "revived"))
+		require.Equal(s, []store.IDStatus{{Exists: true, Ended: job.Delivered}, {Exists: true, Ended: job.Dead}, {Exists: true, Ended: job.Cancelled}},
+			known("delivered", "dead", "cancelled"))
 		s.claimAll("revived", "a")
-		require.Equal(s, slices.Repeat([]store.IDStatus{store.IDUnfinished}, 2), known("a", "revived"), "claimed")
+		require.Equal(s, []store.IDStatus{unfinished, unfinished}, known("a", "revived"), "claimed")
 	}},
 	{"namespaces are isolated", func(s *suite) {
 		theirs := s.queueOf("other", s.queue.Topic, 0)

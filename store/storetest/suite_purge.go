@@ -114,7 +114,7 @@ var purgeCases = []testCase{
 		require.NoError(s, s.purge(store.NewToken(), "a")[0])
 		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("a")})
 		require.NoError(s, err)
-		require.Equal(s, []store.IDStatus{store.IDUnknown}, known)
+		require.Equal(s, []store.IDStatus{{}}, known)
 	}},
 	{"purged bytes no longer count against MaxBytes", func(s *suite) {
 		s.put(policy.Topic{KeepDead: policy.Retention{MaxBytes: new(int64(35_000))}})

@@ -211,9 +211,9 @@ var retentionCases = []testCase{
 			s.sameTime(s.now(), got.Job.FinishedAt, "FinishedAt")
 			require.Equal(s, store.Conflict, s.insert(s.entry(id, body("another")))[0].Outcome, id)
 		}
-		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("delivered"), s.ref("unknown")})
+		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("delivered"), s.ref("dead"), s.ref("cancelled"), s.ref("unknown")})
 		require.NoError(s, err)
-		require.Equal(s, []store.IDStatus{store.IDRemembered, store.IDUnknown}, known)
+		require.Equal(s, []store.IDStatus{{Ended: job.Delivered}, {Ended: job.Dead}, {Ended: job.Cancelled}, {}}, known)
 		_, err = s.revive("dead", 0)
 		require.ErrorIs(s, err, store.ErrNotFound)
 		_, err = s.cancel("cancelled")
@@ -253,6 +253,6 @@ var retentionCases = []testCase{
 		s.sweep()
 		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("a")})
 		require.NoError(s, err)
-		require.Equal(s, []store.IDStatus{store.IDUnknown}, known)
+		require.Equal(s, []store.IDStatus{{}}, known)
 	}},
 }

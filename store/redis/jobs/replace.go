@@ -72,6 +72,15 @@ func (s *Jobs) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return found, nil
 }
 
+// idStatuses are the results of known.lua.
+var idStatuses = map[byte]store.IDStatus{
+	'0': {},
+	'-': {Exists: true},
+	'd': {Exists: true, Ended: job.Delivered}, 'D': {Ended: job.Delivered},
+	'x': {Exists: true, Ended: job.Dead}, 'X': {Ended: job.Dead},
+	'c': {Exists: true, Ended: job.Cancelled}, 'C': {Ended: job.Cancelled},
+}
+
 // Known looks among jobs and remembered ids.
 func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
 	shard.CheckBatchSize(len(refs))
@@ -89,11 +98,11 @@ func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, err
 	}
 	statuses := make([]store.IDStatus, len(refs))
 	for i := range statuses {
-		n := answer[i] - '0'
-		if n > byte(store.IDEnded) {
+		status, ok := idStatuses[answer[i]]
+		if !ok {
 			return nil, scriptKnown.Malformed()
 		}
-		statuses[i] = store.IDStatus(n)
+		statuses[i] = status
 	}
 	return statuses, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"strings"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -73,7 +74,8 @@ func Known(ctx context.Context, c *db.Conn, refs []job.Ref) ([]store.IDStatus, e
 	statuses := make([]store.IDStatus, len(refs))
 	for i, ref := range refs {
 		if err := c.Query(ctx, table.KnownID, func(v []driver.Value) error {
-			statuses[i] = store.IDStatus(db.Int(v[0]))
+			state, exists := strings.CutPrefix(db.Text(v[0]), table.JobExists)
+			statuses[i] = store.IDStatus{Exists: exists, Ended: job.State(state)}
 			return nil
 		}, ref.ID, ref.Namespace); err != nil {
 			return nil, err

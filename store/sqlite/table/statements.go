@@ -25,6 +25,9 @@ const setTTLEnd = `ttl_end = nullif(min(ifnull(? + max_age, 0x7fffffffffffffff),
 const laneLimits = `LEFT JOIN settings ON kind = 'lane' AND settings.namespace = queues.namespace
  AND name = topic AND settings.lane = queues.lane`
 
+// JobExists begins what KnownID reads of a job that was not removed.
+const JobExists = "+"
+
 // notInternal is whether a topic's name is not of store.GroupInternal.
 const notInternal = `(name NOT GLOB '_*' OR name = '` + job.CallbackTopic + `')`
 
@@ -120,9 +123,10 @@ var (
 	UnusedQueues = db.NewStatement(`DELETE FROM queues WHERE rows = 0 AND throttle IS NULL`)
 	OldestEnded  = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE t = ? AND state = ? AND finished IS NOT NULL ORDER BY finished, jobs.n LIMIT ?`)
-	// KnownID reads the store.IDStatus of an id.
-	KnownID = db.NewStatement(`SELECT coalesce((SELECT iif(finished IS NULL, 2, 3) FROM jobs WHERE id = ?1 AND namespace = ?2),
- (SELECT 1 FROM ids WHERE id = ?1 AND namespace = ?2), 0)`)
+	// KnownID reads the state in which the job of an id has ended, and JobExists before that if it was not removed. For an
+	// unknown id it reads nothing.
+	KnownID = db.NewStatement(`SELECT coalesce((SELECT '` + JobExists + `' || iif(finished IS NULL, '', state) FROM jobs WHERE id = ?1 AND namespace = ?2),
+ (SELECT state FROM ids WHERE id = ?1 AND namespace = ?2), '')`)
 	FindTopic        = db.NewStatement(`SELECT t FROM topics WHERE namespace = ? AND name = ?`)
 	OldestIDs        = db.NewStatement(`SELECT namespace, id, finished FROM ids WHERE t = ? ORDER BY finished LIMIT ?`)
 	ReadOutbox       = db.NewStatement(`SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ? OFFSET ?`)
