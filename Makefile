@@ -137,13 +137,16 @@ tidy:
 vuln: ## ask the Go vulnerability database about Go and the modules in use (needs the internet)
 	@$(GO) run $(GOVULNCHECK) ./...
 
-# Without inlining, the linter is built with a quarter less processor time, and runs as fast.
+# Without inlining, the linter is built with a quarter less processor time, and runs as fast. The standard library is compiled
+# as for the tests that build ringback.
+TOOL := $(GO) build $(HEAP) '-gcflags=all=-dwarf=false -l' -gcflags=std=-dwarf=false -ldflags='-s -w'
+
 bin/golangci-lint: $(TOOLS_MOD)
 	@echo 'building $@ (about a minute, once)'
-	@cd tools && $(GO) build $(HEAP) '-gcflags=all=-dwarf=false -l' -ldflags='-s -w' -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@cd tools && $(TOOL) -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 bin/gofumpt: $(TOOLS_MOD)
-	@cd tools && $(GO) build $(HEAP) $(BUILD) -o ../$@ mvdan.cc/gofumpt
+	@cd tools && $(TOOL) -o ../$@ mvdan.cc/gofumpt
 
 .PHONY: tools
 tools: $(TOOLS) ## build the linters into bin/

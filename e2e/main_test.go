@@ -42,10 +42,17 @@ func buildAndRun(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	binary = filepath.Join(dir, "ringback")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "../cmd/ringback")
-	if out, err := build.CombinedOutput(); err != nil {
+	if out, err := goBuild(ctx, "-o", binary, "../cmd/ringback").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, out)
 		return 1
 	}
 	return m.Run()
+}
+
+// goBuild is go build with the compiler's flags of the linters' build and of package packaging, so that each package is compiled
+// once for all of them: without debug information and with a larger heap, in less processor time.
+func goBuild(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-gcflags=all=-dwarf=false"}, args...)...)
+	cmd.Env = append(os.Environ(), "GOGC=400")
+	return cmd
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -25,8 +24,7 @@ var programs = sync.OnceValues(func() ([]string, error) {
 	var all []string
 	for i := range mostProcesses {
 		path := filepath.Join(filepath.Dir(binary), fmt.Sprintf("ringback-%d", i))
-		build := exec.CommandContext(ctx, "go", "build", "-ldflags", fmt.Sprintf("-s -w -X main.version=p%d", i), "-o", path,
-			"../cmd/ringback")
+		build := goBuild(ctx, "-ldflags", fmt.Sprintf("-s -w -X main.version=p%d", i), "-o", path, "../cmd/ringback")
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build ringback: %w\n%s", err, out)
 		}

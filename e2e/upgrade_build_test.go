@@ -58,9 +58,10 @@ var buildPrevious = sync.OnceValues(func() (program string, err error) {
 	program = filepath.Join(filepath.Dir(binary), "ringback-previous")
 	// The flags are those of the program under test where they matter: what both import was compiled for that one.
 	// Ringback's packages are compiled faster without inlining.
-	build := exec.CommandContext(ctx, "go", "build", "-C", dir, "-buildvcs=false", "-ldflags=-X main.version=previous",
+	build := goBuild(ctx, "-buildvcs=false", "-ldflags=-X main.version=previous",
 		"-gcflags=github.com/ringback/ringback/...=-l -dwarf=false", "-o", program, "./cmd/ringback")
-	build.Env = append(os.Environ(), "GOWORK=off")
+	build.Dir = dir
+	build.Env = append(build.Env, "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", commit, err, out)
 	}
