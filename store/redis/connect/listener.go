@@ -16,11 +16,17 @@ const (
 	// defaultBlock is how long one blocking command may take. A connection that died is detected within blockGrace more.
 	defaultBlock = 5 * time.Second
 	blockGrace   = 3 * time.Second
+	// interruptTime is how long a blocking command may take to end when its context has ended. Then its connection is closed.
+	interruptTime = time.Second
 )
 
 // A Listener waits for elements of lists on a connection of its own, which it opens as needed. Its zero value is ready for use.
 // It never repeats a command: a second BLPOP would take a second element. It is for one Pop at a time.
 type Listener struct {
+	// Interrupt is a list of this Listener's own, on the server of the others. An element in it ends the blocking command when the
+	// context ends, so that the connection stays open. Empty: the connection is closed.
+	Interrupt string
+
 	mu     sync.Mutex
 	client *blockingClient
 	closed bool
@@ -28,13 +34,17 @@ type Listener struct {
 }
 
 // Pop takes up to most elements of one of the lists, and waits for the first: for timeout, by default 5 s. Lists with elements take
-// turns. It returns no elements after the timeout, and the context's cause when ctx ends.
+// turns. It returns no elements after the timeout. When ctx ends it returns the elements that it has taken, or else the
+// context's cause.
 func (l *Listener) Pop(ctx context.Context, c *Client, keys []string, most int, timeout time.Duration) (popped []string, err error) {
 	if timeout <= 0 {
 		timeout = defaultBlock
 	}
 	if i := slices.Index(keys, l.served); i >= 0 && len(keys) > 1 { // Redis takes the first list with elements
 		keys = slices.Concat(keys[i+1:], keys[:i+1])
+	}
+	if l.Interrupt != "" {
+		keys = slices.Concat([]string{l.Interrupt}, keys)
 	}
 	end := time.Now().Add(timeout)
 	for {
@@ -98,24 +108,49 @@ func (l *Listener) drop(client *blockingClient) {
 	client.abort()
 }
 
-// popOnce blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
+// popOnce blocks once, until ctx ends.
 func (l *Listener) popOnce(ctx context.Context, c *Client, keys []string, most int, block time.Duration) ([]string, error) {
 	client, err := l.open(ctx, c, keys[0])
 	if err != nil {
 		return nil, MapError(ctx, err)
 	}
-	stop := context.AfterFunc(ctx, func() { l.drop(client) })
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { l.interrupt(c, client, ended) })
 	popped, err := l.blockingPop(context.WithoutCancel(ctx), client, keys, most, block)
-	if !stop() {
+	close(ended)
+	stop()
+	switch {
+	case err == nil:
+		return popped, nil
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case c.IsCluster():
+		l.drop(client) // another server may serve the key now
 	}
-	if err != nil {
-		if c.IsCluster() {
-			l.drop(client) // another server may serve the key now
+	return nil, MapError(ctx, err)
+}
+
+// interrupt ends a blocking command, unless it has ended. An element that comes too late ends the next one, or expires.
+func (l *Listener) interrupt(c *Client, client *blockingClient, ended <-chan struct{}) {
+	if l.Interrupt != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), interruptTime)
+		defer cancel()
+		pipe := c.Pipeline()
+		pipe.RPush(ctx, l.Interrupt, "")
+		pipe.PExpire(ctx, l.Interrupt, 2*defaultBlock)
+		if _, err := pipe.Exec(ctx); err == nil {
+			select {
+			case <-ended:
+				return
+			case <-ctx.Done():
+			}
 		}
-		return nil, MapError(ctx, err)
 	}
-	return popped, nil
+	select {
+	case <-ended:
+	default:
+		l.drop(client)
+	}
 }
 
 // blockingPop waits for one element, and takes the others of its list that are there.
@@ -136,6 +171,9 @@ func (l *Listener) blockingPop(ctx context.Context, client redis.UniversalClient
 		return nil, err
 	case len(first) != 2:
 		return nil, errors.New("redis: unknown reply to BLPOP")
+	}
+	if first[0] == l.Interrupt {
+		return nil, nil
 	}
 	l.served = first[0]
 	if most == 1 {

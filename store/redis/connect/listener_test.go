@@ -68,3 +68,45 @@ func TestListener_TakesListsInTurn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"3", "4"}, some)
 }
+
+func TestListener_KeepsItsConnectionAndWhatItHasTakenWhenTheContextEnds(t *testing.T) {
+	server := miniredis.RunT(t)
+	address, err := ParseAddress("redis://" + server.Addr())
+	require.NoError(t, err)
+	c := New(address, Wait{}, slog.New(slog.DiscardHandler))
+	defer func() { require.NoError(t, c.Close()) }()
+	l := Listener{Interrupt: "interrupt"}
+	defer l.Close()
+	keys := []string{"a", "b"}
+	_, err = server.RPush("a", "0")
+	require.NoError(t, err)
+	popped, err := l.Pop(t.Context(), c, keys, 9, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, []string{"0"}, popped)
+	connection := l.client
+
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Millisecond, cancel)
+		_, err = l.Pop(ctx, c, keys, 9, time.Minute)
+		require.ErrorIs(t, err, context.Canceled)
+
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(time.Millisecond, func() {
+			_, err := server.RPush("b", "1")
+			cancel()
+			require.NoError(t, err)
+		})
+		popped, err = l.Pop(ctx, c, keys, 9, time.Minute)
+		if len(popped) == 0 { // the end of the context came first
+			require.ErrorIs(t, err, context.Canceled)
+			popped, err = l.Pop(t.Context(), c, keys, 9, time.Minute)
+		}
+		require.NoError(t, err)
+		require.Equal(t, []string{"1"}, popped, "an element is never lost")
+	}
+	require.Same(t, connection, l.client)
+	if server.Exists("interrupt") {
+		require.Positive(t, server.TTL("interrupt"))
+	}
+}

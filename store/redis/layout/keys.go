@@ -55,6 +55,9 @@ func (k *Keys) Reply(token, kind string) string { return k.Tag + "reply:" + toke
 // Wakeups returns the key of the wake-ups for the queues of a group.
 func (k *Keys) Wakeups(group string) string { return k.Tag + "wakeups:" + group }
 
+// Interrupt returns the key of a list that ends a listener's blocking command.
+func (k *Keys) Interrupt(listener string) string { return k.Tag + "interrupt:" + listener }
+
 // TopicLanes returns the key of the lanes of a topic that have had jobs, as "<lane>\x00<number>".
 func (k *Keys) TopicLanes(topic string) string { return k.Tag + "topic_lanes:" + topic }
 

@@ -3,13 +3,18 @@ package queue
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/shard"
 )
+
+// findTimeout bounds the reads of queues' names. An ended context does not stop them.
+const findTimeout = 5 * time.Second
 
 // Wait blocks on a connection for the groups' wake-ups of the shard.
 func (s *Queue) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queue, error) {
@@ -24,6 +29,8 @@ func (s *Queue) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queu
 	if err != nil || len(numbers) == 0 {
 		return nil, err
 	}
+	ctx, cancel := connect.WithTimeout(context.WithoutCancel(ctx), findTimeout) // nobody else gets these wake-ups
+	defer cancel()
 	found, _, err := s.FindByNumber(ctx, numbers)
 	if err != nil {
 		return nil, fmt.Errorf("wait for wake-ups: %w", err)
@@ -44,7 +51,7 @@ func (s *Queue) takeListener() *connect.Listener {
 		s.idle = s.idle[:n-1]
 		return l
 	}
-	l := new(connect.Listener)
+	l := &connect.Listener{Interrupt: s.Keys.Interrupt(rand.Text())}
 	s.listeners = append(s.listeners, l)
 	if s.closed {
 		l.Close()
