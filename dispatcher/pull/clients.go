@@ -21,6 +21,7 @@ type topic struct {
 	clients  []*client // that wait, in order of arrival
 	runnable []queues  // by shard
 	starts   starts
+	joined   int       // the Puller's joined when its group joined those to wait for
 	leftAt   time.Time // when the last client left
 	unasked  bool      // a wake-up came while no client waited
 	// passOn notifies other processes of queues that no client here asks for, after passOnAfter.
@@ -34,6 +35,7 @@ type client struct {
 	request *store.LeaseRequest
 	wake    chan struct{} // has an element when the client should look for a runnable queue
 	awake   bool          // it was woken, and has not looked yet; guarded by the Puller's mutex
+	looks   bool          // it waits only until all shards were looked at; guarded by the Puller's mutex
 }
 
 // asksFor reports whether a client takes jobs of a lane.
@@ -146,6 +148,8 @@ func (p *Puller) enter(request *store.LeaseRequest) (*client, error) {
 	t := p.topicOf(topicName{request.Namespace, request.Topic})
 	c := &client{topic: t, request: request, wake: make(chan struct{}, 1)}
 	if len(t.clients) == 0 && !p.isListened(t) {
+		p.joined++
+		t.joined = p.joined
 		close(p.changed)
 		p.changed = make(chan struct{})
 	}
@@ -184,9 +188,9 @@ func (p *Puller) isListened(t *topic) bool {
 	return len(t.clients) > 0 || !t.unasked && !t.leftAt.IsZero() && time.Since(t.leftAt) < listenFor
 }
 
-// groups returns the groups to wait for, and a channel that is closed when another joins them. It forgets topics that no client
-// asks for any more.
-func (p *Puller) groups() (groups []string, changed <-chan struct{}) {
+// groups returns the groups to wait for, how many have joined them so far, and a channel that is closed when another does. It
+// forgets topics that no client asks for any more.
+func (p *Puller) groups() (groups []string, joined int, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, t := range p.topics {
@@ -198,7 +202,41 @@ func (p *Puller) groups() (groups []string, changed <-chan struct{}) {
 		}
 	}
 	slices.Sort(groups)
-	return groups, p.changed
+	return groups, p.joined, p.changed
+}
+
+// isLookedAt reports whether a shard was looked at for the groups that had joined. Only the shard's listener changes that.
+func (p *Puller) isLookedAt(shard, joined int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.looked[shard] >= joined
+}
+
+// markLookedAt notes that a shard was looked at for the groups that had joined, and wakes the clients that wait for that.
+func (p *Puller) markLookedAt(shard, joined int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.looked[shard] >= joined {
+		return
+	}
+	p.looked[shard] = joined
+	for _, t := range p.topics {
+		for _, c := range t.clients {
+			if c.looks && !c.awake {
+				c.awake = true
+				c.wake <- struct{}{}
+			}
+		}
+	}
+}
+
+// waitsForLook reports whether a shard was not looked at since a client's group joined those to wait for. The client is woken when
+// one is.
+func (p *Puller) waitsForLook(c *client) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.looks = slices.Min(p.looked) < c.topic.joined
+	return c.looks
 }
 
 // markRunnable notes the queues of a wake-up, and wakes clients for them.

@@ -216,6 +216,30 @@ func TestLease_FindsJobsThatWereDueBeforeTheClient(t *testing.T) {
 	})
 }
 
+// slowWait delays Waits by 300 ms.
+type slowWait struct{ store.Shard }
+
+func (s slowWait) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queue, error) {
+	time.Sleep(300 * time.Millisecond)
+	return s.Shard.Wait(ctx, options)
+}
+
+func TestLease_FindsReadyJobsWithoutAWaitOnASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 4, policy.Topic{})
+		f.insert("a_1", "b_1")
+		time.Sleep(time.Hour)
+		fast := f.store
+		f.store = wrapped{fast, func(s store.Shard) store.Shard { return slowWait{s} }}
+		p, _ := f.process()
+		first, second := f.lease(p, 1, 0), f.lease(p, 1, 0)
+		require.Len(t, append(first, second...), 2)
+		began := time.Now()
+		require.Empty(t, f.lease(p, 1, 0))
+		require.Less(t, time.Since(began), time.Second)
+	})
+}
+
 func TestLease_TakesLanesInTurns(t *testing.T) {
 	for _, limit := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {

@@ -47,8 +47,11 @@ const (
 	maxBytes = 4 << 20
 	// callTimeout bounds one call to the store.
 	callTimeout = 10 * time.Second
-	// shortestWait is the time that a claim's wake-up needs: a client that does not wait gets what is there.
+	// shortestWait is the time that a wake-up needs: a client that does not wait gets what is there. lookTime bounds how much
+	// longer it waits until all shards were looked at for its topic, each with a Wait of look.
 	shortestWait = 50 * time.Millisecond
+	lookTime     = 5 * time.Second
+	look         = 10 * time.Millisecond
 )
 
 // A Puller leases and settles the jobs of pulled topics. It is safe for concurrent use.
@@ -65,6 +68,8 @@ type Puller struct {
 	clients int
 	stopped bool
 	changed chan struct{} // closed, and replaced, when a group joins those to wait for
+	joined  int           // how often one has
+	looked  []int         // by shard: joined when a Wait began that has found nothing more
 }
 
 // New returns a Puller.
@@ -75,6 +80,7 @@ func New(opts Options) *Puller {
 	p := &Puller{
 		opts: opts, log: cmp.Or(opts.Logger, slog.Default()), shards: opts.Store.Shards(),
 		stopping: make(chan struct{}), topics: make(map[topicName]*topic), changed: make(chan struct{}),
+		looked: make([]int, len(opts.Store.Shards())),
 	}
 	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: 100}
 	return p
@@ -136,6 +142,7 @@ func (p *Puller) checkPulled(ctx context.Context, request *store.LeaseRequest) e
 func (p *Puller) await(ctx context.Context, c *client) ([]store.LeasedJob, error) {
 	timer := time.NewTimer(max(c.request.Wait, shortestWait))
 	defer timer.Stop()
+	late := false
 	for ctx.Err() == nil {
 		if picked := p.pick(c, -1, nil); picked != nil {
 			jobs, err := p.claim(ctx, c, picked)
@@ -144,10 +151,17 @@ func (p *Puller) await(ctx context.Context, c *client) ([]store.LeasedJob, error
 			}
 			continue
 		}
+		if late && !p.waitsForLook(c) {
+			return nil, nil
+		}
 		select {
 		case <-c.wake:
 		case <-timer.C:
-			return nil, nil
+			if late {
+				return nil, nil
+			}
+			late = true
+			timer.Reset(lookTime)
 		case <-p.stopping:
 			return nil, nil
 		case <-ctx.Done():
@@ -160,7 +174,7 @@ func (p *Puller) await(ctx context.Context, c *client) ([]store.LeasedJob, error
 func (p *Puller) listen(ctx context.Context, n int) {
 	var pause store.Backoff
 	for ctx.Err() == nil {
-		groups, changed := p.groups()
+		groups, joined, changed := p.groups()
 		if len(groups) == 0 {
 			select {
 			case <-changed:
@@ -168,10 +182,19 @@ func (p *Puller) listen(ctx context.Context, n int) {
 			}
 			continue
 		}
-		queues, err := p.wait(ctx, changed, n, groups)
+		options := store.WaitOptions{Groups: groups}
+		if !p.isLookedAt(n, joined) {
+			options.Timeout = look
+		}
+		queues, err := p.wait(ctx, changed, n, options)
 		p.markRunnable(n, queues)
 		switch {
-		case err == nil || ctx.Err() != nil || isClosed(changed):
+		case err == nil:
+			if len(queues) == 0 { // else those of another group may have come first
+				p.markLookedAt(n, joined)
+			}
+			pause.Reset()
+		case ctx.Err() != nil || isClosed(changed):
 			pause.Reset()
 		default:
 			p.log.Log(ctx, pause.Level(), "waiting for due queues of pulled topics failed, retrying", "shard", n, "err", err)
@@ -181,7 +204,7 @@ func (p *Puller) listen(ctx context.Context, n int) {
 }
 
 // wait makes one Wait, until ctx ends or changed is closed.
-func (p *Puller) wait(ctx context.Context, changed <-chan struct{}, n int, groups []string) ([]job.Queue, error) {
+func (p *Puller) wait(ctx context.Context, changed <-chan struct{}, n int, options store.WaitOptions) ([]job.Queue, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -191,7 +214,7 @@ func (p *Puller) wait(ctx context.Context, changed <-chan struct{}, n int, group
 		case <-ctx.Done():
 		}
 	}()
-	return p.shards[n].Wait(ctx, store.WaitOptions{Groups: groups})
+	return p.shards[n].Wait(ctx, options)
 }
 
 // isClosed reports whether a channel is closed that nothing is sent to.
