@@ -13,7 +13,7 @@ import (
 
 // claim claims jobs of picked queues for a client; none if there are none, or the topic's rate allows none.
 func (p *Puller) claim(ctx context.Context, c *client, from *picked) ([]store.LeasedJob, error) {
-	g, err := p.takeStarts(ctx, c.topic, c.request.Max)
+	g, err := p.takeStarts(ctx, c.topic, c.most)
 	if err != nil || g.n == 0 {
 		p.unpick(c.topic, from)
 		return nil, err
@@ -76,6 +76,13 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 	if ctx.Err() != nil {
 		p.Release(lasting, leased)
 		leased = nil
+	}
+	if len(refused) > 0 && len(leased) == 0 {
+		c.most = min(2*c.most, store.MaxLeased)
+	}
+	if len(leased) > c.request.Max {
+		p.Release(lasting, leased[c.request.Max:])
+		leased = leased[:c.request.Max]
 	}
 	if len(refused) > 0 {
 		p.settleQuietly(lasting, from.shard, refused)

@@ -34,6 +34,7 @@ type client struct {
 	topic   *topic
 	request *store.LeaseRequest
 	wake    chan struct{} // has an element when the client should look for a runnable queue
+	most    int           // jobs to claim next; more than it may have after a claim of which it got none
 	awake   bool          // it was woken, and has not looked yet; guarded by the Puller's mutex
 	looks   bool          // it waits only until all shards were looked at; guarded by the Puller's mutex
 }
@@ -108,7 +109,7 @@ func (q *queues) pick(c *client) (picked []pickedQueue) {
 			picked = append(picked, pickedQueue{runnable: r, wakeups: r.wakeups})
 		}
 	}
-	for i := range picked[:min(len(picked), c.request.Max)] {
+	for i := range picked[:min(len(picked), c.most)] {
 		picked[i].turn = true
 		picked[i].claims++
 		q.order.MoveToBack(q.known[picked[i].queue])
@@ -146,7 +147,7 @@ func (p *Puller) enter(request *store.LeaseRequest) (*client, error) {
 		return nil, store.ErrStopping
 	}
 	t := p.topicOf(topicName{request.Namespace, request.Topic})
-	c := &client{topic: t, request: request, wake: make(chan struct{}, 1)}
+	c := &client{topic: t, request: request, most: request.Max, wake: make(chan struct{}, 1)}
 	if len(t.clients) == 0 && !p.isListened(t) {
 		p.joined++
 		t.joined = p.joined

@@ -216,6 +216,32 @@ func TestLease_FindsJobsThatWereDueBeforeTheClient(t *testing.T) {
 	})
 }
 
+func TestLease_PassesManyJobsThatAreTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{LaneConcurrency: 1000})
+		old := make([]string, 2000)
+		for i := range old {
+			old[i] = fmt.Sprint("a_", i)
+		}
+		f.insert(old[:512]...)
+		f.insert(old[512:1024]...)
+		f.insert(old[1024:1536]...)
+		f.insert(old[1536:]...)
+		time.Sleep(time.Hour)
+		f.put(policy.Topic{LaneConcurrency: 1000, MaxAge: time.Minute})
+		f.insert("a_good", "a_better")
+		fast := f.store
+		f.store = wrapped{fast, func(s store.Shard) store.Shard { return slowReply{s} }}
+		p, _ := f.process()
+		began := time.Now()
+		require.Empty(t, f.lease(p, 1, 3*time.Second))
+		require.LessOrEqual(t, time.Since(began), 5*time.Second, "the wait ends between claims")
+		require.Equal(t, []string{"a_good"}, ids(f.lease(p, 1, time.Minute)))
+		require.LessOrEqual(t, f.count("Claim").Load(), int64(40))
+		require.Equal(t, job.Ready, f.get("a_better").State)
+	})
+}
+
 // slowWait delays Waits by 300 ms.
 type slowWait struct{ store.Shard }
 

@@ -149,7 +149,12 @@ func (p *Puller) await(ctx context.Context, c *client) ([]store.LeasedJob, error
 			if err != nil || len(jobs) > 0 {
 				return jobs, err
 			}
-			continue
+			select {
+			case <-timer.C:
+				return nil, nil
+			default:
+				continue
+			}
 		}
 		if late && !p.waitsForLook(c) {
 			return nil, nil

@@ -82,7 +82,7 @@ func (p *Puller) settleAll(ctx context.Context, reports []store.LeaseReport, ite
 	var next *nextClaim
 	if c != nil {
 		if from := p.pickSettled(c, items, byShard); from != nil {
-			if g, err := p.takeStarts(ctx, c.topic, c.request.Max); err == nil && g.n > 0 {
+			if g, err := p.takeStarts(ctx, c.topic, c.most); err == nil && g.n > 0 {
 				next = &nextClaim{client: c, from: from, grant: g}
 			} else {
 				p.unpick(c.topic, from)
