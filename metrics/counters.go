@@ -21,12 +21,15 @@ var insertOutcomeNames = [insertOutcomes]string{
 // The outcomes of a settlement.
 const (
 	recorded = iota
+	extended
 	leaseLost
 	settleFailed
 	settlementOutcomes
 )
 
-var settlementOutcomeNames = [settlementOutcomes]string{recorded: "recorded", leaseLost: "lease_lost", settleFailed: "failed"}
+var settlementOutcomeNames = [settlementOutcomes]string{
+	recorded: "recorded", extended: "extended", leaseLost: "lease_lost", settleFailed: "failed",
+}
 
 // The labels of an end whose reason is not one of policy.Reasons.
 const (
@@ -67,6 +70,8 @@ func (m *Metrics) countSettlements(items []store.Settlement, errs []error) {
 		switch {
 		case i >= len(errs):
 			counts[settleFailed]++
+		case errs[i] == nil && items[i].Extend > 0:
+			counts[extended]++
 		case errs[i] == nil:
 			counts[recorded]++
 			m.countEnd(&items[i])

@@ -53,8 +53,8 @@
 //     (another registration with the same id), failed.
 //   - ended: deliveries (reason none) and deaths (their policy.Reason) that the store has recorded, once each. Cancelled
 //     jobs are only in jobs_finished; a job that was cancelled during its last attempt counts as dead.
-//   - settlements: recorded; lease_lost, when the attempt is repeated; failed, when the store did not respond and the
-//     settlement is sent again.
+//   - settlements: recorded, the ends of attempts; extended, leases that a consumer of a pulled topic extended; lease_lost, when the
+//     attempt is repeated; failed, when the store did not respond and the settlement is sent again.
 //   - jobs, jobs_finished: scheduled, ready, running; delivered, dead, cancelled. Their sum is all jobs ever registered. A
 //     revival removes a job from the finished ones, so these are gauges.
 //   - oldest due: how long the oldest unclaimed due job has been due, by this process's clock. It also grows while a topic

@@ -41,7 +41,7 @@ func (m *Metrics) registerStoreMetrics() {
 		"Duration of calls of the store, except waits for wake-ups. Outcome refused is caused by the caller: no such job, another version or state, a lost lease, another leader, or a cancelled call.",
 		callBuckets, "store", "method", "outcome")
 	settlements := m.counter("ringback_settlements_total",
-		"Settlements of this process by outcome. Attempts with a lost lease are repeated.",
+		"Settlements of this process by outcome: ends of attempts (recorded) and longer leases (extended). Attempts with a lost lease are repeated.",
 		"outcome")
 	moves := m.counter("ringback_carrier_moves_total",
 		"Jobs that this process's carrier moved to ready, returned from expired leases (lease_expired), or took from the outbox.", "what")
