@@ -47,8 +47,9 @@ type Leases interface {
 	// Lease returns none when there are none until the request's Wait is over, or the process stops. Errors:
 	// *store.NotPulledError and those of package store and of overload.
 	Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error)
-	// SettleLeases ends or extends up to store.MaxBatch leases of a namespace's clients, and returns an error for each: nil or
-	// store.ErrLeaseLost. Then it leases jobs as next asks, as Lease does; nil: none. Leases are settled in order.
+	// SettleLeases ends or extends up to store.MaxBatch leases of a namespace's clients, in order, and returns an error for each:
+	// nil, store.ErrLeaseLost, store.ErrCancelRequested, or why the store is unavailable. Then it leases jobs as next asks, as Lease
+	// does; nil: none.
 	SettleLeases(ctx context.Context, namespace string, reports []store.LeaseReport, next *store.LeaseRequest) ([]error, []store.LeasedJob, error)
 	// ReleaseLeases makes leased jobs due again that their client has not received.
 	ReleaseLeases(ctx context.Context, namespace string, leased []store.LeasedJob)

@@ -90,7 +90,7 @@ func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
 			index := 0
 			for i := range f.Reports {
 				if f.Reports[i].Result == list.Result {
-					o.LeaseResult(index, &f.Reports[i].Lease, errs[i])
+					o.LeaseResult(index, &f.Reports[i], errs[i])
 					index++
 				}
 			}

@@ -94,7 +94,7 @@ func TestLease_AnswersErrors(t *testing.T) {
 func TestSettleLeases_ReadsItsFields(t *testing.T) {
 	f := fullService()
 	a, b, c, d := leaseText("order.close", "a"), leaseText("order.close", "b"), leaseText("order.close", "c"), leaseText("order.close", "d")
-	f.leaseErrs = []error{nil, store.ErrLeaseLost, &store.UnavailableError{Reason: "down"}, nil, nil, nil}
+	f.leaseErrs = []error{nil, store.ErrLeaseLost, &store.UnavailableError{Reason: "down"}, nil, nil, store.ErrCancelRequested}
 	w := call(t, handlerOf(f), "POST", "/v1/leases", fmt.Sprintf(`{
 		"extend": [{"lease": %q, "for": "5m"}],
 		"dead": [{"lease": %q, "reason": "no such customer"}],
@@ -104,7 +104,7 @@ func TestSettleLeases_ReadsItsFields(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
 	require.Contains(t, w.Body.String(), `{"done":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b","result":"lost"}],`+
 		`"retry":[{"index":0,"id":"c","result":"unavailable"},{"index":1,"id":"d","result":"ok"}],"dead":[{"index":0,"id":"b","result":"ok"}],`+
-		`"extend":[{"index":0,"id":"a","result":"ok"}],"items":[{"id":"close-4711"`)
+		`"extend":[{"index":0,"id":"a","result":"ok","cancel_requested":true}],"items":[{"id":"close-4711"`)
 	require.Equal(t, []store.LeaseRequest{{Namespace: "default", Topic: "order.close", Max: 7, Wait: time.Second}}, f.leaseRequests)
 	for i, want := range []store.LeaseReport{
 		{Result: store.LeaseDone, Response: []byte("ok")},

@@ -34,8 +34,9 @@ func (d *Dispatcher) Lease(ctx context.Context, request store.LeaseRequest) ([]s
 	return d.puller.Lease(ctx, request)
 }
 
-// SettleLeases ends or extends up to store.MaxBatch leases of a namespace's clients, and returns an error for each: nil or
-// store.ErrLeaseLost. Then it leases jobs as next asks; nil: none. The namespace is that of the leases and of next.
+// SettleLeases ends or extends up to store.MaxBatch leases of a namespace's clients, and returns an error for each: nil,
+// store.ErrLeaseLost, store.ErrCancelRequested, or why the store is unavailable. Then it leases jobs as next asks; nil: none. The
+// namespace is that of the leases and of next.
 func (d *Dispatcher) SettleLeases(
 	ctx context.Context, _ string, reports []store.LeaseReport, next *store.LeaseRequest,
 ) ([]error, []store.LeasedJob, error) {

@@ -70,7 +70,7 @@ func (m *Metrics) countSettlements(items []store.Settlement, errs []error) {
 		switch {
 		case i >= len(errs):
 			counts[settleFailed]++
-		case errs[i] == nil && items[i].Extend > 0:
+		case errs[i] == nil && items[i].Extend > 0, errors.Is(errs[i], store.ErrCancelRequested):
 			counts[extended]++
 		case errs[i] == nil:
 			counts[recorded]++

@@ -319,10 +319,10 @@ func TestStore_CountsRecordedEnds(t *testing.T) {
 	_, _, err = m.Store("main", stub{err: store.ErrUnavailable}).Shards()[0].Settle(t.Context(), "", items, nil)
 	require.Error(t, err)
 	extension := store.Settlement{Queue: job.Queue{Namespace: "n", Topic: "pulled", Lane: "l"}, Extend: time.Minute}
-	_, _, err = m.Store("main", stub{errs: []error{nil}}).Shards()[0].Settle(t.Context(), "", []store.Settlement{extension}, nil)
+	_, _, err = m.Store("main", stub{errs: []error{nil, store.ErrCancelRequested}}).Shards()[0].Settle(t.Context(), "", []store.Settlement{extension, extension}, nil)
 	require.NoError(t, err)
 	got := scrape(t, m)
-	require.InDelta(t, 1, got.value(t, "ringback_settlements_total", "outcome", "extended"), 0)
+	require.InDelta(t, 2, got.value(t, "ringback_settlements_total", "outcome", "extended"), 0)
 	require.Empty(t, got.all("ringback_jobs_ended_total", "topic", "pulled"), "a longer lease is no end")
 	require.InDelta(t, 6, got.value(t, "ringback_settlements_total", "outcome", "recorded"), 0)
 	require.InDelta(t, 1, got.value(t, "ringback_settlements_total", "outcome", "lease_lost"), 0)

@@ -22,6 +22,8 @@ var (
 	ErrExpired = errors.New("the job's expiry comes before it is due")
 	// ErrLeaseLost: the job is no longer leased under this token. The result of the attempt is not recorded.
 	ErrLeaseLost = errors.New("the lease is lost")
+	// ErrCancelRequested: the lease was extended, and the job is to be cancelled: it ends as cancelled unless it is delivered.
+	ErrCancelRequested = errors.New("the job is to be cancelled")
 	// ErrNotLeader: another process holds the shard's carrier lock.
 	ErrNotLeader = errors.New("another process carries this shard")
 	// ErrCursor: the position was not returned by List.

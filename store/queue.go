@@ -49,7 +49,8 @@ type Queue interface {
 	ClaimExpired(ctx context.Context, token Token, request ClaimExpiredRequest) ([]ClaimedJob, error)
 
 	// Settle ends up to MaxBatch attempts, or extends their leases, in order, and returns one error for each, in order: nil, or ErrLeaseLost when the job is
-	// not leased under the settlement's lease, or is of another queue. A refused settlement changes nothing. With next, Settle claims after the
+	// not leased under the settlement's lease, or is of another queue. A refused settlement changes nothing. The error of an
+	// extension is ErrCancelRequested when a cancellation was requested; the lease is extended all the same. With next, Settle claims after the
 	// settlements, under the same token or that of next and in the same round trip, and returns what Claim would have returned. A
 	// settlement that was sent is recorded even if ctx ends.
 	Settle(ctx context.Context, token Token, items []Settlement, next *ClaimRequest) ([]error, ClaimResult, error)

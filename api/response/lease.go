@@ -23,18 +23,23 @@ func (o *Buffer) LeasedJob(j *store.LeasedJob) {
 	o.Time("lease_until", j.Until)
 }
 
-// LeaseResult writes what came of a report about a lease; err is nil, store.ErrLeaseLost, or why the report was not recorded.
-func (o *Buffer) LeaseResult(index int, l *store.ClientLease, err error) {
+// LeaseResult writes what came of a report about a lease; err is nil, store.ErrLeaseLost, store.ErrCancelRequested, or why the
+// report was not recorded.
+func (o *Buffer) LeaseResult(index int, report *store.LeaseReport, err error) {
+	toCancel := errors.Is(err, store.ErrCancelRequested)
 	o.Open()
 	o.Number("index", int64(index))
-	o.Text("id", l.ID)
+	o.Text("id", report.Lease.ID)
 	switch {
-	case err == nil:
+	case err == nil, toCancel:
 		o.Text("result", "ok")
 	case errors.Is(err, store.ErrLeaseLost):
 		o.Text("result", "lost")
 	default:
 		o.Text("result", "unavailable")
+	}
+	if report.Result == store.LeaseExtend {
+		o.Bool("cancel_requested", toCancel)
 	}
 	o.Close()
 }

@@ -638,6 +638,21 @@ func TestSettle_ExtendsLeases(t *testing.T) {
 	})
 }
 
+func TestSettle_TellsThatAJobWasCancelledWhenItsLeaseIsExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		p, _ := f.process()
+		f.insert("a_1")
+		leased := f.lease(p, 1, time.Second)[0]
+		require.Equal(t, []error{nil}, f.settle(p, f.report(leased, store.LeaseExtend)))
+		_, err := router.New(f.store).Cancel(t.Context(), leased.Ref(), store.Cancellation{})
+		require.NoError(t, err)
+		require.Equal(t, []error{store.ErrCancelRequested}, f.settle(p, f.report(leased, store.LeaseExtend)))
+		require.Equal(t, []error{nil}, f.settle(p, f.report(leased, store.LeaseRetry)))
+		require.Equal(t, job.Cancelled, f.get("a_1").State)
+	})
+}
+
 func TestSettle_LeasesTheNextJobsInTheSameCall(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {

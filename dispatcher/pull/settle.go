@@ -31,8 +31,9 @@ type settled struct {
 }
 
 // Settle ends or extends the leases of a namespace's clients, up to store.MaxBatch of them, and returns an error for each: nil,
-// store.ErrLeaseLost, or why its shard is unavailable. Leases of one shard are settled in order, extensions last. Then it leases
-// jobs as next asks, if it is not nil, as Lease does, but none of a topic that is not pulled any more.
+// store.ErrLeaseLost, store.ErrCancelRequested, or why its shard is unavailable. Leases of one shard are settled in order,
+// extensions last. Then it leases jobs as next asks, if it is not nil, as Lease does, but none of a topic that is not pulled any
+// more.
 //
 // Settle returns an error only if it has settled nothing: one of next, after that, means no jobs. A repeat of the same reports
 // within store.TokenTTL returns what the first call did, from any process. Extensions are made again. Without reports it is Lease.
@@ -53,7 +54,7 @@ func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *
 	}
 	items, errs := p.settlements(ctx, reports)
 	leased := p.settleAll(ctx, reports, items, errs, c)
-	unsettled := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, store.ErrLeaseLost) })
+	unsettled := slices.IndexFunc(errs, func(err error) bool { return !isSettled(err) })
 	switch {
 	case unsettled >= 0 && !slices.ContainsFunc(errs, isSettled):
 		p.Release(ctx, leased)
@@ -69,7 +70,9 @@ func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *
 }
 
 // isSettled reports whether the store has answered a settlement.
-func isSettled(err error) bool { return err == nil || errors.Is(err, store.ErrLeaseLost) }
+func isSettled(err error) bool {
+	return err == nil || errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrCancelRequested)
+}
 
 // settleAll settles, all shards at once, and claims for a client (nil: none) at the same time, in the same call if the claim is of one
 // of these shards. It sets the error of each item.
@@ -367,7 +370,7 @@ func (p *Puller) refuse(ctx context.Context, j *store.ClaimedJob, terms policy.T
 
 // observe reports an attempt that was settled.
 func (p *Puller) observe(ctx context.Context, item *settled, err error) {
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrCancelRequested) {
 		p.log.Debug("lease lost, result not recorded", "job", item.Ref.ID, "topic", item.Queue.Topic, "err", err)
 		return
 	}

@@ -126,6 +126,9 @@ func settleAttempt(u *work.Unit, item *store.Settlement, written *settlement) (r
 	}
 	if item.Extend > 0 {
 		u.ExtendLease(h, item.Extend)
+		if h.Cancel {
+			return store.ErrCancelRequested, nil
+		}
 		return nil, nil
 	}
 	verdict := item.Verdict

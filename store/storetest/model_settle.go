@@ -47,6 +47,9 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 			s.placeIn(r, &q.claimed)
 			s.reschedule(q, now, false)
 		}
+		if r.job.CancelRequested {
+			return store.ErrCancelRequested
+		}
 		return nil
 	}
 	freed := s.blocked(q, now)

@@ -36,7 +36,7 @@ func (p *engineAndModel) change(what string, send func(shard store.Shard, token 
 
 // sameError compares what a caller can act on.
 func sameError(a, b error) bool {
-	for _, sentinel := range []error{store.ErrNotFound, store.ErrVersion, store.ErrLeaseLost, store.ErrExpired} {
+	for _, sentinel := range []error{store.ErrNotFound, store.ErrVersion, store.ErrLeaseLost, store.ErrCancelRequested, store.ErrExpired} {
 		if errors.Is(a, sentinel) != errors.Is(b, sentinel) {
 			return false
 		}

@@ -122,6 +122,19 @@ var leaseCases = []testCase{
 		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
 		s.settleOne(h, delivered)
 	}},
+	{"an extension says that a cancellation was requested", func(s *suite) {
+		s.insertNew(s.entry("a"))
+		h := s.claim(claimFor(s.shortTime(), s.queue)).Jobs[0]
+		_, err := s.shard().Cancel(s.Context(), store.NewToken(), h.Ref(), store.Cancellation{})
+		require.NoError(s, err)
+		for _, by := range []time.Duration{long, time.Millisecond} {
+			require.ErrorIs(s, s.settle(extension(h, by))[0], store.ErrCancelRequested)
+		}
+		s.advance(s.shortTime())
+		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases, "it was extended")
+		s.settleOne(h, retry(0))
+		require.Equal(s, job.Cancelled, s.get("a").State)
+	}},
 	{"extensions and settlements of one call apply in order", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"))
 		jobs := s.claimAll("a", "b", "c")

@@ -80,7 +80,11 @@ func (s *Queue) settle(ctx context.Context, token store.Token, items []store.Set
 	}
 	errs := make([]error, len(items))
 	for i := range errs {
-		if answer[i] != '1' {
+		switch answer[i] {
+		case '1':
+		case '2':
+			errs[i] = store.ErrCancelRequested
+		default:
 			errs[i] = store.ErrLeaseLost
 		}
 	}

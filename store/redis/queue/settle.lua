@@ -8,7 +8,7 @@
 --         Most items of a call have the same head, so that it is parsed once.
 --         The effect is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
 --         ms of a cooldown and o or c when its breaker opens or closes
--- result  a character for each item: 1 settled, 0 the lease is lost
+-- result  a character for each item: 1 settled, 2 extended and a cancellation was requested, 0 the lease is lost
 local again = call('GET', REPLY)
 if again then return again end
 allow()
@@ -106,7 +106,7 @@ for i = 1, count do
       call('ZADD', q.claimed, int(deadline), member)
       q.extended = true
     end
-    answers[i] = '1'
+    answers[i] = has_flag(r, 'm') and '2' or '1'
   elseif r and q and r.lease == item.lease then
     local other = item.verdict ~= 'd' and has_flag(r, 'm')
     settled[member] = true
