@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/jsonscan"
-	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -205,23 +205,23 @@ func FuzzDeadLetters(f *testing.F) {
 
 // FuzzCursor sends an arbitrary cursor of a list of names: it is refused with a 422, or it is the only spelling of its name.
 func FuzzCursor(f *testing.F) {
-	for _, kind := range []request.CursorKind{request.TopicCursor, request.LaneCursor, request.SecretCursor} {
+	for _, kind := range []cursor.Kind{cursor.Topics, cursor.Lanes, cursor.Secrets} {
 		f.Add(kind.Encode("order.close"))
 	}
-	for _, cursor := range []string{"", "a", "dG9waWM", "bGFuZS9h=", "bGFuZS9i\n", "\x00"} {
-		f.Add(cursor)
+	for _, sent := range []string{"", "a", "dG9waWM", "bGFuZS9h=", "bGFuZS9i\n", "\x00"} {
+		f.Add(sent)
 	}
-	f.Fuzz(func(t *testing.T, cursor string) {
+	f.Fuzz(func(t *testing.T, sent string) {
 		service := newFake()
 		for _, name := range []string{"a", "order.close", "z"} {
 			service.topics[name] = store.Topic{Name: name}
 		}
 		h := handlerOf(service)
-		for path, kind := range map[string]request.CursorKind{
-			"/v1/topics": request.TopicCursor, "/v1/topics/a/stats": request.LaneCursor, "/v1/topics/a/keys": request.SecretCursor,
+		for path, kind := range map[string]cursor.Kind{
+			"/v1/topics": cursor.Topics, "/v1/topics/a/stats": cursor.Lanes, "/v1/topics/a/keys": cursor.Secrets,
 		} {
-			w := call(t, h, http.MethodGet, path+"?cursor="+url.QueryEscape(cursor), "")
-			if cursor == "" {
+			w := call(t, h, http.MethodGet, path+"?cursor="+url.QueryEscape(sent), "")
+			if sent == "" {
 				require.Equal(t, http.StatusOK, w.Code)
 				continue
 			}
@@ -230,10 +230,10 @@ func FuzzCursor(f *testing.F) {
 				require.Equal(t, []string{"?cursor"}, problemIn(t, w).fields())
 				continue
 			}
-			text, err := base64.RawURLEncoding.DecodeString(cursor)
+			text, err := base64.RawURLEncoding.DecodeString(sent)
 			require.NoError(t, err)
 			_, name, _ := strings.Cut(string(text), "/")
-			require.Equal(t, cursor, kind.Encode(name))
+			require.Equal(t, sent, kind.Encode(name))
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -19,7 +20,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := pageOf(r, request.LaneCursor)
+	p, err := pageOf(r, cursor.Lanes)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (a *api) pauseLane(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.changeLane(w, r, q, func(stored *policy.Lane) error {
-		stored.Pause = newPause(r, stored.Paused, stored.Pause, note)
+		stored.Pause = request.NewPause(r, stored.Paused, stored.Pause, note)
 		stored.Paused = true
 		return nil
 	}, a.service.ChangeLane)

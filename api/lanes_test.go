@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -136,15 +136,15 @@ func TestLanes_PagesThroughLanesWithSettings(t *testing.T) {
 		f.own[name] = store.Lane{Revision: 1, Settings: policy.Lane{Paused: true}}
 	}
 	names := func(query string) ([]string, any) { return listed(t, handlerOf(f), "/v1/topics/a/lanes"+query, "lane") }
-	all, cursor := names("")
+	all, next := names("")
 	require.Equal(t, []string{"1", "2", "3"}, all)
-	require.Nil(t, cursor)
-	all, cursor = names("?limit=2")
+	require.Nil(t, next)
+	all, next = names("?limit=2")
 	require.Equal(t, []string{"1", "2"}, all)
-	require.Equal(t, request.LaneCursor.Encode("2"), cursor)
-	all, cursor = names("?limit=2&cursor=" + request.LaneCursor.Encode("2"))
+	require.Equal(t, cursor.Lanes.Encode("2"), next)
+	all, next = names("?limit=2&cursor=" + cursor.Lanes.Encode("2"))
 	require.Equal(t, []string{"3"}, all)
-	require.Nil(t, cursor)
+	require.Nil(t, next)
 	f.topics["c"] = store.Topic{Name: "c"}
 	require.JSONEq(t, `{"items": [], "next_cursor": null}`, call(t, handlerOf(f), http.MethodGet, "/v1/topics/c/lanes", "").Body.String())
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
@@ -66,18 +67,18 @@ const standardLimit = 100
 
 // A page is a part of a list whose items have names: the first limit ones after the name after.
 type page struct {
-	names request.CursorKind
+	names cursor.Kind
 	limit int
 	after string
 }
 
 // readPage reads the parameters of a page. The caller returns the error of q.
-func readPage(q *request.Query, names request.CursorKind) page {
+func readPage(q *request.Query, names cursor.Kind) page {
 	return page{names: names, limit: q.Limit(standardLimit), after: q.Cursor(names)}
 }
 
 // pageOf reads the parameters of a request for a page that has no others.
-func pageOf(r *http.Request, names request.CursorKind) (page, error) {
+func pageOf(r *http.Request, names cursor.Kind) (page, error) {
 	q := request.NewQuery(r)
 	p := readPage(q, names)
 	return p, q.Err()
@@ -117,7 +118,7 @@ func (a *api) serveJobs(w http.ResponseWriter, r *http.Request, filter store.Fil
 		found, err := a.service.List(r.Context(), filter)
 		next := ""
 		if err == nil && found.More {
-			next, err = request.NextCursor(&filter, found.Reached)
+			next, err = cursor.EncodeJobs(&filter, found.Reached)
 		}
 		if err == nil {
 			o.JobPage(found, next)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -136,21 +137,21 @@ func TestCursor_ContinuesOnlyListsOfItsKind(t *testing.T) {
 	f := newFake()
 	f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Secrets: []policy.Secret{{ID: "1"}, {ID: "2"}, {ID: "3"}}}}
 	h := handlerOf(f)
-	lists := map[string]request.CursorKind{
-		"/v1/topics": request.TopicCursor, "/v1/stats": request.TopicCursor, "/v1/topics/a/lanes": request.LaneCursor,
-		"/v1/topics/a/stats": request.LaneCursor, "/v1/topics/a/secrets": request.SecretCursor, "/v1/topics/a/keys": request.SecretCursor,
+	lists := map[string]cursor.Kind{
+		"/v1/topics": cursor.Topics, "/v1/stats": cursor.Topics, "/v1/topics/a/lanes": cursor.Lanes,
+		"/v1/topics/a/stats": cursor.Lanes, "/v1/topics/a/secrets": cursor.Secrets, "/v1/topics/a/keys": cursor.Secrets,
 	}
 	for path, kind := range lists {
-		for _, cursor := range []string{
-			"a", "1", "%00", "dG9waWM", request.TopicCursor.Encode("a/b"), kind.Encode(""), kind.Encode(strings.Repeat("a", 129)), kind.Encode("a") + "=",
-			request.TopicCursor.Encode("a"), request.LaneCursor.Encode("a"), request.SecretCursor.Encode("a"),
+		for _, sent := range []string{
+			"a", "1", "%00", "dG9waWM", cursor.Topics.Encode("a/b"), kind.Encode(""), kind.Encode(strings.Repeat("a", 129)), kind.Encode("a") + "=",
+			cursor.Topics.Encode("a"), cursor.Lanes.Encode("a"), cursor.Secrets.Encode("a"),
 		} {
-			if cursor == kind.Encode("a") && kind != request.SecretCursor {
-				require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, path+"?cursor="+cursor, "").Code, path)
+			if sent == kind.Encode("a") && kind != cursor.Secrets {
+				require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, path+"?cursor="+sent, "").Code, path)
 				continue
 			}
-			w := call(t, h, http.MethodGet, path+"?cursor="+cursor, "")
-			require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%s %s", path, cursor)
+			w := call(t, h, http.MethodGet, path+"?cursor="+sent, "")
+			require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%s %s", path, sent)
 			require.Equal(t, []string{"?cursor"}, problemIn(t, w).fields(), path)
 		}
 		w := call(t, h, http.MethodGet, path+"?limit=0&after=a", "")
@@ -168,9 +169,9 @@ func TestSecrets_ArePaged(t *testing.T) {
 	f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Secrets: []policy.Secret{one, two, three}}}
 	h := handlerOf(f)
 	for _, path := range []string{"/v1/topics/a/secrets", "/v1/topics/a/keys"} {
-		all, cursor := listed(t, h, path+"?limit=2", "id")
+		all, next := listed(t, h, path+"?limit=2", "id")
 		require.Equal(t, []string{one.ID, two.ID}, all)
-		all, last := listed(t, h, path+"?limit=2&cursor="+cursor.(string), "id")
+		all, last := listed(t, h, path+"?limit=2&cursor="+next.(string), "id")
 		require.Equal(t, []string{three.ID}, all)
 		require.Nil(t, last)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/policy"
@@ -53,7 +54,7 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := pageOf(r, request.SecretCursor)
+	p, err := pageOf(r, cursor.Secrets)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := pageOf(r, request.SecretCursor)
+	p, err := pageOf(r, cursor.Secrets)
 	if err != nil {
 		return err
 	}

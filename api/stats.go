@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
@@ -11,7 +12,7 @@ import (
 
 // stats counts all jobs, and those of a page of topics.
 func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
-	p, err := pageOf(r, request.TopicCursor)
+	p, err := pageOf(r, cursor.Topics)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := pageOf(r, request.LaneCursor)
+	p, err := pageOf(r, cursor.Lanes)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -70,7 +71,7 @@ func (a *api) grant(r *http.Request, token *access.Token) error {
 
 // tokens lists tokens in order of id.
 func (a *api) tokens(w http.ResponseWriter, r *http.Request) error {
-	p, err := pageOf(r, request.TokenCursor)
+	p, err := pageOf(r, cursor.Tokens)
 	if err != nil {
 		return err
 	}

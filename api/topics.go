@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -21,7 +21,7 @@ const maxPolicy = 512 << 10
 // topics lists topics in order of name.
 func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
-	p, defaults := readPage(q, request.TopicCursor), q.Bool("defaults", true)
+	p, defaults := readPage(q, cursor.Topics), q.Bool("defaults", true)
 	if err := q.Err(); err != nil {
 		return err
 	}
@@ -111,24 +111,10 @@ func (a *api) pause(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
-		stored.Pause = newPause(r, stored.Paused, stored.Pause, note)
+		stored.Pause = request.NewPause(r, stored.Paused, stored.Pause, note)
 		stored.Paused = true
 		return stored, nil
 	}, a.service.ChangeTopic)
-}
-
-// newPause returns the pause that a request makes. A repeated one keeps the time of the first, and without a note it changes
-// nothing.
-func newPause(r *http.Request, paused bool, stored policy.Pause, note string) policy.Pause {
-	p := policy.Pause{At: job.Millis(time.Now()), By: access.PrincipalOf(r.Context()).Actor, Note: note}
-	switch {
-	case !paused || stored.At.IsZero():
-		return p
-	case note == "":
-		return stored
-	}
-	p.At = stored.At
-	return p
 }
 
 // resume resumes a topic.

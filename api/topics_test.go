@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -181,16 +181,16 @@ func TestTopics_ArePaged(t *testing.T) {
 	}
 	h := handlerOf(f)
 	names := func(query string) ([]string, any) { return listed(t, h, "/v1/topics"+query, "topic") }
-	all, cursor := names("")
+	all, next := names("")
 	require.Equal(t, []string{"a", "b", "c"}, all)
-	require.Nil(t, cursor)
-	all, cursor = names("?limit=2")
+	require.Nil(t, next)
+	all, next = names("?limit=2")
 	require.Equal(t, []string{"a", "b"}, all)
-	require.Equal(t, request.TopicCursor.Encode("b"), cursor)
-	all, cursor = names("?limit=2&cursor=" + request.TopicCursor.Encode("b"))
+	require.Equal(t, cursor.Topics.Encode("b"), next)
+	all, next = names("?limit=2&cursor=" + cursor.Topics.Encode("b"))
 	require.Equal(t, []string{"c"}, all)
-	require.Nil(t, cursor)
-	all, _ = names("?cursor=" + request.TopicCursor.Encode("aa"))
+	require.Nil(t, next)
+	all, _ = names("?cursor=" + cursor.Topics.Encode("aa"))
 	require.Equal(t, []string{"b", "c"}, all)
 }
 
@@ -213,17 +213,17 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	page := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2", ""))
 	require.Equal(t, totals, page["totals"], "the totals are of all topics")
 	require.Len(t, page["items"], 2)
-	require.Equal(t, request.TopicCursor.Encode("b"), page["next_cursor"])
-	page = decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2&cursor="+request.TopicCursor.Encode("b"), ""))
+	require.Equal(t, cursor.Topics.Encode("b"), page["next_cursor"])
+	page = decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2&cursor="+cursor.Topics.Encode("b"), ""))
 	require.Len(t, page["items"], 1)
 	require.Nil(t, page["next_cursor"])
 
 	f.lanes = []store.LaneStats{{Lane: "l1", Scheduled: 1}, {Lane: "l2", Ready: 2}, {Lane: "l3", Running: 3}}
 	got := decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2", ""))
 	require.EqualValues(t, 21, got["registered"])
-	require.Equal(t, request.LaneCursor.Encode("l2"), got["next_cursor"])
+	require.Equal(t, cursor.Lanes.Encode("l2"), got["next_cursor"])
 	require.Len(t, got["items"], 2)
-	got = decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&cursor="+request.LaneCursor.Encode("l2"), ""))
+	got = decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&cursor="+cursor.Lanes.Encode("l2"), ""))
 	require.Equal(t, []any{
 		map[string]any{"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0, "breaker": "closed", "cooldown_until": nil},
 	}, got["items"])

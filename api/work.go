@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/api/scope"
@@ -111,7 +112,7 @@ func (a *api) listWork(w http.ResponseWriter, r *http.Request) error {
 		}
 		next := ""
 		if page.More {
-			if next, err = request.NextCursor(&filter, page.Reached); err != nil {
+			if next, err = cursor.EncodeJobs(&filter, page.Reached); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -53,7 +54,10 @@ func (q *Query) Filter(of ...job.State) store.Filter {
 	}
 	q.CheckFilter("?", &f)
 	if text := q.Get("cursor"); text != "" && len(q.errors) == 0 {
-		q.jobCursor(text, &f)
+		var err error
+		if f.After, err = cursor.DecodeJobs(text, &f); err != nil {
+			q.AddError("?cursor", err.Error())
+		}
 	}
 	return f
 }

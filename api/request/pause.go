@@ -3,9 +3,12 @@ package request
 import (
 	"fmt"
 	"net/http"
+	"time"
 	"unicode/utf8"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -27,4 +30,18 @@ func ReadPause(w http.ResponseWriter, r *http.Request) (note string, err error) 
 		return "", p
 	}
 	return note, nil
+}
+
+// NewPause returns the pause that a request makes. A repeated one keeps the time of the first, and without a note it changes
+// nothing.
+func NewPause(r *http.Request, paused bool, stored policy.Pause, note string) policy.Pause {
+	p := policy.Pause{At: job.Millis(time.Now()), By: access.PrincipalOf(r.Context()).Actor, Note: note}
+	switch {
+	case !paused || stored.At.IsZero():
+		return p
+	case note == "":
+		return stored
+	}
+	p.At = stored.At
+	return p
 }

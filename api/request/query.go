@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/job"
 )
 
@@ -76,6 +77,19 @@ func (q *Query) Limit(standard int) int {
 		return standard
 	}
 	return n
+}
+
+// Cursor returns the name in the parameter cursor; empty when there is none.
+func (q *Query) Cursor(kind cursor.Kind) string {
+	text := q.Get("cursor")
+	if text == "" {
+		return ""
+	}
+	name, err := kind.Decode(text)
+	if err != nil {
+		q.AddError("?cursor", err.Error())
+	}
+	return name
 }
 
 // Bool returns a boolean, or the default.

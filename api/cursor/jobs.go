@@ -1,8 +1,9 @@
-package request
+package cursor
 
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"hash/fnv"
 	"strconv"
 
@@ -17,24 +18,40 @@ const (
 	maxAt     = 1 << 52 // of a position, in Unix milliseconds
 )
 
-// cursorVersion changes when positions or filters change their meaning.
-const cursorVersion = 1
+// version changes when positions or filters change their meaning.
+const version = 1
 
-// jobCursor is the content of a cursor of a list of jobs: a position, and the list that has it.
-type jobCursor struct {
+// errOtherList is the error of a cursor of another list of jobs.
+var errOtherList = errors.New("is of another list: repeat its other parameters unchanged, but for limit, or leave cursor out")
+
+// ofJobs is the content of a cursor of a list of jobs: a position, and the list that has it.
+type ofJobs struct {
 	Version int    `json:"v"`
 	List    string `json:"f"` // fingerprint of the filter
 	store.Position
 }
 
-// NextCursor returns the cursor of the page of a list of jobs that begins at a position.
-func NextCursor(f *store.Filter, at store.Position) (string, error) {
+// EncodeJobs returns the cursor of the page of a list of jobs that begins at a position.
+func EncodeJobs(f *store.Filter, at store.Position) (string, error) {
 	list, err := fingerprint(f)
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(jobCursor{Version: cursorVersion, List: list, Position: at})
+	text, err := json.Marshal(ofJobs{Version: version, List: list, Position: at})
 	return base64.RawURLEncoding.EncodeToString(text), err
+}
+
+// DecodeJobs returns the position in a cursor of a list of jobs. Its errors say to clients what is wrong.
+func DecodeJobs(text string, f *store.Filter) (store.Position, error) {
+	var c ofJobs
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if len(text) > maxCursor || err != nil || json.Unmarshal(raw, &c) != nil || c.Version != version || !isPosition(c.Position) {
+		return store.Position{}, ErrInvalid
+	}
+	if list, err := fingerprint(f); err != nil || c.List != list {
+		return store.Position{}, errOtherList
+	}
+	return c.Position, nil
 }
 
 // fingerprint returns a hash of the fields that make the list, whatever the pages are.
@@ -44,21 +61,6 @@ func fingerprint(f *store.Filter) (string, error) {
 	hash := fnv.New64a()
 	err := json.NewEncoder(hash).Encode(list)
 	return strconv.FormatUint(hash.Sum64(), 36), err
-}
-
-// jobCursor reads the position of a cursor.
-func (q *Query) jobCursor(text string, f *store.Filter) {
-	var c jobCursor
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	list, failed := fingerprint(f)
-	switch {
-	case len(text) > maxCursor || err != nil || json.Unmarshal(raw, &c) != nil || c.Version != cursorVersion || !isPosition(c.Position):
-		q.AddError("?cursor", "must be the next_cursor of an earlier answer")
-	case failed != nil || c.List != list:
-		q.AddError("?cursor", "is of another list: repeat its other parameters unchanged, but for limit, or leave cursor out")
-	default:
-		f.After = c.Position
-	}
 }
 
 // isPosition reports whether a position is within the bounds of engines.
