@@ -358,6 +358,34 @@ func TestTicks_OfAnInterval(t *testing.T) {
 	require.Equal(t, []schedule.Tick{{At: at, Local: at}}, s.Ticks(at.Add(-1), 1))
 }
 
+func TestCount_CountsIntervalsAtOnceAndCronTextsUpToABound(t *testing.T) {
+	year := 365 * 24 * time.Hour
+	start := instant(t, "2026-01-01T00:00:00Z").UTC()
+	second := parse(t, schedule.Spec{Every: time.Second})
+	n, last := second.Count(start, start.Add(year), 10)
+	require.Equal(t, int64(year/time.Second), n)
+	require.Equal(t, start.Add(year), last)
+
+	bounded := parse(t, schedule.Spec{Every: time.Hour, Offset: time.Minute, StartsAt: start, EndsAt: start.Add(3 * time.Hour)})
+	n, last = bounded.Count(start.Add(-year), start.Add(year), 10)
+	require.Equal(t, int64(3), n)
+	require.Equal(t, start.Add(2*time.Hour+time.Minute), last)
+	for _, until := range []time.Time{start.Add(-year), start, start.Add(59 * time.Second)} {
+		n, _ = bounded.Count(start.Add(-year), until, 10)
+		require.Zero(t, n)
+	}
+	n, _ = bounded.Count(start.Add(3*time.Hour), start.Add(year), 10)
+	require.Zero(t, n)
+
+	daily := parse(t, schedule.Spec{Cron: "@daily"})
+	n, last = daily.Count(start, start.Add(72*time.Hour), 10)
+	require.Equal(t, int64(3), n)
+	require.Equal(t, start.Add(72*time.Hour), last)
+	n, last = daily.Count(start, start.Add(year), 10)
+	require.Equal(t, int64(10), n)
+	require.Equal(t, start.Add(240*time.Hour), last)
+}
+
 func TestJitter_IsStableAndSpread(t *testing.T) {
 	s := parse(t, schedule.Spec{Cron: "@daily", Jitter: 5 * time.Minute})
 	require.Equal(t, 103403*time.Millisecond, s.Jitter("nightly-report"), "must never change: jobs would move")

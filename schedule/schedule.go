@@ -95,6 +95,27 @@ func (s *Schedule) Last(until time.Time) (tick time.Time, ok bool) {
 	}
 }
 
+// Count counts the ticks after an instant that are not after another, and returns the last of them. It stops at most ticks of
+// a cron text, which it counts one by one.
+func (s *Schedule) Count(after, until time.Time, most int64) (n int64, last time.Time) {
+	if s.cron == nil {
+		first, ok := s.Next(after)
+		end, found := s.Last(until)
+		if !ok || !found || end.Before(first) {
+			return 0, last
+		}
+		return int64(end.Sub(first)/s.every) + 1, end
+	}
+	for ; n < most; n++ {
+		tick, ok := s.Next(after)
+		if !ok || tick.After(until) {
+			break
+		}
+		after, last = tick, tick
+	}
+	return n, last
+}
+
 // lastInterval returns the last tick of an interval that is not after an instant, ignoring the schedule's bounds.
 func (s *Schedule) lastInterval(until time.Time) time.Time {
 	every, offset := int64(s.every/time.Second), int64(s.offset/time.Second)
