@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -51,4 +52,30 @@ func ShardOf(id string) (shard int, ok bool) {
 // a client may reuse an id after its id window.
 func CallbackID(j Job) string {
 	return reservedIDPrefix + j.ID + ":" + strconv.Itoa(j.Generation) + ":" + strconv.FormatInt(j.CreatedAt.UnixMilli(), 36)
+}
+
+// The prefixes of the ids of internal jobs, and of the jobs of ticks.
+const (
+	WorkIDPrefix     = reservedIDPrefix + "work:"
+	ScheduleIDPrefix = reservedIDPrefix + "schedule:"
+	tickIDPrefix     = reservedIDPrefix + "s:"
+)
+
+// IsInternalID reports whether an id is that of an internal job, whose body is Ringback's own.
+func IsInternalID(id string) bool {
+	return strings.HasPrefix(id, WorkIDPrefix) || strings.HasPrefix(id, ScheduleIDPrefix)
+}
+
+// TickID returns the id of the job of a schedule's tick, so that a tick has one job.
+func TickID(schedule string, at time.Time) string {
+	return tickIDPrefix + schedule + ":" + strconv.FormatInt(at.Unix(), 10)
+}
+
+// ScheduledAt returns the tick that a job is for, by its id and its queue; ok is false for other jobs.
+func ScheduledAt(id string, q Queue) (at time.Time, ok bool) {
+	if !strings.HasPrefix(id, tickIDPrefix) || IsReserved(q.Topic) {
+		return time.Time{}, false
+	}
+	seconds, err := strconv.ParseInt(id[strings.LastIndexByte(id, ':')+1:], 10, 64)
+	return time.Unix(seconds, 0).UTC(), err == nil
 }

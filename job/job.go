@@ -24,10 +24,12 @@ const (
 // of namespaces that name no other.
 const MainStore = "main"
 
-// CallbackTopic is the topic of callbacks, WorkTopic that of the jobs that do bulk work. Both are reserved.
+// CallbackTopic is the topic of callbacks, WorkTopic that of the jobs that do bulk work, ScheduleTopic that of the jobs that make
+// the ticks of schedules. All are reserved.
 const (
 	CallbackTopic = "_callbacks"
 	WorkTopic     = "_work"
+	ScheduleTopic = "_schedules"
 )
 
 // IsReserved reports whether a topic is reserved for jobs that Ringback creates, as those with the prefix _ are: clients
@@ -42,6 +44,7 @@ const (
 	KindCallback = "callback" // callback at the end of the job with the id Origin
 	KindBacklog  = "backlog"  // callback about a topic's backlog
 	KindWork     = "work"     // bulk work
+	KindSchedule = "schedule" // makes the ticks of a schedule
 )
 
 // Kinds returns the kinds of jobs that Ringback creates.

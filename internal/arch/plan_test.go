@@ -66,7 +66,7 @@ var plan = []row{
 	{
 		pkg:    "store",
 		reason: "the contract of an engine; knows no engine",
-		ours:   []string{"job", "job/codec", "policy"},
+		ours:   []string{"job", "job/codec", "policy", "schedule"},
 	},
 	{
 		pkg:    "store/router",
@@ -302,6 +302,11 @@ var plan = []row{
 		pkg:    "dispatcher/tenancy",
 		reason: "tokens and namespaces in the store; decisions about them are made in access",
 		ours:   []string{"access", "dispatcher/documents", "job", "policy", "store"},
+	},
+	{
+		pkg:    "dispatcher/schedules",
+		reason: "makes the ticks of schedules, in steps of internal jobs; declares what it needs of the store and of registrations",
+		ours:   []string{"dispatcher/internaljobs", "job", "job/codec", "policy", "schedule", "store"},
 	},
 	{
 		pkg:    "dispatcher/work",

@@ -1,0 +1,65 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// runBackfill runs the next ticks of a backfill, and returns the time to those after them.
+func (s *step) runBackfill(ctx context.Context) (time.Duration, error) {
+	order := s.doc.Backfill
+	if order == nil {
+		s.Backfill = nil
+		return idleWait, nil
+	}
+	if s.Backfill == nil || !s.Backfill.CreatedAt.Equal(order.CreatedAt) {
+		s.Backfill = &backfill{Backfill: *order, Passed: order.After.Add(-1), DueAt: s.claimedAt}
+	}
+	b := s.Backfill
+	if !b.EndedAt.IsZero() {
+		return idleWait, nil
+	}
+	if wait := b.DueAt.Sub(s.claimedAt); wait > 0 {
+		return wait, nil
+	}
+	until := b.Before.Add(-1)
+	if s.Passed.Before(until) { // the ticks after it are not due yet
+		until = s.Passed
+	}
+	spacing, most := spread(b.Rate)
+	ticks := s.first(most, b.Passed, until)
+	prepared, err := s.prepare(ctx, ticks)
+	for i := range prepared {
+		prepared[i].Delay = time.Duration(i) * spacing
+		b.Passed = ticks[i]
+		b.Done++
+	}
+	s.outbox = append(s.outbox, prepared...)
+	wait := time.Duration(len(prepared)) * spacing
+	if err != nil {
+		longer, err := waitFor(err)
+		switch {
+		case errors.Is(err, store.ErrUnavailable):
+			return 0, err
+		case err != nil:
+			b.Failed, b.EndedAt = truncate(err.Error()), s.claimedAt
+			return idleWait, nil
+		}
+		wait = max(wait, longer)
+	} else if len(ticks) == 0 {
+		b.EndedAt = s.claimedAt
+		return idleWait, nil
+	}
+	b.DueAt = s.claimedAt.Add(wait)
+	return wait, nil
+}
+
+// spread returns the time between the jobs of a backfill, and how many a step registers: those of about a second.
+func spread(rate policy.Rate) (spacing time.Duration, most int) {
+	spacing = rate.Per / time.Duration(rate.Starts)
+	return spacing, int(max(1, min(batch, time.Second/max(spacing, 1))))
+}

@@ -1,0 +1,320 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/schedule"
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// maxConflicts bounds the repetitions of a change after others came first.
+	maxConflicts = 10
+	// stepWait bounds the wait for the end of a step in progress, after which a change holds.
+	stepWait = 5 * time.Second
+	// shownTicks is the number of ticks to come that are shown.
+	shownTicks = 10
+	// readAtOnce bounds concurrent reads of jobs.
+	readAtOnce = 8
+)
+
+// Put creates or replaces a schedule by change, which gets the stored one. ifRevision is as for store.CheckCondition. Errors:
+// that of change, *store.RevisionError, store.ErrContended, *job.LimitError and the errors of Registrar.
+func (s *Service) Put(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+) (store.Schedule, error) {
+	return s.change(ctx, namespace, name, ifRevision, change, true)
+}
+
+// Change changes a schedule as Put does, but for its job and the fields of schedule.Spec. It must exist. Errors:
+// store.ErrNotFound, store.ErrUnreadable, and those of Put.
+func (s *Service) Change(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+) (store.Schedule, error) {
+	return s.change(ctx, namespace, name, ifRevision, change, false)
+}
+
+func (s *Service) change(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error, replace bool,
+) (store.Schedule, error) {
+	for range maxConflicts {
+		d, doc, err := s.apply(ctx, namespace, name, ifRevision, change, replace)
+		if errors.Is(err, store.ErrVersion) {
+			continue
+		}
+		if err == nil {
+			err = s.wake(ctx, namespace, name, d)
+		}
+		if err != nil {
+			return store.Schedule{}, err
+		}
+		return s.view(ctx, d, &doc, true)
+	}
+	return store.Schedule{}, store.ErrContended
+}
+
+// apply makes a change once. store.ErrVersion: another one came first.
+func (s *Service) apply(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error, replace bool,
+) (*document, store.Document, error) {
+	d, doc, err := s.read(ctx, namespace, name)
+	if replace && (errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable)) {
+		d, err = &document{CreatedAt: job.Millis(time.Now())}, nil
+	}
+	if err == nil {
+		err = store.CheckCondition(ifRevision, doc.Revision)
+	}
+	if err == nil && doc.Revision == 0 {
+		err = s.checkRoom(ctx, namespace)
+	}
+	if err != nil {
+		return nil, doc, err
+	}
+	changed := d.schedule(&doc)
+	if err := change(&changed); err != nil {
+		return nil, doc, err
+	}
+	d.ScheduleSettings, d.Paused, d.Pause, d.Backfill = changed.ScheduleSettings, changed.Paused, changed.Pause, changed.Backfill
+	if replace {
+		n := d.newJob(namespace)
+		if d.Job, err = s.opts.Registrar.CheckJob(ctx, n); err != nil {
+			return nil, doc, err
+		}
+	}
+	if d.JobID == "" {
+		d.JobID, d.CreatedBy = job.ScheduleIDPrefix+name+":"+job.NewID(time.Now(), 0), changed.CreatedBy
+	}
+	doc, err = s.write(ctx, doc, d)
+	return d, doc, err
+}
+
+// checkRoom returns a *job.LimitError if a namespace has as many schedules as it may have.
+func (s *Service) checkRoom(ctx context.Context, namespace string) error {
+	rows, err := s.opts.Jobs.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{job.ScheduleTopic}})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Scheduled+row.Ready+row.Running >= store.MaxSchedules {
+			return &job.LimitError{What: "schedules", Limit: store.MaxSchedules, Remedy: "remove those that are not used"}
+		}
+	}
+	return nil
+}
+
+// wake makes the internal job of a changed schedule due, and creates it if there is none.
+func (s *Service) wake(ctx context.Context, namespace, name string, d *document) error {
+	ctx, cancel := context.WithTimeout(ctx, stepWait)
+	defer cancel()
+	var pause store.Backoff
+	for {
+		_, err := s.opts.Jobs.Replace(ctx, job.Ref{Namespace: namespace, ID: d.JobID}, store.Replacement{Kind: job.EventRun, Due: new(job.TimeOrDelay)})
+		if errors.Is(err, store.ErrNotFound) {
+			return s.insert(ctx, namespace, name, d)
+		}
+		state, busy := errors.AsType[*store.StateError](err)
+		switch {
+		case !busy:
+			return err
+		case state.State.Ended(): // the schedule was deleted meanwhile
+			return nil
+		case !pause.Wait(ctx): // the step in progress may have read the schedule before its change
+			return &store.UnavailableError{Reason: "the schedule is stored, but its last step has not ended: repeat the request", Err: err}
+		}
+	}
+}
+
+// insert creates the internal job of a schedule. One that exists stays.
+func (s *Service) insert(ctx context.Context, namespace, name string, d *document) error {
+	n := store.NewJob{New: job.New{Spec: job.Spec{
+		ID: d.JobID, Queue: queueOf(namespace, name), Kind: job.KindSchedule, CreatedBy: d.CreatedBy, BodyKind: job.BodyJSON, Body: []byte("{}"),
+	}}}
+	n.Fingerprint = codec.Fingerprint(&n.New)
+	if err := s.opts.Jobs.Insert(ctx, []store.NewJob{n})[0].Err; err != nil {
+		return fmt.Errorf("start schedule %s: %w", name, err)
+	}
+	return nil
+}
+
+// Get returns a schedule. store.ErrNotFound.
+func (s *Service) Get(ctx context.Context, namespace, name string) (store.Schedule, error) {
+	d, doc, err := s.read(ctx, namespace, name)
+	if errors.Is(err, store.ErrUnreadable) {
+		return d.schedule(&doc), nil
+	}
+	if err != nil {
+		return store.Schedule{}, err
+	}
+	return s.view(ctx, d, &doc, true)
+}
+
+// List returns the schedules of a namespace in order of name, at most limit after a name. They are without the states of the
+// jobs of their last ticks.
+func (s *Service) List(ctx context.Context, namespace, after string, limit int) ([]store.Schedule, error) {
+	docs, err := s.list(ctx, namespace, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	all, errs := make([]store.Schedule, len(docs)), make([]error, len(docs))
+	inParallel(len(docs), func(i int) {
+		d, err := decode(&docs[i])
+		if err != nil {
+			all[i] = d.schedule(&docs[i])
+			return
+		}
+		all[i], errs[i] = s.view(ctx, d, &docs[i], false)
+	})
+	return all, errors.Join(errs...)
+}
+
+// list lists the documents of a namespace's schedules.
+func (s *Service) list(ctx context.Context, namespace, after string, limit int) ([]store.Document, error) {
+	docs, _, err := s.opts.Settings.ListDocuments(ctx, keyOf(namespace, after), limit, 0)
+	if err != nil {
+		return nil, fmt.Errorf("list schedules: %w", err)
+	}
+	for i := range docs {
+		if docs[i].Key.Namespace != namespace {
+			return docs[:i], nil
+		}
+	}
+	return docs, nil
+}
+
+// Delete removes a schedule. The jobs that it has registered stay. Errors: store.ErrNotFound, *store.RevisionError,
+// store.ErrContended.
+func (s *Service) Delete(ctx context.Context, namespace, name string, ifRevision int64) error {
+	for range maxConflicts {
+		d, doc, err := s.read(ctx, namespace, name)
+		if err != nil && !errors.Is(err, store.ErrUnreadable) {
+			return err
+		}
+		if err := store.CheckCondition(ifRevision, doc.Revision); err != nil {
+			return err
+		}
+		doc.Value, doc.Durability = nil, nil
+		_, err = s.opts.Settings.PutDocument(ctx, store.NewToken(), doc, policy.Limits{})
+		if errors.Is(err, store.ErrVersion) {
+			continue
+		}
+		if err == nil && d != nil {
+			s.end(ctx, job.Ref{Namespace: namespace, ID: d.JobID})
+		}
+		return err
+	}
+	return store.ErrContended
+}
+
+// end removes the internal job of a deleted schedule. After an error, or while it runs, its next step ends it.
+func (s *Service) end(ctx context.Context, ref job.Ref) {
+	_, err := s.opts.Jobs.Cancel(ctx, ref, store.Cancellation{})
+	if err == nil {
+		err = s.opts.Jobs.Purge(ctx, []store.Removal{{Ref: ref}})[0]
+	}
+	if _, busy := errors.AsType[*store.StateError](err); err != nil && !busy && !errors.Is(err, store.ErrNotFound) {
+		s.opts.Logger.Warn("removing the internal job of a deleted schedule failed; it ends by itself", "job", ref.ID, "err", err)
+	}
+}
+
+// NewJob returns the job of a run beside the ticks. store.ErrNotFound, store.ErrUnreadable.
+func (s *Service) NewJob(ctx context.Context, namespace, name string) (job.New, error) {
+	d, _, err := s.read(ctx, namespace, name)
+	if err != nil {
+		return job.New{}, err
+	}
+	return d.newJob(namespace), nil
+}
+
+// schedule returns the stored part of a schedule. Of an unreadable one, which is nil, little is known.
+func (d *document) schedule(doc *store.Document) store.Schedule {
+	known := store.Schedule{Namespace: doc.Key.Namespace, Name: doc.Key.Name, Revision: doc.Revision, Durability: doc.Durability}
+	if d == nil {
+		known.Unreadable = true
+		return known
+	}
+	known.ScheduleSettings, known.Paused, known.Pause = d.ScheduleSettings, d.Paused, d.Pause
+	known.CreatedAt, known.CreatedBy, known.Backfill = d.CreatedAt, d.CreatedBy, d.Backfill
+	return known
+}
+
+// view returns a schedule with its progress; whole: with the states of the jobs of its last ticks.
+func (s *Service) view(ctx context.Context, d *document, doc *store.Document, whole bool) (store.Schedule, error) {
+	shown := d.schedule(doc)
+	var p progress
+	found, err := s.opts.Jobs.Get(ctx, job.Ref{Namespace: shown.Namespace, ID: d.JobID})
+	switch {
+	case err == nil:
+		if p, err = decodeProgress(found.Body); err != nil {
+			return shown, err
+		}
+	case !errors.Is(err, store.ErrNotFound):
+		return shown, err
+	}
+	shown.Counts, shown.Last = p.Counts, p.Last
+	if b := p.Backfill; b != nil && d.Backfill != nil && b.CreatedAt.Equal(d.Backfill.CreatedAt) {
+		shown.Backfill = &b.Backfill
+	}
+	if whole {
+		s.readStates(ctx, shown.Namespace, shown.Last)
+	}
+	ticks, err := schedule.Parse(d.Spec)
+	if shown.Unreadable = err != nil; shown.Unreadable { // this program does not know its time zone
+		return shown, nil
+	}
+	shown.Delay = ticks.Jitter(shown.Name)
+	after := later(p.Passed, time.Now().Add(-shown.Delay))
+	if p.Timing != d.timing() { // the next step begins to count
+		after = time.Now()
+	}
+	shown.Next = ticks.Ticks(after, shownTicks)
+	if left := d.MaxRuns - p.Counts.Run; d.MaxRuns > 0 && left < int64(len(shown.Next)) {
+		shown.Next = shown.Next[:max(0, left)]
+	}
+	shown.Ended = len(shown.Next) == 0
+	return shown, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// readStates sets the states of the jobs of ticks, as far as they can be read.
+func (s *Service) readStates(ctx context.Context, namespace string, ticks []store.ScheduleTick) {
+	inParallel(len(ticks), func(i int) {
+		t := &ticks[i]
+		if t.JobID == "" {
+			return
+		}
+		found, err := s.opts.Jobs.Get(ctx, job.Ref{Namespace: namespace, ID: t.JobID})
+		switch {
+		case err == nil:
+			t.JobState = found.State
+		case errors.Is(err, store.ErrNotFound) && !t.JobState.Ended():
+			t.JobState = ""
+		}
+	})
+}
+
+// inParallel calls do for the numbers below n, readAtOnce at a time.
+func inParallel(n int, do func(i int)) {
+	var all sync.WaitGroup
+	slots := make(chan struct{}, readAtOnce)
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			do(i)
+			<-slots
+		})
+	}
+	all.Wait()
+}

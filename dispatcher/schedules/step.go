@@ -1,0 +1,337 @@
+package schedules
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher/internaljobs"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/schedule"
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// idleWait is the time to the next step of a schedule without ticks, and the longest to that of any other.
+	idleWait = 24 * time.Hour
+	// unreadableWait is the time to the next step of a schedule that this program cannot read.
+	unreadableWait = time.Minute
+	// batch bounds the ticks that one step runs: with those of a backfill, their jobs have up to 1.3 MiB of bodies.
+	batch = 10
+	// pace is the time between ticks that run late.
+	pace = time.Second / batch
+	// outboxTime is the time within which the job of a tick is expected to be inserted from the outbox.
+	outboxTime = time.Minute
+	// minQuotaWait and maxQuotaWait bound the time to the next step after one whose jobs exceeded a quota.
+	minQuotaWait = time.Second
+	maxQuotaWait = time.Minute
+)
+
+// step is one step of a schedule.
+type step struct {
+	*Service
+	*progress
+	doc       *document
+	stored    store.Document
+	ticks     *schedule.Schedule
+	namespace string
+	name      string
+	started   time.Time // by this process's clock
+	claimedAt time.Time // by the store's, not later than started
+	now       time.Time // claimedAt less the delay of jobs after their ticks: the ticks until then are due
+	outbox    []store.NewJob
+}
+
+// Step makes the ticks that are due.
+func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
+	p, err := decodeProgress(j.Body)
+	if err != nil {
+		return internaljobs.Step{}, err
+	}
+	st := step{Service: s, progress: &p, namespace: j.Namespace, name: j.Lane, started: time.Now(), claimedAt: j.Now()}
+	doc, stored, err := s.read(ctx, st.namespace, st.name)
+	if errors.Is(err, store.ErrNotFound) || err == nil && doc.JobID != j.ID {
+		return internaljobs.Step{Done: true}, nil // it was deleted, and perhaps created again
+	}
+	if err == nil {
+		st.doc, st.stored = doc, stored
+		st.ticks, err = schedule.Parse(doc.Spec)
+	}
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return internaljobs.Step{}, err
+	case err != nil:
+		s.opts.Logger.Error("schedule not readable, its ticks wait", "schedule", st.name, "namespace", st.namespace, "err", err)
+		return internaljobs.Step{Wait: unreadableWait}, nil
+	}
+	st.now = st.claimedAt.Add(-st.ticks.Jitter(st.name))
+	if p.Timing == "" {
+		p.Passed = j.CreatedAt
+	}
+	before := p.Counts
+	wait, err := st.run(ctx)
+	if err != nil {
+		return internaljobs.Step{}, err
+	}
+	s.observe(&before, &p.Counts)
+	body, err := json.Marshal(&p)
+	return internaljobs.Step{Wait: max(0, min(wait, idleWait)), Body: body, Outbox: st.outbox}, err
+}
+
+// observe reports the ticks that a step has treated.
+func (s *Service) observe(before, after *store.ScheduleCounts) {
+	if s.opts.Observe == nil {
+		return
+	}
+	for outcome, n := range map[store.TickOutcome]int64{
+		store.TickRun: after.Run - before.Run, store.TickSkipped: after.Skipped - before.Skipped,
+		store.TickMissed: after.Missed - before.Missed, store.TickFailed: after.Failed - before.Failed,
+	} {
+		if n > 0 {
+			s.opts.Observe(outcome, n)
+		}
+	}
+}
+
+// run makes the ticks that are due and the next ones of a backfill, and returns the time to the next step.
+func (s *step) run(ctx context.Context) (time.Duration, error) {
+	if timing := s.doc.timing(); s.Timing != timing {
+		if s.Timing != "" {
+			s.Passed, s.Due = s.claimedAt, nil
+		}
+		s.Timing = timing
+	}
+	if s.doc.Paused {
+		s.Paused = true
+		return idleWait, nil
+	}
+	if s.Paused { // it was resumed
+		s.Paused, s.Due, s.DeadInRow = false, nil, 0
+		s.Passed = later(s.Passed, s.now)
+		s.DeadUntil = s.Passed
+	}
+	if paused, err := s.pauseAfterDead(ctx); paused || err != nil {
+		return idleWait, err
+	}
+	wait, err := s.runDue(ctx)
+	if err != nil {
+		return 0, err
+	}
+	later, err := s.runBackfill(ctx)
+	return min(wait, later), err
+}
+
+// runDue makes ticks that are due, and returns the time to the next one.
+func (s *step) runDue(ctx context.Context) (time.Duration, error) {
+	if s.doc.isSpent(s.progress) {
+		s.Due = nil
+		return idleWait, nil
+	}
+	if s.Due == nil {
+		next, ok := s.ticks.Next(s.Passed)
+		if !ok {
+			return idleWait, nil
+		}
+		if next.After(s.now) {
+			return s.until(next), nil
+		}
+		s.Due = s.findDue(next)
+	}
+	if !s.skipMissed() {
+		return 0, nil
+	}
+	ticks, wait, err := s.runTicks(ctx)
+	if wait > 0 || err != nil {
+		return wait, err
+	}
+	next, ok := s.ticks.Next(s.Passed)
+	switch {
+	case s.doc.isSpent(s.progress) || !ok:
+		s.Due = nil
+		return idleWait, nil
+	case !next.After(s.Due.Until):
+		return time.Duration(ticks) * pace, nil
+	}
+	s.Due = nil
+	return s.until(next), nil
+}
+
+// until returns the time from now until the job of a tick is due. It is not shorter, because the store's clock was read before.
+func (s *step) until(tick time.Time) time.Duration {
+	return max(0, tick.Sub(s.now)-time.Since(s.started))
+}
+
+// runTicks runs the first ticks that are due, and returns their number. wait is set if the rest has to wait for a reason.
+func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err error) {
+	ticks := s.firstDue()
+	overlap := s.doc.Overlap
+	if overlap != store.OverlapAllow && len(ticks) > 0 {
+		ticks = ticks[:1] // the next one depends on its job
+		unfinished, inserted, err := s.isLastUnfinished(ctx)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case unfinished && overlap == store.OverlapSkip:
+			s.record(store.ScheduleTick{At: ticks[0], Outcome: store.TickSkipped, Reason: "the job of the tick before is unfinished"})
+			return 1, 0, nil
+		case unfinished && !inserted:
+			return 0, pace, nil
+		case unfinished:
+			if err := s.cancelLast(ctx); err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	prepared, err := s.prepare(ctx, ticks)
+	for i := range prepared {
+		s.record(store.ScheduleTick{At: ticks[i], Outcome: store.TickRun, JobID: prepared[i].ID})
+		s.LastJob, s.LastRunAt = prepared[i].ID, s.claimedAt
+	}
+	s.outbox = append(s.outbox, prepared...)
+	if err == nil {
+		return len(ticks), 0, nil
+	}
+	if wait, err = waitFor(err); err == nil {
+		return 0, wait, nil
+	}
+	if errors.Is(err, store.ErrUnavailable) {
+		return 0, 0, err
+	}
+	s.opts.Logger.Warn("ticks of a schedule failed: their jobs were refused", "schedule", s.name, "namespace", s.namespace, "err", err)
+	for _, at := range ticks[len(prepared):] {
+		s.record(store.ScheduleTick{At: at, Outcome: store.TickFailed, Reason: truncate(err.Error())})
+	}
+	return len(ticks), 0, nil
+}
+
+// maxReason bounds the reason of a tick, in bytes.
+const maxReason = 300
+
+func truncate(text string) string {
+	if len(text) > maxReason {
+		return text[:maxReason] + "…"
+	}
+	return text
+}
+
+// waitFor returns the time to wait after jobs exceeded a quota, or another error.
+func waitFor(err error) (time.Duration, error) {
+	if over, ok := errors.AsType[*job.QuotaError](err); ok {
+		return min(max(over.RetryAfter, minQuotaWait), maxQuotaWait), nil
+	}
+	return 0, err
+}
+
+// firstDue returns the first ticks that are due: as many as a step may run.
+func (s *step) firstDue() []time.Time {
+	most := batch
+	if s.doc.MaxRuns > 0 {
+		most = int(min(int64(most), s.doc.MaxRuns-s.Counts.Run))
+	}
+	return s.first(most, s.Passed, s.Due.Until)
+}
+
+// first returns the first ticks after a time, until another.
+func (s *step) first(most int, after, until time.Time) (ticks []time.Time) {
+	for len(ticks) < most {
+		tick, ok := s.ticks.Next(after)
+		if !ok || tick.After(until) {
+			break
+		}
+		ticks, after = append(ticks, tick), tick
+	}
+	return ticks
+}
+
+// prepare returns the jobs of ticks. With an error it returns those before the first that was refused.
+func (s *step) prepare(ctx context.Context, ticks []time.Time) ([]store.NewJob, error) {
+	if len(ticks) == 0 {
+		return nil, nil
+	}
+	jobs := make([]job.New, len(ticks))
+	for i, tick := range ticks {
+		jobs[i] = s.doc.newJob(s.namespace)
+		jobs[i].ID = job.TickID(s.name, tick)
+		jobs[i].CreatedBy = actorOf(s.name)
+	}
+	return s.opts.Registrar.PrepareJobs(ctx, jobs)
+}
+
+// newJob returns a job of the schedule, without its id.
+func (d *document) newJob(namespace string) job.New {
+	n := job.New{Spec: d.Job, ExpiresIn: d.ExpiresIn}
+	n.Namespace = namespace
+	return n
+}
+
+// actorOf returns the actor in the events of jobs that a schedule registers or cancels.
+func actorOf(name string) string { return "schedule:" + name }
+
+// isLastUnfinished reports whether the job of the last tick that ran is unfinished, and whether it is inserted.
+func (s *step) isLastUnfinished(ctx context.Context) (unfinished, inserted bool, err error) {
+	if s.LastJob == "" {
+		return false, false, nil
+	}
+	ref := job.Ref{Namespace: s.namespace, ID: s.LastJob}
+	found, err := s.opts.Jobs.Get(ctx, ref)
+	if !errors.Is(err, store.ErrNotFound) {
+		return err == nil && !found.State.Ended(), true, err
+	}
+	if s.claimedAt.Sub(s.LastRunAt) > outboxTime {
+		return false, false, nil
+	}
+	known, err := s.opts.Jobs.KnownOnAny(ctx, []job.Ref{ref})
+	return err == nil && !known[0], false, err // known: it has ended, and is not retained
+}
+
+// cancelLast cancels the job of the last tick that ran. A running job is marked.
+func (s *step) cancelLast(ctx context.Context) error {
+	_, err := s.opts.Jobs.Cancel(ctx, job.Ref{Namespace: s.namespace, ID: s.LastJob}, store.Cancellation{Actor: actorOf(s.name)})
+	if _, ended := errors.AsType[*store.StateError](err); ended || errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// pauseAfterDead pauses the schedule if its last jobs have died, and reports whether it did.
+func (s *step) pauseAfterDead(ctx context.Context) (bool, error) {
+	if s.doc.PauseAfterDead == 0 {
+		s.DeadInRow = 0
+		return false, nil
+	}
+	for i := range s.Last {
+		t := &s.Last[i]
+		if t.JobID == "" || t.JobState.Ended() || !t.At.After(s.DeadUntil) {
+			continue
+		}
+		found, err := s.opts.Jobs.Get(ctx, job.Ref{Namespace: s.namespace, ID: t.JobID})
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		switch t.JobState = found.State; found.State {
+		case job.Dead:
+			s.DeadInRow++
+		case job.Delivered:
+			s.DeadInRow = 0
+		}
+	}
+	if s.DeadInRow < s.doc.PauseAfterDead {
+		return false, nil
+	}
+	s.doc.Paused = true
+	s.doc.Pause = policy.Pause{
+		At: job.Millis(s.claimedAt), By: actorOf(s.name), Note: fmt.Sprintf("the last %d jobs died (pause_after_dead)", s.DeadInRow),
+	}
+	if _, err := s.write(ctx, s.stored, s.doc); err != nil {
+		return false, err // also after a change meanwhile: the next step reads it
+	}
+	s.Paused, s.Due = true, nil
+	s.opts.Logger.Warn("schedule paused, because its last jobs died", "schedule", s.name, "namespace", s.namespace, "dead", s.DeadInRow)
+	return true, nil
+}

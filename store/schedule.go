@@ -1,0 +1,153 @@
+package store
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/schedule"
+)
+
+// KindSchedule is the kind of the documents of schedules. Engines do not know it.
+const KindSchedule = "schedule"
+
+// Overlap is what a tick does while the job of the tick before is unfinished.
+type Overlap string
+
+// The overlaps.
+const (
+	OverlapAllow  Overlap = "allow"  // runs beside it
+	OverlapSkip   Overlap = "skip"   // does not run
+	OverlapCancel Overlap = "cancel" // cancels it and runs
+)
+
+// CatchUpRuns are the late ticks that run.
+type CatchUpRuns string
+
+// The values of CatchUpRuns.
+const (
+	CatchUpLast CatchUpRuns = "last"
+	CatchUpAll  CatchUpRuns = "all"
+	CatchUpNone CatchUpRuns = "none"
+)
+
+// CatchUp says which ticks run that are late because no process was there for them.
+type CatchUp struct {
+	Window time.Duration // older ticks never run
+	Runs   CatchUpRuns
+}
+
+// Bounds and defaults of schedules.
+const (
+	// MaxSchedules bounds the schedules of a namespace, approximately: schedules that are created at once are not counted.
+	MaxSchedules = 1000
+	// MaxScheduleName bounds the name of a schedule, so that the ids of its jobs are valid.
+	MaxScheduleName = 40
+	// MaxScheduleBody bounds the body of a schedule's job, in bytes.
+	MaxScheduleBody = 64 << 10
+	// DefaultCatchUpWindow and MaxCatchUpWindow are the default and the bound of CatchUp.Window.
+	DefaultCatchUpWindow = time.Hour
+	MaxCatchUpWindow     = 366 * 24 * time.Hour
+	// MaxCatchUp bounds the late ticks of one catch-up that run.
+	MaxCatchUp = 1000
+	// MaxBackfill bounds the ticks of a backfill.
+	MaxBackfill = 10_000
+	// MaxPauseAfterDead bounds ScheduleSettings.PauseAfterDead.
+	MaxPauseAfterDead = 20
+	// MaxScheduleTicks bounds Schedule.Last.
+	MaxScheduleTicks = 20
+)
+
+// ScheduleSettings are a schedule as clients put it.
+type ScheduleSettings struct {
+	schedule.Spec
+	// Job is what each tick registers, without an id, a namespace and a due time. Secret headers are sealed for their origin.
+	Job       job.Spec
+	ExpiresIn time.Duration // of a job, from its registration; zero: never
+	Overlap   Overlap
+	CatchUp   CatchUp
+	// MaxRuns ends the schedule after as many ticks that ran; zero: never.
+	MaxRuns int64
+	// PauseAfterDead pauses the schedule when as many of its jobs in a row have died; zero: never.
+	PauseAfterDead int
+	Note           string // for people
+}
+
+// Schedule is a schedule with its progress.
+type Schedule struct {
+	Namespace string
+	Name      string
+	ScheduleSettings
+	Paused    bool
+	Pause     policy.Pause
+	CreatedAt time.Time // zero: it is not stored yet
+	CreatedBy string    // the name of the client; empty: unknown
+	// Revision and Durability are those of the document.
+	Revision   int64
+	Durability *job.Durability
+	// Unreadable is set when the document cannot be decoded. Then only Namespace, Name and Revision are known.
+	Unreadable bool
+
+	// Ended is set when no tick is left.
+	Ended bool
+	// Next are the ticks to come.
+	Next []schedule.Tick
+	// Delay is the delay of the jobs after their ticks (Spec.Jitter).
+	Delay time.Duration
+	// Last are the newest ticks that have passed, oldest first.
+	Last   []ScheduleTick
+	Counts ScheduleCounts
+	// Backfill is the last one; nil: there was none.
+	Backfill *Backfill
+}
+
+// ScheduleCounts are the ticks that have passed, by outcome.
+type ScheduleCounts struct {
+	Run     int64 `json:"run,omitempty"`
+	Skipped int64 `json:"skipped,omitempty"`
+	Missed  int64 `json:"missed,omitempty"`
+	Failed  int64 `json:"failed,omitempty"`
+}
+
+// TickOutcome is what became of a tick.
+type TickOutcome string
+
+// The outcomes of ticks.
+const (
+	TickRun     TickOutcome = "run"     // its job was registered
+	TickSkipped TickOutcome = "skipped" // by Overlap
+	TickMissed  TickOutcome = "missed"  // it was too late
+	TickFailed  TickOutcome = "failed"  // its job was refused
+)
+
+// TickOutcomes returns all outcomes.
+func TickOutcomes() []TickOutcome {
+	return []TickOutcome{TickRun, TickSkipped, TickMissed, TickFailed}
+}
+
+// ScheduleTick is a tick that has passed.
+type ScheduleTick struct {
+	At      time.Time   `json:"at"`
+	Outcome TickOutcome `json:"outcome"`
+	// Reason explains an outcome other than run.
+	Reason string `json:"reason,omitempty"`
+	// JobID and JobState are those of the tick's job; empty: there is none, or it is no longer stored.
+	JobID    string    `json:"job,omitempty"`
+	JobState job.State `json:"state,omitempty"`
+}
+
+// Backfill runs the ticks of a past time. Ticks whose job's id is known are not run again.
+type Backfill struct {
+	After     time.Time   `json:"after"`  // inclusive
+	Before    time.Time   `json:"before"` // exclusive
+	Rate      policy.Rate `json:"rate"`
+	Total     int64       `json:"total"` // ticks
+	Actor     string      `json:"actor,omitempty"`
+	CreatedAt time.Time   `json:"created_at"`
+	// Done are the ticks that were run.
+	Done int64 `json:"done,omitempty"`
+	// Failed is why the rest was not run; empty: it was, or will be.
+	Failed string `json:"failed,omitempty"`
+	// EndedAt is zero while it goes on.
+	EndedAt time.Time `json:"ended_at"`
+}
