@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/dispatcher/pull"
 	"github.com/ringback/ringback/dispatcher/quotas"
+	"github.com/ringback/ringback/dispatcher/schedules"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/job"
@@ -62,6 +63,8 @@ type Options struct {
 	Observer pool.Observer
 	// ObserveWork, if set, is called with the jobs that a step of bulk work has treated.
 	ObserveWork func(action store.WorkAction, done, failed, skipped int64)
+	// ObserveTicks, if set, is called with the ticks that a step of a schedule has treated.
+	ObserveTicks func(outcome store.TickOutcome, ticks int64)
 	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default
@@ -69,23 +72,24 @@ type Options struct {
 
 // Dispatcher registers jobs and delivers them.
 type Dispatcher struct {
-	opts     Options
-	log      *slog.Logger
-	store    *liveStore
-	live     *livetail.Hub
-	ends     *ends.Watcher
-	sealer   *secrets.Sealer
-	policies *policies.Cache
-	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
-	pool     *pool.Pool
-	internal *internaljobs.Runner
-	puller   *pull.Puller
-	handled  []string // the topics of Handle
-	state    atomic.Int32
-	quotas   *quotas.Quotas
-	closing  sync.Once
-	quit     chan struct{} // closed by Close
-	ended    chan struct{} // closed when Run has ended, or never will begin
+	opts      Options
+	log       *slog.Logger
+	store     *liveStore
+	live      *livetail.Hub
+	ends      *ends.Watcher
+	sealer    *secrets.Sealer
+	policies  *policies.Cache
+	carrier   *carrier.Carrier // nil with RegisterOnly, as pool
+	pool      *pool.Pool
+	internal  *internaljobs.Runner
+	puller    *pull.Puller
+	handled   []string // the topics of Handle
+	state     atomic.Int32
+	quotas    *quotas.Quotas
+	closing   sync.Once
+	quit      chan struct{} // closed by Close
+	ended     chan struct{} // closed when Run has ended, or never will begin
+	schedules *schedules.Service
 
 	// Registry has the tokens and the namespaces.
 	*tenancy.Registry
@@ -134,6 +138,7 @@ func New(opts Options) (*Dispatcher, error) {
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials, NoClaims: opts.RegisterOnly, Logger: d.log,
 	})
 	d.puller = d.newPuller()
+	d.schedules = d.newSchedules()
 	explaining := explain.Options{Store: d.store.Router, Policies: d.policies, Sealer: d.sealer, Logger: d.log}
 	if opts.RegisterOnly {
 		explaining.NoKey = !opts.Seal.Encrypts()
@@ -189,6 +194,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	carrying.Go(func() { d.carrier.Run(ctx) })
 	carrying.Go(func() { d.monitorBacklogs(ctx) })
 	carrying.Go(func() { d.internal.Run(ctx) })
+	carrying.Go(func() { d.schedules.Run(ctx) })
 	var err error
 	if d.policies.LoadFirst(ctx) {
 		carrying.Go(func() { d.resealAll(ctx) })

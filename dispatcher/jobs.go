@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/ringback/ringback/dispatcher/secrets"
-	"github.com/ringback/ringback/dispatcher/work"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/store"
@@ -15,7 +14,7 @@ import (
 
 // Get returns a job with its history. Error: store.ErrNotFound.
 func (d *Dispatcher) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
-	if work.IsID(ref.ID) { // its body is internal
+	if job.IsInternalID(ref.ID) { // its body is internal
 		return job.Job{}, store.ErrNotFound
 	}
 	found, err := d.store.Get(ctx, ref)
@@ -47,7 +46,7 @@ func (d *Dispatcher) setCallbackIDs(ctx context.Context, jobs []job.Job) {
 // Edit changes a scheduled or ready job. Errors: store.ErrNotFound, store.ErrVersion, store.ErrContended, store.ErrExpired,
 // *store.StateError, and *job.InvalidError, also when secret headers would be kept for a URL with another origin.
 func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
-	if work.IsID(ref.ID) {
+	if job.IsInternalID(ref.ID) {
 		return job.Job{}, store.ErrNotFound
 	}
 	switch {
@@ -138,7 +137,7 @@ func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Sp
 // RunNow makes a scheduled job due now. A version other than 0 must be the job's. actor is the name of the client. Errors as
 // for Edit.
 func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64, actor string) (job.Job, error) {
-	if work.IsID(ref.ID) {
+	if job.IsInternalID(ref.ID) {
 		return job.Job{}, store.ErrNotFound
 	}
 	return d.store.Replace(ctx, ref, store.Replacement{Kind: job.EventRun, Actor: actor, IfVersion: version, Due: new(job.TimeOrDelay)})
@@ -147,7 +146,7 @@ func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64, act
 // Revive starts a new generation of an ended job. Errors: store.ErrNotFound, *store.StateError, store.ErrExpired when it
 // would expire before it is due, and *job.InvalidError, also when secret headers would be kept for a URL with another origin.
 func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job, error) {
-	if work.IsID(revival.Ref.ID) {
+	if job.IsInternalID(revival.Ref.ID) {
 		return job.Job{}, store.ErrNotFound
 	}
 	if revival.URL != "" || revival.Header != nil {
@@ -190,7 +189,7 @@ func (d *Dispatcher) prepareRevival(ctx context.Context, found *job.Job, revival
 
 // Cancel ends a waiting job, or marks a running one. Errors: store.ErrNotFound, *store.StateError.
 func (d *Dispatcher) Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
-	if work.IsID(ref.ID) {
+	if job.IsInternalID(ref.ID) {
 		return job.Job{}, store.ErrNotFound
 	}
 	return d.store.Cancel(ctx, ref, cancellation)

@@ -83,6 +83,9 @@ func (d *Dispatcher) checkEmpty(ctx context.Context, namespace string) error {
 	if len(page.Jobs) > 0 { // Ringback's own, too
 		return &job.NamespaceInUseError{By: "jobs in the state " + string(page.Jobs[0].State) + ", such as " + page.Jobs[0].ID}
 	}
+	if err := d.checkNoSchedules(ctx, namespace); err != nil {
+		return err
+	}
 	return d.eachTopic(ctx, namespace, func(t store.Topic) error {
 		if t.Revision != 0 {
 			return &job.NamespaceInUseError{By: "topics with a policy, such as " + t.Name}
@@ -97,6 +100,9 @@ func (d *Dispatcher) checkEmpty(ctx context.Context, namespace string) error {
 
 // purgeNamespace removes the jobs, topics and lanes of a namespace. Running jobs are only marked.
 func (d *Dispatcher) purgeNamespace(ctx context.Context, deletion store.NamespaceDeletion, done *store.TopicDeleted) error {
+	if err := d.deleteSchedules(ctx, deletion.Name); err != nil {
+		return err
+	}
 	jobs := store.TopicDeletion{Namespace: deletion.Name, Actor: deletion.Actor}
 	if err := d.purgeTopic(ctx, jobs, done); err != nil {
 		return namespaceInUse(err)

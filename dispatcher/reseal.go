@@ -28,9 +28,9 @@ func (d *Dispatcher) resealAll(ctx context.Context) {
 	}
 }
 
-// reseal seals the secrets of all topics and lanes under the current key, so that older keys can be removed. Secrets that
-// cannot be opened are kept and reported in the error.
-// count is the number of topics and lanes written.
+// reseal seals the secrets of all topics, lanes and schedules under the current key, so that older keys can be removed. Secrets
+// that cannot be opened are kept and reported in the error.
+// count is the number of topics, lanes and schedules written.
 func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 	set, err := d.policies.Reload(ctx)
 	if err != nil {
@@ -51,6 +51,11 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 			}
 		}
 	}
+	n, err := d.resealSchedules(ctx)
+	if err != nil {
+		failed = err
+	}
+	count += n
 	return count, failed // one of the errors: an error of one topic does not stop the others
 }
 

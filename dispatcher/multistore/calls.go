@@ -222,6 +222,51 @@ func (s *Service) GroupIDs(ctx context.Context, namespace string, ids []string, 
 	})
 }
 
+// PutSchedule creates or replaces a schedule.
+func (s *Service) PutSchedule(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+) (store.Schedule, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Schedule, error) {
+		return d.PutSchedule(ctx, namespace, name, ifRevision, change)
+	})
+}
+
+// ChangeSchedule changes a schedule.
+func (s *Service) ChangeSchedule(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+) (store.Schedule, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Schedule, error) {
+		return d.ChangeSchedule(ctx, namespace, name, ifRevision, change)
+	})
+}
+
+// Schedule reads a schedule.
+func (s *Service) Schedule(ctx context.Context, namespace, name string) (store.Schedule, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Schedule, error) { return d.Schedule(ctx, namespace, name) })
+}
+
+// ListSchedules lists schedules.
+func (s *Service) ListSchedules(ctx context.Context, namespace, after string, limit int) ([]store.Schedule, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) ([]store.Schedule, error) {
+		return d.ListSchedules(ctx, namespace, after, limit)
+	})
+}
+
+// DeleteSchedule removes a schedule.
+func (s *Service) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64) error {
+	_, err := with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (struct{}, error) {
+		return struct{}{}, d.DeleteSchedule(ctx, namespace, name, ifRevision)
+	})
+	return err
+}
+
+// RunSchedule registers a job of a schedule.
+func (s *Service) RunSchedule(ctx context.Context, namespace, name, actor string) (store.RoutedResult, error) {
+	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.RoutedResult, error) {
+		return d.RunSchedule(ctx, namespace, name, actor)
+	})
+}
+
 // StartWork starts bulk work.
 func (s *Service) StartWork(ctx context.Context, namespace string, order store.WorkOrder) (store.Work, error) {
 	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Work, error) { return d.StartWork(ctx, namespace, order) })

@@ -142,7 +142,7 @@ func (s *step) nextByID(ctx context.Context) (jobs []job.Job, err error) {
 			break
 		}
 		switch {
-		case IsID(id), errs[i] == nil && !found[i].CreatedAt.Before(s.before()):
+		case job.IsInternalID(id), errs[i] == nil && !found[i].CreatedAt.Before(s.before()):
 			errs[i] = store.ErrNotFound
 		case errs[i] == nil && !slices.Contains(s.Filter.States, found[i].State):
 			errs[i] = &store.StateError{State: found[i].State}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,21 +23,17 @@ const (
 	listTime = time.Second
 )
 
-// idPrefix begins the ids of the jobs.
-const idPrefix = "rb:work:"
-
 // queueOf returns the queue of a namespace's bulk work.
 func queueOf(namespace string) job.Queue {
 	return job.Queue{Namespace: namespace, Topic: job.WorkTopic, Lane: job.DefaultLane}
 }
 
-// IsID reports whether a job is one that does bulk work.
-func IsID(id string) bool { return strings.HasPrefix(id, idPrefix) }
-
-func refOf(namespace, id string) job.Ref { return job.Ref{Namespace: namespace, ID: idPrefix + id} }
+func refOf(namespace, id string) job.Ref {
+	return job.Ref{Namespace: namespace, ID: job.WorkIDPrefix + id}
+}
 
 // actorOf returns the actor in the events of jobs that a Work has changed, by the id of its job.
-func actorOf(id string) string { return "work:" + id[len(idPrefix):] }
+func actorOf(id string) string { return "work:" + id[len(job.WorkIDPrefix):] }
 
 // Jobs is the part of the store that holds bulk work, each a job.
 type Jobs interface {
@@ -68,7 +63,7 @@ func Create(ctx context.Context, jobs Jobs, namespace string, o store.WorkOrder)
 		return store.Work{}, err
 	}
 	q := queueOf(namespace)
-	id := idPrefix + job.NewID(time.Now(), jobs.ShardOf(q))
+	id := job.WorkIDPrefix + job.NewID(time.Now(), jobs.ShardOf(q))
 	inserted := jobs.Insert(ctx, []store.NewJob{{New: job.New{Spec: job.Spec{
 		ID: id, Queue: q, Kind: job.KindWork, CreatedBy: o.Actor, BodyKind: job.BodyJSON, Body: body,
 	}}}})[0]
@@ -163,7 +158,7 @@ func inParallel(n, atOnce int, do func(i int)) {
 
 // decode returns the Work that a job does. One whose body cannot be read has the state store.WorkFailed and no action.
 func decode(j *job.Job) store.Work {
-	w := store.Work{ID: j.ID[len(idPrefix):], State: store.WorkRunning, CreatedAt: j.CreatedAt, EndedAt: j.FinishedAt, Total: -1}
+	w := store.Work{ID: j.ID[len(job.WorkIDPrefix):], State: store.WorkRunning, CreatedAt: j.CreatedAt, EndedAt: j.FinishedAt, Total: -1}
 	var s status
 	if err := json.Unmarshal(j.Body, &s); err != nil {
 		w.State = store.WorkFailed

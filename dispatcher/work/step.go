@@ -103,7 +103,7 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 	next := internaljobs.Step{Wait: max(wait, s.pause), Done: len(p.Plan) == 0 && p.Listed}
 	if next.Done {
 		p.forget()
-		s.Logger.Info("bulk work ended", "work", j.ID[len(idPrefix):], "namespace", j.Namespace, "action", p.Action, "actor", p.Actor,
+		s.Logger.Info("bulk work ended", "work", j.ID[len(job.WorkIDPrefix):], "namespace", j.Namespace, "action", p.Action, "actor", p.Actor,
 			"topic", p.Filter.Topic, "matched", p.Matched, "done", p.Done, "failed", p.Failed, "skipped", p.Skipped)
 	}
 	if w.Observe != nil {

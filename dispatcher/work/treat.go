@@ -282,7 +282,7 @@ func (s *step) reasonOf(id string, err error) string {
 		return invalid.Errors[0].Field + " " + invalid.Errors[0].Detail
 	}
 	if s.Failed < maxFailures {
-		s.Logger.Error("bulk work could not change a job", "work", s.ref.ID[len(idPrefix):], "job", id, "err", err)
+		s.Logger.Error("bulk work could not change a job", "work", s.ref.ID[len(job.WorkIDPrefix):], "job", id, "err", err)
 	}
 	return "internal error: see the server's log"
 }

@@ -339,7 +339,7 @@ var plan = []row{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours: []string{
-			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/ends", "dispatcher/explain", "dispatcher/handlers", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas",
+			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/ends", "dispatcher/explain", "dispatcher/handlers", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas", "dispatcher/schedules",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail", "policy", "pool",
 			"seal", "sign", "store", "store/router",
 		},

@@ -1,0 +1,185 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher/schedules"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// newSchedules returns the schedules of the store.
+func (d *Dispatcher) newSchedules() *schedules.Service {
+	return schedules.New(schedules.Options{
+		Settings: d.opts.Store, Jobs: d.store, Registrar: registrar{d}, Observe: d.opts.ObserveTicks, Logger: d.log,
+	})
+}
+
+// registrar implements schedules.Registrar.
+type registrar struct{ d *Dispatcher }
+
+// CheckJob checks a job as its registration would, but for the quotas of its namespace.
+func (r registrar) CheckJob(ctx context.Context, n job.New) (job.Spec, error) {
+	prepared, err := r.d.prepareAll(ctx, []job.New{n})
+	if undeclared, ok := errors.AsType[*job.UndeclaredTopicError](err); ok {
+		err = invalid("/topic", undeclared.Error())
+	}
+	if invalid, ok := errors.AsType[*job.InvalidError](err); ok {
+		for i := range invalid.Errors {
+			invalid.Errors[i].Field = "/job" + invalid.Errors[i].Field
+		}
+	}
+	if err != nil {
+		return job.Spec{}, err
+	}
+	n.Header, n.OnDelivered, n.OnDead = prepared[0].Header, prepared[0].OnDelivered, prepared[0].OnDead
+	return n.Spec, nil
+}
+
+// PrepareJobs prepares jobs as their registration would.
+func (r registrar) PrepareJobs(ctx context.Context, jobs []job.New) ([]store.NewJob, error) {
+	prepared, err := r.d.prepareAll(ctx, jobs)
+	reservations, over := r.d.quotas.Reserve(ctx, prepared)
+	for i := range prepared {
+		if over[i] != nil {
+			prepared, err = prepared[:i], over[i]
+			break
+		}
+	}
+	inserted := make([]store.RoutedResult, len(prepared))
+	for i := range inserted {
+		inserted[i].Outcome = store.Created // by the carrier, soon
+	}
+	for _, reserved := range reservations {
+		reserved.Release(prepared, inserted)
+	}
+	return prepared, err
+}
+
+// prepareAll prepares jobs of registrations. With an error it returns those before the first that was refused.
+func (d *Dispatcher) prepareAll(ctx context.Context, jobs []job.New) ([]store.NewJob, error) {
+	topics := &lookup{policies: d.policies}
+	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs)
+	prepared := make([]store.NewJob, 0, len(jobs))
+	now := time.Now()
+	for _, n := range jobs {
+		newJob, err := d.prepare(ctx, topics, n, now)
+		if err != nil {
+			return prepared, err
+		}
+		prepared = append(prepared, newJob)
+	}
+	return prepared, nil
+}
+
+// PutSchedule creates or replaces a schedule by change, which gets the stored one. ifRevision is as for store.CheckCondition.
+// Errors: that of change, *job.InvalidError, *job.UndeclaredTopicError, *job.LimitError, *store.RevisionError, store.ErrContended.
+func (d *Dispatcher) PutSchedule(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+) (store.Schedule, error) {
+	return d.schedules.Put(ctx, namespace, name, ifRevision, change)
+}
+
+// ChangeSchedule changes the pause or the backfill of a schedule. Errors: those of PutSchedule, store.ErrNotFound,
+// store.ErrUnreadable.
+func (d *Dispatcher) ChangeSchedule(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+) (store.Schedule, error) {
+	return d.schedules.Change(ctx, namespace, name, ifRevision, change)
+}
+
+// Schedule returns a schedule with its progress. store.ErrNotFound.
+func (d *Dispatcher) Schedule(ctx context.Context, namespace, name string) (store.Schedule, error) {
+	return d.schedules.Get(ctx, namespace, name)
+}
+
+// ListSchedules returns the schedules of a namespace in order of name, at most limit after a name.
+func (d *Dispatcher) ListSchedules(ctx context.Context, namespace, after string, limit int) ([]store.Schedule, error) {
+	return d.schedules.List(ctx, namespace, after, limit)
+}
+
+// DeleteSchedule removes a schedule. Errors: store.ErrNotFound, *store.RevisionError, store.ErrContended.
+func (d *Dispatcher) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64) error {
+	return d.schedules.Delete(ctx, namespace, name, ifRevision)
+}
+
+// RunSchedule registers a job of a schedule at once, beside its ticks. actor is the name of the client. Errors: those of
+// Register, store.ErrNotFound, store.ErrUnreadable.
+func (d *Dispatcher) RunSchedule(ctx context.Context, namespace, name, actor string) (store.RoutedResult, error) {
+	n, err := d.schedules.NewJob(ctx, namespace, name)
+	if err != nil {
+		return store.RoutedResult{}, err
+	}
+	n.CreatedBy = actor
+	registered := d.Register(ctx, []job.New{n})[0]
+	return registered, registered.Err
+}
+
+// deleteSchedules removes the schedules of a namespace.
+func (d *Dispatcher) deleteSchedules(ctx context.Context, namespace string) error {
+	for {
+		page, err := d.schedules.List(ctx, namespace, "", schedulePage)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if err := d.schedules.Delete(ctx, namespace, page[i].Name, 0); err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+		if len(page) < schedulePage {
+			return nil
+		}
+		if isOutOfTime(ctx) {
+			return &job.NamespaceInUseError{By: "more schedules than could be removed in time"}
+		}
+	}
+}
+
+// schedulePage is the number of schedules that are read at once.
+const schedulePage = 100
+
+// checkNoSchedules returns a *job.NamespaceInUseError if a namespace has schedules.
+func (d *Dispatcher) checkNoSchedules(ctx context.Context, namespace string) error {
+	found, err := d.schedules.List(ctx, namespace, "", 1)
+	if err == nil && len(found) > 0 {
+		err = &job.NamespaceInUseError{By: "schedules, such as " + found[0].Name}
+	}
+	return err
+}
+
+// resealSchedules seals the secret headers of all schedules under the current key.
+func (d *Dispatcher) resealSchedules(ctx context.Context) (count int, failed error) {
+	err := d.schedules.Each(ctx, func(s *store.Schedule) error {
+		if !d.sealer.IsTopicStale(secretsOf(s)) {
+			return nil
+		}
+		owner := job.Queue{Namespace: s.Namespace, Topic: job.ScheduleTopic, Lane: s.Name}
+		_, err := d.schedules.Change(ctx, s.Namespace, s.Name, s.Revision, func(stored *store.Schedule) error {
+			p := secretsOf(stored)
+			d.sealer.ResealTopic(owner, &p)
+			stored.Job.Header, stored.Job.OnDelivered, stored.Job.OnDead = p.Headers, p.OnDelivered, p.OnDead
+			return nil
+		})
+		_, changed := errors.AsType[*store.RevisionError](err)
+		switch {
+		case err == nil:
+			count++
+		case errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
+			return err
+		case !changed: // a change meanwhile has sealed it
+			failed = fmt.Errorf("reseal the secrets of the schedule %s/%s: %w", s.Namespace, s.Name, err)
+		}
+		return nil
+	})
+	return count, errors.Join(failed, err)
+}
+
+// secretsOf returns the headers of a schedule's job as those of a topic.
+func secretsOf(s *store.Schedule) policy.Topic {
+	return policy.Topic{Headers: s.Job.Header, OnDelivered: s.Job.OnDelivered, OnDead: s.Job.OnDead}
+}
