@@ -64,7 +64,7 @@ func setBody(r *http.Request, body []byte) {
 
 // header returns the job's header with ours added.
 func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
-	h := make(http.Header, len(req.Header)+9)
+	h := make(http.Header, len(req.Header)+10)
 	for name, values := range req.Header {
 		if !job.IsFieldName(name) {
 			return nil, errors.New("a header's name is not one that HTTP can carry")
@@ -96,6 +96,9 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 	h["Ringback-Attempt"] = values[2:3:3]
 	h["Ringback-Retries-Left"] = values[3:4:4]
 	h["Ringback-Due-At"] = values[4:5:5]
+	if at, ok := job.ScheduledAt(req.Ref.ID, req.Queue); ok {
+		h["Ringback-Scheduled-At"] = []string{strconv.FormatInt(at.UnixMilli(), 10)}
+	}
 	if req.ContentType != "" {
 		h["Content-Type"] = values[5:6:6]
 	}

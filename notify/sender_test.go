@@ -103,6 +103,11 @@ func TestDeliver_SendsTheDocumentedRequest(t *testing.T) {
 	req.Header = nil
 	require.Equal(t, http.StatusOK, s.Deliver(t.Context(), req).Status)
 	require.Equal(t, "Ringback/1.2.3", (<-got).Header.Get("User-Agent"), "where the job names none")
+
+	tick := time.Unix(1_900_000_000, 0)
+	req.Ref.ID = job.TickID("daily", tick)
+	require.Equal(t, http.StatusOK, s.Deliver(t.Context(), req).Status)
+	require.Equal(t, []string{"1900000000000"}, (<-got).Header["Ringback-Scheduled-At"])
 }
 
 // The bytes on the wire: the measures against replays by net/http must not show.
