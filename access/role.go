@@ -64,6 +64,14 @@ const (
 	PauseLane  Action = "lane.pause"
 	ResumeLane Action = "lane.resume"
 
+	ReadSchedule     Action = "schedule.read"
+	ChangeSchedule   Action = "schedule.change"
+	DeleteSchedule   Action = "schedule.delete"
+	RunSchedule      Action = "schedule.run"
+	PauseSchedule    Action = "schedule.pause"
+	ResumeSchedule   Action = "schedule.resume"
+	BackfillSchedule Action = "schedule.backfill"
+
 	// ReadKeys reads public keys, ReadSecrets the ids of secrets.
 	ReadKeys     Action = "key.read"
 	ReadSecrets  Action = "secret.read"
@@ -116,6 +124,14 @@ var rules = map[Action][]Role{
 	DeleteLane: {Admin},
 	PauseLane:  {Operate, Admin},
 	ResumeLane: {Operate, Admin},
+
+	ReadSchedule:     {Read, Operate, Admin},
+	ChangeSchedule:   {Admin},
+	DeleteSchedule:   {Admin},
+	RunSchedule:      {Operate, Admin},
+	PauseSchedule:    {Operate, Admin},
+	ResumeSchedule:   {Operate, Admin},
+	BackfillSchedule: {Operate, Admin},
 
 	ReadKeys:     {Read, Operate, Admin},
 	ReadSecrets:  {Admin},

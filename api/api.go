@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/api/batch"
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/api/schedules"
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/livetail"
@@ -160,6 +161,7 @@ type Service interface {
 	Lanes
 	Secrets
 	BulkWork
+	schedules.Service
 	Counts
 	LiveEvents
 	Tokens
@@ -214,6 +216,7 @@ type api struct {
 	overloadLog  limitedlog.Log
 	forbiddenLog limitedlog.Log
 	batch        *batch.Handler
+	schedules    *schedules.Handlers
 	// waiting has an element for each request that waits for the end of a job or for jobs to lease.
 	waiting chan struct{}
 	// closing reports whether the process is about to stop.
@@ -258,6 +261,9 @@ func newAPI(o Options) (a *api, end func()) {
 	a.batch = batch.New(batch.Options{
 		Registrar: a.service, Callers: a.callers, MaxBody: a.maxBody,
 		OnShutdown: a.onShutdown, Overloaded: a.warnOverload, Logger: a.log,
+	})
+	a.schedules = schedules.New(schedules.Options{
+		Service: a.service, MaxBody: maxBody, Audit: a.audit, ServeList: a.serveList, AnswerJob: a.answerJob,
 	})
 	return a, end
 }

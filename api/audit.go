@@ -19,7 +19,7 @@ func (a *api) audit(r *http.Request, action access.Action, args ...any) {
 }
 
 // auditKeys are the names in audit lines of the variables in paths.
-var auditKeys = []struct{ variable, key string }{{"topic", "topic"}, {"lane", "lane"}, {"namespace", "name"}}
+var auditKeys = []struct{ variable, key string }{{"topic", "topic"}, {"lane", "lane"}, {"schedule", "schedule"}, {"namespace", "name"}}
 
 // auditChange logs a change of what the path names.
 func (a *api) auditChange(r *http.Request, action access.Action) {

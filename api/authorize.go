@@ -35,7 +35,7 @@ func (a *api) authorize(r *http.Request, e endpoint) error {
 		return scope.CheckTopic(r.Context(), r.PathValue("topic"))
 	case ofJob:
 		return a.checkTopicOfJob(r, p)
-	case ofRequest, ofWork, ofItems, ofNone:
+	case ofRequest, ofWork, ofSchedule, ofItems, ofNone:
 		return nil
 	default:
 		return response.NewProblem(response.Forbidden, "this concerns all topics, and "+scope.Restriction(p))

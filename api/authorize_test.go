@@ -43,6 +43,10 @@ var samples = map[string]struct{ query, body string }{
 	"POST /v1/dead/purge":  {body: `{"topic": "order.close", "dry_run": true}`},
 	"POST /v1/work":        {body: `{"action": "purge", "where": {"topic": "order.close"}, "dry_run": true}`},
 	"POST /v1/tokens":      {body: `{"name": "shop-api", "role": "publish"}`},
+
+	"GET /v1/schedules/preview":              {query: "?cron=@daily"},
+	"PUT /v1/schedules/{schedule}":           {body: `{"cron": "@daily", "job": {"topic": "order.close"}}`},
+	"POST /v1/schedules/{schedule}/backfill": {body: `{"after": "2020-01-01T00:00:00Z", "before": "2020-01-02T00:00:00Z"}`},
 }
 
 // sample makes the request of a route with a topic, and more headers.
@@ -65,7 +69,7 @@ func sample(t *testing.T, h http.Handler, method, path, topic string, header ...
 	if strings.Contains(path, "/tokens/{id}") {
 		id = "5tR1nGs0"
 	}
-	target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}", id).Replace(path) + s.query
+	target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}", id, "{schedule}", "daily").Replace(path) + s.query
 	w := call(t, h, method, strings.ReplaceAll(target, "order.close", topic), strings.ReplaceAll(s.body, "order.close", topic), header...)
 	return w.Code, w.Body.String()
 }
@@ -137,7 +141,7 @@ func TestRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 				status, answer = sample(t, handler(&restricted), method, r.path, "order.close", bearer(valid)...)
 				want := http.StatusForbidden
 				switch e.topic {
-				case ofJob, ofWork:
+				case ofJob, ofWork, ofSchedule:
 					want = http.StatusNotFound
 				case ofNone, ofItems:
 					want = http.StatusOK

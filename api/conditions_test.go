@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 )
 
@@ -44,6 +46,7 @@ func storedSettings() *fake {
 	f.topics["a"] = store.Topic{Name: "a", Revision: 7, Policy: policy.Topic{Secrets: []policy.Secret{{ID: "s"}}}}
 	f.own["a/b"] = store.Lane{Revision: 7, Settings: policy.Lane{LaneConcurrency: 3, Secrets: []policy.Secret{{ID: "s"}}}}
 	f.namespaces["a"] = job.Namespace{Name: "a", Revision: 7}
+	f.scheduled["a"] = store.Schedule{Name: "a", Revision: 7, ScheduleSettings: store.ScheduleSettings{Spec: schedule.Spec{Cron: "@daily"}}}
 	return f
 }
 
@@ -53,6 +56,7 @@ func requireSameSettings(t *testing.T, f *fake, change string) {
 	require.Equal(t, storedSettings().topics, f.topics, change)
 	require.Equal(t, storedSettings().own, f.own, change)
 	require.Equal(t, storedSettings().namespaces, f.namespaces, change)
+	require.Equal(t, storedSettings().fakeSchedules, f.fakeSchedules, change)
 }
 
 // settingsChanges are the changes of settings, with a body that each accepts.
@@ -60,7 +64,7 @@ func settingsChanges() (changes []string) {
 	for _, r := range new(api).routes() {
 		for method := range r.methods {
 			if method != http.MethodGet && slices.Contains(r.conditions, "If-None-Match") {
-				changes = append(changes, method+" "+strings.NewReplacer("{namespace}", "a", "{topic}", "a", "{lane}", "b", "{id}", "s").Replace(r.path))
+				changes = append(changes, method+" "+strings.NewReplacer("{namespace}", "a", "{topic}", "a", "{lane}", "b", "{id}", "s", "{schedule}", "a").Replace(r.path))
 			}
 		}
 	}
@@ -73,13 +77,14 @@ func TestSettings_ChangeOnlyTheRequiredRevision(t *testing.T) {
 	require.GreaterOrEqual(t, len(changes), 13)
 	for _, change := range changes {
 		method, path, _ := strings.Cut(change, " ")
+		body := cmp.Or(samples[strings.Replace(change, "/schedules/a", "/schedules/{schedule}", 1)].body, "{}")
 		for condition, met := range map[string]bool{
 			`If-Match: "7"`: true, `If-Match: *`: true, `If-Match:  "7" `: true,
 			`If-Match: "6"`: false, `If-Match: "8"`: false, `If-Match: "0"`: false, `If-None-Match: *`: false,
 		} {
 			name, tag, _ := strings.Cut(condition, ": ")
 			f := storedSettings()
-			w := call(t, handlerOf(f), method, path, "{}", name, tag)
+			w := call(t, handlerOf(f), method, path, body, name, tag)
 			if met {
 				require.Less(t, w.Code, 300, "%s %s %s", change, condition, w.Body)
 				continue
@@ -101,7 +106,7 @@ func TestSettings_ChangeOnlyTheRequiredRevision(t *testing.T) {
 			{"If-Match", `"7"`, "If-None-Match", "*"},
 		} {
 			f := storedSettings()
-			w := call(t, handlerOf(f), method, path, "{}", conditions...)
+			w := call(t, handlerOf(f), method, path, body, conditions...)
 			require.Equal(t, http.StatusBadRequest, w.Code, "%s %s", change, conditions)
 			require.Equal(t, "invalid_request", problemIn(t, w).Code)
 			requireSameSettings(t, f, change)

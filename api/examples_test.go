@@ -35,7 +35,7 @@ func TestOpenAPI_RequestExamplesAreAccepted(t *testing.T) {
 			for name, example := range examplesOf(content) {
 				body, err := json.Marshal(example)
 				require.NoError(t, err)
-				target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}", "plain").Replace(path)
+				target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}", "plain", "{schedule}", "daily").Replace(path)
 				w := call(t, handlerOf(fullService()), strings.ToUpper(method), target, string(body))
 				require.Less(t, w.Code, 300, "%s %s %s: %s", method, path, name, w.Body)
 				schema := content.at("schema")

@@ -82,6 +82,7 @@ type fake struct {
 	live *livetail.Hub
 
 	fakeTokens
+	fakeSchedules
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -91,6 +92,7 @@ func newFake() *fake {
 		work: store.Work{ID: "dead", State: store.WorkRunning, CreatedAt: time.UnixMilli(1000), WorkOrder: store.WorkOrder{Action: store.WorkPurge}},
 		jobs: make(map[string]job.Job), topics: make(map[string]store.Topic), own: make(map[string]store.Lane),
 		text: make(map[string]string), live: livetail.New(new(localtail.Tail), quiet), fakeTokens: newFakeTokens(),
+		fakeSchedules: fakeSchedules{scheduled: make(map[string]store.Schedule)},
 	}
 }
 

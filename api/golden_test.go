@@ -132,6 +132,7 @@ func fullService() *fake {
 		Secrets:    []policy.Secret{{ID: sharedSecret.ID(), CreatedAt: epoch, Value: policy.Sealed(sharedSecret.Text())}},
 		ClientCert: &policy.ClientCert{Chain: "-----BEGIN CERTIFICATE-----\n…", Key: "hunter2"},
 	}}
+	f.scheduled["daily"] = fullSchedule(spec)
 	f.own["order.close/a"] = store.Lane{Revision: 8, Settings: policy.Lane{
 		URL: "https://a.example/", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}}, LaneConcurrency: 4,
 		LaneRate: policy.Rate{Starts: 10, Per: time.Second}, Paused: true, Pause: policy.Pause{At: epoch, By: "mia", Note: "ask Mia"},
@@ -217,6 +218,7 @@ var golden = []struct {
 	{"key_added", "Secret", "POST", "/v1/topics/seen/lanes/a/secrets", `{"secret": "` + keySecret.Text() + `"}`, 201},
 	{"secret_list", "SecretPage", "GET", "/v1/topics/order.close/secrets", "", 200},
 	{"key_list", "KeyPage", "GET", "/v1/topics/order.close/lanes/a/keys", "", 200},
+	{"schedule", "Schedule", "GET", "/v1/schedules/daily", "", 200},
 	{"stats", "Stats", "GET", "/v1/stats", "", 200},
 	{"token_created", "NewToken", "POST", "/v1/tokens", `{"name": "shop-api", "role": "publish", "topics": ["order.*"]}`, 201},
 	{"token", "Token", "GET", "/v1/tokens/5tR1nGs0", "", 200},

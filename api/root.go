@@ -15,6 +15,7 @@ func (a *api) links() []pages.Link {
 		link("topics", "/v1/topics", a.healthOnly),
 		link("dead", "/v1/dead", a.healthOnly),
 		link("work", "/v1/work", a.healthOnly),
+		link("schedules", "/v1/schedules", a.healthOnly),
 		link("stats", "/v1/stats", a.healthOnly),
 		link("stream", "/v1/stream", a.healthOnly),
 		link("whoami", "/v1/whoami", a.healthOnly),

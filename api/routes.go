@@ -48,14 +48,15 @@ type endpoint struct {
 type topicSource uint8
 
 const (
-	_         topicSource = iota
-	ofPath                // {topic}
-	ofJob                 // that of the job {id}
-	ofRequest             // in the parameters or the body: the handler calls checkTopic
-	ofNone                // the request concerns no topic
-	ofAll                 // the request concerns all topics of the namespace
-	ofWork                // that of the work {id}: the handler answers 404
-	ofItems               // each item of the answer has one: the handler leaves others out
+	_          topicSource = iota
+	ofPath                 // {topic}
+	ofJob                  // that of the job {id}
+	ofRequest              // in the parameters or the body: the handler calls checkTopic
+	ofNone                 // the request concerns no topic
+	ofAll                  // the request concerns all topics of the namespace
+	ofWork                 // that of the work {id}: the handler answers 404
+	ofSchedule             // that of the jobs of {schedule}: the handler answers 404
+	ofItems                // each item of the answer has one: the handler leaves others out
 )
 
 // Query parameters of routes.
@@ -65,6 +66,7 @@ var (
 		http.MethodGet: request.FilterParameters("state", "order", "limit", "cursor"), http.MethodPost: {"wait"},
 	}
 	deadPages = onGet(request.FilterParameters("order", "limit", "cursor")...)
+	preview   = onGet("cron", "timezone", "every", "offset", "starts_at", "ends_at", "from", "limit")
 	groups    = onGet(request.FilterParameters("by")...)
 )
 
@@ -145,6 +147,23 @@ func (a *api) routes() []route {
 		{path: "/v1/work/{id}/stop", methods: map[string]endpoint{
 			http.MethodPost: {access.StopWork, ofWork, a.stopWork},
 		}},
+		{path: "/v1/schedules", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofItems, a.schedules.List}}},
+		{path: "/v1/schedules/preview", parameters: preview, methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofNone, a.schedules.Preview}}},
+		{path: "/v1/schedules/{schedule}", methods: map[string]endpoint{
+			http.MethodGet:    {access.ReadSchedule, ofSchedule, a.schedules.Get},
+			http.MethodPut:    {access.ChangeSchedule, ofRequest, a.schedules.Put},
+			http.MethodDelete: {access.DeleteSchedule, ofSchedule, a.schedules.Delete},
+		}, conditions: content.SettingsConditions, audited: true},
+		{path: "/v1/schedules/{schedule}/run", methods: map[string]endpoint{http.MethodPost: {access.RunSchedule, ofSchedule, a.schedules.Run}}},
+		{path: "/v1/schedules/{schedule}/pause", methods: map[string]endpoint{
+			http.MethodPost: {access.PauseSchedule, ofSchedule, a.schedules.Pause},
+		}, conditions: content.SettingsConditions, audited: true},
+		{path: "/v1/schedules/{schedule}/resume", methods: map[string]endpoint{
+			http.MethodPost: {access.ResumeSchedule, ofSchedule, a.schedules.Resume},
+		}, conditions: content.SettingsConditions, audited: true},
+		{path: "/v1/schedules/{schedule}/backfill", methods: map[string]endpoint{
+			http.MethodPost: {access.BackfillSchedule, ofSchedule, a.schedules.Backfill},
+		}, conditions: content.SettingsConditions},
 		{path: "/v1/stats", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
 		{path: "/v1/stream", parameters: onGet("topic", "lane", "verdict"), endless: true, methods: map[string]endpoint{
 			http.MethodGet: {access.WatchEvents, ofRequest, a.watchEvents},

@@ -34,7 +34,7 @@ func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {
 		{"Expect", "100-continue"},
 		{"Accept", "text/html"},
 	}
-	paths := strings.NewReplacer("{topic}", "seen", "{lane}", "a", "{id}", "dead")
+	paths := strings.NewReplacer("{topic}", "seen", "{lane}", "a", "{id}", "dead", "{schedule}", "daily")
 	for _, r := range new(api).routes() {
 		for method := range r.methods {
 			declared := doc.at("paths", r.path, strings.ToLower(method), "responses").keys()

@@ -48,7 +48,7 @@ const (
 )
 
 // Kinds returns the kinds of jobs that Ringback creates.
-func Kinds() []string { return []string{KindCallback, KindBacklog, KindWork} }
+func Kinds() []string { return []string{KindCallback, KindBacklog, KindWork, KindSchedule} }
 
 // LabelTopic is the label of a callback with the name of its subject's topic, whose secrets sign it.
 const LabelTopic = "rb.topic"

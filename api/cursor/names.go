@@ -22,6 +22,7 @@ const (
 	Secrets    Kind = "secret"
 	Tokens     Kind = "token"
 	Namespaces Kind = "namespace"
+	Schedules  Kind = "schedule"
 )
 
 // Encode returns the cursor of the items after a name.

@@ -15,7 +15,7 @@ import (
 // maxPauseBytes bounds the body of a pause, in bytes. A note of maximum length fits, however it is escaped.
 const maxPauseBytes = 16 << 10
 
-// ReadPause reads a request to pause a topic or a lane, and returns its note. The body is optional.
+// ReadPause reads a request to pause a topic, a lane or a schedule, and returns its note. The body is optional.
 func ReadPause(w http.ResponseWriter, r *http.Request) (note string, err error) {
 	text, err := content.ReadOptionalJSON(w, r, maxPauseBytes)
 	if err != nil || text == nil {

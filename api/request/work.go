@@ -178,7 +178,7 @@ func (f *WorkRequest) check(where, change string) *response.Problem {
 		f.errors = append(f.errors, job.MutuallyExclusive(where+"all", "ids or a filter"))
 	case !f.all && !named && !f.filtered:
 		f.AddError(strings.TrimSuffix(where, "/"), `must set ids, a filter such as topic, or "all": true for every job in the states of the action`)
-	case f.Filter.Kind == job.KindWork || f.Filter.Topic != "" && store.IsInternal(f.Filter.Topic):
+	case f.Filter.Kind == job.KindWork || f.Filter.Kind == job.KindSchedule || f.Filter.Topic != "" && store.IsInternal(f.Filter.Topic):
 		f.AddError(where+"topic", "must be a topic whose jobs are sent: POST /v1/work/{id}/stop stops bulk work")
 	case !f.Action.HasRate() && (f.Rate.Limited() || f.LaneRate.Limited()):
 		f.AddError("/rate", "cannot be combined with the action "+string(f.Action)+", which sends nothing")

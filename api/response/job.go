@@ -46,6 +46,50 @@ func (o *Buffer) Job(j *job.Job) {
 	o.Bool("cancel_requested", j.CancelRequested)
 }
 
+// scheduleJob writes what a tick registers, as a client sets it: members that are not set are left out, because null is a body and
+// switches callbacks off.
+func (o *Buffer) scheduleJob(s *job.Spec, expiresIn time.Duration) {
+	o.TextIfSet("topic", s.Topic)
+	o.TextIfSet("lane", s.Lane)
+	o.TextIfSet("url", s.URL)
+	o.TextIfSet("method", s.Method)
+	if len(s.Header) > 0 {
+		o.headers("headers", s.Header)
+	}
+	if s.ContentType != s.BodyKind.ContentType() {
+		o.Text("content_type", s.ContentType)
+	}
+	if s.Retries != nil {
+		o.Number("retries", int64(*s.Retries))
+	}
+	if s.Ladder != nil {
+		o.durations("ladder", s.Ladder)
+	}
+	if s.Timeout != 0 {
+		o.Duration("timeout", s.Timeout)
+	}
+	if expiresIn != 0 {
+		o.Duration("expires_in", expiresIn)
+	}
+	if len(s.Labels) > 0 {
+		o.labelsOrNull("labels", s.Labels)
+	}
+	if s.OnDelivered != nil {
+		o.objectOrNull("on_delivered", !s.OnDelivered.Off, func() { o.callbackMembers(s.OnDelivered) })
+	}
+	if s.OnDead != nil {
+		o.objectOrNull("on_dead", !s.OnDead.Off, func() { o.callbackMembers(s.OnDead) })
+	}
+	switch s.BodyKind {
+	case job.BodyJSON:
+		o.Member("body", s.Body)
+	case job.BodyText:
+		o.Text("body_text", string(s.Body))
+	case job.BodyBase64:
+		o.bytes("body_base64", s.Body)
+	}
+}
+
 // Durability writes the durability of a change; null unless the store reported it.
 func (o *Buffer) Durability(reached *job.Durability) {
 	o.objectOrNull("durability", reached != nil, func() {

@@ -3,6 +3,7 @@ package scope
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/response"
@@ -37,6 +38,20 @@ func Admit(ctx context.Context, n *job.New) error {
 // Restriction names the topics of a restricted token.
 func Restriction(p *access.Principal) string {
 	return "the token is restricted to the topics " + p.Topics.String()
+}
+
+// AdmitTemplate refuses what each tick of a schedule registers, for its topic or its body.
+func AdmitTemplate(ctx context.Context, spec *job.Spec) error {
+	if err := CheckTopic(ctx, cmp.Or(spec.Topic, job.DefaultTopic)); err != nil {
+		return err
+	}
+	err := checkPlaceholder(ctx, spec)
+	if p, ok := errors.AsType[*response.Problem](err); ok {
+		for i := range p.Fields {
+			p.Fields[i].Field = "/job" + p.Fields[i].Field
+		}
+	}
+	return err
 }
 
 // CheckBodies refuses a change of jobs by a token that may not read bodies, if it sends them to another URL, or contains

@@ -14,14 +14,19 @@ func HideBodies(r *http.Request, j *job.Job) {
 	if access.PrincipalOf(r.Context()).Bodies {
 		return
 	}
-	if j.BodyKind != job.BodyNone {
-		j.BodyKind, j.Body = job.BodyText, []byte(response.Redacted)
-	}
+	HideTemplate(r, &j.Spec)
 	j.History = slices.Clone(j.History) // the service may have it
 	for i := range j.History {
 		if len(j.History[i].Body) > 0 {
 			j.History[i].Body = []byte(response.Redacted)
 		}
+	}
+}
+
+// HideTemplate replaces the body of what a job asks for, unless the request's token may read it.
+func HideTemplate(r *http.Request, spec *job.Spec) {
+	if spec.BodyKind != job.BodyNone && !access.PrincipalOf(r.Context()).Bodies {
+		spec.BodyKind, spec.Body = job.BodyText, []byte(response.Redacted)
 	}
 }
 

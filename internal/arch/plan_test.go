@@ -359,7 +359,7 @@ var plan = []row{
 	{
 		pkg:    "api/response",
 		reason: "writes JSON and problems; knows no handler and no service",
-		ours:   []string{"access", "job", "job/units", "livetail", "policy", "store"},
+		ours:   []string{"access", "job", "job/units", "livetail", "policy", "schedule", "store"},
 	},
 	{
 		pkg:    "api/limits",
@@ -389,7 +389,7 @@ var plan = []row{
 	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
-		ours:   []string{"access", "api/content", "api/cursor", "api/jsonscan", "api/limits", "api/response", "job", "job/units", "livetail", "policy", "sign", "store"},
+		ours:   []string{"access", "api/content", "api/cursor", "api/jsonscan", "api/limits", "api/response", "job", "job/units", "livetail", "policy", "schedule", "sign", "store"},
 	},
 	{
 		pkg:    "api/ndjson",
@@ -413,10 +413,15 @@ var plan = []row{
 		ours:   []string{"api/access", "api/content", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "api/scope", "job", "store"},
 	},
 	{
+		pkg:    "api/schedules",
+		reason: "the requests about schedules, in front of an interface that it declares",
+		ours:   []string{"access", "api/content", "api/cursor", "api/request", "api/response", "api/scope", "job", "policy", "schedule", "store"},
+	},
+	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"access", "api/access", "api/batch", "api/content", "api/cursor", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/scope", "internal/limitedlog", "job", "livetail",
+			"access", "api/access", "api/batch", "api/content", "api/cursor", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/schedules", "api/scope", "internal/limitedlog", "job", "livetail",
 			"policy", "sign", "store",
 		},
 	},
