@@ -79,7 +79,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	})
 	opts := dispatcher.Options{
 		Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
-		Seal: box, Observer: observer, ObserveWork: observer.WorkTreated, Grace: a.options.Grace,
+		Seal: box, Observer: observer, ObserveWork: observer.WorkTreated, ObserveTicks: observer.TicksPassed, Grace: a.options.Grace,
 	}
 	descriptors := planDescriptors(descriptorLimit(), len(a.stores), a.options.has(RoleWorker))
 	if a.options.has(RoleWorker) {

@@ -26,6 +26,7 @@
 //	ringback_breakers_open             gauge      namespace,topic                 breakers  store
 //	ringback_work_unfinished           gauge      namespace                       works     store
 //	ringback_work_jobs_total           counter    action,outcome                  jobs      process
+//	ringback_ticks_total               counter    outcome                         ticks     process
 //	ringback_store_up                  gauge      store                           0,1       process
 //	ringback_store_seconds             histogram  store,method,outcome            seconds   process
 //	ringback_wakeup_failures_total     counter    store,outcome                   calls     process

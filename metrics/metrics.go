@@ -44,7 +44,7 @@ type Metrics struct {
 	inserted *prometheus.CounterVec
 	ends     *prometheus.CounterVec
 
-	work *prometheus.CounterVec
+	work, ticks *prometheus.CounterVec
 
 	// Of the store.
 	calls        *prometheus.HistogramVec
@@ -59,6 +59,7 @@ func New(o Options) *Metrics {
 	m.gauges = &gauges{topics: m.topics, log: m.log}
 	m.registerTopicMetrics()
 	m.registerWorkMetrics()
+	m.registerScheduleMetrics()
 	m.registerStoreMetrics()
 	build := m.gauge("ringback_build_info", "1, with the version of Ringback and of Go it was built with.", "version", "go")
 	build.WithLabelValues(cmp.Or(o.Version, "unknown"), runtime.Version()).Set(1)
