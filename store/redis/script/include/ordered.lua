@@ -157,13 +157,20 @@ function order.first(q)
   end
 end
 
+-- next_turn returns when the next job of an ordered queue has its turn.
+local function next_turn(q)
+  local later = call('ZRANGE', q.ordered, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return later and -tonumber(later) or NEVER
+end
+
 -- moment returns when an ordered queue, of which no job is claimed, may have one to claim, and whether it has one now. It sets
 -- q.notify if that was placed by the script.
 function order.moment(q)
-  if q.order ~= '-' then return now, false end
-  local later = call('ZRANGE', q.ordered, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-  later = later and -tonumber(later) or NEVER
-  if later <= now then return now, false end
+  local later = q.order == '-' and next_turn(q)
+  if not later or later <= now then
+    if not order.advance(q) then return now, false end
+    later = next_turn(q)
+  end
   local member, due = order.first(q)
   if not member and later == NEVER then
     order.restart(q) -- its set was lost
