@@ -82,9 +82,16 @@ func findFaults(u *work.Unit) (faults []string) {
 		same(name+" rows", q.Rows, ask("SELECT count(*) FROM jobs WHERE q = %d", q.Id))
 		same(name+" ready", q.Ready, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d) AND n NOT IN (%s)",
 			q.Id, q.Mark.Due, q.Mark.N, marks))
-		if q.Waiting > 0 && q.HeadKnown {
+		if q.Order.Done {
+			same(name+" without order", 0, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND ordered IS NULL", q.Id))
+		}
+		switch {
+		case q.Waiting == 0 || !q.HeadKnown:
+		case !q.Limits().Ordered:
 			same(name+" head", q.Head.N, ask(
 				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s) ORDER BY due, n LIMIT 1", q.Id, marks))
+		case ask("SELECT count(*) FROM jobs WHERE n = %d AND ordered = 0", q.Head.N) > 0: // else it is a moment
+			same(name+" first in order", q.Head.N, ask("SELECT min(n) FROM jobs WHERE q = %d AND state = 'scheduled' AND ordered = 0 AND n NOT IN (%s)", q.Id, marks))
 		}
 		for _, column := range []struct {
 			name  string

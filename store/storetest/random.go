@@ -54,11 +54,15 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 			"insert": p.insert, "claim": p.claim, "settle": p.settle, "carry": p.carry,
 			"insert more": p.insert, "claim more": p.claim, "settle more": p.settle, "claim again": p.claim, "settle again": p.settle,
 			"change": oneOf(p.cancel, p.replace, p.run), "ended": oneOf(p.revive, p.revive, p.purge),
-			"policy": oneOf(p.topic, p.putLane, p.putLane), "aside": oneOf(aside...),
+			"policy": oneOf(p.topic, p.putLane, p.putLane),
 		}
 		if s.Advance != nil {
 			actions["advance"], actions["advance more"] = p.advance, oneOf(p.advance, p.advance, p.passRetention)
+			if s.Reopen != nil {
+				aside = append(aside, p.reopen)
+			}
 		}
+		actions["aside"] = oneOf(aside...)
 		rt.Repeat(actions)
 		p.compareReads(rt)
 		if err := CheckNamespace(p.ctx, s.Store, p.namespace); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
 )
 
 func (p *engineAndModel) settle(t *rapid.T) {
@@ -86,6 +87,24 @@ func (p *engineAndModel) settle(t *rapid.T) {
 		}
 	}
 	p.compareClaims(claimed, got.claimed)
+}
+
+// reopen opens the engine anew after all attempts have ended: engines may end those in flight.
+func (p *engineAndModel) reopen(*rapid.T) {
+	p.nextInstant()
+	for _, l := range p.leases {
+		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Again, policy.Released}).Draw(p.T, "verdict"), Wait: p.wait(true)}
+		got, _, err := p.s.shard().Settle(p.ctx, store.NewToken(), []store.Settlement{settlement(l.engine, v)}, nil)
+		p.must(err, "settle")
+		wanted, _, err := p.model.shards[0].Settle(p.ctx, store.NewToken(), []store.Settlement{settlement(l.model, v)}, nil)
+		p.must(err, "settle in the model")
+		if !sameError(wanted[0], got[0]) {
+			p.Fatalf("settlement of %s: %v, want %v", l.engine.ID, got[0], wanted[0])
+		}
+	}
+	p.leases = nil
+	p.s.Store = p.s.Reopen()
+	p.s.router = router.New(p.s.Store)
 }
 
 // outboxJob draws a job for the outbox.
