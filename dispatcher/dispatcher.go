@@ -83,7 +83,8 @@ type Dispatcher struct {
 	pool      *pool.Pool
 	internal  *internaljobs.Runner
 	puller    *pull.Puller
-	handled   []string // the topics of Handle
+	handled   []string   // the topics of Handle
+	handling  sync.Mutex // makes calls of Handle follow one another
 	state     atomic.Int32
 	quotas    *quotas.Quotas
 	closing   sync.Once

@@ -28,8 +28,10 @@ func Dead(reason string) error { return &handlers.DeadError{Err: errors.New(reas
 
 // Handle has the jobs of a topic in job.DefaultNamespace handled by a function of this program. Run, and registrations here, set
 // the topic's deliver to policy.DeliverHandler, and Run sets it again within a minute when it is changed. Handle is called before
-// Run, and panics if it is not, or if the topic is invalid or has a handler.
+// Run, also while jobs are registered, and panics if it is not, or if the topic is invalid or has a handler.
 func (d *Dispatcher) Handle(topic string, f HandlerFunc) {
+	d.handling.Lock()
+	defer d.handling.Unlock()
 	switch {
 	case d.pool == nil:
 		panic("dispatcher: RegisterOnly leaves handling to other processes")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -454,6 +455,28 @@ func TestDeliver_IsPushForCallbacks(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, "/deliver", invalid.Errors[0].Field)
 	})
+}
+
+func TestHandle_IsSafeBesideRegister(t *testing.T) {
+	m := storetest.NewModel(storetest.ModelOptions{})
+	defer func() { require.NoError(t, m.Close()) }()
+	d, err := dispatcher.New(dispatcher.Options{Store: m, Logger: quiet})
+	require.NoError(t, err)
+	defer d.Close()
+	var calls sync.WaitGroup
+	for n := range 8 {
+		calls.Go(func() {
+			for k := range 20 {
+				d.Handle(fmt.Sprintf("topic-%d-%d", n, k), func(context.Context, *dispatcher.Job) error { return nil })
+			}
+		})
+		calls.Go(func() {
+			for range 20 {
+				(&fixture{Dispatcher: d}).register(t, job.New{})
+			}
+		})
+	}
+	calls.Wait()
 }
 
 func TestHandle_RejectsMistakes(t *testing.T) {

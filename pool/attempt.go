@@ -125,7 +125,7 @@ func (a *attempt) isHandled() bool { return a.schedJob.Deliver == policy.Deliver
 // deliverer returns what makes the attempt.
 func (a *attempt) deliverer() Deliverer {
 	if a.isHandled() {
-		return a.shard.p.handlers[a.schedJob.Lane.Topic().Name()]
+		return a.shard.p.handler(a.schedJob.Lane.Topic().Name())
 	}
 	return a.shard.p.opts.Deliverer
 }

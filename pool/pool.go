@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/internal/limitedlog"
@@ -100,8 +102,8 @@ type Pool struct {
 	owner       store.LeaseOwner // of its claims
 	process     string
 	shards      []*shardLoop
-	handlers    map[sched.TopicName]Handler // of topics that are delivered by functions
-	groups      []string                    // that Run serves
+	handlers    atomic.Pointer[map[sched.TopicName]Handler] // of topics that are delivered by functions; Handle replaces the map
+	groups      []string                                    // that Run serves
 	workers     sync.WaitGroup
 	idle        chan *attempt // receives an attempt while a worker is idle
 	quit        chan struct{} // closed to end idle workers
@@ -143,9 +145,9 @@ func New(opts Options) *Pool {
 		quit: make(chan struct{}),
 		idle: make(chan *attempt),
 
-		owner:    opts.Owner,
-		handlers: make(map[sched.TopicName]Handler),
+		owner: opts.Owner,
 	}
+	p.handlers.Store(&map[sched.TopicName]Handler{})
 	if opts.Deliverer != nil {
 		p.groups = []string{store.GroupPush}
 	}
@@ -174,20 +176,25 @@ func New(opts Options) *Pool {
 }
 
 // Handle has a topic's jobs delivered by a Handler, while its policy says policy.DeliverHandler, and never by that of Options.
-// It is called before Run.
+// It is called before Run, by one goroutine at a time; other calls may go on meanwhile.
 func (p *Pool) Handle(namespace, topic string, by Handler) {
-	p.handlers[sched.TopicName{Namespace: namespace, Name: topic}] = by
+	handlers := maps.Clone(*p.handlers.Load())
+	handlers[sched.TopicName{Namespace: namespace, Name: topic}] = by
+	p.handlers.Store(&handlers)
 	p.groups = append(p.groups, store.GroupOf(namespace, topic, policy.DeliverHandler))
 }
 
 // Handles reports whether Handle was called for a topic.
 func (p *Pool) Handles(namespace, topic string) bool {
-	return p.handlers[sched.TopicName{Namespace: namespace, Name: topic}] != nil
+	return p.handler(sched.TopicName{Namespace: namespace, Name: topic}) != nil
 }
+
+// handler returns the Handler of a topic; nil: none.
+func (p *Pool) handler(t sched.TopicName) Handler { return (*p.handlers.Load())[t] }
 
 // deliver returns how the pool delivers a topic. If that is not what its policy says, the store returns none of its jobs.
 func (p *Pool) deliver(t sched.TopicName) policy.Deliver {
-	if p.handlers[t] != nil || p.opts.Deliverer == nil {
+	if p.handler(t) != nil || p.opts.Deliverer == nil {
 		return policy.DeliverHandler
 	}
 	return policy.DeliverPush
@@ -198,7 +205,7 @@ const fullInterval = time.Second
 
 // isFull reports whether the Handler of a topic is full. The caller holds the pool's mutex.
 func (p *Pool) isFull(t sched.TopicName) bool {
-	h := p.handlers[t]
+	h := p.handler(t)
 	if h == nil || !h.IsFull() {
 		return false
 	}
