@@ -46,3 +46,15 @@ func (l *lookup) find(ctx context.Context, namespace, name string) (store.Topic,
 	}
 	return store.Topic{}, false, l.err
 }
+
+// findNow is find for a topic whose policy forbids the job: it reloads the policies first, once per call.
+func (l *lookup) findNow(ctx context.Context, namespace, name string) (store.Topic, error) {
+	if !l.reloaded {
+		l.reloaded = true
+		if l.set, l.err = l.policies.Reload(ctx); l.err != nil {
+			return store.Topic{}, l.err
+		}
+	}
+	t, _, err := l.find(ctx, namespace, name)
+	return t, err
+}

@@ -167,12 +167,8 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 		topicURL, needsURL = topic.Policy.URL, topic.Policy.Deliver.Pushes()
 	}
 	if n.URL == "" && topicURL == "" && needsURL {
-		laneURL, err := topics.laneURL(n.Queue)
-		if err != nil {
+		if topicURL, err = requireURL(ctx, topics, n); err != nil {
 			return "", err
-		}
-		if laneURL == "" {
-			return "", invalid("/url", "is required: neither the topic "+n.Topic+" nor the lane has a url, and the topic is not delivered by pull or handler")
 		}
 	}
 	if n.URL != "" {
@@ -187,6 +183,22 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 		n.Lane = laneOf(cmp.Or(n.URL, topicURL))
 	}
 	return topicURL, nil
+}
+
+// requireURL checks that a job without a URL, whose topic has none in the cache, needs none or gets that of its lane, or of its
+// topic, which it returns: another process may have changed the policy.
+func requireURL(ctx context.Context, topics *lookup, n *job.New) (topicURL string, err error) {
+	if laneURL, err := topics.laneURL(n.Queue); err != nil || laneURL != "" {
+		return "", err
+	}
+	topic, err := topics.findNow(ctx, n.Namespace, n.Topic)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("look up topic %s: %w", n.Topic, err)
+	case topic.Policy.URL == "" && topic.Policy.Deliver.Pushes():
+		return "", invalid("/url", "is required: neither the topic "+n.Topic+" nor the lane has a url, and the topic is not delivered by pull or handler")
+	}
+	return topic.Policy.URL, nil
 }
 
 // checkCallbacks checks the URLs of callbacks with the guard.

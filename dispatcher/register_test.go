@@ -1,10 +1,13 @@
 package dispatcher_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +29,50 @@ func idleDispatcher(t *testing.T, opts dispatcher.Options) *dispatcher.Dispatche
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opts.Store.Close()) })
 	return d
+}
+
+// listings counts how often the documents are listed.
+type listings struct {
+	store.Store
+	n atomic.Int64
+}
+
+func (l *listings) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	l.n.Add(1)
+	return l.Store.ListDocuments(ctx, after, limit, known)
+}
+
+// A process that delivers sees policies that others change by its claims, and may have none for hours.
+func TestRegister_RefusesNoJobByAnOldPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &listings{Store: storetest.NewModel(storetest.ModelOptions{})}
+		other := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
+		change := func(topic string, to policy.Topic) {
+			_, err := other.ChangeTopic(t.Context(), job.DefaultNamespace, topic, 0, func(p *policy.Topic) error { *p = to; return nil })
+			require.NoError(t, err)
+		}
+		noURL := func(topic string) job.New {
+			return job.New{Spec: job.Spec{Queue: job.Queue{Topic: topic}}, Delay: time.Hour}
+		}
+		for _, topic := range []string{"pulled", "with-url", "sent"} {
+			change(topic, policy.Topic{})
+		}
+		synctest.Wait()
+		require.ErrorContains(t, r.Register(t.Context(), []job.New{noURL("sent")})[0].Err, "/url: is required")
+
+		change("pulled", policy.Topic{Deliver: policy.DeliverPull})
+		change("with-url", policy.Topic{URL: "https://late.example/"})
+		before := s.n.Load()
+		got := r.Register(t.Context(), []job.New{noURL("with-url"), noURL("sent"), noURL("pulled"), noURL("sent")})
+		require.LessOrEqual(t, s.n.Load()-before, int64(2), "the policies are read once: pages until an empty one")
+		require.NoError(t, got[0].Err)
+		require.Equal(t, "late.example:443", got[0].Job.Lane)
+		require.NoError(t, got[2].Err)
+		for _, refused := range []int{1, 3} {
+			require.ErrorContains(t, got[refused].Err, "/url: is required")
+		}
+	})
 }
 
 func TestRegister_DefaultLaneIsTheTarget(t *testing.T) {
