@@ -162,6 +162,7 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 			if err := d.setHandled(ctx, n.Topic); err != nil && !errors.Is(err, store.ErrUnreadable) {
 				return "", err
 			}
+			topics.set, topics.reloaded = nil, false
 			topic.Policy.Deliver = policy.DeliverHandler
 		}
 		topicURL, needsURL = topic.Policy.URL, topic.Policy.Deliver.Pushes()

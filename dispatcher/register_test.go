@@ -75,6 +75,23 @@ func TestRegister_RefusesNoJobByAnOldPolicy(t *testing.T) {
 	})
 }
 
+func TestRegister_SetsATopicWithAHandlerOncePerCall(t *testing.T) {
+	s := &listings{Store: storetest.NewModel(storetest.ModelOptions{})}
+	defer func() { require.NoError(t, s.Close()) }()
+	d, err := dispatcher.New(dispatcher.Options{Store: s, Logger: quiet})
+	require.NoError(t, err)
+	defer d.Close()
+	d.Handle("orders", func(context.Context, *dispatcher.Job) error { return nil })
+	jobs := make([]job.New, 100)
+	for i := range jobs {
+		jobs[i].Topic = "orders"
+	}
+	for _, got := range d.Register(t.Context(), jobs) {
+		require.NoError(t, got.Err)
+	}
+	require.Less(t, s.n.Load(), int64(10))
+}
+
 func TestRegister_DefaultLaneIsTheTarget(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	for target, lane := range map[string]string{
