@@ -38,7 +38,7 @@ type Options struct {
 	// RegisterOnly leaves carrying and delivering to other processes on the same store. This process registers, changes and
 	// counts jobs.
 	RegisterOnly bool
-	// Defaults completes the policies of topics; zero: policy.Builtin.
+	// Defaults completes the policies of topics, which are pushed unless they say otherwise; zero: policy.Builtin.
 	Defaults policy.Topic
 	// Declared rejects jobs of topics without a stored policy. Otherwise a topic is created by its first job.
 	Declared bool
@@ -114,6 +114,9 @@ func New(opts Options) (*Dispatcher, error) {
 		return nil, errors.New("a dispatcher's workers, bytes and grace are not negative")
 	}
 	opts.Defaults = opts.Defaults.WithDefaults(policy.Builtin())
+	if !opts.Defaults.Deliver.Pushes() {
+		return nil, errors.New("a dispatcher's defaults are of topics that are pushed: set Deliver in the policies of others")
+	}
 	if opts.Seal == nil {
 		opts.Seal = seal.New()
 	}

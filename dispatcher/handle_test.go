@@ -486,6 +486,8 @@ func TestHandle_RejectsMistakes(t *testing.T) {
 	d, err := dispatcher.New(dispatcher.Options{Store: m, Logger: quiet})
 	require.NoError(t, err)
 	require.ErrorContains(t, d.Run(t.Context()), "a deliverer or a handler")
+	_, err = dispatcher.New(dispatcher.Options{Store: m, Logger: quiet, Defaults: policy.Topic{Deliver: policy.DeliverHandler}})
+	require.ErrorContains(t, err, "are of topics that are pushed", "callbacks would wait for ever")
 	d.Handle("orders", ignore)
 	for _, topic := range []string{"orders", "", "_callbacks", "a b"} {
 		require.Panics(t, func() { d.Handle(topic, ignore) }, topic)
