@@ -383,6 +383,37 @@ func TestHandle_ReleasesJobsWhenTheProcessStops(t *testing.T) {
 	})
 }
 
+func TestHandle_HearsDecisionsWhileTheProcessStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{})
+		defer func() { require.NoError(t, m.Close()) }()
+		begun := make(chan struct{}, 3)
+		d, err := dispatcher.New(dispatcher.Options{Store: m, Logger: quiet, Grace: 10 * time.Second})
+		require.NoError(t, err)
+		decisions := map[string]error{"none": errors.New("cut off"), "dead": dispatcher.Dead("no such order"), "later": dispatcher.Retry(time.Hour)}
+		d.Handle("orders", func(ctx context.Context, j *dispatcher.Job) error {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return decisions[j.ID]
+		})
+		go func() { _ = d.Run(t.Context()) }()
+		r := &fixture{Dispatcher: d}
+		jobs := map[string]job.Job{}
+		for id := range decisions {
+			jobs[id] = r.order(t, func(n *job.New) { n.ID, n.Lane, n.Timeout = id, id, time.Minute })
+		}
+		for range decisions {
+			<-begun
+		}
+		d.Close()
+		require.Zero(t, r.get(t, jobs["none"].Ref()).Attempts, "it is released")
+		require.Equal(t, policy.ReasonNonRetryable, r.get(t, jobs["dead"].Ref()).Reason)
+		later := r.get(t, jobs["later"].Ref())
+		require.Equal(t, 1, later.FailedAttempts)
+		require.InDelta(t, time.Hour, later.DueAt.Sub(time.Now()), float64(time.Second))
+	})
+}
+
 func TestHandle_RunsBesidePush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}

@@ -57,7 +57,7 @@ func (h *Handler) Deliver(ctx context.Context, r job.Request) policy.Result {
 	switch {
 	case returned && !o.failed:
 		result.Accepted = true
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !o.decided():
 		result.Class, result.Error = policy.ClassShutdown, "the process stopped"
 	case !returned:
 		result.Class, result.Error = policy.ClassConsumer, fmt.Sprintf("the handler has not returned within its timeout of %v", r.Timeout)
@@ -75,6 +75,9 @@ type outcome struct {
 	retryAfter time.Duration
 	dead       bool
 }
+
+// decided reports whether a failure says what becomes of the job. Others may be due to the end of the context.
+func (o outcome) decided() bool { return o.retryAfter > 0 || o.dead }
 
 // call calls the function in a goroutine of its own, and waits until it returns or is left to itself.
 func (h *Handler) call(ctx context.Context, r *job.Request) (o outcome, returned bool) {
