@@ -19,8 +19,8 @@ type Job = handlers.Job
 // HandlerFunc handles a job: see package handlers.
 type HandlerFunc = handlers.Func
 
-// Retry returns the error of a handler whose job is due again after a wait, of up to 30 days, instead of the ladder's. It costs a
-// retry. It may be wrapped, to say why.
+// Retry returns the error of a handler whose job is due again after a wait, of up to 30 days, instead of the ladder's; zero: at once.
+// It costs a retry. It may be wrapped, to say why.
 func Retry(after time.Duration) error { return &handlers.RetryError{After: after} }
 
 // Dead returns the error of a handler whose job is dead, whatever retries it has left. It may be wrapped.

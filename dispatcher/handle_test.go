@@ -188,6 +188,7 @@ func TestHandle_Errors(t *testing.T) {
 		"the end of the goroutine":   {fail: func() error { runtime.Goexit(); return nil }, wait: 3 * time.Minute, text: "the handler ended its goroutine"},
 		"a long text":                {fail: func() error { return errors.New(long) }, wait: 3 * time.Minute, text: strings.Repeat("long ", 204) + "long"},
 		"Retry":                      {fail: func() error { return dispatcher.Retry(5 * time.Second) }, wait: 5 * time.Second, text: "retry after 5s"},
+		"Retry at once":              {fail: func() error { return dispatcher.Retry(0) }, wait: time.Millisecond, text: "retry after 0s"},
 		"a wrapped Retry": {
 			fail: func() error { return fmt.Errorf("busy: %w", dispatcher.Retry(time.Hour)) }, wait: time.Hour, text: "busy: retry after 1h0m0s",
 		},

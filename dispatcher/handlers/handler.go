@@ -135,7 +135,7 @@ func outcomeOf(err error) outcome {
 	}
 	o := outcome{failed: true, text: oneLine(err.Error())}
 	if retry, ok := errors.AsType[*RetryError](err); ok && retry != nil {
-		o.retryAfter = retry.After
+		o.retryAfter = max(retry.After, time.Millisecond)
 	}
 	_, o.dead = errors.AsType[*DeadError](err)
 	return o

@@ -30,7 +30,7 @@ type Func func(ctx context.Context, j *Job) error
 
 // RetryError is a failure after which the job is due again after a wait, instead of the ladder's. It costs a retry.
 type RetryError struct {
-	After time.Duration // rounded up to milliseconds, up to 30 days; zero: the ladder's
+	After time.Duration // rounded up to milliseconds, up to 30 days; zero and less: at once
 	Err   error         // the cause; may be nil
 }
 
