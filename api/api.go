@@ -25,8 +25,10 @@ import (
 type Jobs interface {
 	batch.Registrar
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
-	// WaitForEnd is Get once the job has ended, or after limit, or when the process stops.
-	WaitForEnd(ctx context.Context, ref job.Ref, limit time.Duration) (job.Job, error)
+	// WaitForEnd is Get once the job has ended, or after limit, or when the process stops. last is the job as Register returned
+	// it, or one with its Ref. It returns a job that was removed when it ended as it was last, in the state in which it ended, or
+	// store.ErrNotFound.
+	WaitForEnd(ctx context.Context, last job.Job, limit time.Duration) (job.Job, error)
 	// Explain returns what applies to an unfinished job now and what it waits for; nil if that is not known, or the job has
 	// ended.
 	Explain(ctx context.Context, j *job.Job) *job.Explanation

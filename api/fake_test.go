@@ -187,7 +187,7 @@ func (f *fake) find(ref job.Ref) (job.Job, error) {
 
 func (f *fake) Get(_ context.Context, ref job.Ref) (job.Job, error) { return f.find(ref) }
 
-func (f *fake) WaitForEnd(ctx context.Context, ref job.Ref, limit time.Duration) (job.Job, error) {
+func (f *fake) WaitForEnd(ctx context.Context, last job.Job, limit time.Duration) (job.Job, error) {
 	f.mu.Lock()
 	f.waits = append(f.waits, limit)
 	f.mu.Unlock()
@@ -196,7 +196,7 @@ func (f *fake) WaitForEnd(ctx context.Context, ref job.Ref, limit time.Duration)
 			return job.Job{}, err
 		}
 	}
-	return f.find(ref)
+	return f.find(last.Ref())
 }
 
 func (f *fake) Explain(_ context.Context, j *job.Job) *job.Explanation { return f.explanations[j.ID] }

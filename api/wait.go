@@ -46,9 +46,9 @@ func (a *api) afterWait(w http.ResponseWriter, r *http.Request) error {
 
 // waitForEnd returns a job once it has ended, or as it is after wait or when the process stops. The request's token must
 // still be valid then.
-func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, ref job.Ref, wait time.Duration) (job.Job, error) {
+func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, last job.Job, wait time.Duration) (job.Job, error) {
 	allowWait(w, wait)
-	found, err := a.service.WaitForEnd(r.Context(), ref, wait)
+	found, err := a.service.WaitForEnd(r.Context(), last, wait)
 	if err == nil {
 		err = a.afterWait(w, r)
 	}
@@ -61,25 +61,26 @@ func (a *api) getEnded(w http.ResponseWriter, r *http.Request, ref job.Ref, wait
 		return err
 	}
 	defer a.endWait()
-	found, err := a.waitForEnd(w, r, ref, wait)
+	var last job.Job
+	last.Namespace, last.ID = ref.Namespace, ref.ID
+	found, err := a.waitForEnd(w, r, last, wait)
 	if err != nil {
 		return err
 	}
 	return a.showJob(w, r, &found, a.service.Explain(r.Context(), &found))
 }
 
-// answerEnd answers a registration with the job once it has ended, or as it is after wait. It never refuses: if the job
-// cannot be read any more, the answer is the job as it was registered, without its body.
+// answerEnd answers a registration with the job once it has ended, or as it is after wait. It never refuses: if the job's state
+// cannot be read any more, the answer says only what was registered.
 func (a *api) answerEnd(w http.ResponseWriter, r *http.Request, status int, registered job.Job, wait time.Duration) {
 	limits.Metered(r).Release()
 	registered.BodyKind, registered.Body = job.BodyNone, nil // bodies of up to maxBody would wait
-	found, err := a.waitForEnd(w, r, registered.Ref(), wait)
-	var explanation *job.Explanation
-	if err == nil {
-		explanation = a.service.Explain(r.Context(), &found)
-	} else {
-		found = registered
+	found, err := a.waitForEnd(w, r, registered, wait)
+	if err != nil {
+		response.Answer(w, status, func(o *response.Buffer) { o.UnreadJob(&registered) })
+		return
 	}
+	explanation := a.service.Explain(r.Context(), &found)
 	scope.HideBodies(r, &found)
 	explanation = scope.HideSettings(r, &found, explanation)
 	reserved := a.reserveChange(&found)

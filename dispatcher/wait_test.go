@@ -39,7 +39,7 @@ func TestWaitForEnd_ReturnsTheAnswerOfTheReceiverInAllProcesses(t *testing.T) {
 		var waiting sync.WaitGroup
 		for p, within := range map[*fixture]time.Duration{worker: withinHere, other: withinThere} {
 			waiting.Go(func() {
-				found, err := p.WaitForEnd(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "a"}, time.Minute)
+				found, err := p.WaitForEnd(t.Context(), jobOf("a"), time.Minute)
 				returned := time.Now()
 				if assert.NoError(t, err) && assert.Equal(t, job.Delivered, found.State) {
 					last := found.History[len(found.History)-1]
@@ -66,7 +66,7 @@ func TestWaitForEnd_ReturnsTheJobAsItIsWhenTheProcessStops(t *testing.T) {
 		began := time.Now()
 		for _, j := range []job.Job{running, later} {
 			go func() {
-				found, err := r.WaitForEnd(t.Context(), j.Ref(), time.Minute)
+				found, err := r.WaitForEnd(t.Context(), j, time.Minute)
 				assert.NoError(t, err)
 				assert.Less(t, time.Since(began), 10*time.Second+withinHere, "before the attempt ends")
 				states <- found.State
@@ -77,4 +77,10 @@ func TestWaitForEnd_ReturnsTheJobAsItIsWhenTheProcessStops(t *testing.T) {
 		require.NoError(t, r.stop())
 		require.ElementsMatch(t, []job.State{job.Running, job.Scheduled}, []job.State{<-states, <-states})
 	})
+}
+
+// jobOf returns a job with a Ref.
+func jobOf(id string) (j job.Job) {
+	j.Namespace, j.ID = job.DefaultNamespace, id
+	return j
 }

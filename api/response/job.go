@@ -90,6 +90,14 @@ func (o *Buffer) scheduleJob(s *job.Spec, expiresIn time.Duration) {
 	}
 }
 
+// UnreadJob writes what is known of a registered job whose state is not: which it is, and its durability.
+func (o *Buffer) UnreadJob(j *job.Job) {
+	o.Text("id", j.ID)
+	o.Text("topic", j.Topic)
+	o.Text("lane", j.Lane)
+	o.Durability(j.Durability)
+}
+
 // Durability writes the durability of a change; null unless the store reported it.
 func (o *Buffer) Durability(reached *job.Durability) {
 	o.objectOrNull("durability", reached != nil, func() {

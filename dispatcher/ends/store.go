@@ -32,7 +32,7 @@ func (s watchedShard) Settle(
 	if s.watcher.waiting.Load() > 0 {
 		for i, refused := range errs {
 			if refused == nil {
-				s.watcher.notify(items[i].Ref)
+				s.watcher.notify(items[i].Ref, &items[i])
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (s watchedShard) Settle(
 func (s watchedShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
 	cancelled, err := s.Shard.Cancel(ctx, token, ref, cancellation)
 	if err == nil && s.watcher.waiting.Load() > 0 {
-		s.watcher.notify(ref)
+		s.watcher.notify(ref, nil)
 	}
 	return cancelled, err
 }

@@ -2,6 +2,7 @@ package ends
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -37,6 +39,7 @@ type Watcher struct {
 type watchedJob struct {
 	shard   int // -1: not known yet
 	waiters []chan struct{}
+	settled *store.Settlement // by this process, with the verdict Delivered or Dead; nil: none was
 }
 
 // New returns a Watcher of a store's jobs.
@@ -67,8 +70,10 @@ func (w *Watcher) Run(ctx context.Context) {
 }
 
 // Wait returns the job that get reads once it has ended, or after limit, or when Run ends. When Run has ended, it waits for the
-// lesser of limit and LastWait. An error is one of get, or the cause of ctx's end.
-func (w *Watcher) Wait(ctx context.Context, ref job.Ref, limit time.Duration, get func(context.Context) (job.Job, error)) (job.Job, error) {
+// lesser of limit and LastWait. last is the job as it was registered, or its Ref. A job that was removed when it had ended is
+// returned as it was last, with its state, and with the attempt that ended it if this process has settled it. An error is one of
+// get or of the store, or the cause of ctx's end.
+func (w *Watcher) Wait(ctx context.Context, last job.Job, limit time.Duration, get func(context.Context) (job.Job, error)) (job.Job, error) {
 	stopped := w.stopped
 	select {
 	case <-stopped:
@@ -77,24 +82,86 @@ func (w *Watcher) Wait(ctx context.Context, ref job.Ref, limit time.Duration, ge
 	}
 	over := time.NewTimer(limit)
 	defer over.Stop()
+	ref := last.Ref()
 	maybeEnded := w.add(ref) // before the job is read, so that no end is missed
 	defer w.remove(ref, maybeEnded)
-	for {
+	for waiting := true; ; {
 		found, err := get(ctx)
-		if err != nil || found.State.Ended() {
+		switch {
+		case errors.Is(err, store.ErrNotFound) && last.Topic != "":
+			return w.removedJob(ctx, last, maybeEnded)
+		case err != nil || found.State.Ended() || !waiting:
 			return found, err
 		}
+		last = found
 		w.poll(ref, store.ShardOf(len(w.wake), found.Queue))
 		select {
 		case <-maybeEnded:
-			continue
 		case <-over.C:
+			waiting = false
 		case <-stopped:
+			waiting = false
 		case <-ctx.Done():
 			return job.Job{}, context.Cause(ctx)
 		}
-		return get(ctx)
 	}
+}
+
+// removedJob returns a removed job as it has ended: store.ErrNotFound if neither its shard nor this process knows how.
+func (w *Watcher) removedJob(ctx context.Context, j job.Job, maybeEnded <-chan struct{}) (job.Job, error) {
+	statuses, err := w.known(ctx, store.ShardOf(len(w.wake), j.Queue), []job.Ref{j.Ref()})
+	if err != nil {
+		return job.Job{}, err
+	}
+	ended := statuses[0].Ended
+	over := time.NewTimer(PollEvery) // the answer to this process's settlement may be on its way
+	defer over.Stop()
+	for {
+		settled := w.settlement(j.Ref())
+		switch {
+		case settled != nil:
+			end(&j, settled)
+			if ended == "" || ended == j.State {
+				return j, nil
+			}
+			fallthrough // it was revived, and has ended again
+		case ended != "":
+			if j.State != ended {
+				j.State, j.Reason = ended, ""
+			}
+			return j, nil
+		}
+		select {
+		case <-maybeEnded:
+		case <-over.C:
+			return job.Job{}, store.ErrNotFound
+		case <-ctx.Done():
+			return job.Job{}, context.Cause(ctx)
+		}
+	}
+}
+
+// end ends a job as its settlement did.
+func end(j *job.Job, settled *store.Settlement) {
+	switch {
+	case settled.Verdict.Kind == policy.Delivered:
+		j.State = job.Delivered
+	case j.CancelRequested:
+		j.State, j.Reason = job.Cancelled, job.ReasonCancelled
+	default:
+		j.State, j.Reason = job.Dead, settled.Verdict.Reason
+	}
+	if settled.Attempt.Kind != "" {
+		j.Attempts, j.Status = settled.Attempt.N, settled.Attempt.Status
+		j.AddAttempt(settled.Attempt)
+	}
+}
+
+// settlement returns the settlement by which this process has ended a job; nil: none.
+func (w *Watcher) settlement(ref job.Ref) *store.Settlement {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.jobs[ref].settled
 }
 
 // add adds a caller that waits for a job.
@@ -124,11 +191,16 @@ func (w *Watcher) remove(ref job.Ref, maybeEnded chan struct{}) {
 	}
 }
 
-// notify wakes the callers that wait for a job, because it may have ended.
-func (w *Watcher) notify(ref job.Ref) {
+// notify wakes the callers that wait for a job, because it may have ended: by a settlement of this process if settled is not nil.
+func (w *Watcher) notify(ref job.Ref, settled *store.Settlement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if watched := w.jobs[ref]; watched != nil {
+		if settled != nil && (settled.Verdict.Kind == policy.Delivered || settled.Verdict.Kind == policy.Dead) {
+			kept := *settled // the caller may use it again
+			kept.Outbox, kept.Body = nil, nil
+			watched.settled = &kept
+		}
 		for _, maybeEnded := range watched.waiters {
 			signal(maybeEnded)
 		}
@@ -206,7 +278,7 @@ func (w *Watcher) notifyEnded(ctx context.Context, shard int, refs []job.Ref) er
 		}
 		for i, status := range statuses {
 			if !status.Unfinished() {
-				w.notify(part[i])
+				w.notify(part[i], nil)
 			}
 		}
 	}

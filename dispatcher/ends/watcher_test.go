@@ -86,8 +86,11 @@ func queue(id string) job.Queue {
 // insert registers a job, alone in its lane.
 func (p *process) insert(t *testing.T, id string) {
 	t.Helper()
-	result := p.Insert(t.Context(), []store.NewJob{{New: job.New{Spec: job.Spec{ID: id, Queue: queue(id), URL: "https://a.example/"}}}})[0]
-	require.NoError(t, result.Err)
+	require.NoError(t, p.Insert(t.Context(), []store.NewJob{newJob(id)})[0].Err)
+}
+
+func newJob(id string) store.NewJob {
+	return store.NewJob{New: job.New{Spec: job.Spec{ID: id, Queue: queue(id), URL: "https://a.example/"}}}
 }
 
 // claim claims a job.
@@ -123,7 +126,9 @@ func (p *process) wait(ctx context.Context, id string, limit time.Duration) <-ch
 	result := make(chan waited, 1)
 	began := time.Now()
 	go func() {
-		found, err := p.Wait(ctx, ref(id), limit, func(ctx context.Context) (job.Job, error) { return p.Get(ctx, ref(id)) })
+		var last job.Job
+		last.ID, last.Namespace = id, job.DefaultNamespace
+		found, err := p.Wait(ctx, last, limit, func(ctx context.Context) (job.Job, error) { return p.Get(ctx, ref(id)) })
 		result <- waited{found, err, time.Since(began)}
 	}()
 	synctest.Wait()
@@ -196,13 +201,77 @@ func TestWait_ReturnsSoonWhenAnotherProcessEndsTheJob(t *testing.T) {
 			require.LessOrEqual(t, got.took-lasts, ends.PollEvery)
 		}
 		require.Zero(t, other.store.calls.Load(), "it has nobody who waits")
-		p.insert(t, "removed")
-		result := p.wait(t.Context(), "removed", time.Minute)
-		_, err := other.Cancel(t.Context(), ref("removed"), store.Cancellation{})
-		require.NoError(t, err)
-		require.NoError(t, other.Purge(t.Context(), []store.Removal{{Ref: ref("removed")}})[0])
-		require.ErrorIs(t, (<-result).err, store.ErrNotFound)
 	})
+}
+
+// Topics that keep nothing, and purges, remove a job before those who wait for it can read how it ended.
+func TestWait_ReturnsRemovedJobsAsTheyEnded(t *testing.T) {
+	dead := policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}
+	type found struct {
+		state    job.State
+		reason   policy.Reason
+		attempts int
+	}
+	for name, c := range map[string]struct {
+		end         func(t *testing.T, by *process)
+		here, there found
+		forgotten   found // by another process, of an id that the store does not remember
+	}{
+		"delivered": {
+			func(t *testing.T, by *process) { t.Helper(); by.settle(t, by.claim(t, "a"), delivered) },
+			found{job.Delivered, "", 1},
+			found{job.Delivered, "", 0},
+			found{},
+		},
+		"dead": {
+			func(t *testing.T, by *process) { t.Helper(); by.settle(t, by.claim(t, "a"), dead) },
+			found{job.Dead, policy.ReasonGaveUp, 1},
+			found{job.Dead, "", 0},
+			found{},
+		},
+		"cancelled while it runs": {func(t *testing.T, by *process) {
+			t.Helper()
+			claimed := by.claim(t, "a")
+			_, err := by.Cancel(t.Context(), ref("a"), store.Cancellation{})
+			require.NoError(t, err)
+			time.Sleep(time.Second + ends.PollEvery/2) // not at the time of a call
+			by.settle(t, claimed, dead)
+		}, found{job.Cancelled, job.ReasonCancelled, 1}, found{job.Cancelled, "", 0}, found{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, remembered := range []bool{true, false} {
+				for _, here := range []bool{true, false} {
+					synctest.Test(t, func(t *testing.T) {
+						model := newModel(2)
+						p, other := newProcess(t, model), newProcess(t, model)
+						n := newJob("a")
+						if remembered {
+							n.Fingerprint = []byte("f")
+						}
+						require.NoError(t, p.Insert(t.Context(), []store.NewJob{n})[0].Err)
+						result := p.wait(t.Context(), "a", time.Minute)
+						by, want := other, c.there
+						switch {
+						case here:
+							by, want = p, c.here
+						case !remembered:
+							want = c.forgotten
+						}
+						c.end(t, by)
+						require.NoError(t, by.Purge(t.Context(), []store.Removal{{Ref: ref("a")}})[0])
+						got := <-result
+						if want.state == "" {
+							require.ErrorIs(t, got.err, store.ErrNotFound)
+							return
+						}
+						require.NoError(t, got.err)
+						require.Equal(t, want, found{got.job.State, got.job.Reason, len(got.job.History)}, "here: %v, remembered: %v", here, remembered)
+						require.Equal(t, "lane-a", got.job.Lane)
+					})
+				}
+			}
+		})
+	}
 }
 
 func TestWait_ReturnsTheJobAsItIs(t *testing.T) {

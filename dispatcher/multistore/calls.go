@@ -44,8 +44,8 @@ func (s *Service) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 }
 
 // WaitForEnd waits for the end of a job.
-func (s *Service) WaitForEnd(ctx context.Context, ref job.Ref, limit time.Duration) (job.Job, error) {
-	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.WaitForEnd(ctx, ref, limit) })
+func (s *Service) WaitForEnd(ctx context.Context, last job.Job, limit time.Duration) (job.Job, error) {
+	return with(ctx, s, last.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.WaitForEnd(ctx, last, limit) })
 }
 
 // Explain explains a job.
