@@ -27,6 +27,7 @@ var figures = []figure{
 	{"wait", "time until the requests that wait for a job are answered", wait, true},
 	{"handlers", "jobs handled a second by functions of a Go program", handlers, false},
 	{"idle", "processor time and calls to Redis while jobs only wait", idle, false},
+	{"schedules", "processor time and calls to Redis with schedules and without", schedules, false},
 	{"memory", "Redis memory of a waiting job", memoryOfJobs, false},
 	{"rss", "memory of a process while jobs wait", residentMemory, false},
 	{"beside", "deliveries a second while other jobs wait", beside, false},

@@ -26,6 +26,7 @@ var settings = []string{
 	"Handlers: they only count. Ringback runs in the program, with 64 `workers` and a `lane_concurrency` of 512; it, asynq and River have the " +
 		"settings, and register in the way, that the figures of deliveries and batches have. River on SQLite has fewer jobs, as there. The " +
 		"time is measured from the start of the queue's workers until the last call of a handler, whose results may be stored later.",
+	"Schedules: a tick every 15 minutes, the first in a year.",
 	"Ringback's connections: its own HTTP/1.1 client (`notify/h1`) over plain HTTP, `net/http`'s over https. The bare loop and the peers " +
 		"always use `net/http`'s.",
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, without a queue.",
