@@ -19,7 +19,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 
 GO    := go
 # The packages with the longest tests start first, so that the others fill the remaining time.
-LONG  := ./e2e ./store/redis
+LONG  := ./e2e ./store/redis ./dispatcher ./api ./notify ./app ./store/storetest ./pool ./dispatcher/work ./store/sqlite
 # The same for make unit.
 SLOW  := ./notify ./store/storetest ./store/sqlite ./store/redis
 # Four tests of a package run in parallel, also on machines with fewer processors: parallel tests mostly wait.
@@ -67,7 +67,7 @@ test: deps ## install what is missing, then run every test under the race detect
 
 .PHONY: unit
 unit: ## run the tests that need neither servers nor a build of the binary, without the race detector: about a minute
-	$(GO) test -short -shuffle=on -timeout=3m -p=4 $(SIDE) -run '$(RUN)' $(if $(filter $(LONG) ./...,$(PKG)),$(SLOW) ./...,$(PKG))
+	$(GO) test -short -shuffle=on -timeout=3m -p=4 $(SIDE) -run '$(RUN)' $(if $(filter ./...,$(PKG)),$(SLOW) ./...,$(PKG))
 
 .PHONY: e2e
 e2e: deps ## test the real binary: jobs, crashes, stops
