@@ -74,14 +74,14 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
+	descriptors := planDescriptors(descriptorLimit(), len(a.stores), a.options.has(RoleWorker))
 	observer := metrics.New(metrics.Options{
-		Version: a.options.Version, Logger: a.options.Logger, LogDropped: a.options.LogDropped,
+		Version: a.options.Version, MaxWaiting: descriptors.waiting, Logger: a.options.Logger, LogDropped: a.options.LogDropped,
 	})
 	opts := dispatcher.Options{
 		Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
 		Seal: box, Observer: observer, ObserveWork: observer.WorkTreated, ObserveTicks: observer.TicksPassed, Grace: a.options.Grace,
 	}
-	descriptors := planDescriptors(descriptorLimit(), len(a.stores), a.options.has(RoleWorker))
 	if a.options.has(RoleWorker) {
 		sender, err := a.sender(guard, descriptors.idle)
 		if err != nil {

@@ -38,6 +38,7 @@
 //	ringback_in_flight                 gauge      -                               attempts  process
 //	ringback_lease_clients             gauge      -                               clients   process
 //	ringback_waiting_requests          gauge      -                               requests  process
+//	ringback_max_waiting_requests      gauge      -                               requests  process
 //	ringback_stream_clients            gauge      -                               clients   process
 //	ringback_stream_skipped_total      counter    -                               events    process
 //	ringback_log_lines_dropped_total   counter    -                               lines     process

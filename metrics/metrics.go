@@ -24,6 +24,8 @@ const (
 type Options struct {
 	// Version is the label of ringback_build_info; empty: "unknown".
 	Version string
+	// MaxWaiting is the value of ringback_max_waiting_requests.
+	MaxWaiting int
 	// Logger receives errors of scrapes; nil: slog.Default.
 	Logger *slog.Logger
 	// LogDropped returns the number of dropped log lines; nil: always zero.
@@ -63,6 +65,8 @@ func New(o Options) *Metrics {
 	m.registerStoreMetrics()
 	build := m.gauge("ringback_build_info", "1, with the version of Ringback and of Go it was built with.", "version", "go")
 	build.WithLabelValues(cmp.Or(o.Version, "unknown"), runtime.Version()).Set(1)
+	m.gauge("ringback_max_waiting_requests", "Requests of this process that may wait, for the end of a job or for jobs of pulled topics.").
+		WithLabelValues().Set(float64(o.MaxWaiting))
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "ringback_log_lines_dropped_total",
 		Help: "Log lines that were dropped because stderr was not read in time.",

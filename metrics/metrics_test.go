@@ -30,7 +30,7 @@ import (
 // usedMetrics returns a Metrics whose every metric has a value.
 func usedMetrics(t *testing.T) *metrics.Metrics {
 	t.Helper()
-	m := metrics.New(metrics.Options{Version: "1.2.3"})
+	m := metrics.New(metrics.Options{Version: "1.2.3", MaxWaiting: 128})
 	m.Watch(&source{answer: rows(store.TopicStats{Topic: "orders", OldestDue: time.Now()})})
 	m.AttemptEnded(delivered("orders"))
 	m.WorkTreated(store.WorkPurge, 1, 0, 0)
@@ -120,6 +120,7 @@ func TestMetrics_IncludeTheProcess(t *testing.T) {
 	require.Contains(t, got.types, "go_goroutines")
 	require.Contains(t, got.types, "process_start_time_seconds")
 	require.InDelta(t, 1, got.value(t, "ringback_build_info", "version", "1.2.3"), 0)
+	require.InDelta(t, 128, got.value(t, "ringback_max_waiting_requests"), 0)
 	other := scrape(t, metrics.New(metrics.Options{}))
 	require.InDelta(t, 1, other.value(t, "ringback_build_info", "version", "unknown"), 0)
 	require.Empty(t, other.all("ringback_attempts_total"), "two in a process share nothing")
