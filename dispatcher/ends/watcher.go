@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,8 +32,9 @@ type Watcher struct {
 	stopped chan struct{}   // closed when the context of Run has ended
 	waiting atomic.Int64    // callers of Wait
 
-	mu   sync.Mutex
-	jobs map[job.Ref]*watchedJob
+	mu     sync.Mutex
+	jobs   map[job.Ref]*watchedJob
+	polled []map[job.Ref]struct{} // of jobs, by shard
 }
 
 // watchedJob is a job for whose end callers wait.
@@ -48,6 +50,7 @@ func New(s store.Store, log *slog.Logger) *Watcher {
 	for _, shard := range s.Shards() {
 		w.store.shards = append(w.store.shards, watchedShard{shard, w})
 		w.wake = append(w.wake, make(chan struct{}, 1))
+		w.polled = append(w.polled, make(map[job.Ref]struct{}))
 	}
 	return w
 }
@@ -187,6 +190,7 @@ func (w *Watcher) remove(ref job.Ref, maybeEnded chan struct{}) {
 	watched := w.jobs[ref]
 	watched.waiters = slices.DeleteFunc(watched.waiters, func(c chan struct{}) bool { return c == maybeEnded })
 	if len(watched.waiters) == 0 {
+		w.setShard(ref, -1)
 		delete(w.jobs, ref)
 	}
 }
@@ -219,8 +223,19 @@ func signal(c chan struct{}) {
 func (w *Watcher) poll(ref job.Ref, shard int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.jobs[ref].shard = shard
+	w.setShard(ref, shard)
 	signal(w.wake[shard])
+}
+
+// setShard sets the shard that is asked for a job; -1: none. The caller holds the mutex.
+func (w *Watcher) setShard(ref job.Ref, shard int) {
+	watched := w.jobs[ref]
+	if watched.shard >= 0 {
+		delete(w.polled[watched.shard], ref)
+	}
+	if watched.shard = shard; shard >= 0 {
+		w.polled[shard][ref] = struct{}{}
+	}
 }
 
 // pollShard asks a shard for the ends of its jobs while callers wait for some.
@@ -258,15 +273,10 @@ func (w *Watcher) pollShard(ctx context.Context, n int) {
 }
 
 // jobsOf returns the jobs of a shard for whose end callers wait.
-func (w *Watcher) jobsOf(shard int) (refs []job.Ref) {
+func (w *Watcher) jobsOf(shard int) []job.Ref {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for ref, watched := range w.jobs {
-		if watched.shard == shard {
-			refs = append(refs, ref)
-		}
-	}
-	return refs
+	return slices.Collect(maps.Keys(w.polled[shard]))
 }
 
 // notifyEnded notifies the callers that wait for jobs of a shard that have ended, or are gone.
