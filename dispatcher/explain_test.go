@@ -520,6 +520,31 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 	}
 }
 
+func TestExplain_ConsumersNeedNoSecretsOfReceivers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := model()
+		first := start(t, dispatcher.Options{Store: all, RegisterOnly: true, Seal: box(t, 1)})
+		secret := map[string][]string{"Authorization": {"Bearer 1"}}
+		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
+		require.NoError(t, err)
+		_, err = first.ChangeLane(t.Context(), ofLane, 0, func(l *policy.Lane) error { l.Headers = secret; return nil })
+		require.NoError(t, err)
+		plain := first.register(t, job.New{Spec: job.Spec{Queue: ofLane}})
+		own := first.register(t, job.New{Spec: job.Spec{Queue: ofLane, Header: map[string][]string{"X-Api-Key": {"k"}}}})
+		second := start(t, dispatcher.Options{Store: all, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 2)})
+		for deliver, detail := range map[policy.Deliver][2]string{
+			policy.DeliverPull:    {"waits for a client", "waits for a client"},
+			policy.DeliverHandler: {"if none runs, start one", "The secret header X-Api-Key of the job"},
+		} {
+			_, err := first.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error { p.Deliver = deliver; return nil })
+			require.NoError(t, err)
+			time.Sleep(15 * time.Second) // the cooldown after an attempt that could not be made is over
+			require.Contains(t, second.explain(t, plain).WaitingFor.Detail, detail[0])
+			require.Contains(t, second.explain(t, own).WaitingFor.Detail, detail[1])
+		}
+	})
+}
+
 func TestExplain_AnotherSecretIsNotNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := model()

@@ -109,7 +109,14 @@ func (x *explanation) unreadableSecret() *job.Wait {
 	if x.opts.NoKey {
 		return nil
 	}
-	what := cmp.Or(x.unreadableCredential(), x.unreadableHeader())
+	var what string
+	switch x.topic.Resolved.Deliver {
+	case policy.DeliverPull: // clients get no secrets
+	case policy.DeliverHandler:
+		what = x.unreadableHeader()
+	default:
+		what = cmp.Or(x.unreadableCredential(), x.unreadableHeader())
+	}
 	if what == "" {
 		return nil
 	}
@@ -143,17 +150,21 @@ func (x *explanation) unreadableCredential() string {
 }
 
 // unreadableHeader returns a secret header that cannot be opened; empty: none. Those of the job override those of the lane, and
-// these those of the topic.
+// these those of the topic. A function gets only those of the job.
 func (x *explanation) unreadableHeader() string {
 	overridden := make(map[string]bool)
-	for _, of := range []struct {
+	headers := []struct {
 		owner  string
 		header map[string][]string
 	}{
 		{"the job", x.job.Header},
 		{"lane " + x.job.Lane + " of topic " + x.job.Topic, x.lane.Settings.Headers},
 		{"topic " + x.job.Topic, x.topic.Resolved.Headers},
-	} {
+	}
+	if !x.topic.Resolved.Deliver.Pushes() {
+		headers = headers[:1]
+	}
+	for _, of := range headers {
 		for _, name := range slices.Sorted(maps.Keys(of.header)) {
 			if sealed, ok := job.Sealed(of.header[name]); ok && !overridden[name] {
 				if _, err := x.opts.Sealer.OpenHeader(name, sealed); err != nil {
@@ -308,7 +319,7 @@ func (x *explanation) consumer() *job.Wait {
 	case policy.DeliverHandler:
 		if x.opts.Pool == nil || !x.opts.Pool.Handles(x.job.Namespace, x.job.Topic) {
 			return waitFor(job.WaitWorker, time.Time{},
-				"The job is due and waits for a Go program with a handler of topic %s: start one, or PATCH %s with another deliver.", x.job.Topic, x.topicPath())
+				"The job is due and waits for a Go program with a handler of topic %s: if none runs, start one, or PATCH %s with another deliver.", x.job.Topic, x.topicPath())
 		}
 	}
 	return nil
