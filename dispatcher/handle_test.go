@@ -411,7 +411,7 @@ func TestHandle_HearsDecisionsWhileTheProcessStops(t *testing.T) {
 		require.Equal(t, policy.ReasonNonRetryable, r.get(t, jobs["dead"].Ref()).Reason)
 		later := r.get(t, jobs["later"].Ref())
 		require.Equal(t, 1, later.FailedAttempts)
-		require.InDelta(t, time.Hour, later.DueAt.Sub(time.Now()), float64(time.Second))
+		require.InDelta(t, time.Hour, time.Until(later.DueAt), float64(time.Second))
 	})
 }
 

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -121,10 +122,12 @@ func (h *Handler) run(ctx context.Context, r *job.Request) (o outcome) {
 	return outcomeOf(h.handle(ctx, jobOf(r)))
 }
 
+// jobOf returns the job for a function. It has a body of its own: those of claimed jobs share an array, which a call that does not
+// return would keep.
 func jobOf(r *job.Request) *Job {
 	return &Job{
 		ID: r.Ref.ID, Namespace: r.Ref.Namespace, Topic: r.Queue.Topic, Lane: r.Queue.Lane, Attempt: r.Attempt, RetriesLeft: r.RetriesLeft,
-		DueAt: r.DueAt, Body: r.Body, ContentType: r.ContentType, Header: r.Header, Labels: r.Labels,
+		DueAt: r.DueAt, Body: bytes.Clone(r.Body), ContentType: r.ContentType, Header: r.Header, Labels: r.Labels,
 	}
 }
 

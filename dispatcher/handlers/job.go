@@ -16,7 +16,7 @@ type Job struct {
 	RetriesLeft int
 	// DueAt is when this attempt was due, by the store's clock.
 	DueAt time.Time
-	// Body and ContentType are as registered. The body must not be changed.
+	// Body and ContentType are as registered.
 	Body        []byte
 	ContentType string
 	// Header and Labels are those of the job, secret headers in plain text. They must not be changed.
