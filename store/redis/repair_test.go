@@ -119,6 +119,9 @@ func requireConsistent(tb testing.TB, s *Store) {
 			require.NoError(tb, err)
 			require.Equal(tb, found.DueAt.UnixMilli(), int64(z.Score), "the due time of %s", found.ID)
 		}
+		if s.Client.HGet(ctx, sh.Keys.Ordered, number).Val() == "-" {
+			require.Subset(tb, set(sh.Keys.OrderedJobs(number)), due, "the order of %s", name)
+		}
 		if owner := owners[number]; owner != "" {
 			for _, m := range claimed {
 				require.Equal(tb, owner, runs[m][:len(owner)], "the owner of all leases of %s", name)
@@ -539,6 +542,8 @@ func TestRepair_HealsRandomDamage(t *testing.T) {
 	for seed := range uint64(20) {
 		require.NoError(t, s.Client.FlushDB(ctx).Err())
 		sh.ForgetQueues()
+		_, err := store.PutTopic(ctx, s, store.Topic{Namespace: lane.Namespace, Name: "other", Policy: policy.Topic{Ordered: seed%2 == 0}})
+		require.NoError(t, err)
 		fillStore(t, s, 200)
 		random := rand.New(rand.NewPCG(seed, seed))
 		for range 40 {
