@@ -155,13 +155,11 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		name := layout.TopicName(lane.Namespace, lane.Topic)
 		line, err = s.Client.HGet(t.Context(), sh.Keys.Limits, name).Result()
 		require.NoError(t, err)
-		older, rated := strings.CutSuffix(line, " 1 3600000")
-		require.True(t, rated, line)
-		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Limits, name, older).Err())
-		insert(t, s, entry("b"), entry("c"), entry("d"))
+		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Limits, name, line+" more").Err())
+		insert(t, s, entry("b"), entry("c"))
 		claimed := claimAll(t, s, 5)
-		require.Len(t, claimed.Jobs, 3, "no rate, and the rest as before")
-		require.False(t, claimed.Jobs[0].Rated)
+		require.Len(t, claimed.Jobs, 1, "the limits are those before the new field")
+		require.True(t, claimed.Jobs[0].Rated)
 	})
 }
 
