@@ -378,11 +378,13 @@ func (p *Puller) armPassOn(t *topic) {
 	}
 	t.passOnAfter = min(max(2*t.passOnAfter, passOnFirst), passOnMax)
 	t.passOn = time.AfterFunc(t.passOnAfter, func() {
-		p.mu.Lock()
-		t.passOn = nil
-		left := p.takeUnasked(t)
-		p.mu.Unlock()
-		p.notify(left)
+		p.inBackground(func() {
+			p.mu.Lock()
+			t.passOn = nil
+			left := p.takeUnasked(t)
+			p.mu.Unlock()
+			p.notify(left)
+		})
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/carrier"
@@ -789,6 +790,39 @@ func TestRun_EndsWaitsAndPassesQueuesOnWhenItStops(t *testing.T) {
 		leased := f.lease(other, 1, time.Second)
 		require.Len(t, leased, 1)
 		require.Equal(t, []error{nil}, f.settle(p, f.report(leased[0], store.LeaseDone)), "results are recorded while the process stops")
+	})
+}
+
+// slowNotify delays Notify by a second.
+type slowNotify struct {
+	store.Shard
+	inFlight *atomic.Int64
+}
+
+func (s slowNotify) Notify(ctx context.Context, queues []job.Queue) error {
+	s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
+	time.Sleep(time.Second)
+	return s.Shard.Notify(ctx, queues)
+}
+
+func TestRun_WaitsUntilOthersAreNotified(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		fast := f.store
+		var inFlight atomic.Int64
+		f.store = wrapped{fast, func(s store.Shard) store.Shard { return slowNotify{s, &inFlight} }}
+		p, stop := f.process()
+		f.insert("a_1")
+		stopped := make(chan struct{})
+		time.AfterFunc(500*time.Millisecond, func() {
+			defer close(stopped)
+			assert.EqualValues(t, 1, inFlight.Load())
+			stop()
+		})
+		require.Empty(t, f.lease(p, 1, time.Minute, "another"))
+		<-stopped
+		require.Zero(t, inFlight.Load(), "the store may be closed now")
 	})
 }
 
