@@ -40,14 +40,15 @@ type LeasedJob struct {
 }
 
 // ClientLease is a lease as a client has it. It contains what settling the attempt needs, so that any process can settle it
-// without reading the job. The store checks Ref, Queue and Token: one that was changed is lost. The other fields concern only
-// the client's own job.
+// without reading the job. The store checks Ref, Queue and Token: one that was changed is lost. The other fields are not checked.
+// They concern only the client's own job, and only this attempt: the store counts attempts and knows the job's age itself, and no
+// claim attempts a job whose retries, max_age or expiry are over.
 type ClientLease struct {
 	ID    string
 	Queue job.Queue // its Namespace is that of the client, not of the text
 	Token Token
-	// LeasedAt is the beginning of the attempt, by the clock of the process that leased the job. Age, Late and ExpiresIn are
-	// the job's at that time, in whole milliseconds.
+	// LeasedAt is the beginning of the attempt, by the store's clock. Age, Late and ExpiresIn are the job's at that time, in whole
+	// milliseconds, and not negative.
 	LeasedAt  time.Time
 	Age       time.Duration
 	Late      time.Duration
@@ -124,7 +125,7 @@ func ParseClientLease(namespace, text string) (l ClientLease, err error) {
 	const most = 1 << 30 // attempts
 	ok := r.left != nil && len(r.left) == 0 && flags < leaseFlags && len(l.Token) == len(NewToken()) &&
 		job.IsTopic(l.Queue.Topic) && job.IsLane(l.Queue.Lane) && job.IsID(l.ID) &&
-		l.FailedAttempts >= 0 && l.FailedAttempts <= l.Attempts && l.Attempts < most
+		l.FailedAttempts >= 0 && l.FailedAttempts <= l.Attempts && l.Attempts < most && min(l.Age, l.Late, l.ExpiresIn) >= 0
 	if !ok || l.String() != text { // numbers may be written in several ways
 		return ClientLease{}, ErrLeaseText
 	}

@@ -20,7 +20,7 @@ func someLeases() []store.ClientLease {
 	long := store.ClientLease{
 		ID: "rb:" + strings.Repeat("i", 93), Queue: job.Queue{Namespace: "shop", Topic: strings.Repeat("t", 64), Lane: strings.Repeat("l", 128)},
 		Token: store.NewToken(), LeasedAt: time.Date(2100, 1, 1, 0, 0, 0, 1e6, time.UTC), Age: 1e6 * time.Hour, Late: 1e6 * time.Hour,
-		Expires: true, ExpiresIn: -time.Millisecond, Attempts: 1 << 29, FailedAttempts: 1 << 29, OwnTerms: true, Probe: true,
+		Expires: true, ExpiresIn: 1e6 * time.Hour, Attempts: 1 << 29, FailedAttempts: 1 << 29, OwnTerms: true, Probe: true,
 	}
 	return []store.ClientLease{short, long}
 }
@@ -50,6 +50,19 @@ func TestClientLease_RefusesOtherTexts(t *testing.T) {
 			_, err := store.ParseClientLease("shop", other)
 			require.ErrorIs(t, err, store.ErrLeaseText)
 		}
+	}
+}
+
+func TestClientLease_RefusesNegativeTimes(t *testing.T) {
+	for _, change := range []func(l *store.ClientLease){
+		func(l *store.ClientLease) { l.Age = -time.Millisecond },
+		func(l *store.ClientLease) { l.Late = -time.Millisecond },
+		func(l *store.ClientLease) { l.ExpiresIn = -time.Millisecond },
+	} {
+		l := someLeases()[1]
+		change(&l)
+		_, err := store.ParseClientLease("shop", l.String())
+		require.ErrorIs(t, err, store.ErrLeaseText)
 	}
 }
 

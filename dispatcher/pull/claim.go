@@ -52,6 +52,9 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 	lasting := context.WithoutCancel(ctx)
 	fresh := p.opts.Policies.Sync(lasting, claimed.Revision)
 	p.keepStarts(c.topic, g, len(claimed.Jobs))
+	if len(claimed.Jobs) > 0 {
+		p.clockAhead.Store(int64(claimed.Jobs[0].Now().Sub(began)))
+	}
 	p.claimed(c.topic, from, claimed)
 	lanes := laneSettings(claimed.Queues)
 	topic := p.opts.Policies.Topic(c.topic.namespace, c.topic.name)
@@ -70,7 +73,7 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 			refused = append(refused, p.refuse(ctx, j, terms, verdict))
 			continue
 		}
-		l := newLease(j, began)
+		l := newLease(j)
 		leased = append(leased, store.LeasedJob{ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin)})
 	}
 	if ctx.Err() != nil {
@@ -122,15 +125,15 @@ func progressOf(j *store.ClaimedJob, began time.Time) policy.Progress {
 	}
 }
 
-// newLease returns the lease of a job that a call that began at a time has claimed.
-func newLease(j *store.ClaimedJob, began time.Time) store.ClientLease {
+// newLease returns the lease of a claimed job.
+func newLease(j *store.ClaimedJob) store.ClientLease {
 	l := store.ClientLease{
-		ID: j.ID, Queue: j.Queue, Token: j.Lease, LeasedAt: job.Millis(began), Age: j.Age, Late: j.Late,
+		ID: j.ID, Queue: j.Queue, Token: j.Lease, LeasedAt: job.Millis(j.Now()), Age: max(0, j.Age), Late: max(0, j.Late),
 		Attempts: j.Attempts, FailedAttempts: j.FailedAttempts, Probe: j.Probe,
 		OwnTerms: len(j.Ladder) > 0 || j.Retries != nil || j.OnDelivered != nil || j.OnDead != nil,
 	}
 	if l.Expires = !j.ExpiresAt.IsZero(); l.Expires {
-		l.ExpiresIn = j.ExpiresAt.Sub(j.Now())
+		l.ExpiresIn = max(0, j.ExpiresAt.Sub(j.Now()))
 	}
 	return l
 }

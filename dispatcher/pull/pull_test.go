@@ -654,6 +654,60 @@ func TestSettle_TellsThatAJobWasCancelledWhenItsLeaseIsExtended(t *testing.T) {
 	})
 }
 
+// clockAhead is a store whose clock is five minutes ahead of the processes'.
+type clockAhead struct{ store.Shard }
+
+func (s clockAhead) Claim(ctx context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	claimed, err := s.Shard.Claim(ctx, token, r)
+	for i := range claimed.Jobs {
+		j := &claimed.Jobs[i]
+		j.FirstDueAt, j.ExpiresAt = j.FirstDueAt.Add(5*time.Minute), j.ExpiresAt.Add(5*time.Minute)
+	}
+	return claimed, err
+}
+
+func TestSettle_JudgesByTheStoresClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{Ladder: policy.Ladder{time.Minute}, Jitter: new(0.0)})
+		fast := f.store
+		f.store = wrapped{fast, func(s store.Shard) store.Shard { return clockAhead{s} }}
+		p, _ := f.process()
+		other, _ := f.process()
+		expiring := func(id string) store.NewJob {
+			return store.NewJob{New: job.New{Spec: job.Spec{
+				ID: id, Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, BodyKind: job.BodyText, Body: []byte(id),
+			}, ExpiresIn: 4 * time.Minute}}
+		}
+		f.insertJobs(expiring("a_1"), expiring("a_2"))
+		leased := f.lease(p, 2, time.Second)
+		require.Equal(t, time.Now().Add(5*time.Minute).UTC(), leased[0].ClientLease.LeasedAt)
+		time.Sleep(3 * time.Second)
+		f.settle(p, f.report(leased[0], store.LeaseRetry))
+		f.settle(other, f.report(leased[1], store.LeaseRetry))
+		require.Equal(t, 3*time.Second, f.get("a_1").History[0].Duration)
+		require.Zero(t, f.get("a_2").History[0].Duration, "it is never negative")
+		require.Equal(t, job.Scheduled, f.get("a_1").State)
+	})
+}
+
+func TestSettle_ForgedNumbersMakeNoEndlessRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{Ladder: policy.Ladder{time.Minute}, Retries: new(3), Jitter: new(0.0)})
+		p, _ := f.process()
+		f.insert("a_1")
+		attempts := 0
+		for leased := f.lease(p, 1, time.Minute); len(leased) > 0; leased = f.lease(p, 1, 3*time.Minute) {
+			report := f.report(leased[0], store.LeaseRetry)
+			report.Lease.Attempts, report.Lease.FailedAttempts, report.Lease.Age = 0, 0, 0
+			require.Equal(t, []error{nil}, f.settle(p, report))
+			attempts++
+			require.LessOrEqual(t, attempts, 10)
+		}
+		require.Equal(t, 4, attempts)
+		require.Equal(t, policy.ReasonExhausted, f.get("a_1").Reason)
+	})
+}
+
 func TestSettle_LeasesTheNextJobsInTheSameCall(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/internal/limitedlog"
@@ -62,6 +63,7 @@ type Puller struct {
 	shards     []store.Shard
 	stopping   chan struct{}  // closed when Run's context ends
 	background sync.WaitGroup // calls that no client waits for
+	clockAhead atomic.Int64   // by how much the store's clock was ahead of this process's at its last claim, in ns
 
 	mu      sync.Mutex
 	topics  map[topicName]*topic

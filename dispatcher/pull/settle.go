@@ -314,7 +314,7 @@ func needsJob(r *store.LeaseReport, topic *policy.Topic) bool {
 // judge decides about a report and completes its settlement.
 func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) {
 	l, terms := &r.Lease, topic.Terms(item.job.Terms)
-	lasted := max(0, time.Since(l.LeasedAt))
+	lasted := max(0, time.Since(l.LeasedAt)+time.Duration(p.clockAhead.Load()))
 	result := policy.Result{
 		StartedAt: l.LeasedAt, Duration: policy.RoundUp(lasted), Body: r.Response, Accepted: r.Result == store.LeaseDone,
 		NonRetryable: r.Result == store.LeaseDead,
