@@ -19,14 +19,15 @@ import (
 type engine struct {
 	store.Store
 
-	name     string
-	defaults policy.Topic
-	log      *slog.Logger
+	name       string
+	oneProcess bool // only this process uses it
+	defaults   policy.Topic
+	log        *slog.Logger
 }
 
 // openEngine opens a store. It is safe for concurrent use.
 func (a *App) openEngine(ctx context.Context, n namedStore) (engine, error) {
-	e := engine{name: n.name, log: a.options.Logger}
+	e := engine{name: n.name, oneProcess: n.file != "", log: a.options.Logger}
 	if len(a.stores) > 1 {
 		e.log = e.log.With("store", n.name)
 	}
@@ -84,6 +85,7 @@ func (a *App) newService(ctx context.Context, main engine, opts dispatcher.Optio
 // newDispatcher makes the dispatcher of a store.
 func newDispatcher(e engine, opts dispatcher.Options, observer *metrics.Metrics) (*dispatcher.Dispatcher, error) {
 	opts.Store, opts.Defaults, opts.Logger = observer.Store(e.name, e.Store), e.defaults, e.log
+	opts.OneProcess = e.oneProcess
 	d, err := dispatcher.New(opts)
 	if err != nil {
 		return nil, fmt.Errorf("make the dispatcher: %w", err)

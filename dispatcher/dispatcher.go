@@ -38,6 +38,8 @@ type Options struct {
 	// RegisterOnly leaves carrying and delivering to other processes on the same store. This process registers, changes and
 	// counts jobs.
 	RegisterOnly bool
+	// OneProcess says that no other process uses the store. Then waits for the end of jobs cost fewer calls.
+	OneProcess bool
 	// Defaults completes the policies of topics, which are pushed unless they say otherwise; zero: policy.Builtin.
 	Defaults policy.Topic
 	// Declared rejects jobs of topics without a stored policy. Otherwise a topic is created by its first job.
@@ -121,7 +123,7 @@ func New(opts Options) (*Dispatcher, error) {
 		opts.Seal = seal.New()
 	}
 	log := cmp.Or(opts.Logger, slog.Default())
-	watcher := ends.New(opts.Store, log)
+	watcher := ends.New(opts.Store, opts.OneProcess, log)
 	opts.Store = watcher.Store()
 	d := &Dispatcher{
 		opts: opts,

@@ -18,6 +18,8 @@ import (
 const (
 	// PollEvery is the pause between two calls of a shard for ends by other processes.
 	PollEvery = 200 * time.Millisecond
+	// PollAloneEvery is that pause when no other process uses the store. Then calls find only cancelled jobs whose lease expired.
+	PollAloneEvery = 2 * time.Second
 	// LastWait bounds a wait that begins when Run has ended, so that clients do not ask again at once until the process ends.
 	LastWait = time.Second
 	// callTimeout bounds a call of a shard.
@@ -27,6 +29,7 @@ const (
 // Watcher notifies callers of Wait when their job may have ended.
 type Watcher struct {
 	store   *watchedStore
+	every   time.Duration // the pause between two calls of a shard
 	log     *slog.Logger
 	wake    []chan struct{} // for the poll loop of each shard: there are jobs to ask for
 	stopped chan struct{}   // closed when the context of Run has ended
@@ -44,9 +47,12 @@ type watchedJob struct {
 	settled *store.Settlement // by this process, with the verdict Delivered or Dead; nil: none was
 }
 
-// New returns a Watcher of a store's jobs.
-func New(s store.Store, log *slog.Logger) *Watcher {
-	w := &Watcher{store: &watchedStore{Store: s}, log: log, stopped: make(chan struct{}), jobs: make(map[job.Ref]*watchedJob)}
+// New returns a Watcher of a store's jobs. alone: no other process uses the store.
+func New(s store.Store, alone bool, log *slog.Logger) *Watcher {
+	w := &Watcher{store: &watchedStore{Store: s}, every: PollEvery, log: log, stopped: make(chan struct{}), jobs: make(map[job.Ref]*watchedJob)}
+	if alone {
+		w.every = PollAloneEvery
+	}
 	for _, shard := range s.Shards() {
 		w.store.shards = append(w.store.shards, watchedShard{shard, w})
 		w.wake = append(w.wake, make(chan struct{}, 1))
@@ -249,7 +255,7 @@ func (w *Watcher) pollShard(ctx context.Context, n int) {
 		case <-ctx.Done():
 			return
 		}
-		for pause := PollEvery; ; {
+		for pause := w.every; ; {
 			next.Reset(pause)
 			select {
 			case <-next.C:
@@ -261,12 +267,12 @@ func (w *Watcher) pollShard(ctx context.Context, n int) {
 				break
 			}
 			if err := w.notifyEnded(ctx, n, refs); err == nil {
-				pause = PollEvery
+				pause = w.every
 				backoff.Reset()
 			} else if ctx.Err() == nil {
 				w.log.Log(ctx, backoff.Level(), "looking for jobs that other processes ended failed, retrying; requests that wait for them are answered later",
 					"shard", n, "err", err)
-				pause = max(PollEvery, backoff.Next())
+				pause = max(w.every, backoff.Next())
 			}
 		}
 	}

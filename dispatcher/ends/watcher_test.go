@@ -40,11 +40,16 @@ type process struct {
 // newProcess starts a process on a store.
 func newProcess(t *testing.T, s store.Store) *process {
 	t.Helper()
+	return newProcessOn(t, s, false)
+}
+
+func newProcessOn(t *testing.T, s store.Store, alone bool) *process {
+	t.Helper()
 	counting := &countingStore{Store: s}
 	for _, shard := range s.Shards() {
 		counting.shards = append(counting.shards, countingShard{shard, counting})
 	}
-	w := ends.New(counting, slog.New(slog.DiscardHandler))
+	w := ends.New(counting, alone, slog.New(slog.DiscardHandler))
 	p := &process{Watcher: w, Router: router.New(w.Store()), store: counting}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -350,6 +355,18 @@ func TestWait_AThousandCallersCostFewCalls(t *testing.T) {
 		before = p.store.calls.Load()
 		time.Sleep(time.Hour)
 		require.Equal(t, before, p.store.calls.Load(), "nobody waits")
+	})
+}
+
+func TestWait_CostsFewerCallsWhenNoOtherProcessUsesTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcessOn(t, newModel(1), true)
+		p.insert(t, "a")
+		result := p.wait(t.Context(), "a", time.Minute)
+		time.Sleep(30*time.Second + time.Millisecond)
+		require.EqualValues(t, 15, p.store.calls.Load())
+		p.settle(t, p.claim(t, "a"), delivered)
+		require.Equal(t, 30*time.Second+time.Millisecond, (<-result).took)
 	})
 }
 
