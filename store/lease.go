@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 )
 
 // LeaseRequest asks for jobs of a topic with the policy deliver: pull.
@@ -57,8 +58,13 @@ type ClientLease struct {
 	// Attempts and FailedAttempts are the job's before the attempt.
 	Attempts       int
 	FailedAttempts int
-	OwnTerms       bool // the job has its own ladder, retries or callbacks
-	Probe          bool // the lane's breaker was open
+	OwnCallbacks   bool // the job has its own callbacks
+	OwnRetries     bool // the job has its own retries or ladder
+	// Retries and Rung are valid if OwnRetries is set: the job's retries, and the wait of its ladder after this attempt, in whole
+	// milliseconds; zero: the topic's ladder.
+	Retries int
+	Rung    time.Duration
+	Probe   bool // the lane's breaker was open
 }
 
 // Ref returns the reference of the job.
@@ -67,8 +73,9 @@ func (l *ClientLease) Ref() job.Ref { return job.Ref{Namespace: l.Queue.Namespac
 // The flags of a ClientLease's text.
 const (
 	leaseExpires = 1 << iota
-	leaseOwnTerms
+	leaseOwnCallbacks
 	leaseProbe
+	leaseOwnRetries
 	leaseFlags // more than all
 )
 
@@ -83,8 +90,11 @@ func (l *ClientLease) String() string {
 	if l.Expires {
 		flags |= leaseExpires
 	}
-	if l.OwnTerms {
-		flags |= leaseOwnTerms
+	if l.OwnCallbacks {
+		flags |= leaseOwnCallbacks
+	}
+	if l.OwnRetries {
+		flags |= leaseOwnRetries
 	}
 	if l.Probe {
 		flags |= leaseProbe
@@ -95,6 +105,9 @@ func (l *ClientLease) String() string {
 		l.LeasedAt.UnixMilli(), l.Age.Milliseconds(), l.Late.Milliseconds(), l.ExpiresIn.Milliseconds(), int64(l.Attempts), int64(l.FailedAttempts),
 	} {
 		b = binary.AppendVarint(b, n)
+	}
+	if l.OwnRetries {
+		b = binary.AppendVarint(binary.AppendVarint(b, int64(l.Retries)), l.Rung.Milliseconds())
 	}
 	for _, s := range [...]string{string(l.Token), l.Queue.Topic, l.Queue.Lane, l.ID} {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
@@ -119,13 +132,19 @@ func ParseClientLease(namespace, text string) (l ClientLease, err error) {
 	l = ClientLease{
 		LeasedAt: time.UnixMilli(r.varint()).UTC(), Age: r.millis(), Late: r.millis(), ExpiresIn: r.millis(),
 		Attempts: int(r.varint()), FailedAttempts: int(r.varint()),
-		Token: Token(r.text()), Queue: job.Queue{Namespace: namespace, Topic: r.text(), Lane: r.text()}, ID: r.text(),
-		Expires: flags&leaseExpires != 0, OwnTerms: flags&leaseOwnTerms != 0, Probe: flags&leaseProbe != 0,
+		Expires: flags&leaseExpires != 0, Probe: flags&leaseProbe != 0,
+		OwnCallbacks: flags&leaseOwnCallbacks != 0, OwnRetries: flags&leaseOwnRetries != 0,
 	}
+	if l.OwnRetries {
+		l.Retries, l.Rung = int(r.varint()), r.millis()
+	}
+	l.Token, l.Queue = Token(r.text()), job.Queue{Namespace: namespace, Topic: r.text(), Lane: r.text()}
+	l.ID = r.text()
 	const most = 1 << 30 // attempts
 	ok := r.left != nil && len(r.left) == 0 && flags < leaseFlags && len(l.Token) == len(NewToken()) &&
 		job.IsTopic(l.Queue.Topic) && job.IsLane(l.Queue.Lane) && job.IsID(l.ID) &&
-		l.FailedAttempts >= 0 && l.FailedAttempts <= l.Attempts && l.Attempts < most && min(l.Age, l.Late, l.ExpiresIn) >= 0
+		l.FailedAttempts >= 0 && l.FailedAttempts <= l.Attempts && l.Attempts < most && l.Retries >= 0 && l.Retries < most &&
+		l.Rung <= policy.MaxRung && min(l.Rung, l.Age, l.Late, l.ExpiresIn) >= 0
 	if !ok || l.String() != text { // numbers may be written in several ways
 		return ClientLease{}, ErrLeaseText
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -20,7 +21,8 @@ func someLeases() []store.ClientLease {
 	long := store.ClientLease{
 		ID: "rb:" + strings.Repeat("i", 93), Queue: job.Queue{Namespace: "shop", Topic: strings.Repeat("t", 64), Lane: strings.Repeat("l", 128)},
 		Token: store.NewToken(), LeasedAt: time.Date(2100, 1, 1, 0, 0, 0, 1e6, time.UTC), Age: 1e6 * time.Hour, Late: 1e6 * time.Hour,
-		Expires: true, ExpiresIn: 1e6 * time.Hour, Attempts: 1 << 29, FailedAttempts: 1 << 29, OwnTerms: true, Probe: true,
+		Expires: true, ExpiresIn: 1e6 * time.Hour, Attempts: 1 << 29, FailedAttempts: 1 << 29, OwnCallbacks: true, Probe: true,
+		OwnRetries: true, Retries: 1000, Rung: policy.MaxRung,
 	}
 	return []store.ClientLease{short, long}
 }
@@ -56,6 +58,7 @@ func TestClientLease_RefusesOtherTexts(t *testing.T) {
 func TestClientLease_RefusesNegativeTimes(t *testing.T) {
 	for _, change := range []func(l *store.ClientLease){
 		func(l *store.ClientLease) { l.Age = -time.Millisecond },
+		func(l *store.ClientLease) { l.Rung = -time.Millisecond },
 		func(l *store.ClientLease) { l.Late = -time.Millisecond },
 		func(l *store.ClientLease) { l.ExpiresIn = -time.Millisecond },
 	} {

@@ -130,7 +130,16 @@ func newLease(j *store.ClaimedJob) store.ClientLease {
 	l := store.ClientLease{
 		ID: j.ID, Queue: j.Queue, Token: j.Lease, LeasedAt: job.Millis(j.Now()), Age: max(0, j.Age), Late: max(0, j.Late),
 		Attempts: j.Attempts, FailedAttempts: j.FailedAttempts, Probe: j.Probe,
-		OwnTerms: len(j.Ladder) > 0 || j.Retries != nil || j.OnDelivered != nil || j.OnDead != nil,
+		OwnCallbacks: j.OnDelivered != nil || j.OnDead != nil, OwnRetries: len(j.Ladder) > 0 || j.Retries != nil,
+	}
+	if l.OwnRetries {
+		l.Retries = len(j.Ladder)
+		if j.Retries != nil {
+			l.Retries = *j.Retries
+		}
+		if len(j.Ladder) > 0 {
+			l.Rung = j.Ladder.Rung(j.FailedAttempts + 1)
+		}
 	}
 	if l.Expires = !j.ExpiresAt.IsZero(); l.Expires {
 		l.ExpiresIn = max(0, j.ExpiresAt.Sub(j.Now()))

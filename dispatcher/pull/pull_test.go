@@ -562,6 +562,32 @@ func TestSettle_AppliesTheJobsOwnTermsAndCallbacks(t *testing.T) {
 	})
 }
 
+// noGet is a shard that jobs must not be read from.
+type noGet struct{ store.Shard }
+
+func (noGet) Get(context.Context, job.Ref) (job.Job, error) { return job.Job{}, store.ErrUnavailable }
+
+func TestSettle_AppliesTheJobsOwnLadderWithoutReadingIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{Jitter: new(0.0)})
+		whole := f.store
+		f.store = wrapped{whole, func(s store.Shard) store.Shard { return noGet{s} }}
+		p, _ := f.process()
+		f.store = whole
+		f.insertJobs(store.NewJob{New: job.New{Spec: job.Spec{
+			ID: "own", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, BodyKind: job.BodyText, Body: []byte("body"),
+			Terms: policy.Terms{Ladder: policy.Ladder{time.Minute, 7 * time.Hour}},
+		}}})
+		for _, wait := range []time.Duration{time.Minute, 7 * time.Hour} {
+			require.Equal(t, []error{nil}, f.settle(p, f.report(f.lease(p, 1, time.Second)[0], store.LeaseRetry)))
+			require.Equal(t, time.Now().Add(wait).UTC(), f.get("own").DueAt.UTC())
+			time.Sleep(wait + time.Second)
+		}
+		require.Equal(t, []error{nil}, f.settle(p, f.report(f.lease(p, 1, time.Second)[0], store.LeaseRetry)))
+		require.Equal(t, policy.ReasonExhausted, f.get("own").Reason)
+	})
+}
+
 func TestSettle_JobThatExpiresBeforeItsRetryIsDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 1, policy.Topic{})
@@ -604,8 +630,8 @@ func TestSettle_LateForgedAndForeignLeasesAreLost(t *testing.T) {
 		for name, forge := range map[string]func(*store.ClientLease){
 			"token":     func(l *store.ClientLease) { l.Token = store.NewToken() },
 			"job":       func(l *store.ClientLease) { l.ID = current[1].ID },
-			"no job":    func(l *store.ClientLease) { l.ID, l.OwnTerms = "gone", true },
-			"own terms": func(l *store.ClientLease) { l.Token, l.OwnTerms = store.NewToken(), true },
+			"no job":    func(l *store.ClientLease) { l.ID, l.OwnCallbacks = "gone", true },
+			"callbacks": func(l *store.ClientLease) { l.Token, l.OwnCallbacks = store.NewToken(), true },
 			"lane":      func(l *store.ClientLease) { l.Queue.Lane = "another" },
 			"topic":     func(l *store.ClientLease) { l.Queue.Topic = "another" },
 			"namespace": func(l *store.ClientLease) { l.Queue.Namespace = "another" },

@@ -272,7 +272,7 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) (
 			continue
 		}
 		topic := p.opts.Policies.Topic(r.Lease.Queue.Namespace, r.Lease.Queue.Topic)
-		item.job = &store.ClaimedJob{Job: job.Job{Spec: job.Spec{ID: r.Lease.ID, Queue: r.Lease.Queue}}}
+		item.job = &store.ClaimedJob{Job: job.Job{Spec: job.Spec{ID: r.Lease.ID, Queue: r.Lease.Queue, Terms: ownTerms(&r.Lease)}}}
 		if !needsJob(r, &topic) {
 			p.judge(item, r, topic)
 			continue
@@ -299,10 +299,21 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) (
 	return items, errs
 }
 
-// needsJob reports whether a report cannot be settled without reading the job: it has terms of its own, or its end makes a callback.
+// ownTerms returns the terms of a leased job that are not its topic's, as far as a lease has them.
+func ownTerms(l *store.ClientLease) (own policy.Terms) {
+	if l.OwnRetries {
+		own.Retries = &l.Retries
+	}
+	if l.Rung > 0 {
+		own.Ladder = policy.Ladder{l.Rung}
+	}
+	return own
+}
+
+// needsJob reports whether a report cannot be settled without reading the job: its end makes a callback, or it has its own.
 func needsJob(r *store.LeaseReport, topic *policy.Topic) bool {
 	switch {
-	case r.Lease.OwnTerms:
+	case r.Lease.OwnCallbacks:
 		return true
 	case r.Result == store.LeaseDone:
 		return topic.OnDelivered != nil
