@@ -280,23 +280,29 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) (
 		slots <- struct{}{}
 		reads.Go(func() {
 			defer func() { <-slots }()
-			callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-			defer cancel()
-			found, err := p.shards[store.ShardOf(len(p.shards), item.Queue)].Get(callCtx, item.Ref)
-			switch {
-			case isUnavailable(err):
-				errs[i] = fmt.Errorf("read a leased job: %w", err)
-			case err != nil && !errors.Is(err, store.ErrNotFound):
-				errs[i] = store.ErrLeaseLost
-				p.log.Error("leased job unreadable, it is due again when the lease expires", "job", r.Lease.ID, "topic", item.Queue.Topic, "err", err)
-			case err == nil && found.Queue == item.Queue:
-				item.job.Job = found
-				p.judge(item, r, topic)
-			}
+			errs[i] = p.readAndJudge(ctx, item, r)
 		})
 	}
 	reads.Wait()
 	return items, errs
+}
+
+// readAndJudge judges a report about a job that it reads. A job that is gone is not judged.
+func (p *Puller) readAndJudge(ctx context.Context, item *settled, r *store.LeaseReport) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	found, err := p.shards[store.ShardOf(len(p.shards), item.Queue)].Get(ctx, item.Ref)
+	switch {
+	case isUnavailable(err):
+		return fmt.Errorf("read a leased job: %w", err)
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		p.log.Error("leased job unreadable, it is due again when the lease expires", "job", item.Ref.ID, "topic", item.Queue.Topic, "err", err)
+		return store.ErrLeaseLost
+	case err == nil && found.Queue == item.Queue:
+		item.job.Job = found
+		p.judge(item, r, p.opts.Policies.Topic(item.Queue.Namespace, item.Queue.Topic))
+	}
+	return nil
 }
 
 // ownTerms returns the terms of a leased job that are not its topic's, as far as a lease has them.
