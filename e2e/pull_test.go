@@ -106,9 +106,10 @@ func TestPull_KilledInEachStep(t *testing.T) {
 		for range 4 {
 			working.Go(c.work)
 		}
+		var all []string
 		for life := range kills + 1 {
 			for n := range jobs / (kills + 1) {
-				register(t, p, obj{"topic": "pulled", "lane": fmt.Sprint("lane-", n%3), "body": obj{"n": n}})
+				all = append(all, register(t, p, obj{"topic": "pulled", "lane": fmt.Sprint("lane-", n%3), "body": obj{"n": n}}).ID)
 			}
 			if life < kills {
 				time.Sleep(time.Duration(life*7) * time.Millisecond) // another step of the clients each time
@@ -122,8 +123,19 @@ func TestPull_KilledInEachStep(t *testing.T) {
 		working.Wait()
 		require.Empty(t, c.bad)
 		require.EqualValues(t, jobs+1, sum.Delivered, sum.String())
+		require.NotEmpty(t, c.oks)
 		for id, n := range c.oks {
 			require.Equal(t, 1, n, "job %s was done twice", id)
+		}
+		for _, id := range all {
+			found, others := get(t, p, id), []string{} // attempts that did not deliver
+			for _, a := range found.Attempts {
+				if a.Verdict != "delivered" {
+					others = append(others, a.Kind)
+				}
+			}
+			require.Len(t, found.Attempts, len(others)+1, "job %s was delivered once", id)
+			require.Subset(t, []string{"lost", "released"}, others)
 		}
 		late := call[leases](t, p, http.MethodPost, "/v1/leases", obj{
 			"done": []obj{{"lease": forgotten.Lease}}, "dead": []obj{{"lease": forgotten.Lease, "reason": "late"}},
@@ -144,11 +156,12 @@ func TestPull_ThousandClientsWaitOnOneConnection(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	require.Eventually(t, func() bool { return info(t, c, "clients", "blocked_clients") == 3 }, time.Minute, 10*time.Millisecond)
 	const clients = 1000
+	require.Equal(t, "1000", metric(t, p, "ringback_max_waiting_requests"), "raise the hard limit of open files to 8,000 or more (ulimit -Hn)")
 	var waiting sync.WaitGroup
 	var leased, failed atomic.Int64
 	for range clients {
 		waiting.Go(func() {
-			status, answer, err := send(p.url, http.MethodPost, "/v1/topics/pulled/lease", obj{"wait": "25s", "lease": "60s"})
+			status, answer, err := send(p.url, http.MethodPost, "/v1/topics/pulled/lease", obj{"wait": "60s", "lease": "60s"})
 			var got leases
 			if err != nil || status != http.StatusOK || json.Unmarshal(answer, &got) != nil || len(got.Items) != 1 {
 				failed.Add(1)

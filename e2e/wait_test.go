@@ -31,7 +31,9 @@ func TestWait_AnswersWithTheEndedJobFromAnyProcess(t *testing.T) {
 	later := register(t, front, obj{"topic": "orders", "url": r.URL + "/ok", "delay": "1h"}).ID
 	stopped := make(chan string, 1)
 	go func() { stopped <- waited(front, later) }()
-	<-time.After(300 * time.Millisecond)
+	for p, n := range map[*process]string{worker: "1", front: "2"} {
+		require.Eventually(t, func() bool { return metric(t, p, "ringback_waiting_requests") == n }, 10*time.Second, 10*time.Millisecond)
+	}
 	require.Empty(t, states)
 	r.open(waiting)
 	require.Equal(t, []string{"delivered", "delivered"}, []string{<-states, <-states})
