@@ -119,7 +119,7 @@ func (d *Dispatcher) laneTarget(ctx context.Context, q job.Queue, own string) (s
 	if own != "" {
 		return own, nil
 	}
-	topic, _, err := (&lookup{policies: d.policies}).find(ctx, q.Namespace, q.Topic)
+	topic, _, err := d.newLookup().Find(ctx, q.Namespace, q.Topic)
 	if err != nil {
 		return "", fmt.Errorf("look up topic %s: %w", q.Topic, err)
 	}

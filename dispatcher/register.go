@@ -25,7 +25,7 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 	newJobs := make([]store.NewJob, 0, len(jobs))
 	at := make([]int, 0, len(jobs))
 	now := time.Now()
-	topics := &lookup{policies: d.policies}
+	topics := d.newLookup()
 	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs)
 	expired := d.expired(ctx, jobs, now)
 	for i := range jobs {
@@ -150,7 +150,7 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 	}
 	needsURL, handled := true, d.handles(n.Namespace, n.Topic)
 	if d.opts.Declared || n.URL == "" || handled {
-		topic, ok, err := topics.find(ctx, n.Namespace, n.Topic)
+		topic, ok, err := topics.Find(ctx, n.Namespace, n.Topic)
 		if err != nil {
 			return "", fmt.Errorf("look up topic %s: %w", n.Topic, err)
 		}
@@ -162,7 +162,7 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 			if err := d.setHandled(ctx, n.Topic); err != nil && !errors.Is(err, store.ErrUnreadable) {
 				return "", err
 			}
-			topics.set, topics.reloaded = nil, false
+			topics.Reset()
 			topic.Policy.Deliver = policy.DeliverHandler
 		}
 		topicURL, needsURL = topic.Policy.URL, topic.Policy.Deliver.Pushes()
@@ -192,7 +192,7 @@ func requireURL(ctx context.Context, topics *lookup, n *job.New) (topicURL strin
 	if laneURL, err := topics.laneURL(n.Queue); err != nil || laneURL != "" {
 		return "", err
 	}
-	topic, err := topics.findNow(ctx, n.Namespace, n.Topic)
+	topic, err := topics.FindNow(ctx, n.Namespace, n.Topic)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("look up topic %s: %w", n.Topic, err)
@@ -239,7 +239,7 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 		q := job.Queue{
 			Namespace: cmp.Or(n.Namespace, job.DefaultNamespace), Topic: cmp.Or(n.Topic, job.DefaultTopic), Lane: n.Lane,
 		}
-		topic, _, err := topics.find(ctx, q.Namespace, q.Topic)
+		topic, _, err := topics.Find(ctx, q.Namespace, q.Topic)
 		if err != nil {
 			return nil, err
 		}
