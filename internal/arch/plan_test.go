@@ -266,7 +266,7 @@ var plan = []row{
 	{
 		pkg:    "dispatcher/ends",
 		reason: "lets callers wait for the end of a job; knows neither the pool nor HTTP",
-		ours:   []string{"job", "store"},
+		ours:   []string{"job", "policy", "store"},
 	},
 	{
 		pkg:    "dispatcher/internaljobs",
