@@ -203,12 +203,12 @@ func TestRevive_ExpiryCountsFromTheDueTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowListStore{Store: model(), page: 2 * time.Second}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
-		r.registerDead(t, 100, "orders/a", 500)
+		r.registerDead(t, 25, "orders/a", 500)
 		w := r.work(t, store.WorkOrder{
-			Action: store.WorkRevive, Rate: policy.Rate{Starts: 1, Per: time.Minute}, Delay: time.Hour, ExpiresIn: time.Minute,
+			Action: store.WorkRevive, Rate: policy.Rate{Starts: 1, Per: 10 * time.Second}, Delay: time.Hour, ExpiresIn: time.Minute,
 		})
-		require.EqualValues(t, 100, w.Done)
-		for i := range 100 {
+		require.EqualValues(t, 25, w.Done)
+		for i := range 25 {
 			revived := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: fmt.Sprintf("orders-a-500-%04d", i)})
 			require.Equal(t, time.Minute, revived.ExpiresAt.Sub(revived.FirstDueAt), i)
 		}
