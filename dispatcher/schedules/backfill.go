@@ -2,11 +2,9 @@ package schedules
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/store"
 )
 
 // runBackfill runs the next ticks of a backfill, and returns the time to those after them.
@@ -43,7 +41,7 @@ func (s *step) runBackfill(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		longer, err := waitFor(err)
 		switch {
-		case errors.Is(err, store.ErrUnavailable):
+		case err != nil && !isRefused(err):
 			return 0, err
 		case err != nil:
 			b.Failed, b.EndedAt = truncate(err.Error()), s.claimedAt

@@ -33,8 +33,8 @@ type Jobs interface {
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 }
 
-// Registrar checks and completes jobs as for a request that registers them. Its errors are *job.InvalidError and
-// store.ErrUnavailable; those of PrepareJobs also *job.UndeclaredTopicError and *job.QuotaError.
+// Registrar checks and completes jobs as for a request that registers them. A refused job has a *job.InvalidError; of
+// PrepareJobs also a *job.UndeclaredTopicError, or a *job.QuotaError. Other errors say nothing about the job.
 type Registrar interface {
 	// CheckJob checks the job of a schedule, and returns it with its secrets sealed for their origins. Its errors name fields
 	// of the schedule, such as /job/url.

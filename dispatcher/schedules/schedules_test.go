@@ -2,6 +2,7 @@ package schedules_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -587,6 +588,31 @@ func TestStep_RecordsTicksWhoseJobsAreRefused(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		require.Equal(t, store.ScheduleCounts{Run: 2, Failed: 1}, get(t, s).Counts)
 	})
+}
+
+// What is not the job's fault costs no tick and ends no backfill: the step is repeated.
+func TestStep_IsRepeatedAfterErrorsThatRefuseNoJob(t *testing.T) {
+	for _, err := range []error{context.DeadlineExceeded, context.Canceled, store.ErrContended, errors.New("redis: ERR"), store.ErrUnavailable} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newModel()
+			r := new(registrar)
+			began := time.Now()
+			time.Sleep(time.Hour)
+			start(t, s, r)
+			put(t, s, every(time.Minute))
+			time.Sleep(time.Second)
+			r.fail(err)
+			order := store.Backfill{After: began, Before: time.Now().Truncate(time.Minute), Rate: policy.Rate{Starts: 100, Per: time.Second}, CreatedAt: time.Now()}
+			change(t, s, func(stored *store.Schedule) { stored.Backfill = &order })
+			time.Sleep(time.Minute)
+			r.fail(nil)
+			time.Sleep(50 * time.Second)
+			found := get(t, s)
+			require.Equal(t, store.ScheduleCounts{Run: 1}, found.Counts)
+			require.Empty(t, found.Backfill.Failed)
+			require.Equal(t, int64(60), found.Backfill.Done)
+		})
+	}
 }
 
 func TestBackfill_RunsPastTicksOnceAtItsRate(t *testing.T) {

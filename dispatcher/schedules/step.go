@@ -197,7 +197,7 @@ func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err err
 	if wait, err = waitFor(err); err == nil {
 		return 0, wait, nil
 	}
-	if errors.Is(err, store.ErrUnavailable) {
+	if !isRefused(err) {
 		return 0, 0, err
 	}
 	s.opts.Logger.Warn("ticks of a schedule failed: their jobs were refused", "schedule", s.name, "namespace", s.namespace, "err", err)
@@ -223,6 +223,13 @@ func waitFor(err error) (time.Duration, error) {
 		return min(max(over.RetryAfter, minQuotaWait), maxQuotaWait), nil
 	}
 	return 0, err
+}
+
+// isRefused reports whether an error of PrepareJobs is the same however often the step is repeated.
+func isRefused(err error) bool {
+	_, invalid := errors.AsType[*job.InvalidError](err)
+	_, undeclared := errors.AsType[*job.UndeclaredTopicError](err)
+	return invalid || undeclared
 }
 
 // firstDue returns the first ticks that are due: as many as a step may run.
