@@ -2,10 +2,12 @@ package schedules
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -16,8 +18,7 @@ const (
 	documentPage = 100
 )
 
-// Run creates the internal jobs of schedules that have none: after a request that was interrupted, or after a failover of the
-// store that lost the job. It searches now and every hour, until ctx ends.
+// Run restarts the schedules that have lost their internal jobs. It searches now and every hour, until ctx ends.
 func (s *Service) Run(ctx context.Context) {
 	tick := time.NewTicker(restoreEvery)
 	defer tick.Stop()
@@ -28,7 +29,7 @@ func (s *Service) Run(ctx context.Context) {
 			if err == nil || ctx.Err() != nil {
 				break
 			}
-			s.opts.Logger.Log(ctx, pause.Level(), "looking for interrupted schedules failed, retrying", "err", err)
+			s.opts.Logger.Log(ctx, pause.Level(), "looking for stopped schedules failed, retrying", "err", err)
 			pause.Wait(ctx)
 		}
 		select {
@@ -78,7 +79,7 @@ func (s *Service) Each(ctx context.Context, do func(*store.Schedule) error) erro
 	})
 }
 
-// restoreJobs creates the missing internal jobs of some schedules. Unreadable ones are left to their steps.
+// restoreJobs restarts those of some schedules that have lost their internal jobs. Unreadable ones are left to their steps.
 func (s *Service) restoreJobs(ctx context.Context, docs []store.Document) error {
 	var found []*document
 	var keys []store.DocumentKey
@@ -89,18 +90,53 @@ func (s *Service) restoreJobs(ctx context.Context, docs []store.Document) error 
 			found, keys, refs = append(found, d), append(keys, key), append(refs, job.Ref{Namespace: key.Namespace, ID: d.JobID})
 		}
 	}
-	known, err := s.opts.Jobs.KnownOnAny(ctx, refs)
+	unfinished, err := s.opts.Jobs.UnfinishedOnAny(ctx, refs)
 	if err != nil {
 		return err
 	}
 	for i, d := range found {
-		if known[i] {
+		if unfinished[i] {
 			continue
 		}
-		s.opts.Logger.Warn("schedule had no internal job, starting it", "schedule", keys[i].Name, "namespace", keys[i].Namespace)
-		if err := s.insert(ctx, keys[i].Namespace, keys[i].Name, d); err != nil {
+		if _, _, err := s.restart(ctx, keys[i], d); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// restart gives a schedule whose internal job is lost, as by the document lost, a new one, and returns its document; nil: it
+// was deleted.
+func (s *Service) restart(ctx context.Context, key store.DocumentKey, lost *document) (*document, store.Document, error) {
+	for range maxConflicts {
+		d, doc, err := s.read(ctx, key.Namespace, key.Name)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return nil, doc, nil
+		case err != nil || d.JobID != lost.JobID: // or another process was first
+			return d, doc, err
+		}
+		now := job.Millis(time.Now())
+		if d.Backfill != nil && d.Backfill.EndedAt.IsZero() && !lost.ordered {
+			d.Backfill.EndedAt, d.Backfill.Failed = now, "its progress was lost with data of the store"
+		}
+		if d.MaxRuns > 0 && !d.Paused {
+			d.Paused = true
+			d.Pause = policy.Pause{At: now, By: actorOf(key.Name), Note: "its counts were lost with data of the store: once resumed, max_runs counts from 0"}
+		}
+		if err := s.insert(ctx, key, d); err != nil {
+			return nil, doc, err
+		}
+		doc, err = s.write(ctx, doc, d)
+		if errors.Is(err, store.ErrVersion) {
+			continue
+		}
+		if err == nil {
+			s.opts.Logger.Error(
+				"schedule had lost its progress with data of the store: ticks count from now on", "schedule", key.Name, "namespace", key.Namespace,
+			)
+		}
+		return d, doc, err
+	}
+	return nil, store.Document{}, store.ErrContended
 }

@@ -6,6 +6,10 @@
 // step or nothing, and the ids of the jobs (job.TickID) make a repeated tick the same job. All times are the store's, so the
 // clocks of processes do not matter. A schedule costs nothing between two ticks.
 //
+// The internal job is inserted before the document, so a document without an unfinished job has lost it, with the progress:
+// to a failover of the store, or to the purge of a namespace. It gets a new job, which counts ticks from then on. What only the
+// progress knew is not guessed, since no tick may run twice: a backfill ends, and a schedule with MaxRuns is paused.
+//
 // A change of the document makes the internal job due at once. If a process dies in between, the client has no answer yet and
 // repeats the request; a change that is never repeated holds from the next step on, after a day at most.
 package schedules
@@ -27,6 +31,7 @@ type Jobs interface {
 	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	KnownOnAny(ctx context.Context, refs []job.Ref) ([]bool, error)
+	UnfinishedOnAny(ctx context.Context, refs []job.Ref) ([]bool, error)
 	Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
 	Purge(ctx context.Context, items []store.Removal) []error
@@ -68,6 +73,8 @@ type document struct {
 	CreatedAt time.Time
 	CreatedBy string
 	Backfill  *store.Backfill // as it was ordered
+
+	ordered bool // Backfill is of the request in progress
 }
 
 // progress is the body of the internal job.

@@ -554,10 +554,10 @@ func TestDelete_EndsTheTicksAndForgetsTheCounts(t *testing.T) {
 	})
 }
 
-func TestRun_StartsSchedulesWhoseRequestWasInterrupted(t *testing.T) {
+func TestPut_StartsTheScheduleWhoseRequestIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()
-		interrupted := storetest.Faulty(s, storetest.Nth("Insert", 1, storetest.Before))
+		interrupted := storetest.Faulty(s, storetest.Nth("Replace", 1, storetest.Before))
 		_, err := service(interrupted, new(registrar)).Put(t.Context(), ns, name, 0, func(stored *store.Schedule) error {
 			stored.ScheduleSettings = every(time.Minute)
 			return nil
@@ -566,6 +566,83 @@ func TestRun_StartsSchedulesWhoseRequestWasInterrupted(t *testing.T) {
 		start(t, s, new(registrar))
 		time.Sleep(2*time.Minute + time.Second)
 		require.Equal(t, int64(2), get(t, s).Counts.Run)
+	})
+}
+
+// lose ends the internal jobs, as the purge of a namespace does; forget: it removes them, too.
+func lose(t testing.TB, s store.Store, forget bool) {
+	t.Helper()
+	r := router.New(s)
+	page, err := r.List(t.Context(), store.Filter{Namespace: ns, Topic: job.ScheduleTopic, Limit: 10})
+	require.NoError(t, err)
+	for _, j := range page.Jobs {
+		if j.State.Ended() {
+			continue
+		}
+		_, err := r.Cancel(t.Context(), j.Ref(), store.Cancellation{})
+		require.NoError(t, err)
+		if forget {
+			require.NoError(t, r.Purge(t.Context(), []store.Removal{{Ref: j.Ref()}})[0])
+		}
+	}
+}
+
+// A schedule whose internal job is lost goes on from a request, or from the next search.
+func TestRestart_LetsTheTicksGoOn(t *testing.T) {
+	for _, forget := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newModel()
+			start(t, s, new(registrar))
+			put(t, s, every(10*time.Minute))
+			time.Sleep(20*time.Minute + time.Second)
+			lose(t, s, forget)
+			require.Equal(t, int64(1), put(t, s, every(10*time.Minute)).Revision-2, "the change, and the new job")
+			time.Sleep(10 * time.Minute)
+			require.Equal(t, store.ScheduleCounts{Run: 1}, get(t, s).Counts)
+			lose(t, s, forget)
+			time.Sleep(2 * time.Hour)
+			found := get(t, s)
+			require.GreaterOrEqual(t, found.Counts.Run, int64(6))
+			require.Zero(t, found.Counts.Missed)
+			require.NoError(t, service(s, nil).Delete(t.Context(), ns, name, 0))
+			time.Sleep(2 * time.Hour)
+			require.Len(t, ticksOf(t, s), 3+int(found.Counts.Run))
+		})
+	}
+}
+
+// With the internal job its progress is lost: a backfill does not run again, and max_runs does not count from 0 unasked.
+func TestRestart_RunsNothingTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		began := time.Now()
+		time.Sleep(time.Hour)
+		start(t, s, new(registrar))
+		set := every(time.Minute)
+		set.MaxRuns = 10
+		put(t, s, set)
+		order := store.Backfill{
+			After: began, Before: began.Add(time.Hour), Rate: policy.Rate{Starts: 100, Per: time.Second}, CreatedAt: job.Millis(time.Now()), Total: 60,
+		}
+		change(t, s, func(stored *store.Schedule) { stored.Backfill = &order })
+		time.Sleep(20 * time.Minute)
+		require.Len(t, ticksOf(t, s), 70)
+		lose(t, s, true)
+		time.Sleep(61 * time.Minute)
+		found := get(t, s)
+		require.Zero(t, found.Counts)
+		require.Zero(t, found.Backfill.Done)
+		require.True(t, found.Paused)
+		require.Contains(t, found.Pause.Note, "lost")
+		require.False(t, found.Backfill.EndedAt.IsZero())
+		require.Contains(t, found.Backfill.Failed, "lost")
+		lose(t, s, true)
+		order.CreatedAt = job.Millis(time.Now())
+		change(t, s, func(stored *store.Schedule) { stored.Backfill = new(order) })
+		change(t, s, func(stored *store.Schedule) { stored.Paused = false })
+		time.Sleep(20 * time.Minute)
+		require.Equal(t, store.ScheduleCounts{Run: 10}, get(t, s).Counts)
+		require.Equal(t, int64(60), get(t, s).Backfill.Done, "what a request orders runs")
 	})
 }
 

@@ -19,6 +19,8 @@ const (
 	maxConflicts = 10
 	// stepWait bounds the wait for the end of a step in progress, after which a change holds.
 	stepWait = 5 * time.Second
+	// insertWait is the time to the first step of a schedule whose request dies before it wakes the job.
+	insertWait = 30 * time.Second
 	// shownTicks is the number of ticks to come that are shown.
 	shownTicks = 10
 	// readAtOnce bounds concurrent reads of jobs.
@@ -50,7 +52,7 @@ func (s *Service) change(
 			continue
 		}
 		if err == nil {
-			err = s.wake(ctx, namespace, name, d)
+			d, doc, err = s.wake(ctx, d, doc)
 		}
 		if err != nil {
 			return store.Schedule{}, err
@@ -81,6 +83,7 @@ func (s *Service) apply(
 	if err := change(&changed); err != nil {
 		return nil, doc, err
 	}
+	d.ordered = changed.Backfill != d.Backfill
 	d.ScheduleSettings, d.Paused, d.Pause, d.Backfill = changed.ScheduleSettings, changed.Paused, changed.Pause, changed.Backfill
 	if replace {
 		n := d.newJob(namespace)
@@ -89,7 +92,10 @@ func (s *Service) apply(
 		}
 	}
 	if d.JobID == "" {
-		d.JobID, d.CreatedBy = job.ScheduleIDPrefix+name+":"+job.NewID(time.Now(), 0), changed.CreatedBy
+		d.CreatedBy = changed.CreatedBy
+		if err := s.insert(ctx, doc.Key, d); err != nil {
+			return nil, doc, err
+		}
 	}
 	doc, err = s.write(ctx, doc, d)
 	return d, doc, err
@@ -109,36 +115,40 @@ func (s *Service) checkRoom(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// wake makes the internal job of a changed schedule due, and creates it if there is none.
-func (s *Service) wake(ctx context.Context, namespace, name string, d *document) error {
+// wake makes the internal job of a changed schedule due. If the job is lost, the schedule gets a new one: wake returns its
+// document.
+func (s *Service) wake(ctx context.Context, d *document, doc store.Document) (*document, store.Document, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepWait)
 	defer cancel()
 	var pause store.Backoff
 	for {
-		_, err := s.opts.Jobs.Replace(ctx, job.Ref{Namespace: namespace, ID: d.JobID}, store.Replacement{Kind: job.EventRun, Due: new(job.TimeOrDelay)})
-		if errors.Is(err, store.ErrNotFound) {
-			return s.insert(ctx, namespace, name, d)
-		}
+		ref := job.Ref{Namespace: doc.Key.Namespace, ID: d.JobID}
+		_, err := s.opts.Jobs.Replace(ctx, ref, store.Replacement{Kind: job.EventRun, Due: new(job.TimeOrDelay)})
 		state, busy := errors.AsType[*store.StateError](err)
 		switch {
+		case errors.Is(err, store.ErrNotFound) || busy && state.State.Ended():
+			restarted, current, err := s.restart(ctx, doc.Key, d)
+			if err != nil || restarted == nil { // it was deleted meanwhile
+				return d, doc, err
+			}
+			d, doc = restarted, current
 		case !busy:
-			return err
-		case state.State.Ended(): // the schedule was deleted meanwhile
-			return nil
+			return d, doc, err
 		case !pause.Wait(ctx): // the step in progress may have read the schedule before its change
-			return &store.UnavailableError{Reason: "the schedule is stored, but its last step has not ended: repeat the request", Err: err}
+			return d, doc, &store.UnavailableError{Reason: "the schedule is stored, but its last step has not ended: repeat the request", Err: err}
 		}
 	}
 }
 
-// insert creates the internal job of a schedule. One that exists stays.
-func (s *Service) insert(ctx context.Context, namespace, name string, d *document) error {
-	n := store.NewJob{New: job.New{Spec: job.Spec{
-		ID: d.JobID, Queue: queueOf(namespace, name), Kind: job.KindSchedule, CreatedBy: d.CreatedBy, BodyKind: job.BodyJSON, Body: []byte("{}"),
+// insert gives a schedule a new internal job, before its document is written. The job waits for that.
+func (s *Service) insert(ctx context.Context, key store.DocumentKey, d *document) error {
+	d.JobID = job.ScheduleIDPrefix + key.Name + ":" + job.NewID(time.Now(), 0)
+	n := store.NewJob{New: job.New{Delay: insertWait, Spec: job.Spec{
+		ID: d.JobID, Queue: queueOf(key.Namespace, key.Name), Kind: job.KindSchedule, CreatedBy: d.CreatedBy, BodyKind: job.BodyJSON, Body: []byte("{}"),
 	}}}
 	n.Fingerprint = codec.Fingerprint(&n.New)
 	if err := s.opts.Jobs.Insert(ctx, []store.NewJob{n})[0].Err; err != nil {
-		return fmt.Errorf("start schedule %s: %w", name, err)
+		return fmt.Errorf("start schedule %s: %w", key.Name, err)
 	}
 	return nil
 }

@@ -12,23 +12,36 @@ import (
 
 // KnownOnAny reports for each id whether any shard knows it, as Jobs.Known does for one shard.
 func (r *Router) KnownOnAny(ctx context.Context, refs []job.Ref) ([]bool, error) {
-	known := make([]bool, 0, len(refs))
+	return r.isOnAny(ctx, refs, store.IDStatus.Known)
+}
+
+// UnfinishedOnAny reports for each id whether any shard has an unfinished job of it.
+func (r *Router) UnfinishedOnAny(ctx context.Context, refs []job.Ref) ([]bool, error) {
+	return r.isOnAny(ctx, refs, store.IDStatus.Unfinished)
+}
+
+func (r *Router) isOnAny(ctx context.Context, refs []job.Ref, is func(store.IDStatus) bool) ([]bool, error) {
+	on := make([]bool, 0, len(refs))
 	for part := range slices.Chunk(refs, store.MaxBatch) {
-		found, err := r.findKnown(ctx, part, -1)
+		found, err := r.find(ctx, part, -1, is)
 		if err != nil {
 			return nil, err
 		}
 		for _, ref := range part {
 			_, yes := found[ref]
-			known = append(known, yes)
+			on = append(on, yes)
 		}
 	}
-	return known, nil
+	return on, nil
 }
 
 // findKnown returns the shard on which each of up to MaxBatch ids is known. It does not search the shard except; -1: it
 // searches all.
 func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map[job.Ref]int, error) {
+	return r.find(ctx, refs, except, store.IDStatus.Known)
+}
+
+func (r *Router) find(ctx context.Context, refs []job.Ref, except int, is func(store.IDStatus) bool) (map[job.Ref]int, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -42,15 +55,15 @@ func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map
 	if err != nil {
 		return nil, fmt.Errorf("look for known ids: %w", err)
 	}
-	known := make(map[job.Ref]int)
+	found := make(map[job.Ref]int)
 	for n, ofShard := range results {
 		for i, status := range ofShard {
-			if status.Known() {
-				known[refs[i]] = n
+			if is(status) {
+				found[refs[i]] = n
 			}
 		}
 	}
-	return known, nil
+	return found, nil
 }
 
 // Find returns for each job the number of its shard, or -1 when no shard knows it. For an id that two shards know, it
