@@ -118,7 +118,7 @@ func (s *Service) checkRoom(ctx context.Context, namespace string) error {
 // wake makes the internal job of a changed schedule due. If the job is lost, the schedule gets a new one: wake returns its
 // document.
 func (s *Service) wake(ctx context.Context, d *document, doc store.Document) (*document, store.Document, error) {
-	ctx, cancel := context.WithTimeout(ctx, stepWait)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepWait) // also for a client that has left
 	defer cancel()
 	var pause store.Backoff
 	for {
@@ -280,7 +280,7 @@ func (s *Service) view(ctx context.Context, d *document, doc *store.Document, wh
 	}
 	shown.Delay = ticks.Jitter(shown.Name)
 	after := later(p.Passed, time.Now().Add(-shown.Delay))
-	if p.Timing != d.timing() { // the next step begins to count
+	if p.Timing == "" { // the first step begins to count
 		after = time.Now()
 	}
 	shown.Next = ticks.Ticks(after, shownTicks)
