@@ -85,6 +85,8 @@ type progress struct {
 	Passed time.Time `json:"passed"`
 	// Paused is set once a step has seen the pause. Ticks of a pause do not count.
 	Paused bool `json:"paused,omitempty"`
+	// Ended is set once no tick is left. When a change lets the schedule go on, ticks count from then on.
+	Ended bool `json:"ended,omitempty"`
 	// Due are the ticks that a step has found to be due, unless all of them have passed.
 	Due *dueTicks `json:"due,omitempty"`
 
@@ -142,7 +144,7 @@ func (p *progress) record(t store.ScheduleTick) {
 
 // timing identifies the ticks of a schedule.
 func (d *document) timing() string {
-	return fmt.Sprintf("%s|%s|%d|%d", d.Cron, d.Timezone, d.Every, d.Offset)
+	return fmt.Sprintf("%s|%s|%d|%d|%d", d.Cron, d.Timezone, d.Every, d.Offset, d.StartsAt.Unix())
 }
 
 // isSpent reports whether MaxRuns ends the schedule.

@@ -518,9 +518,107 @@ func TestMaxRuns_EndsTheSchedule(t *testing.T) {
 		require.Equal(t, int64(3), found.Counts.Run)
 		set.MaxRuns = 4
 		put(t, s, set)
+		time.Sleep(time.Second)
+		require.Equal(t, store.ScheduleCounts{Run: 3}, get(t, s).Counts, "ticks after its end do not count")
 		time.Sleep(10 * time.Minute)
-		require.Equal(t, int64(4), get(t, s).Counts.Run, "a larger bound lets it go on")
+		require.Equal(t, store.ScheduleCounts{Run: 4}, get(t, s).Counts, "a larger bound lets it go on")
 	})
+}
+
+// A schedule that goes on after its end, or that begins earlier than it should have, counts ticks from the change on.
+func TestBounds_CountNoTicksFromBeforeTheirChange(t *testing.T) {
+	for _, later := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newModel()
+			start(t, s, new(registrar))
+			set := every(time.Minute)
+			set.CatchUp.Runs = store.CatchUpAll
+			began := time.Now()
+			set.StartsAt, set.EndsAt = began, began.Add(150*time.Second)
+			if !later {
+				set.StartsAt, set.EndsAt = began.Add(time.Hour), time.Time{}
+			}
+			put(t, s, set)
+			time.Sleep(20*time.Minute + 30*time.Second)
+			before := get(t, s)
+			require.Equal(t, later, before.Ended)
+			set.StartsAt, set.EndsAt = began, began.Add(time.Hour)
+			put(t, s, set)
+			time.Sleep(time.Minute)
+			require.Equal(t, store.ScheduleCounts{Run: before.Counts.Run + 1}, get(t, s).Counts)
+		})
+	}
+}
+
+// A tick that has passed, whose job is not due yet, runs although the timing changes.
+func TestChange_LeavesDelayedTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		start(t, s, new(registrar))
+		set := every(time.Hour)
+		set.Jitter = 50 * time.Minute
+		delay := put(t, s, set).Delay
+		require.Greater(t, delay, time.Minute)
+		time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour + time.Minute)))
+		set.Every = 30 * time.Minute
+		put(t, s, set)
+		time.Sleep(delay)
+		require.Equal(t, int64(1), get(t, s).Counts.Run)
+	})
+}
+
+// A change holds although its client leaves before the answer.
+func TestPut_WakesTheScheduleOfAClientThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		start(t, s, new(registrar))
+		put(t, s, every(24*time.Hour))
+		time.Sleep(time.Second)
+		ctx, leave := context.WithCancel(t.Context())
+		left := storetest.Faulty(s, func(method string) storetest.Fault {
+			if method == "PutDocument" {
+				leave()
+			}
+			return storetest.None
+		})
+		_, _ = service(left, new(registrar)).Put(ctx, ns, name, 0, func(stored *store.Schedule) error {
+			stored.ScheduleSettings = every(time.Minute)
+			return nil
+		})
+		time.Sleep(3 * time.Minute)
+		require.Equal(t, int64(3), get(t, s).Counts.Run)
+	})
+}
+
+// A store that does not answer in a step is not an unreadable schedule.
+func TestStep_IsRepeatedSoonWhenItsScheduleCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		var fail atomic.Bool
+		start(t, failing{s, &fail}, new(registrar))
+		set := every(10 * time.Second)
+		set.CatchUp.Runs = store.CatchUpNone
+		put(t, s, set)
+		time.Sleep(15 * time.Second)
+		fail.Store(true)
+		time.Sleep(10 * time.Second)
+		fail.Store(false)
+		time.Sleep(15 * time.Second)
+		require.Equal(t, int64(4), get(t, s).Counts.Run)
+	})
+}
+
+// failing is a store whose documents cannot be read for a while.
+type failing struct {
+	store.Store
+	fail *atomic.Bool
+}
+
+func (f failing) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	if f.fail.Load() {
+		return nil, context.DeadlineExceeded
+	}
+	return f.Store.GetDocuments(ctx, keys)
 }
 
 func TestChange_HoldsFromTheNextTickOn(t *testing.T) {

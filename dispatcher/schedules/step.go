@@ -18,7 +18,7 @@ const (
 	// idleWait is the time to the next step of a schedule without ticks, and the longest to that of any other.
 	idleWait = 24 * time.Hour
 	// unreadableWait is the time to the next step of a schedule that this program cannot read.
-	unreadableWait = time.Minute
+	unreadableWait = punctual / 2
 	// batch bounds the ticks that one step runs: with those of a backfill, their jobs have up to 1.3 MiB of bodies.
 	batch = 10
 	// pace is the time between ticks that run late.
@@ -60,8 +60,9 @@ func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.S
 		st.doc, st.stored = doc, stored
 		st.ticks, err = schedule.Parse(doc.Spec)
 	}
+	_, unknown := errors.AsType[*job.InvalidError](err) // such as its time zone
 	switch {
-	case errors.Is(err, store.ErrUnavailable):
+	case err != nil && !unknown && !errors.Is(err, store.ErrUnreadable):
 		return internaljobs.Step{}, err
 	case err != nil:
 		s.opts.Logger.Error("schedule not readable, its ticks wait", "schedule", st.name, "namespace", st.namespace, "err", err)
@@ -100,7 +101,7 @@ func (s *Service) observe(before, after *store.ScheduleCounts) {
 func (s *step) run(ctx context.Context) (time.Duration, error) {
 	if timing := s.doc.timing(); s.Timing != timing {
 		if s.Timing != "" {
-			s.Passed, s.Due = s.claimedAt, nil
+			s.Passed, s.Due = later(s.Passed, s.now), nil
 		}
 		s.Timing = timing
 	}
@@ -126,15 +127,15 @@ func (s *step) run(ctx context.Context) (time.Duration, error) {
 
 // runDue makes ticks that are due, and returns the time to the next one.
 func (s *step) runDue(ctx context.Context) (time.Duration, error) {
-	if s.doc.isSpent(s.progress) {
+	if s.Ended && !s.hasEnded() { // a change lets it go on
+		s.Passed, s.Due = later(s.Passed, s.now), nil
+	}
+	if s.Ended = s.hasEnded(); s.Ended {
 		s.Due = nil
 		return idleWait, nil
 	}
 	if s.Due == nil {
-		next, ok := s.ticks.Next(s.Passed)
-		if !ok {
-			return idleWait, nil
-		}
+		next, _ := s.ticks.Next(s.Passed)
 		if next.After(s.now) {
 			return s.until(next), nil
 		}
@@ -147,9 +148,10 @@ func (s *step) runDue(ctx context.Context) (time.Duration, error) {
 	if wait > 0 || err != nil {
 		return wait, err
 	}
-	next, ok := s.ticks.Next(s.Passed)
+	next, _ := s.ticks.Next(s.Passed)
+	s.Ended = s.hasEnded()
 	switch {
-	case s.doc.isSpent(s.progress) || !ok:
+	case s.Ended:
 		s.Due = nil
 		return idleWait, nil
 	case !next.After(s.Due.Until):
@@ -157,6 +159,12 @@ func (s *step) runDue(ctx context.Context) (time.Duration, error) {
 	}
 	s.Due = nil
 	return s.until(next), nil
+}
+
+// hasEnded reports whether no tick will run.
+func (s *step) hasEnded() bool {
+	_, ok := s.ticks.Next(s.Passed)
+	return !ok || s.doc.isSpent(s.progress)
 }
 
 // until returns the time from now until the job of a tick is due. It is not shorter, because the store's clock was read before.
