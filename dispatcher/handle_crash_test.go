@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,11 +27,23 @@ import (
 const (
 	// handlerProcess is the variable with which this test binary is a program with a handler: the folder of its database.
 	handlerProcess = "RINGBACK_TEST_HANDLER_PROCESS"
+	handlerLines   = "RINGBACK_TEST_HANDLER_LINES"
 	handledJobs    = 40
 )
 
-// runHandlerProcess registers jobs, handles them, and prints each step, until all are delivered.
+// runHandlerProcess registers jobs, handles them, and prints each step, until all are delivered. After as many lines as the
+// variable handlerLines says, if any, it waits to be killed.
 func runHandlerProcess(dir string) {
+	lines, _ := strconv.Atoi(os.Getenv(handlerLines))
+	var mu sync.Mutex
+	step := func(text ...any) {
+		mu.Lock()
+		fmt.Println(text...)
+		if lines--; lines == 0 {
+			select {}
+		}
+		mu.Unlock()
+	}
 	ctx := context.Background()
 	defaults := sqlite.Defaults(policy.Builtin())
 	st, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "jobs.db"), Limits: defaults.Limits(), Logger: quiet})
@@ -41,8 +55,8 @@ func runHandlerProcess(dir string) {
 		panic(err)
 	}
 	d.Handle("orders", func(_ context.Context, j *dispatcher.Job) error {
-		fmt.Println("begin", j.ID)
-		fmt.Println("end", j.ID)
+		step("begin", j.ID)
+		step("end", j.ID)
 		return nil
 	})
 	jobs := make([]job.New, handledJobs)
@@ -75,7 +89,7 @@ func TestHandle_LosesNoJobWhenItsProcessIsKilled(t *testing.T) {
 	// run runs a process until it has printed so many lines, and kills it then; it reports whether the process was done.
 	run := func(lines int) (done bool) {
 		process := exec.CommandContext(t.Context(), os.Args[0])
-		process.Env = append(os.Environ(), handlerProcess+"="+dir)
+		process.Env = append(os.Environ(), handlerProcess+"="+dir, handlerLines+"="+strconv.Itoa(lines))
 		process.Stderr = os.Stderr
 		stdout, err := process.StdoutPipe()
 		require.NoError(t, err)
