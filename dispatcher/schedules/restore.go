@@ -90,12 +90,12 @@ func (s *Service) restoreJobs(ctx context.Context, docs []store.Document) error 
 			found, keys, refs = append(found, d), append(keys, key), append(refs, job.Ref{Namespace: key.Namespace, ID: d.JobID})
 		}
 	}
-	unfinished, err := s.opts.Jobs.UnfinishedOnAny(ctx, refs)
+	statuses, err := s.opts.Jobs.StatusOnAny(ctx, refs)
 	if err != nil {
 		return err
 	}
 	for i, d := range found {
-		if unfinished[i] {
+		if statuses[i].Unfinished() {
 			continue
 		}
 		if _, _, err := s.restart(ctx, keys[i], d); err != nil {

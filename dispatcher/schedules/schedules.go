@@ -30,8 +30,7 @@ import (
 type Jobs interface {
 	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
-	KnownOnAny(ctx context.Context, refs []job.Ref) ([]bool, error)
-	UnfinishedOnAny(ctx context.Context, refs []job.Ref) ([]bool, error)
+	StatusOnAny(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error)
 	Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
 	Purge(ctx context.Context, items []store.Removal) []error
@@ -99,6 +98,8 @@ type progress struct {
 	// DeadUntil do not count: after a pause, those from before it may still die.
 	DeadInRow int       `json:"dead_in_row,omitempty"`
 	DeadUntil time.Time `json:"dead_until,omitzero"`
+	// Undecided are ticks before Last, in Unix seconds, whose jobs were unfinished: at most maxUndecided. More are not looked at.
+	Undecided []int64   `json:"undecided,omitempty"`
 	Backfill  *backfill `json:"backfill,omitempty"`
 }
 

@@ -406,11 +406,17 @@ func TestCatchUp_CountsMissedTicksInFewSteps(t *testing.T) {
 // finish ends the ready jobs of the topic with a verdict.
 func finish(t testing.TB, s store.Store, verdict policy.Verdict) (ended int) {
 	t.Helper()
+	return len(finishSome(t, s, verdict, 10))
+}
+
+// finishSome ends the first ready jobs of the topic with a verdict.
+func finishSome(t testing.TB, s store.Store, verdict policy.Verdict, most int) (ended []job.Ref) {
+	t.Helper()
 	r := router.New(s)
 	q := job.Queue{Namespace: ns, Topic: topic, Lane: "a"}
 	shard := r.Shards()[r.ShardOf(q)]
 	claimed, err := shard.Claim(t.Context(), store.NewToken(), store.ClaimRequest{
-		Queues: []store.QueueClaim{{Queue: q, Max: 10, Timeout: time.Minute}}, Max: 10, MaxBytes: 1 << 20,
+		Queues: []store.QueueClaim{{Queue: q, Max: most, Timeout: time.Minute}}, Max: most, MaxBytes: 1 << 20,
 	})
 	require.NoError(t, err)
 	for _, j := range claimed.Jobs {
@@ -419,8 +425,9 @@ func finish(t testing.TB, s store.Store, verdict policy.Verdict) (ended int) {
 		}}, nil)
 		require.NoError(t, err)
 		require.NoError(t, errs[0])
+		ended = append(ended, j.Ref())
 	}
-	return len(claimed.Jobs)
+	return ended
 }
 
 var (
@@ -503,6 +510,49 @@ func TestPauseAfterDead_CountsFromTheResumption(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.True(t, get(t, s).Paused)
 	})
+}
+
+// Jobs that die long after their ticks, when many others have run, count.
+func TestPauseAfterDead_CountsJobsThatDieLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		start(t, s, new(registrar))
+		set := every(time.Minute)
+		set.PauseAfterDead = 3
+		put(t, s, set)
+		time.Sleep(150*time.Minute + time.Second)
+		for i, verdict := range []policy.Verdict{dead, dead, delivered, dead, dead, dead} {
+			require.False(t, get(t, s).Paused, i)
+			require.Len(t, finishSome(t, s, verdict, 1), 1)
+			time.Sleep(time.Minute)
+		}
+		require.True(t, get(t, s).Paused)
+	})
+}
+
+// Delivered jobs count although they are removed before the next tick.
+func TestPauseAfterDead_CountsJobsThatAreNotRetained(t *testing.T) {
+	for _, period := range []time.Duration{time.Minute, 3 * time.Hour} { // the id is known, and forgotten
+		synctest.Test(t, func(t *testing.T) {
+			s := newModel()
+			start(t, s, new(registrar))
+			set := every(period)
+			set.PauseAfterDead = 2
+			put(t, s, set)
+			time.Sleep(time.Second)
+			for _, verdict := range []policy.Verdict{dead, delivered, dead, delivered, dead, dead} {
+				require.False(t, get(t, s).Paused)
+				time.Sleep(period)
+				ended := finishSome(t, s, verdict, 1)
+				require.Len(t, ended, 1)
+				if verdict == delivered {
+					require.NoError(t, router.New(s).Purge(t.Context(), []store.Removal{{Ref: ended[0]}})[0])
+				}
+			}
+			time.Sleep(period)
+			require.True(t, get(t, s).Paused)
+		})
+	}
 }
 
 func TestMaxRuns_EndsTheSchedule(t *testing.T) {
@@ -603,7 +653,7 @@ func TestStep_IsRepeatedSoonWhenItsScheduleCannotBeRead(t *testing.T) {
 		fail.Store(true)
 		time.Sleep(10 * time.Second)
 		fail.Store(false)
-		time.Sleep(15 * time.Second)
+		time.Sleep(16 * time.Second)
 		require.Equal(t, int64(4), get(t, s).Counts.Run)
 	})
 }

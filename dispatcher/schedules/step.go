@@ -112,7 +112,7 @@ func (s *step) run(ctx context.Context) (time.Duration, error) {
 	if s.Paused { // it was resumed
 		s.Paused, s.Due, s.DeadInRow = false, nil, 0
 		s.Passed = later(s.Passed, s.now)
-		s.DeadUntil = s.Passed
+		s.DeadUntil, s.Undecided = s.Passed, nil
 	}
 	if paused, err := s.pauseAfterDead(ctx); paused || err != nil {
 		return idleWait, err
@@ -298,8 +298,8 @@ func (s *step) isLastUnfinished(ctx context.Context) (unfinished, inserted bool,
 	if s.claimedAt.Sub(s.LastRunAt) > outboxTime {
 		return false, false, nil
 	}
-	known, err := s.opts.Jobs.KnownOnAny(ctx, []job.Ref{ref})
-	return err == nil && !known[0], false, err // known: it has ended, and is not retained
+	statuses, err := s.opts.Jobs.StatusOnAny(ctx, []job.Ref{ref})
+	return err == nil && !statuses[0].Known(), false, err // known: it has ended, and is not retained
 }
 
 // cancelLast cancels the job of the last tick that ran. A running job is marked.
@@ -311,30 +311,70 @@ func (s *step) cancelLast(ctx context.Context) error {
 	return err
 }
 
-// pauseAfterDead pauses the schedule if its last jobs have died, and reports whether it did.
-func (s *step) pauseAfterDead(ctx context.Context) (bool, error) {
-	if s.doc.PauseAfterDead == 0 {
-		s.DeadInRow = 0
-		return false, nil
+// maxUndecided bounds the older jobs that countDead looks at.
+const maxUndecided = 100
+
+// record adds a tick that has passed. One that leaves Last is undecided while its job is unfinished.
+func (s *step) record(t store.ScheduleTick) {
+	if s.doc.PauseAfterDead > 0 && len(s.Last) == store.MaxScheduleTicks && s.isUndecided(&s.Last[0]) && len(s.Undecided) < maxUndecided {
+		s.Undecided = append(s.Undecided, s.Last[0].At.Unix())
+	}
+	s.progress.record(t)
+}
+
+// isUndecided reports whether the job of a tick may still count as dead.
+func (s *step) isUndecided(t *store.ScheduleTick) bool {
+	return t.JobID != "" && !t.JobState.Ended() && t.At.After(s.DeadUntil)
+}
+
+// countDead sets DeadInRow by the jobs that have ended since the last step, in the order of their ticks.
+func (s *step) countDead(ctx context.Context) error {
+	ticks := make([]*store.ScheduleTick, 0, len(s.Undecided)+len(s.Last))
+	for _, unix := range s.Undecided {
+		at := time.Unix(unix, 0).UTC()
+		ticks = append(ticks, &store.ScheduleTick{At: at, JobID: job.TickID(s.name, at)})
 	}
 	for i := range s.Last {
-		t := &s.Last[i]
-		if t.JobID == "" || t.JobState.Ended() || !t.At.After(s.DeadUntil) {
-			continue
+		if s.isUndecided(&s.Last[i]) {
+			ticks = append(ticks, &s.Last[i])
 		}
-		found, err := s.opts.Jobs.Get(ctx, job.Ref{Namespace: s.namespace, ID: t.JobID})
-		if errors.Is(err, store.ErrNotFound) {
-			continue
+	}
+	refs := make([]job.Ref, len(ticks))
+	for i, t := range ticks {
+		refs[i] = job.Ref{Namespace: s.namespace, ID: t.JobID}
+	}
+	statuses, err := s.opts.Jobs.StatusOnAny(ctx, refs)
+	if err != nil {
+		return err
+	}
+	older := len(s.Undecided)
+	s.Undecided = s.Undecided[:0]
+	for i, t := range ticks {
+		ended := statuses[i].Ended
+		if !statuses[i].Known() && s.now.Sub(t.At) > outboxTime {
+			ended = job.Delivered // long ago: dead jobs are retained for longer
 		}
-		if err != nil {
-			return false, err
-		}
-		switch t.JobState = found.State; found.State {
+		switch ended {
 		case job.Dead:
 			s.DeadInRow++
 		case job.Delivered:
 			s.DeadInRow = 0
 		}
+		if t.JobState = ended; ended == "" && i < older {
+			s.Undecided = append(s.Undecided, t.At.Unix())
+		}
+	}
+	return nil
+}
+
+// pauseAfterDead pauses the schedule if its last jobs have died, and reports whether it did.
+func (s *step) pauseAfterDead(ctx context.Context) (bool, error) {
+	if s.doc.PauseAfterDead == 0 {
+		s.DeadInRow, s.Undecided = 0, nil
+		return false, nil
+	}
+	if err := s.countDead(ctx); err != nil {
+		return false, err
 	}
 	if s.DeadInRow < s.doc.PauseAfterDead {
 		return false, nil

@@ -12,36 +12,58 @@ import (
 
 // KnownOnAny reports for each id whether any shard knows it, as Jobs.Known does for one shard.
 func (r *Router) KnownOnAny(ctx context.Context, refs []job.Ref) ([]bool, error) {
-	return r.isOnAny(ctx, refs, store.IDStatus.Known)
+	all, err := r.StatusOnAny(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	known := make([]bool, len(all))
+	for i := range all {
+		known[i] = all[i].Known()
+	}
+	return known, nil
 }
 
-// UnfinishedOnAny reports for each id whether any shard has an unfinished job of it.
-func (r *Router) UnfinishedOnAny(ctx context.Context, refs []job.Ref) ([]bool, error) {
-	return r.isOnAny(ctx, refs, store.IDStatus.Unfinished)
-}
-
-func (r *Router) isOnAny(ctx context.Context, refs []job.Ref, is func(store.IDStatus) bool) ([]bool, error) {
-	on := make([]bool, 0, len(refs))
+// StatusOnAny returns what the shards know of each id. Of one that several know, it is what the last of them knows.
+func (r *Router) StatusOnAny(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
+	all := make([]store.IDStatus, 0, len(refs))
 	for part := range slices.Chunk(refs, store.MaxBatch) {
-		found, err := r.find(ctx, part, -1, is)
+		results, err := r.statuses(ctx, part, -1)
 		if err != nil {
 			return nil, err
 		}
-		for _, ref := range part {
-			_, yes := found[ref]
-			on = append(on, yes)
+		for i := range part {
+			var status store.IDStatus
+			for _, ofShard := range results {
+				if ofShard != nil && ofShard[i].Known() {
+					status = ofShard[i]
+				}
+			}
+			all = append(all, status)
 		}
 	}
-	return on, nil
+	return all, nil
 }
 
 // findKnown returns the shard on which each of up to MaxBatch ids is known. It does not search the shard except; -1: it
 // searches all.
 func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map[job.Ref]int, error) {
-	return r.find(ctx, refs, except, store.IDStatus.Known)
+	results, err := r.statuses(ctx, refs, except)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[job.Ref]int)
+	for n, ofShard := range results {
+		for i, status := range ofShard {
+			if status.Known() {
+				known[refs[i]] = n
+			}
+		}
+	}
+	return known, nil
 }
 
-func (r *Router) find(ctx context.Context, refs []job.Ref, except int, is func(store.IDStatus) bool) (map[job.Ref]int, error) {
+// statuses returns what each shard but except knows of up to MaxBatch ids.
+func (r *Router) statuses(ctx context.Context, refs []job.Ref, except int) ([][]store.IDStatus, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -55,15 +77,7 @@ func (r *Router) find(ctx context.Context, refs []job.Ref, except int, is func(s
 	if err != nil {
 		return nil, fmt.Errorf("look for known ids: %w", err)
 	}
-	found := make(map[job.Ref]int)
-	for n, ofShard := range results {
-		for i, status := range ofShard {
-			if is(status) {
-				found[refs[i]] = n
-			}
-		}
-	}
-	return found, nil
+	return results, nil
 }
 
 // Find returns for each job the number of its shard, or -1 when no shard knows it. For an id that two shards know, it
