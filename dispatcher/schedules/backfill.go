@@ -25,7 +25,7 @@ func (s *step) runBackfill(ctx context.Context) (time.Duration, error) {
 		return wait, nil
 	}
 	until := b.Before.Add(-1)
-	if s.Passed.Before(until) { // the ticks after it are not due yet
+	if !s.Ended && len(s.first(1, s.Passed, until)) > 0 { // the schedule itself comes first
 		until = s.Passed
 	}
 	spacing, most := spread(b.Rate)
@@ -48,6 +48,8 @@ func (s *step) runBackfill(ctx context.Context) (time.Duration, error) {
 			return idleWait, nil
 		}
 		wait = max(wait, longer)
+	} else if len(ticks) == 0 && until.Before(b.Before.Add(-1)) {
+		return maxQuotaWait, nil // or after its next tick
 	} else if len(ticks) == 0 {
 		b.EndedAt = s.claimedAt
 		return idleWait, nil

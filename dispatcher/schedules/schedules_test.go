@@ -865,6 +865,32 @@ func TestBackfill_RunsPastTicksOnceAtItsRate(t *testing.T) {
 	})
 }
 
+// A backfill runs all of its ticks: also after the end of the schedule, and those that the schedule has yet to pass.
+func TestBackfill_RunsTicksThatTheScheduleHasNotPassed(t *testing.T) {
+	for _, maxRuns := range []int64{0, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newModel()
+			start(t, s, new(registrar))
+			set := every(time.Minute)
+			set.MaxRuns = maxRuns
+			if maxRuns == 0 {
+				set.Jitter = 20 * time.Minute
+			}
+			require.Greater(t, put(t, s, set).Delay+time.Duration(maxRuns)*time.Hour, time.Minute)
+			time.Sleep(30 * time.Minute)
+			now := time.Now().Truncate(time.Minute)
+			order := store.Backfill{
+				After: now.Add(-time.Hour), Before: now, Rate: policy.Rate{Starts: 100, Per: time.Second}, CreatedAt: job.Millis(time.Now()), Total: 60,
+			}
+			change(t, s, func(stored *store.Schedule) { stored.Backfill = &order })
+			time.Sleep(25 * time.Minute)
+			found := get(t, s).Backfill
+			require.Equal(t, int64(60), found.Done)
+			require.False(t, found.EndedAt.IsZero())
+		})
+	}
+}
+
 func TestPut_RefusesMoreSchedulesThanFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()
