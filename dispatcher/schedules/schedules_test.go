@@ -468,6 +468,27 @@ func TestOverlap_SkipsOrCancelsWhileTheLastJobIsUnfinished(t *testing.T) {
 	}
 }
 
+// A job is not cancelled for one that is refused, or that waits for a quota.
+func TestOverlap_CancelsOnlyForAJobThatRuns(t *testing.T) {
+	for _, err := range []error{&job.UndeclaredTopicError{Topic: topic}, &job.QuotaError{RetryAfter: time.Minute}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newModel()
+			r := new(registrar)
+			start(t, s, r)
+			set := every(time.Minute)
+			set.Overlap = store.OverlapCancel
+			put(t, s, set)
+			time.Sleep(time.Minute + time.Second)
+			r.fail(err)
+			time.Sleep(time.Minute)
+			require.Equal(t, job.Ready, get(t, s).Last[0].JobState)
+			r.fail(nil)
+			time.Sleep(time.Minute)
+			require.Equal(t, job.Cancelled, get(t, s).Last[0].JobState)
+		})
+	}
+}
+
 func TestPauseAfterDead_PausesUntilItIsResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()

@@ -23,6 +23,8 @@ const (
 	batch = 10
 	// pace is the time between ticks that run late.
 	pace = time.Second / batch
+	// insertPace is the time between two looks at a job that is not inserted from the outbox yet.
+	insertPace = time.Second
 	// outboxTime is the time within which the job of a tick is expected to be inserted from the outbox.
 	outboxTime = time.Minute
 	// minQuotaWait and maxQuotaWait bound the time to the next step after one whose jobs exceeded a quota.
@@ -175,7 +177,7 @@ func (s *step) until(tick time.Time) time.Duration {
 // runTicks runs the first ticks that are due, and returns their number. wait is set if the rest has to wait for a reason.
 func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err error) {
 	ticks := s.firstDue()
-	overlap := s.doc.Overlap
+	overlap, cancel := s.doc.Overlap, false
 	if overlap != store.OverlapAllow && len(ticks) > 0 {
 		ticks = ticks[:1] // the next one depends on its job
 		unfinished, inserted, err := s.isLastUnfinished(ctx)
@@ -186,14 +188,16 @@ func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err err
 			s.record(store.ScheduleTick{At: ticks[0], Outcome: store.TickSkipped, Reason: "the job of the tick before is unfinished"})
 			return 1, 0, nil
 		case unfinished && !inserted:
-			return 0, pace, nil
-		case unfinished:
-			if err := s.cancelLast(ctx); err != nil {
-				return 0, 0, err
-			}
+			return 0, insertPace, nil
 		}
+		cancel = unfinished
 	}
 	prepared, err := s.prepare(ctx, ticks)
+	if cancel && len(prepared) > 0 { // and not for a job that is refused
+		if err := s.cancelLast(ctx); err != nil {
+			return 0, 0, err
+		}
+	}
 	for i := range prepared {
 		s.record(store.ScheduleTick{At: ticks[i], Outcome: store.TickRun, JobID: prepared[i].ID})
 		s.LastJob, s.LastRunAt = prepared[i].ID, s.claimedAt
