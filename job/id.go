@@ -61,9 +61,10 @@ const (
 	tickIDPrefix     = reservedIDPrefix + "s:"
 )
 
-// IsInternalID reports whether an id is that of an internal job, whose body is Ringback's own.
+// IsInternalID reports whether an id is that of an internal job, whose body is Ringback's own. Such ids end with a generated
+// one; those of callbacks, which may have the same prefix, with a time.
 func IsInternalID(id string) bool {
-	return strings.HasPrefix(id, WorkIDPrefix) || strings.HasPrefix(id, ScheduleIDPrefix)
+	return (strings.HasPrefix(id, WorkIDPrefix) || strings.HasPrefix(id, ScheduleIDPrefix)) && len(id)-strings.LastIndexByte(id, ':')-1 == idLength
 }
 
 // TickID returns the id of the job of a schedule's tick, so that a tick has one job.

@@ -76,3 +76,13 @@ func FuzzShardOf(f *testing.F) {
 		require.Less(t, shard, job.MaxShards)
 	})
 }
+
+func TestIsInternalID_IsFalseForCallbacks(t *testing.T) {
+	for _, prefix := range []string{"work:", "schedule:"} {
+		var j job.Job
+		j.ID, j.CreatedAt = prefix+"42", time.Unix(1_800_000_000, 0)
+		require.False(t, job.IsInternalID(job.CallbackID(j)))
+	}
+	require.True(t, job.IsInternalID(job.WorkIDPrefix+job.NewID(time.Now(), 0)))
+	require.True(t, job.IsInternalID(job.ScheduleIDPrefix+"daily:a:"+job.NewID(time.Now(), 0)))
+}
