@@ -161,7 +161,9 @@ func (d *Dispatcher) resealSchedules(ctx context.Context) (count int, failed err
 		owner := job.Queue{Namespace: s.Namespace, Topic: job.ScheduleTopic, Lane: s.Name}
 		_, err := d.schedules.Change(ctx, s.Namespace, s.Name, s.Revision, func(stored *store.Schedule) error {
 			p := secretsOf(stored)
-			d.sealer.ResealTopic(owner, &p)
+			if !d.sealer.ResealTopic(owner, &p) { // the key is not there: nothing changes
+				return errNoChange
+			}
 			stored.Job.Header, stored.Job.OnDelivered, stored.Job.OnDead = p.Headers, p.OnDelivered, p.OnDead
 			return nil
 		})
@@ -171,7 +173,7 @@ func (d *Dispatcher) resealSchedules(ctx context.Context) (count int, failed err
 			count++
 		case errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
 			return err
-		case !changed: // a change meanwhile has sealed it
+		case !changed && !errors.Is(err, errNoChange): // a change meanwhile has sealed it
 			failed = fmt.Errorf("reseal the secrets of the schedule %s/%s: %w", s.Namespace, s.Name, err)
 		}
 		return nil

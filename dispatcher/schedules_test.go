@@ -158,5 +158,11 @@ func TestReseal_SealsTheHeadersOfSchedulesUnderTheNewKey(t *testing.T) {
 		require.NotEqual(t, put.Job.Header, found.Job.Header)
 		sealed, _ := job.Sealed(found.Job.Header["Authorization"])
 		require.Contains(t, sealed, keyID(t, 2))
+		require.NoError(t, r.stop())
+		r = start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 3)})
+		time.Sleep(time.Second)
+		same, err := r.Schedule(t.Context(), job.DefaultNamespace, "daily")
+		require.NoError(t, err)
+		require.Equal(t, found.Revision, same.Revision, "what cannot be opened is not written anew")
 	})
 }
