@@ -98,8 +98,12 @@ func (s *Service) restoreJobs(ctx context.Context, docs []store.Document) error 
 		if statuses[i].Unfinished() {
 			continue
 		}
-		if _, _, err := s.restart(ctx, keys[i], d); err != nil {
+		_, _, err := s.restart(ctx, keys[i], d)
+		switch {
+		case errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
 			return err
+		case err != nil: // it does not stop the search for others
+			s.opts.Logger.Error("schedule has no internal job, restarting it failed", "schedule", keys[i].Name, "namespace", keys[i].Namespace, "err", err)
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 )
 
@@ -150,6 +151,11 @@ func (d *document) timing() string {
 
 // isSpent reports whether MaxRuns ends the schedule.
 func (d *document) isSpent(p *progress) bool { return d.MaxRuns > 0 && p.Counts.Run >= d.MaxRuns }
+
+// delayOf returns the time from the ticks of a schedule until their jobs are due.
+func delayOf(ticks *schedule.Schedule, namespace, name string) time.Duration {
+	return ticks.Jitter(namespace + "/" + name)
+}
 
 // keyOf returns the key of a schedule's document.
 func keyOf(namespace, name string) store.DocumentKey {

@@ -815,6 +815,70 @@ func TestRestart_RunsNothingTwice(t *testing.T) {
 	})
 }
 
+// A schedule that cannot be restarted does not stop the search for others.
+func TestRun_RestartsTheOthersAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		for _, n := range []string{"a", name} {
+			_, err := service(s, new(registrar)).Put(t.Context(), ns, n, 0, func(stored *store.Schedule) error {
+				stored.ScheduleSettings = every(time.Minute)
+				return nil
+			})
+			require.NoError(t, err)
+		}
+		lose(t, s, true)
+		start(t, unwritable{s}, new(registrar))
+		time.Sleep(2*time.Minute + time.Second)
+		require.Equal(t, int64(2), get(t, s).Counts.Run)
+	})
+}
+
+// unwritable is a store that refuses the document of the schedule a.
+type unwritable struct{ store.Store }
+
+func (u unwritable) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	if doc.Key.Name == "a" {
+		return doc, errors.New("redis: ERR")
+	}
+	return u.Store.PutDocument(ctx, token, doc, limits)
+}
+
+// A schedule whose progress this program cannot read is shown as unreadable, among others, and can be deleted.
+func TestList_ShowsSchedulesWhoseProgressIsUnreadable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		put(t, s, every(time.Hour))
+		r := router.New(s)
+		page, err := r.List(t.Context(), store.Filter{Namespace: ns, Topic: job.ScheduleTopic, Limit: 10})
+		require.NoError(t, err)
+		j, err := r.Get(t.Context(), page.Jobs[0].Ref())
+		require.NoError(t, err)
+		j.Spec.Body = []byte("[]")
+		_, err = r.Replace(t.Context(), j.Ref(), store.Replacement{Kind: job.EventEdited, Fields: []string{"body"}, Spec: &j.Spec, IfVersion: j.Version})
+		require.NoError(t, err)
+		all, err := service(s, nil).List(t.Context(), ns, "", 10)
+		require.NoError(t, err)
+		require.True(t, all[0].Unreadable)
+		require.True(t, get(t, s).Unreadable)
+		require.NoError(t, service(s, nil).Delete(t.Context(), ns, name, 0))
+	})
+}
+
+// The same name in other namespaces has other delays, so that schedules of all namespaces are spread.
+func TestJitter_DependsOnTheNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		set := every(time.Hour)
+		set.Jitter = 50 * time.Minute
+		other, err := service(s, new(registrar)).Put(t.Context(), "other", name, 0, func(stored *store.Schedule) error {
+			stored.ScheduleSettings = set
+			return nil
+		})
+		require.NoError(t, err)
+		require.NotEqual(t, put(t, s, set).Delay, other.Delay)
+	})
+}
+
 func TestStep_RecordsTicksWhoseJobsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()

@@ -262,7 +262,8 @@ func (s *Service) view(ctx context.Context, d *document, doc *store.Document, wh
 	switch {
 	case err == nil:
 		if p, err = decodeProgress(found.Body); err != nil {
-			return shown, err
+			shown.Unreadable = true
+			return shown, nil
 		}
 	case !errors.Is(err, store.ErrNotFound):
 		return shown, err
@@ -278,7 +279,7 @@ func (s *Service) view(ctx context.Context, d *document, doc *store.Document, wh
 	if shown.Unreadable = err != nil; shown.Unreadable { // this program does not know its time zone
 		return shown, nil
 	}
-	shown.Delay = ticks.Jitter(shown.Name)
+	shown.Delay = delayOf(ticks, shown.Namespace, shown.Name)
 	after := later(p.Passed, time.Now().Add(-shown.Delay))
 	if p.Timing == "" { // the first step begins to count
 		after = time.Now()

@@ -70,7 +70,7 @@ func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.S
 		s.opts.Logger.Error("schedule not readable, its ticks wait", "schedule", st.name, "namespace", st.namespace, "err", err)
 		return internaljobs.Step{Wait: unreadableWait}, nil
 	}
-	st.now = st.claimedAt.Add(-st.ticks.Jitter(st.name))
+	st.now = st.claimedAt.Add(-delayOf(st.ticks, st.namespace, st.name))
 	if p.Timing == "" {
 		p.Passed = j.CreatedAt
 	}
