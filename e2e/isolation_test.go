@@ -57,6 +57,6 @@ func TestIsolation_HangingReceiversDoNotDelayTheirTopic(t *testing.T) {
 		p99 := late[len(late)*99/100]
 		t.Logf("lateness of %d jobs among %d hanging hosts: p50 %s, p99 %s, at most %s",
 			len(late), hanging, late[len(late)/2], p99, late[len(late)-1])
-		require.Less(t, p99, 2*lateness, "an attempt at a hanging host takes 10 s: the others must not wait for one")
+		require.Less(t, p99, 4*lateness, "an attempt at a hanging host takes 10 s: the others must not wait for one")
 	})
 }
