@@ -38,7 +38,8 @@ func (s *step) runBackfill(ctx context.Context) (time.Duration, error) {
 	}
 	s.outbox = append(s.outbox, prepared...)
 	wait := time.Duration(len(prepared)) * spacing
-	if err != nil {
+	switch {
+	case err != nil:
 		longer, err := waitFor(err)
 		switch {
 		case err != nil && !isRefused(err):
@@ -48,9 +49,9 @@ func (s *step) runBackfill(ctx context.Context) (time.Duration, error) {
 			return idleWait, nil
 		}
 		wait = max(wait, longer)
-	} else if len(ticks) == 0 && until.Before(b.Before.Add(-1)) {
+	case len(ticks) == 0 && until.Before(b.Before.Add(-1)):
 		return maxQuotaWait, nil // or after its next tick
-	} else if len(ticks) == 0 {
+	case len(ticks) == 0:
 		b.EndedAt = s.claimedAt
 		return idleWait, nil
 	}

@@ -853,7 +853,7 @@ func TestList_ShowsSchedulesWhoseProgressIsUnreadable(t *testing.T) {
 		require.NoError(t, err)
 		j, err := r.Get(t.Context(), page.Jobs[0].Ref())
 		require.NoError(t, err)
-		j.Spec.Body = []byte("[]")
+		j.Body = []byte("[]")
 		_, err = r.Replace(t.Context(), j.Ref(), store.Replacement{Kind: job.EventEdited, Fields: []string{"body"}, Spec: &j.Spec, IfVersion: j.Version})
 		require.NoError(t, err)
 		all, err := service(s, nil).List(t.Context(), ns, "", 10)

@@ -259,13 +259,12 @@ func (s *Service) view(ctx context.Context, d *document, doc *store.Document, wh
 	shown := d.schedule(doc)
 	var p progress
 	found, err := s.opts.Jobs.Get(ctx, job.Ref{Namespace: shown.Namespace, ID: d.JobID})
-	switch {
-	case err == nil:
-		if p, err = decodeProgress(found.Body); err != nil {
-			shown.Unreadable = true
-			return shown, nil
-		}
-	case !errors.Is(err, store.ErrNotFound):
+	if err == nil {
+		var unreadable error
+		p, unreadable = decodeProgress(found.Body)
+		shown.Unreadable = unreadable != nil
+	}
+	if shown.Unreadable || err != nil && !errors.Is(err, store.ErrNotFound) {
 		return shown, err
 	}
 	shown.Counts, shown.Last = p.Counts, p.Last
