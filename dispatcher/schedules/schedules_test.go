@@ -652,13 +652,24 @@ func TestPut_WakesTheScheduleOfAClientThatLeaves(t *testing.T) {
 			}
 			return storetest.None
 		})
-		_, _ = service(left, new(registrar)).Put(ctx, ns, name, 0, func(stored *store.Schedule) error {
+		leaving := schedules.New(schedules.Options{Settings: left, Jobs: heeding{router.New(s)}, Registrar: new(registrar), Logger: slog.New(slog.DiscardHandler)})
+		_, _ = leaving.Put(ctx, ns, name, 0, func(stored *store.Schedule) error {
 			stored.ScheduleSettings = every(time.Minute)
 			return nil
 		})
 		time.Sleep(3 * time.Minute)
 		require.Equal(t, int64(3), get(t, s).Counts.Run)
 	})
+}
+
+// heeding replaces no job once the context has ended.
+type heeding struct{ *router.Router }
+
+func (h heeding) Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+	if ctx.Err() != nil {
+		return job.Job{}, ctx.Err()
+	}
+	return h.Router.Replace(ctx, ref, replacement)
 }
 
 // A store that does not answer in a step is not an unreadable schedule.
