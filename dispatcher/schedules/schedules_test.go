@@ -646,13 +646,7 @@ func TestPut_WakesTheScheduleOfAClientThatLeaves(t *testing.T) {
 		put(t, s, every(24*time.Hour))
 		time.Sleep(time.Second)
 		ctx, leave := context.WithCancel(t.Context())
-		left := storetest.Faulty(s, func(method string) storetest.Fault {
-			if method == "PutDocument" {
-				leave()
-			}
-			return storetest.None
-		})
-		leaving := schedules.New(schedules.Options{Settings: left, Jobs: heeding{router.New(s)}, Registrar: new(registrar), Logger: slog.New(slog.DiscardHandler)})
+		leaving := schedules.New(schedules.Options{Settings: leftAfter{s, leave}, Jobs: heeding{router.New(s)}, Registrar: new(registrar), Logger: slog.New(slog.DiscardHandler)})
 		_, _ = leaving.Put(ctx, ns, name, 0, func(stored *store.Schedule) error {
 			stored.ScheduleSettings = every(time.Minute)
 			return nil
@@ -660,6 +654,17 @@ func TestPut_WakesTheScheduleOfAClientThatLeaves(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		require.Equal(t, int64(3), get(t, s).Counts.Run)
 	})
+}
+
+// leftAfter is a store whose client leaves once a document is written.
+type leftAfter struct {
+	store.Store
+	leave context.CancelFunc
+}
+
+func (l leftAfter) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	defer l.leave()
+	return l.Store.PutDocument(ctx, token, doc, limits)
 }
 
 // heeding replaces no job once the context has ended.
