@@ -21,7 +21,7 @@ type topic struct {
 	clients  []*client // that wait, in order of arrival
 	runnable []queues  // by shard
 	starts   starts
-	joined   int       // the Puller's joined when its group joined those to wait for
+	looked   []bool    // by shard: it was looked at for the group since that joined those to wait for
 	leftAt   time.Time // when the last client left
 	unasked  bool      // a wake-up came while no client waited
 	// passOn notifies other processes of queues that no client here asks for, after passOnAfter.
@@ -149,8 +149,7 @@ func (p *Puller) enter(request *store.LeaseRequest) (*client, error) {
 	t := p.topicOf(topicName{request.Namespace, request.Topic})
 	c := &client{topic: t, request: request, most: request.Max, wake: make(chan struct{}, 1)}
 	if len(t.clients) == 0 && !p.isListened(t) {
-		p.joined++
-		t.joined = p.joined
+		clear(t.looked)
 		close(p.changed)
 		p.changed = make(chan struct{})
 	}
@@ -165,6 +164,7 @@ func (p *Puller) topicOf(name topicName) *topic {
 	if t == nil {
 		t = &topic{
 			topicName: name, group: store.GroupOf(name.namespace, name.name, policy.DeliverPull), runnable: make([]queues, len(p.shards)),
+			looked: make([]bool, len(p.shards)),
 		}
 		p.topics[name] = t
 	}
@@ -189,39 +189,39 @@ func (p *Puller) isListened(t *topic) bool {
 	return len(t.clients) > 0 || !t.unasked && !t.leftAt.IsZero() && time.Since(t.leftAt) < listenFor
 }
 
-// groups returns the groups to wait for, how many have joined them so far, and a channel that is closed when another does. It
-// forgets topics that no client asks for any more.
-func (p *Puller) groups() (groups []string, joined int, changed <-chan struct{}) {
+// groups returns the groups to wait for, those of them for which a shard was not looked at yet, and a channel that is closed
+// when another joins. It forgets topics that no client asks for any more.
+func (p *Puller) groups(shard int) (groups, fresh []string, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, t := range p.topics {
 		switch {
 		case p.isListened(t):
 			groups = append(groups, t.group)
+			if !t.looked[shard] {
+				fresh = append(fresh, t.group)
+			}
 		case t.passOn == nil && time.Now().After(t.starts.until) && time.Now().After(t.starts.next):
 			delete(p.topics, name)
 		}
 	}
 	slices.Sort(groups)
-	return groups, p.joined, p.changed
+	slices.Sort(fresh)
+	return groups, fresh, p.changed
 }
 
-// isLookedAt reports whether a shard was looked at for the groups that had joined. Only the shard's listener changes that.
-func (p *Puller) isLookedAt(shard, joined int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.looked[shard] >= joined
-}
-
-// markLookedAt notes that a shard was looked at for the groups that had joined, and wakes the clients that wait for that.
-func (p *Puller) markLookedAt(shard, joined int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.looked[shard] >= joined {
+// markLookedAt notes that a shard was looked at for groups, and wakes the clients that wait for that.
+func (p *Puller) markLookedAt(shard int, groups []string) {
+	if len(groups) == 0 {
 		return
 	}
-	p.looked[shard] = joined
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, t := range p.topics {
+		if t.looked[shard] || !slices.Contains(groups, t.group) {
+			continue
+		}
+		t.looked[shard] = true
 		for _, c := range t.clients {
 			if c.looks && !c.awake {
 				c.awake = true
@@ -236,7 +236,7 @@ func (p *Puller) markLookedAt(shard, joined int) {
 func (p *Puller) waitsForLook(c *client) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.looks = slices.Min(p.looked) < c.topic.joined
+	c.looks = slices.Contains(c.topic.looked, false)
 	return c.looks
 }
 

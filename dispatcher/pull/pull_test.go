@@ -267,6 +267,41 @@ func TestLease_FindsReadyJobsWithoutAWaitOnASlowStore(t *testing.T) {
 	})
 }
 
+// Jobs of another topic come every few milliseconds, also while the shards are looked at.
+func TestLease_AnswersAtOnceWithoutAWaitWhileAnotherTopicIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		jobs := router.New(f.store)
+		_, err := jobs.PutTopic(f.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: "busy", Policy: policy.Topic{Deliver: policy.DeliverPull}})
+		require.NoError(t, err)
+		p, _ := f.process()
+		ctx, cancel := context.WithCancel(f.Context())
+		var busy sync.WaitGroup
+		defer busy.Wait()
+		defer cancel()
+		busy.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = p.Lease(ctx, store.LeaseRequest{Namespace: job.DefaultNamespace, Topic: "busy", Max: 100, Wait: time.Second})
+			}
+		})
+		busy.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				jobs.Insert(f.Context(), []store.NewJob{{New: job.New{Spec: job.Spec{ID: fmt.Sprint("busy-", n), Queue: job.Queue{
+					Namespace: job.DefaultNamespace, Topic: "busy", Lane: fmt.Sprint("lane-", n),
+				}}}}})
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+		time.Sleep(time.Second)
+		began := time.Now()
+		require.Empty(t, f.lease(p, 1, 0))
+		require.Less(t, time.Since(began), time.Second)
+		f.insert("a_1")
+		time.Sleep(time.Minute) // until the topic is not listened to any more
+		require.Equal(t, []string{"a_1"}, ids(f.lease(p, 1, 0)))
+	})
+}
+
 func TestLease_TakesLanesInTurns(t *testing.T) {
 	for _, limit := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,8 +71,6 @@ type Puller struct {
 	clients int
 	stopped bool
 	changed chan struct{} // closed, and replaced, when a group joins those to wait for
-	joined  int           // how often one has
-	looked  []int         // by shard: joined when a Wait began that has found nothing more
 }
 
 // New returns a Puller.
@@ -82,7 +81,6 @@ func New(opts Options) *Puller {
 	p := &Puller{
 		opts: opts, log: cmp.Or(opts.Logger, slog.Default()), shards: opts.Store.Shards(),
 		stopping: make(chan struct{}), topics: make(map[topicName]*topic), changed: make(chan struct{}),
-		looked: make([]int, len(opts.Store.Shards())),
 	}
 	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: 100}
 	return p
@@ -181,7 +179,7 @@ func (p *Puller) await(ctx context.Context, c *client) ([]store.LeasedJob, error
 func (p *Puller) listen(ctx context.Context, n int) {
 	var pause store.Backoff
 	for ctx.Err() == nil {
-		groups, joined, changed := p.groups()
+		groups, fresh, changed := p.groups(n)
 		if len(groups) == 0 {
 			select {
 			case <-changed:
@@ -190,24 +188,36 @@ func (p *Puller) listen(ctx context.Context, n int) {
 			continue
 		}
 		options := store.WaitOptions{Groups: groups}
-		if !p.isLookedAt(n, joined) {
-			options.Timeout = look
+		if len(fresh) > 0 { // without those of busy topics, which may always come first
+			options, changed = store.WaitOptions{Groups: fresh, Timeout: look}, nil
 		}
 		queues, err := p.wait(ctx, changed, n, options)
 		p.markRunnable(n, queues)
 		switch {
 		case err == nil:
-			if len(queues) == 0 { // else those of another group may have come first
-				p.markLookedAt(n, joined)
+			if len(queues) > 0 && len(fresh) > 0 { // those of the other groups may follow
+				fresh = groupsOf(queues)
 			}
+			p.markLookedAt(n, fresh)
 			pause.Reset()
 		case ctx.Err() != nil || isClosed(changed):
 			pause.Reset()
 		default:
+			p.markLookedAt(n, fresh) // it has nothing for clients that do not wait
 			p.log.Log(ctx, pause.Level(), "waiting for due queues of pulled topics failed, retrying", "shard", n, "err", err)
 			pause.Wait(ctx)
 		}
 	}
+}
+
+// groupsOf returns the groups of queues of pulled topics.
+func groupsOf(queues []job.Queue) (groups []string) {
+	for _, q := range queues {
+		if g := store.GroupOf(q.Namespace, q.Topic, policy.DeliverPull); !slices.Contains(groups, g) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
 }
 
 // wait makes one Wait, until ctx ends or changed is closed.
