@@ -303,7 +303,11 @@ func (s *step) isLastUnfinished(ctx context.Context) (unfinished, inserted bool,
 		return false, false, nil
 	}
 	statuses, err := s.opts.Jobs.StatusOnAny(ctx, []job.Ref{ref})
-	return err == nil && !statuses[0].Known(), false, err // known: it has ended, and is not retained
+	if err != nil {
+		return false, false, err
+	}
+	known := statuses[0].Known() // it may have been inserted since
+	return !known || statuses[0].Unfinished(), known, nil
 }
 
 // cancelLast cancels the job of the last tick that ran. A running job is marked.
