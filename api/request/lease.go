@@ -222,7 +222,7 @@ func (f *LeasesRequest) report(at string, raw []byte, result store.LeaseResult) 
 		table["after"] = setPointer(&r.After, f.retryAfter)
 		table["error"] = set(&r.Error, f.text)
 	case store.LeaseDead:
-		table["reason"] = set(&r.Error, f.name)
+		table["reason"] = set(&r.Error, f.text)
 		required = "reason"
 	case store.LeaseExtend:
 		table["for"] = set(&r.For, f.leaseLength)
