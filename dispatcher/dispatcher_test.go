@@ -139,7 +139,7 @@ func TestDelivery_IsMadeWhenDueAndNotBefore(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		began := time.Now()
-		made := r.register(t, job.New{Spec: job.Spec{Body: []byte(`{"order":4711}`)}, Delay: 90 * time.Second})
+		made := r.register(t, job.New{Spec: job.Spec{Body: []byte(`{"order":4711}`), BodyKind: job.BodyJSON}, Delay: 90 * time.Second})
 		time.Sleep(89_999 * time.Millisecond)
 		synctest.Wait()
 		require.Empty(t, rec.calls())

@@ -49,7 +49,7 @@ func Example() {
 
 	results := d.Register(ctx, []job.New{{Spec: job.Spec{
 		ID: "close-4711", Queue: job.Queue{Topic: "order.close"}, URL: "https://shop.example/hooks/close",
-		Body: []byte(`{"order":4711}`),
+		Body: []byte(`{"order":4711}`), BodyKind: job.BodyJSON,
 	}}})
 	if err := results[0].Err; err != nil {
 		panic(err)

@@ -52,7 +52,8 @@ func TestHandle_CallsTheFunctionOfTheTopic(t *testing.T) {
 		jobs := make(chan *dispatcher.Job, 1)
 		r := handle(t, func(_ context.Context, j *dispatcher.Job) error { jobs <- j; return nil })
 		made := r.order(t, func(n *job.New) {
-			n.Lane, n.Body, n.ContentType, n.Labels = "eu", []byte("42"), "text/plain", map[string]string{"a": "b"}
+			n.Lane, n.Body, n.BodyKind, n.ContentType = "eu", []byte("42"), job.BodyText, "text/plain"
+			n.Labels = map[string]string{"a": "b"}
 			n.Header, n.Delay = map[string][]string{"X-A": {"1"}, "Authorization": {"Bearer s3cret"}}, time.Minute
 		})
 		require.Equal(t, &dispatcher.Job{

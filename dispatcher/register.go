@@ -113,6 +113,9 @@ func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time)
 // prepare returns the job to insert for a registration.
 func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now time.Time) (store.NewJob, error) {
 	newJob := store.NewJob{New: n}
+	if n.BodyKind == job.BodyNone && len(n.Body) > 0 { // the API could not show it
+		return store.NewJob{}, invalid("/body", "needs a BodyKind: job.BodyJSON, job.BodyText or job.BodyBase64")
+	}
 	if n.ID != "" {
 		newJob.Fingerprint = codec.Fingerprint(&n)
 	}

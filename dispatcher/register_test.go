@@ -194,7 +194,7 @@ func TestGuard_ChecksRegistrationsEditsAndTopics(t *testing.T) {
 
 func TestRegister_RepeatFindsTheJobAndAnotherConflicts(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
-	first := job.New{Spec: job.Spec{ID: "close-4711", URL: "https://x.example/", Body: []byte("1")}, Delay: 60e9}
+	first := job.New{Spec: job.Spec{ID: "close-4711", URL: "https://x.example/", Body: []byte("1"), BodyKind: job.BodyJSON}, Delay: 60e9}
 	got := d.Register(t.Context(), []job.New{first, first})
 	require.Equal(t, store.Created, got[0].Outcome)
 	require.Equal(t, store.Existing, got[1].Outcome)
@@ -224,6 +224,16 @@ func TestTopics_ListsStoredAndUsedOnes(t *testing.T) {
 	_, err = d.Topic(t.Context(), "default", "named")
 	require.NoError(t, err)
 	_, err = d.Topic(t.Context(), "default", "neither")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestRegister_RefusesABodyWithoutAKind(t *testing.T) {
+	d := idleDispatcher(t, dispatcher.Options{})
+	refused := d.Register(t.Context(), []job.New{{Spec: job.Spec{ID: "x", URL: "https://x.example/", Body: []byte("1")}}})[0]
+	invalid, ok := errors.AsType[*job.InvalidError](refused.Err)
+	require.True(t, ok, refused.Err)
+	require.Equal(t, "/body", invalid.Errors[0].Field)
+	_, err := d.Get(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "x"})
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 

@@ -92,7 +92,7 @@ func storedSettings(t *testing.T, s store.Store) string {
 func deliverTo(t *testing.T, r *fixture, rec *receiver, owner job.Queue) *job.Request {
 	t.Helper()
 	before := len(rec.calls())
-	n := job.New{Spec: job.Spec{Queue: owner, URL: "https://shop.example/hook", Body: []byte(`{"a":1}`)}}
+	n := job.New{Spec: job.Spec{Queue: owner, URL: "https://shop.example/hook", Body: []byte(`{"a":1}`), BodyKind: job.BodyJSON}}
 	r.register(t, n)
 	time.Sleep(time.Second)
 	synctest.Wait()
