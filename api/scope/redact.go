@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// RedactCallback redacts secret headers in the payload of a callback: the job's, and those of the receiver's
+// RedactCallback redacts secret headers in the payload of a callback: the job's, and those of the receiver's response.
 // Payloads other than JSON objects are returned unchanged.
 func RedactCallback(payload []byte) []byte {
 	if !json.Valid(payload) {
