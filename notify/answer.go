@@ -27,8 +27,8 @@ var buffers = sync.Pool{New: func() any { return new([8 << 10]byte) }}
 // RFC 9110 §15 defines statuses from 100 to 599; those up to 999 are failures, which policy retries.
 func (a *attempt) read(resp *http.Response, keep int) policy.Result {
 	if resp.StatusCode < 100 || resp.StatusCode > 999 {
-		return policy.Result{Class: policy.ClassHTTP, Error: oneLine(fmt.Sprintf("malformed status %q: HTTP has 100 to 599",
-			strings.TrimSpace(resp.Status)))}
+		return policy.Result{Class: policy.ClassHTTP, Error: policy.OneLine(fmt.Sprintf("malformed status %q: HTTP has 100 to 599",
+			strings.TrimSpace(resp.Status)), maxText)}
 	}
 	result := policy.Result{
 		Status:       resp.StatusCode,

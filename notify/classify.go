@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/notify/guard"
@@ -28,7 +26,7 @@ const maxText = 300
 // same time. Any other error after the end of the context is its consequence.
 func (a *attempt) classify(err error) (policy.ErrorClass, string) {
 	class, text := a.classOf(err)
-	return class, oneLine(text)
+	return class, policy.OneLine(text, maxText)
 }
 
 func (a *attempt) classOf(err error) (policy.ErrorClass, string) {
@@ -218,22 +216,4 @@ func byText(err error) (policy.ErrorClass, string) {
 		}
 	}
 	return policy.ClassHTTP, strings.TrimPrefix(strings.TrimPrefix(own, "net/http: "), "HTTP/1.x transport connection broken: ")
-}
-
-// oneLine returns a text as one line of valid UTF-8, at most maxText bytes.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	if len(s) <= maxText {
-		return s
-	}
-	cut := maxText - len("…")
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

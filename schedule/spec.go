@@ -95,7 +95,9 @@ func Parse(spec Spec) (*Schedule, error) {
 	if len(errs) == 0 {
 		if s.last.Before(s.first) {
 			refuse("/ends_at", "must not be before starts_at")
-		} else if _, ok := s.Next(time.Time{}); !ok {
+		} else if _, ok := s.Next(time.Time{}); !ok && spec.EndsAt.IsZero() {
+			refuse("/starts_at", "no tick follows before the year 2100: the schedule would never run")
+		} else if !ok {
 			refuse("/ends_at", "is before the first tick: the schedule would never run")
 		}
 	}

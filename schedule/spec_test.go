@@ -39,6 +39,10 @@ func TestParse_RefusesInvalidSpecs(t *testing.T) {
 			schedule.Spec{Cron: "0 8 * * *", StartsAt: at, EndsAt: at.Add(time.Hour)},
 			"/ends_at: is before the first tick: the schedule would never run",
 		},
+		{
+			schedule.Spec{Cron: "0 0 1 1 *", StartsAt: time.Date(2099, time.June, 1, 0, 0, 0, 0, time.UTC)},
+			"/starts_at: no tick follows before the year 2100: the schedule would never run",
+		},
 
 		{schedule.Spec{Cron: "@daily", Timezone: "Europe/Berln"}, `/timezone: "Europe/Berln" is not a known time zone; use an IANA name such as Europe/Berlin`},
 		{schedule.Spec{Cron: "@daily", Timezone: "Europe"}, `/timezone: "Europe" is not a known time zone; use an IANA name such as Europe/Berlin`},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -114,7 +113,7 @@ func (h *Handler) call(ctx context.Context, r *job.Request) (o outcome, returned
 func (h *Handler) run(ctx context.Context, r *job.Request) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			o = outcome{failed: true, text: oneLine(fmt.Sprintf("panic: %v", p))}
+			o = outcome{failed: true, text: policy.OneLine(fmt.Sprintf("panic: %v", p), maxError)}
 			h.log.Error("handler panicked, its attempt has failed",
 				"job", r.Ref.ID, "topic", r.Queue.Topic, "panic", o.text, "stack", string(debug.Stack()))
 		}
@@ -136,18 +135,10 @@ func outcomeOf(err error) outcome {
 	if err == nil {
 		return outcome{}
 	}
-	o := outcome{failed: true, text: oneLine(err.Error())}
+	o := outcome{failed: true, text: policy.OneLine(err.Error(), maxError)}
 	if retry, ok := errors.AsType[*RetryError](err); ok && retry != nil {
 		o.retryAfter = max(retry.After, time.Millisecond)
 	}
 	_, o.dead = errors.AsType[*DeadError](err)
 	return o
-}
-
-// oneLine returns the beginning of a text, in valid UTF-8 and without line ends.
-func oneLine(text string) string {
-	if len(text) > maxError {
-		text = text[:maxError]
-	}
-	return strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 }

@@ -175,15 +175,18 @@ func (p *Puller) Release(ctx context.Context, leased []store.LeasedJob) {
 	for i := range leased {
 		j := &leased[i]
 		n := store.ShardOf(len(p.shards), j.Queue)
-		byShard[n] = append(byShard[n], store.Settlement{
-			Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Released},
-		})
+		byShard[n] = append(byShard[n], releaseOf(&j.ClaimedJob))
 	}
 	for n, items := range byShard {
 		if len(items) > 0 {
 			p.settleQuietly(context.WithoutCancel(ctx), n, items)
 		}
 	}
+}
+
+// releaseOf returns the settlement that makes a claimed job due again.
+func releaseOf(j *store.ClaimedJob) store.Settlement {
+	return store.Settlement{Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Released}}
 }
 
 // exchange settles under a token and claims in one call; next may be nil. While the store is unavailable it repeats the call until
@@ -242,8 +245,7 @@ func (p *Puller) releaseClaim(n int, token store.Token, items []store.Settlement
 		if err == nil && len(claimed.Jobs) > 0 {
 			released := make([]store.Settlement, len(claimed.Jobs))
 			for i := range claimed.Jobs {
-				j := &claimed.Jobs[i]
-				released[i] = store.Settlement{Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Released}}
+				released[i] = releaseOf(&claimed.Jobs[i])
 			}
 			p.settleQuietly(ctx, n, released)
 		}

@@ -154,7 +154,6 @@ func (p *Puller) enter(request *store.LeaseRequest) (*client, error) {
 		p.changed = make(chan struct{})
 	}
 	t.clients, t.unasked, t.passOnAfter = append(t.clients, c), false, 0
-	p.clients++
 	return c, nil
 }
 
@@ -177,7 +176,6 @@ func (p *Puller) leave(c *client) {
 	defer p.mu.Unlock()
 	t := c.topic
 	t.clients = slices.DeleteFunc(t.clients, func(other *client) bool { return other == c })
-	p.clients--
 	if len(t.clients) == 0 {
 		t.leftAt = time.Now()
 	}
@@ -210,7 +208,7 @@ func (p *Puller) groups(shard int) (groups, fresh []string, changed <-chan struc
 	return groups, fresh, p.changed
 }
 
-// markLookedAt notes that a shard was looked at for groups, and wakes the clients that wait for that.
+// markLookedAt notes that a shard was looked at for groups, which are sorted, and wakes the clients that wait for that.
 func (p *Puller) markLookedAt(shard int, groups []string) {
 	if len(groups) == 0 {
 		return
@@ -218,7 +216,10 @@ func (p *Puller) markLookedAt(shard int, groups []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, t := range p.topics {
-		if t.looked[shard] || !slices.Contains(groups, t.group) {
+		if t.looked[shard] {
+			continue
+		}
+		if _, found := slices.BinarySearch(groups, t.group); !found {
 			continue
 		}
 		t.looked[shard] = true

@@ -12,8 +12,8 @@
 // again some seconds after its last client has left. A wake-up names a queue, not a job. The queue is runnable from then on until
 // a claim finds that it has no more claimable jobs. A runnable queue wakes one client, which claims from up to claimQueues
 // runnable queues whose lanes it asks for, in turns and with an equal share of its jobs for each, and wakes the next client when
-// there is more. So 1,000 waiting clients make no calls. Their number is for callers to bound. Other processes are notified of runnable queues that no client here
-// asks for.
+// there is more. So 1,000 waiting clients make no calls. Their number is for callers to bound. Other processes are notified of
+// runnable queues that no client here asks for.
 //
 // A client that leaves while it waits has claimed nothing. What a claim brings that no client takes is released.
 //

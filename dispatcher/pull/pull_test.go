@@ -623,6 +623,22 @@ func TestSettle_AppliesTheJobsOwnLadderWithoutReadingIt(t *testing.T) {
 	})
 }
 
+func TestSettle_ReadsNoJobThatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{OnDead: &policy.Callback{URL: "https://shop.example/dead"}})
+		whole := f.store
+		f.store = wrapped{whole, func(s store.Shard) store.Shard { return noGet{s} }}
+		p, _ := f.process()
+		f.store = whole
+		f.insert("a_1")
+		require.Equal(t, []error{nil}, f.settle(p, f.report(f.lease(p, 1, time.Second)[0], store.LeaseRetry)))
+		time.Sleep(time.Hour)
+		_, _, err := p.Settle(t.Context(), []store.LeaseReport{f.report(f.lease(p, 1, time.Second)[0], store.LeaseDead)}, nil)
+		require.ErrorIs(t, err, store.ErrUnavailable, "its callback needs the job")
+		require.Equal(t, job.Running, f.get("a_1").State)
+	})
+}
+
 func TestSettle_JobThatExpiresBeforeItsRetryIsDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 1, policy.Topic{})

@@ -68,7 +68,6 @@ type Puller struct {
 
 	mu      sync.Mutex
 	topics  map[topicName]*topic
-	clients int
 	stopped bool
 	changed chan struct{} // closed, and replaced, when a group joins those to wait for
 }
@@ -107,7 +106,11 @@ func (p *Puller) Run(ctx context.Context) {
 func (p *Puller) Clients() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.clients
+	n := 0
+	for _, t := range p.topics {
+		n += len(t.clients)
+	}
+	return n
 }
 
 // Lease leases jobs to a client. It returns none when there are none until the request's Wait is over, or the process stops.
@@ -210,14 +213,14 @@ func (p *Puller) listen(ctx context.Context, n int) {
 	}
 }
 
-// groupsOf returns the groups of queues of pulled topics.
-func groupsOf(queues []job.Queue) (groups []string) {
-	for _, q := range queues {
-		if g := store.GroupOf(q.Namespace, q.Topic, policy.DeliverPull); !slices.Contains(groups, g) {
-			groups = append(groups, g)
-		}
+// groupsOf returns the groups of queues of pulled topics, sorted.
+func groupsOf(queues []job.Queue) []string {
+	groups := make([]string, len(queues))
+	for i, q := range queues {
+		groups[i] = store.GroupOf(q.Namespace, q.Topic, policy.DeliverPull)
 	}
-	return groups
+	slices.Sort(groups)
+	return slices.Compact(groups)
 }
 
 // wait makes one Wait, until ctx ends or changed is closed.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -255,8 +254,7 @@ func (p *Puller) settleQuietly(ctx context.Context, n int, items []store.Settlem
 	}
 }
 
-// settlements judges reports. The errors are those of jobs that could not be read. A job that is gone is not judged, and has no
-// lease any more.
+// settlements judges reports. The errors are those of jobs that could not be read.
 func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) ([]settled, []error) {
 	items, errs := make([]settled, len(reports)), make([]error, len(reports))
 	var reads sync.WaitGroup
@@ -273,22 +271,22 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) (
 		}
 		topic := p.opts.Policies.Topic(r.Lease.Queue.Namespace, r.Lease.Queue.Topic)
 		item.job = &store.ClaimedJob{Job: job.Job{Spec: job.Spec{ID: r.Lease.ID, Queue: r.Lease.Queue, Terms: ownTerms(&r.Lease)}}}
-		if !needsJob(r, &topic) {
-			p.judge(item, r, topic)
+		p.judge(item, r, topic)
+		if !callsBack(item, &topic) {
 			continue
 		}
 		slots <- struct{}{}
 		reads.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = p.readAndJudge(ctx, item, r)
+			errs[i] = p.readForCallback(ctx, item, topic)
 		})
 	}
 	reads.Wait()
 	return items, errs
 }
 
-// readAndJudge judges a report about a job that it reads. A job that is gone is not judged.
-func (p *Puller) readAndJudge(ctx context.Context, item *settled, r *store.LeaseReport) error {
+// readForCallback reads a job that has ended, and adds the callback that its end makes. A job that is gone has no lease any more.
+func (p *Puller) readForCallback(ctx context.Context, item *settled, topic policy.Topic) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	found, err := p.shards[store.ShardOf(len(p.shards), item.Queue)].Get(ctx, item.Ref)
@@ -300,7 +298,9 @@ func (p *Puller) readAndJudge(ctx context.Context, item *settled, r *store.Lease
 		return store.ErrLeaseLost
 	case err == nil && found.Queue == item.Queue:
 		item.job.Job = found
-		p.judge(item, r, p.opts.Policies.Topic(item.Queue.Namespace, item.Queue.Topic))
+		item.Outbox = p.opts.Callbacks(pool.EndedJob{
+			Job: item.job, URL: found.URL, Terms: topic.Terms(found.Terms), Verdict: item.Verdict, Attempt: item.Attempt,
+		})
 	}
 	return nil
 }
@@ -316,19 +316,20 @@ func ownTerms(l *store.ClientLease) (own policy.Terms) {
 	return own
 }
 
-// needsJob reports whether a report cannot be settled without reading the job: its end makes a callback, or it has its own.
-func needsJob(r *store.LeaseReport, topic *policy.Topic) bool {
-	switch {
-	case r.Lease.OwnCallbacks:
-		return true
-	case r.Result == store.LeaseDone:
-		return topic.OnDelivered != nil
+// callsBack reports whether a report ends its job with a callback, for which the job must be read: its topic asks for one, or the job
+// has its own.
+func callsBack(item *settled, topic *policy.Topic) bool {
+	switch item.Verdict.Kind {
+	case policy.Delivered:
+		return item.lease.OwnCallbacks || topic.OnDelivered != nil
+	case policy.Dead:
+		return item.lease.OwnCallbacks || topic.OnDead != nil
 	default:
-		return topic.OnDead != nil
+		return false
 	}
 }
 
-// judge decides about a report and completes its settlement.
+// judge decides about a report and completes its settlement, but for a callback.
 func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) {
 	l, terms := &r.Lease, topic.Terms(item.job.Terms)
 	lasted := max(0, time.Since(l.LeasedAt)+time.Duration(p.clockAhead.Load()))
@@ -337,7 +338,7 @@ func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) 
 		NonRetryable: r.Result == store.LeaseDead,
 	}
 	if !result.Accepted {
-		result.Class, result.Error = policy.ClassConsumer, truncate(r.Error)
+		result.Class, result.Error = policy.ClassConsumer, policy.OneLine(r.Error, maxError)
 	}
 	if r.After != nil {
 		result.RetryAfter = max(*r.After, time.Millisecond) // zero is the ladder's wait
@@ -354,23 +355,6 @@ func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) 
 	if l.Probe {
 		item.LaneChange.Breaker = store.CloseBreaker // there is no receiver that could be down
 	}
-	if verdict.Kind == policy.Delivered || verdict.Kind == policy.Dead {
-		item.Outbox = p.opts.Callbacks(pool.EndedJob{
-			Job: item.job, URL: item.job.URL, Terms: terms, Verdict: verdict, Attempt: item.Attempt,
-		})
-	}
-}
-
-// truncate shortens an error.
-func truncate(text string) string {
-	if len(text) <= maxError {
-		return text
-	}
-	end := maxError
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
 }
 
 // refuse returns the settlement of a claimed job that must not be attempted.

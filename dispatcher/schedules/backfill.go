@@ -45,7 +45,7 @@ func (s *step) runBackfill(ctx context.Context) (time.Duration, error) {
 		case err != nil && !isRefused(err):
 			return 0, err
 		case err != nil:
-			b.Failed, b.EndedAt = truncate(err.Error()), s.claimedAt
+			b.Failed, b.EndedAt = policy.OneLine(err.Error(), maxReason), s.claimedAt
 			return idleWait, nil
 		}
 		wait = max(wait, longer)

@@ -214,20 +214,13 @@ func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err err
 	}
 	s.opts.Logger.Warn("ticks of a schedule failed: their jobs were refused", "schedule", s.name, "namespace", s.namespace, "err", err)
 	for _, at := range ticks[len(prepared):] {
-		s.record(store.ScheduleTick{At: at, Outcome: store.TickFailed, Reason: truncate(err.Error())})
+		s.record(store.ScheduleTick{At: at, Outcome: store.TickFailed, Reason: policy.OneLine(err.Error(), maxReason)})
 	}
 	return len(ticks), 0, nil
 }
 
 // maxReason bounds the reason of a tick, in bytes.
 const maxReason = 300
-
-func truncate(text string) string {
-	if len(text) > maxReason {
-		return text[:maxReason] + "…"
-	}
-	return text
-}
 
 // waitFor returns the time to wait after jobs exceeded a quota, or another error.
 func waitFor(err error) (time.Duration, error) {
@@ -294,20 +287,13 @@ func (s *step) isLastUnfinished(ctx context.Context) (unfinished, inserted bool,
 	if s.LastJob == "" {
 		return false, false, nil
 	}
-	ref := job.Ref{Namespace: s.namespace, ID: s.LastJob}
-	found, err := s.opts.Jobs.Get(ctx, ref)
-	if !errors.Is(err, store.ErrNotFound) {
-		return err == nil && !found.State.Ended(), true, err
-	}
-	if s.claimedAt.Sub(s.LastRunAt) > outboxTime {
-		return false, false, nil
-	}
-	statuses, err := s.opts.Jobs.StatusOnAny(ctx, []job.Ref{ref})
+	statuses, err := s.opts.Jobs.StatusOnAny(ctx, []job.Ref{{Namespace: s.namespace, ID: s.LastJob}})
 	if err != nil {
 		return false, false, err
 	}
-	known := statuses[0].Known() // it may have been inserted since
-	return !known || statuses[0].Unfinished(), known, nil
+	status := &statuses[0]
+	expected := !status.Known() && s.claimedAt.Sub(s.LastRunAt) <= outboxTime
+	return expected || status.Unfinished(), status.Known(), nil
 }
 
 // cancelLast cancels the job of the last tick that ran. A running job is marked.

@@ -20,6 +20,9 @@ const (
 	interruptTime = time.Second
 )
 
+// errInterrupted: a blocking command has taken an element of Interrupt.
+var errInterrupted = errors.New("interrupted")
+
 // A Listener waits for elements of lists on a connection of its own, which it opens as needed. Its zero value is ready for use.
 // It never repeats a command: a second BLPOP would take a second element. It is for one Pop at a time.
 type Listener struct {
@@ -52,6 +55,9 @@ func (l *Listener) Pop(ctx context.Context, c *Client, keys []string, most int, 
 			return nil, fmt.Errorf("wait for wake-ups: %w", context.Cause(ctx))
 		}
 		popped, err = l.popOnce(ctx, c, keys, most, min(time.Until(end), defaultBlock))
+		if errors.Is(err, errInterrupted) { // by an element that came late: the lists were not looked at
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("wait for wake-ups: %w", err)
 		}
@@ -124,6 +130,8 @@ func (l *Listener) popOnce(ctx context.Context, c *Client, keys []string, most i
 		return popped, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case errors.Is(err, errInterrupted):
+		return nil, err
 	case c.IsCluster():
 		l.drop(client) // another server may serve the key now
 	}
@@ -173,7 +181,7 @@ func (l *Listener) blockingPop(ctx context.Context, client redis.UniversalClient
 		return nil, errors.New("redis: unknown reply to BLPOP")
 	}
 	if first[0] == l.Interrupt {
-		return nil, nil
+		return nil, errInterrupted
 	}
 	l.served = first[0]
 	if most == 1 {

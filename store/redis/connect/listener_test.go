@@ -109,4 +109,12 @@ func TestListener_KeepsItsConnectionAndWhatItHasTakenWhenTheContextEnds(t *testi
 	if server.Exists("interrupt") {
 		require.Positive(t, server.TTL("interrupt"))
 	}
+
+	_, err = server.RPush("interrupt", "")
+	require.NoError(t, err)
+	_, err = server.RPush("a", "2")
+	require.NoError(t, err)
+	popped, err = l.Pop(t.Context(), c, keys, 9, time.Nanosecond)
+	require.NoError(t, err)
+	require.Equal(t, []string{"2"}, popped, "a late interrupt does not end the look at the lists")
 }

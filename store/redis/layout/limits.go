@@ -58,3 +58,9 @@ func formatFlags(l policy.Limits) string {
 	}
 	return strconv.Itoa(flags)
 }
+
+// IsPaused reports whether the limits of a topic or a lane, with their revision, are a pause.
+func IsPaused(limits string) bool {
+	_, flags, _ := strings.Cut(limits, " ")
+	return strings.HasPrefix(flags, "1 ") || strings.HasPrefix(flags, "3 ")
+}

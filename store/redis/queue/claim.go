@@ -130,7 +130,7 @@ func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim,
 	left := make(map[job.Queue]*store.QueueStatus, len(names))
 	for i, q := range names {
 		left[q] = &store.QueueStatus{
-			Queue: q, Blocked: isPaused(limits[i]) || isPaused(cmp.Or(topicLimits[i], s.Defaults)),
+			Queue: q, Blocked: layout.IsPaused(limits[i]) || layout.IsPaused(cmp.Or(topicLimits[i], s.Defaults)),
 			LaneDocument: new(settings.ParseLane(store.LaneKey(q), stored[i])),
 		}
 	}
@@ -185,12 +185,6 @@ func (s *Queue) appendJob(jobs []store.ClaimedJob, token store.Token, now int64,
 		Late:  time.Duration(max(0, r.Finished-r.Due)) * time.Millisecond,
 		Rated: r.IsRated(), Probe: r.IsProbe(),
 	})
-}
-
-// isPaused reports whether limits in the form that scripts read are a pause.
-func isPaused(limits string) bool {
-	_, limits, _ = strings.Cut(limits, " ")
-	return strings.HasPrefix(limits, "1 ") || strings.HasPrefix(limits, "3 ")
 }
 
 // left reads the status of each queue: its letters, and the settings of lanes that the caller does not know.

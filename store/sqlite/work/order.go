@@ -152,14 +152,16 @@ func (u *Unit) NextInTurn(q *memory.Queue) (next job.Ref, err error) {
 	if !q.Limits().Ordered {
 		return job.Ref{}, nil
 	}
-	var leased *memory.Lease
-	for _, h := range u.Mem.LeaseByNumber {
-		if h.Queue == q && (leased == nil || h.N < leased.N) {
-			leased = h
+	if q.Running > 0 {
+		var leased *memory.Lease
+		for _, h := range u.Mem.LeaseByNumber {
+			if h.Queue == q && (leased == nil || h.N < leased.N) {
+				leased = h
+			}
 		}
-	}
-	if leased != nil {
-		return leased.Ref, nil
+		if leased != nil {
+			return leased.Ref, nil
+		}
 	}
 	number := int64(0)
 	err = u.Query(table.FirstInTurn, func(v []driver.Value) error {
