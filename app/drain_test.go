@@ -25,7 +25,7 @@ func status(t *testing.T, a *App, path string) int {
 	return resp.StatusCode
 }
 
-// send makes one request with JSON on a connection of its own, which may be used again.
+// send makes one request with JSON on a separate connection, which may be used again.
 func send(t *testing.T, a *App, method, path, body string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, "http://"+a.Addr()+path, strings.NewReader(body))

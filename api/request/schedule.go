@@ -25,7 +25,7 @@ const (
 	maxBackfillBytes = 16 << 10
 	// maxNote bounds a schedule's note, in characters.
 	maxNote = 1000
-	// previewName is a path of its own, and so the name of no schedule.
+	// previewName is the path of another route, and so the name of no schedule.
 	previewName = "preview"
 	// defaultPreview and maxPreview are the default and the largest number of ticks in a preview.
 	defaultPreview = 10

@@ -79,7 +79,7 @@ type outcome struct {
 // decided reports whether a failure says what becomes of the job. Others may be due to the end of the context.
 func (o outcome) decided() bool { return o.retryAfter > 0 || o.dead }
 
-// call calls the function in a goroutine of its own, and waits until it returns or is left to itself.
+// call calls the function in a goroutine, and waits until it returns or is left to itself.
 func (h *Handler) call(ctx context.Context, r *job.Request) (o outcome, returned bool) {
 	ended := make(chan outcome, 1)
 	go func() {
@@ -121,7 +121,7 @@ func (h *Handler) run(ctx context.Context, r *job.Request) (o outcome) {
 	return outcomeOf(h.handle(ctx, jobOf(r)))
 }
 
-// jobOf returns the job for a function. It has a body of its own: those of claimed jobs share an array, which a call that does not
+// jobOf returns the job for a function. Its body is a copy: those of claimed jobs share an array, which a call that does not
 // return would keep.
 func jobOf(r *job.Request) *Job {
 	return &Job{

@@ -162,7 +162,7 @@ func keyOf(namespace, name string) store.DocumentKey {
 	return store.DocumentKey{Kind: store.KindSchedule, Namespace: namespace, Name: name}
 }
 
-// queueOf returns the queue of a schedule's internal job: each has a lane of its own, so that none waits for another.
+// queueOf returns the queue of a schedule's internal job: each has a lane, so that they do not wait for each other.
 func queueOf(namespace, name string) job.Queue {
 	return job.Queue{Namespace: namespace, Topic: job.ScheduleTopic, Lane: name}
 }

@@ -37,7 +37,7 @@ func (s *suite) claimBy(deliver policy.Deliver) ([]store.ClaimedJob, store.Queue
 	return claimed.Jobs, claimed.Queues[0]
 }
 
-// unreadWakeup is a case for a topic with a group of its own.
+// unreadWakeup is a case for a topic with its group.
 func unreadWakeup(p policy.Topic) func(s *suite) {
 	return func(s *suite) {
 		if s.Advance == nil {
@@ -142,7 +142,7 @@ var groupCases = []testCase{
 		jobs, _ = s.claimBy(policy.DeliverPull)
 		require.Len(s, jobs, 1)
 	}},
-	{"a topic with a group of its own wakes nobody else", func(s *suite) {
+	{"a topic with a separate group wakes nobody else", func(s *suite) {
 		for _, deliver := range []policy.Deliver{policy.DeliverPull, policy.DeliverHandler} {
 			s.put(policy.Topic{Deliver: deliver})
 			s.insertNew(s.entry(string(deliver)))
