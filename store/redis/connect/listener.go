@@ -143,7 +143,7 @@ func (l *Listener) interrupt(c *Client, client *blockingClient, ended <-chan str
 	if l.Interrupt != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), interruptTime)
 		defer cancel()
-		pipe := c.Pipeline()
+		pipe := c.TxPipeline() // never an element without its expiry
 		pipe.RPush(ctx, l.Interrupt, "")
 		pipe.PExpire(ctx, l.Interrupt, 2*defaultBlock)
 		if _, err := pipe.Exec(ctx); err == nil {
