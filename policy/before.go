@@ -36,7 +36,7 @@ const (
 //	lane stopped                                     released at once
 //	policy stale, and the job would be dead by it    released for 1 s
 //	past its expiry                                  dead: expired
-//	past MaxAge                                      dead: max_age
+//	past MaxAge, a derived one after a failed one    dead: max_age
 //	failed attempts > retries                        dead: exhausted
 //	no URL                                           allowed
 //	lease too short                                  released for 1 s

@@ -32,6 +32,8 @@ func (p Progress) deadReason(terms Terms, wait time.Duration) Reason {
 	switch {
 	case p.Expires && p.ExpiresIn < wait:
 		return ReasonExpired
+	case terms.MaxAgeDerived && p.FailedAttempts <= 0:
+		return ""
 	case terms.MaxAge > 0 && p.Age > terms.MaxAge-wait:
 		return ReasonMaxAge
 	}
@@ -116,6 +118,7 @@ const (
 // releaseForShortage returns the verdict on an attempt that failed for lack of local resources. It costs no retry, but the
 // job can become too old.
 func releaseForShortage(terms Terms, progress Progress, random float64) Verdict {
+	progress.FailedAttempts-- // this one does not count
 	wait := addJitter(shortageWait, 1, random)
 	if progress.deadReason(terms, wait) != "" {
 		wait = minShortageWait

@@ -13,6 +13,7 @@ import (
 // terms returns the built-in terms with three retries of a minute.
 func terms(change ...func(*policy.Terms)) policy.Terms {
 	t := policy.Builtin().Terms(policy.Terms{Ladder: policy.Ladder{time.Minute}, Retries: new(3)})
+	t.MaxAgeDerived = false
 	for _, c := range change {
 		c(&t)
 	}
@@ -290,6 +291,17 @@ func TestJudge_BelievesConsumers(t *testing.T) {
 	old := terms(func(t *policy.Terms) { t.MaxAge = 1000 * policy.MaxRung })
 	got := policy.Judge(old, after(2*policy.MaxRung), policy.Progress{FailedAttempts: 1}, 0)
 	require.Equal(t, policy.Verdict{Kind: policy.Again, Wait: policy.MaxRung}, got, "a wait is bounded")
+
+	derived := policy.Builtin().Terms(policy.Terms{})
+	month := policy.Progress{Age: policy.MaxRung}
+	require.Equal(t, policy.Verdict{}, policy.CheckBefore(derived, month, policy.Preflight{}), "it waited long for its first attempt")
+	require.Equal(t, policy.Verdict{Kind: policy.Released, Wait: time.Hour}, policy.CheckExpired(derived, month, time.Hour))
+	month.FailedAttempts = 1 // by the attempt that is judged
+	shortage := policy.Result{Class: policy.ClassLocalResources}
+	require.Equal(t, policy.Released, policy.Judge(derived, shortage, month, 0).Kind, "an attempt that does not count")
+	require.Equal(t, dead(policy.ReasonMaxAge), policy.Judge(derived, failed, month, 0))
+	derived.MaxAgeDerived, month.FailedAttempts = false, 0
+	require.Equal(t, dead(policy.ReasonMaxAge), policy.CheckBefore(derived, month, policy.Preflight{}))
 
 	for _, deliver := range []policy.Deliver{policy.DeliverPush, policy.DeliverPull, policy.DeliverHandler} {
 		own := policy.Topic{Deliver: deliver}.WithDefaults(policy.Builtin()).Terms(policy.Terms{})

@@ -25,6 +25,9 @@ type Terms struct {
 	Jitter float64 `json:"-"`
 	// MaxAge is the time after a generation's first due time after which the job is dead; zero: none. Set by Topic.Terms.
 	MaxAge time.Duration `json:"-"`
+	// MaxAgeDerived is set if MaxAge is derived from the ladder: it ends no job before its first failed attempt, however long
+	// that had to wait. Set by Topic.Terms.
+	MaxAgeDerived bool `json:"-"`
 	// GiveUpOn lists statuses ("410") and classes ("4xx") after which the job is dead. Set by Topic.Terms.
 	GiveUpOn []string `json:"-"`
 	// Success defines which responses are a success. Set by Topic.Terms.
@@ -56,7 +59,7 @@ func (t Topic) Terms(own Terms) Terms {
 	terms.OnDead = own.OnDead.Or(t.OnDead)
 	terms.MaxAge = t.MaxAge
 	if terms.MaxAge == 0 && t.Deliver.Pushes() {
-		terms.MaxAge = terms.Ladder.Span(*terms.Retries) + maxAgeMargin
+		terms.MaxAge, terms.MaxAgeDerived = terms.Ladder.Span(*terms.Retries)+maxAgeMargin, true
 	}
 	return terms
 }
