@@ -95,6 +95,8 @@ type progress struct {
 	// LastJob and LastRunAt are the job of the last tick that ran, and when it was written to the outbox.
 	LastJob   string    `json:"last_job,omitempty"`
 	LastRunAt time.Time `json:"last_run_at"`
+	// LastLateAt is when the job of a tick that ran late was last written to the outbox.
+	LastLateAt time.Time `json:"last_late_at,omitzero"`
 	// DeadInRow counts the jobs that died since one was delivered, while PauseAfterDead is set. The jobs of ticks until
 	// DeadUntil do not count: after a pause, those from before it may still die.
 	DeadInRow int       `json:"dead_in_row,omitempty"`

@@ -576,6 +576,33 @@ func TestPauseAfterDead_CountsJobsThatAreNotRetained(t *testing.T) {
 	}
 }
 
+// Jobs of late ticks that are not relayed from the outbox yet are not taken for delivered ones.
+func TestPauseAfterDead_CountsLateTicksOnceTheyAreRelayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		stop := start(t, s, new(registrar))
+		set := every(time.Minute)
+		set.CatchUp.Runs, set.PauseAfterDead = store.CatchUpAll, 20
+		put(t, s, set)
+		time.Sleep(time.Second)
+		stop()
+		time.Sleep(30 * time.Minute)
+		var relays atomic.Bool
+		start(t, storetest.Faulty(s, func(method string) storetest.Fault {
+			if method == "Insert" && !relays.Load() {
+				return storetest.Before
+			}
+			return storetest.None
+		}), new(registrar))
+		time.Sleep(30 * time.Second)
+		relays.Store(true)
+		time.Sleep(10 * time.Second)
+		require.Len(t, finishSome(t, s, dead, 100), 30)
+		time.Sleep(2 * time.Minute)
+		require.True(t, get(t, s).Paused)
+	})
+}
+
 func TestMaxRuns_EndsTheSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()

@@ -201,6 +201,9 @@ func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err err
 	for i := range prepared {
 		s.record(store.ScheduleTick{At: ticks[i], Outcome: store.TickRun, JobID: prepared[i].ID})
 		s.LastJob, s.LastRunAt = prepared[i].ID, s.claimedAt
+		if s.now.Sub(ticks[i]) > punctual {
+			s.LastLateAt = s.claimedAt
+		}
 	}
 	s.outbox = append(s.outbox, prepared...)
 	if err == nil {
@@ -341,11 +344,12 @@ func (s *step) countDead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	lateInserted := s.claimedAt.Sub(s.LastLateAt) > outboxTime
 	older := len(s.Undecided)
 	s.Undecided = s.Undecided[:0]
 	for i, t := range ticks {
 		ended := statuses[i].Ended
-		if !statuses[i].Known() && s.now.Sub(t.At) > outboxTime {
+		if !statuses[i].Known() && lateInserted && s.now.Sub(t.At) > punctual+outboxTime {
 			ended = job.Delivered // long ago: dead jobs are retained for longer
 		}
 		switch ended {
