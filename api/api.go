@@ -178,7 +178,8 @@ type Options struct {
 	Access apiaccess.Options
 	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
-	// MaxWaiting bounds the requests that wait for the end of a job or for jobs to lease. Zero: 1000.
+	// MaxWaiting bounds the requests that wait for the end of a job or for jobs to lease; the latter take at most
+	// three quarters of it. Zero: 1334.
 	MaxWaiting int
 	// Version is the program's version. Empty: dev.
 	Version string
@@ -221,6 +222,8 @@ type api struct {
 	schedules    *schedules.Handlers
 	// waiting has an element for each request that waits for the end of a job or for jobs to lease.
 	waiting chan struct{}
+	// leaseWaits has one for each of those that wait for jobs to lease.
+	leaseWaits chan struct{}
 	// closing reports whether the process is about to stop.
 	closing func() bool
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
@@ -239,7 +242,7 @@ func New(o Options) http.Handler {
 // newAPI makes the state of the handlers. end ends streams.
 func newAPI(o Options) (a *api, end func()) {
 	life, end := context.WithCancel(context.Background())
-	maxBody := cmp.Or(o.MaxBody, defaultMaxBody)
+	maxBody, maxWaiting := cmp.Or(o.MaxBody, defaultMaxBody), cmp.Or(o.MaxWaiting, defaultMaxWaiting)
 	a = &api{
 		service:    o.Service,
 		maxBody:    maxBody,
@@ -250,7 +253,8 @@ func newAPI(o Options) (a *api, end func()) {
 		healthOnly: o.HealthOnly,
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
-		waiting:    make(chan struct{}, cmp.Or(o.MaxWaiting, defaultMaxWaiting)),
+		waiting:    make(chan struct{}, maxWaiting),
+		leaseWaits: make(chan struct{}, max(1, maxWaiting*3/4)),
 		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, content.Limit(maxBody)+1)), // one request of any size fits
 		lists:      newListLimiter(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },

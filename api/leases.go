@@ -23,10 +23,10 @@ func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if l.Wait > 0 {
-		if err := a.beginWait(); err != nil {
+		if err := a.beginLeaseWait(); err != nil {
 			return err
 		}
-		defer a.endWait()
+		defer a.endLeaseWait()
 	}
 	ctx, cancel := waitContext(w, r, l.Wait)
 	defer cancel()
@@ -62,8 +62,8 @@ func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if f.Next.Wait > 0 {
-			if err := a.beginWait(); err == nil {
-				defer a.endWait()
+			if err := a.beginLeaseWait(); err == nil {
+				defer a.endLeaseWait()
 			} else if f.Next.Wait = 0; len(f.Reports) == 0 {
 				return err
 			}

@@ -12,21 +12,41 @@ import (
 )
 
 // defaultMaxWaiting is the default of Options.MaxWaiting.
-const defaultMaxWaiting = 1000
+const defaultMaxWaiting = 1334
 
-// beginWait counts a request that waits for the end of a job, or for jobs to lease. Without an error, call endWait once.
-func (a *api) beginWait() error {
+// beginWait counts a request that waits for the end of a job. Without an error, call endWait once.
+func (a *api) beginWait() error { return enterWait(a.waiting, "requests that wait") }
+
+func (a *api) endWait() { <-a.waiting }
+
+// beginLeaseWait counts a request that waits for jobs to lease. Consumers take at most three quarters of the requests that wait,
+// since they may wait all the time. Without an error, call endLeaseWait once.
+func (a *api) beginLeaseWait() error {
+	if err := enterWait(a.leaseWaits, "requests that wait for jobs to lease"); err != nil {
+		return err
+	}
+	err := a.beginWait()
+	if err != nil {
+		<-a.leaseWaits
+	}
+	return err
+}
+
+func (a *api) endLeaseWait() {
+	a.endWait()
+	<-a.leaseWaits
+}
+
+func enterWait(waiting chan struct{}, what string) error {
 	select {
-	case a.waiting <- struct{}{}:
+	case waiting <- struct{}{}:
 		return nil
 	default:
 		return response.NewProblem(response.TooManyWaiting, fmt.Sprintf(
-			"this process serves %d requests that wait, and not one more: retry, or leave out wait", cap(a.waiting),
+			"this process serves %d %s, and not one more: retry, or leave out wait", cap(waiting), what,
 		))
 	}
 }
-
-func (a *api) endWait() { <-a.waiting }
 
 // allowWait extends the deadlines of a request's connection by a wait, which is none of the client's.
 func allowWait(w http.ResponseWriter, wait time.Duration) {

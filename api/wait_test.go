@@ -200,10 +200,16 @@ func TestWait_IsBoundedTogetherWithLeases(t *testing.T) {
 	done := `"done": [{"lease": "` + leaseText("order.close", "a") + `"}]`
 	next := `"next": {"topic": "order.close", "wait": "30s"}`
 	var waiting sync.WaitGroup
-	for path, body := range map[string]string{"/v1/jobs?wait=60s": waitBody, lease: `{"wait": "60s"}`, settle: "{" + next + "}"} {
+	wait := func(path, body string) {
 		waiting.Go(func() { call(t, h, http.MethodPost, path, body) })
 		<-began
 	}
+	wait(lease, `{"wait": "60s"}`)
+	wait(settle, "{"+next+"}")
+	full := call(t, h, http.MethodPost, lease, `{"wait": "60s"}`)
+	require.Equal(t, http.StatusTooManyRequests, full.Code, "a quarter is left to those who wait for the end of jobs")
+	require.Contains(t, problemIn(t, full).Detail, "2 requests that wait for jobs to lease")
+	wait("/v1/jobs?wait=60s", waitBody)
 	f.waitForLeases = nil
 	for path, body := range map[string]string{"/v1/jobs?wait=60s": waitBody, lease: `{"wait": 1}`, settle: "{" + next + "}"} {
 		w := call(t, h, http.MethodPost, path, body)

@@ -12,8 +12,8 @@ const (
 	// minAPIConns is allowed whatever the descriptor limit.
 	minAPIConns = 16
 	// maxWaiting bounds the requests that wait, for the end of a job or for jobs to lease. They take at most half of the API's
-	// connections.
-	maxWaiting = 1000
+	// connections, and those for jobs to lease three quarters of that: 1,000.
+	maxWaiting = 1334
 	// storeDescriptors are reserved for each store, and for the log and the runtime with the first.
 	storeDescriptors = 64
 )

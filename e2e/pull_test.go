@@ -156,7 +156,7 @@ func TestPull_ThousandClientsWaitOnOneConnection(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	require.Eventually(t, func() bool { return info(t, c, "clients", "blocked_clients") == 3 }, time.Minute, 10*time.Millisecond)
 	const clients = 1000
-	require.Equal(t, "1000", metric(t, p, "ringback_max_waiting_requests"), "raise the hard limit of open files to 8,000 or more (ulimit -Hn)")
+	require.Equal(t, "1334", metric(t, p, "ringback_max_waiting_requests"), "raise the hard limit of open files to 11,000 or more (ulimit -Hn)")
 	var waiting sync.WaitGroup
 	var leased, failed atomic.Int64
 	for range clients {
