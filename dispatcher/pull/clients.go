@@ -37,6 +37,7 @@ type client struct {
 	most    int           // jobs to claim next; more than it may have after a claim of which it got none
 	awake   bool          // it was woken, and has not looked yet; guarded by the Puller's mutex
 	looks   bool          // it waits only until all shards were looked at; guarded by the Puller's mutex
+	settles bool          // its reports come first: wake-ups are for others; guarded by the Puller's mutex
 }
 
 // asksFor reports whether a client takes jobs of a lane.
@@ -139,15 +140,15 @@ func (q *queues) all(most int, selected func(r *runnable) bool) (found []job.Que
 	return found
 }
 
-// enter adds a client to those that wait.
-func (p *Puller) enter(request *store.LeaseRequest) (*client, error) {
+// enter adds a client to those that wait. One that settles is not woken before it picks without a settlement.
+func (p *Puller) enter(request *store.LeaseRequest, settles bool) (*client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return nil, store.ErrStopping
 	}
 	t := p.topicOf(topicName{request.Namespace, request.Topic})
-	c := &client{topic: t, request: request, most: request.Max, wake: make(chan struct{}, 1)}
+	c := &client{topic: t, request: request, most: request.Max, wake: make(chan struct{}, 1), settles: settles}
 	if len(t.clients) == 0 && !p.isListened(t) {
 		clear(t.looked)
 		close(p.changed)
@@ -266,7 +267,7 @@ func (t *topic) wakeOne(lane string) bool {
 		if !c.asksFor(lane) {
 			continue
 		}
-		if asked = true; !c.awake {
+		if asked = true; !c.awake && !c.settles {
 			c.awake = true
 			c.wake <- struct{}{}
 			return true
@@ -319,6 +320,7 @@ func (p *Puller) pick(c *client, settled int, queues []job.Queue) *picked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.sleep()
+	c.settles = settled >= 0
 	if p.stopped || time.Now().Before(c.topic.starts.next) {
 		return nil
 	}

@@ -457,6 +457,36 @@ func TestSettle_HearsOfAJobWhileItClaims(t *testing.T) {
 	})
 }
 
+// A client whose reports are still settled takes no wake-up from one that waits.
+func TestSettle_LeavesWakeupsToClientsThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		fast := f.store
+		f.store = wrapped{fast, func(s store.Shard) store.Shard { return slowSettlement{s} }}
+		p, _ := f.process()
+		f.store = fast
+		f.insert("1")
+		report := f.report(f.lease(p, 1, time.Minute)[0], store.LeaseDone)
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, more, err := p.Settle(t.Context(), []store.LeaseReport{report}, new(request(1, 500*time.Millisecond, "other")))
+			require.NoError(t, err)
+			require.Equal(t, []string{"other_3"}, ids(more))
+		})
+		synctest.Wait()
+		all.Go(func() {
+			began := time.Now()
+			require.Equal(t, []string{"other_2"}, ids(f.lease(p, 1, time.Minute, "other")))
+			require.Zero(t, time.Since(began))
+		})
+		synctest.Wait()
+		f.insert("other_2")
+		synctest.Wait()
+		f.insert("other_3")
+		all.Wait()
+	})
+}
+
 // slowSettlement delays the replies to settlements by 100 ms.
 type slowSettlement struct{ store.Shard }
 

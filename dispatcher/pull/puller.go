@@ -119,7 +119,7 @@ func (p *Puller) Lease(ctx context.Context, request store.LeaseRequest) ([]store
 	if err := p.checkPulled(ctx, &request); err != nil {
 		return nil, err
 	}
-	c, err := p.enter(&request)
+	c, err := p.enter(&request, false)
 	if err != nil {
 		return nil, err
 	}

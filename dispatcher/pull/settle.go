@@ -46,7 +46,7 @@ func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *
 	}
 	var c *client
 	if next != nil && p.checkPulled(ctx, next) == nil {
-		if entered, err := p.enter(next); err == nil {
+		if entered, err := p.enter(next, true); err == nil {
 			c = entered
 			defer p.leave(c)
 		}
