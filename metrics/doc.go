@@ -53,8 +53,9 @@
 //     guard rejected or a shutdown interrupted.
 //   - inserted: jobs passed to the store, including callbacks: created, existing (the same registration again), conflict
 //     (another registration with the same id), failed.
-//   - ended: deliveries (reason none) and deaths (their policy.Reason) that the store has recorded, once each. Cancelled
-//     jobs are only in jobs_finished; a job that was cancelled during its last attempt counts as dead.
+//   - ended: deliveries (reason none) and deaths (their policy.Reason) that the store has recorded, once each, but again
+//     when a consumer repeats its report, as attempts and settlements do. Cancelled jobs are only in jobs_finished; a job that
+//     was cancelled during its last attempt counts as dead.
 //   - settlements: recorded, the ends of attempts; extended, leases that a consumer of a pulled topic extended; lease_lost, when the
 //     attempt is repeated; failed, when the store did not respond and the settlement is sent again.
 //   - jobs, jobs_finished: scheduled, ready, running; delivered, dead, cancelled. Their sum is all jobs ever registered. A
