@@ -24,10 +24,10 @@ func (f *fake) PutSchedule(
 		s, err = store.Schedule{Namespace: namespace, Name: name, CreatedAt: epoch}, nil
 	}
 	if err == nil {
-		err = store.CheckCondition(ifRevision, s.Revision)
+		err = change(&s)
 	}
 	if err == nil {
-		err = change(&s)
+		err = store.CheckCondition(ifRevision, s.Revision)
 	}
 	if err = errors.Join(err, f.refuse); err != nil {
 		return store.Schedule{}, err
@@ -65,8 +65,11 @@ func (f *fake) ListSchedules(_ context.Context, _, after string, limit int) ([]s
 	return all[:min(len(all), limit)], f.err
 }
 
-func (f *fake) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64) error {
+func (f *fake) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error) error {
 	s, err := f.Schedule(ctx, namespace, name)
+	if err == nil {
+		err = check(&s)
+	}
 	if err == nil {
 		err = store.CheckCondition(ifRevision, s.Revision)
 	}
@@ -76,8 +79,11 @@ func (f *fake) DeleteSchedule(ctx context.Context, namespace, name string, ifRev
 	return err
 }
 
-func (f *fake) RunSchedule(ctx context.Context, namespace, name, actor string) (store.RoutedResult, error) {
+func (f *fake) RunSchedule(ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error) (store.RoutedResult, error) {
 	s, err := f.Schedule(ctx, namespace, name)
+	if err == nil {
+		err = check(&s)
+	}
 	if err != nil {
 		return store.RoutedResult{}, err
 	}

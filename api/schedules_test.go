@@ -222,6 +222,25 @@ func TestSchedules_AreShownAsFarAsTheTokenAllows(t *testing.T) {
 	ask(http.StatusForbidden, http.MethodPut, "/v1/schedules/daily", `{"cron": "@daily", "job": {"topic": "mails"}}`)
 	ask(http.StatusForbidden, http.MethodPut, "/v1/schedules/new", `{"cron": "@daily", "job": {}}`)
 	ask(http.StatusNotFound, http.MethodPut, "/v1/schedules/other", `{"cron": "@daily", "job": {"topic": "order.close"}}`)
+	f.scheduled["torn"] = store.Schedule{Name: "torn", Namespace: "default", Unreadable: true, Revision: 3}
+	require.NotContains(t, ask(http.StatusOK, http.MethodGet, "/v1/schedules", ""), `"name":"torn"`, "its topic is not known")
+	for _, name := range []string{"other", "torn"} { // also with a wrong revision, which must not show that it exists
+		for _, header := range []string{"", `"1"`} {
+			for _, c := range []struct{ method, path, body string }{
+				{http.MethodPut, "", `{"cron": "@daily", "job": {"topic": "order.close"}}`},
+				{http.MethodPost, "/pause", ""},
+				{http.MethodPost, "/run", ""},
+				{http.MethodDelete, "", ""},
+			} {
+				headers := []string{"Authorization", "Bearer " + valid}
+				if header != "" && c.path != "/run" {
+					headers = append(headers, "If-Match", header)
+				}
+				w := call(t, h, c.method, "/v1/schedules/"+name+c.path, c.body, headers...)
+				require.Equal(t, http.StatusNotFound, w.Code, "%s %s%s: %s", c.method, name, c.path, w.Body)
+			}
+		}
+	}
 	answer := ask(http.StatusUnprocessableEntity, http.MethodPut, "/v1/schedules/daily", ask(http.StatusOK, http.MethodGet, "/v1/schedules/daily", ""))
 	require.Contains(t, answer, `"field":"/job/body_text"`, "the placeholder is no body")
 	require.Equal(t, int64(9), f.scheduled["daily"].Revision, "nothing was changed")

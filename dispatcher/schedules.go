@@ -102,15 +102,18 @@ func (d *Dispatcher) ListSchedules(ctx context.Context, namespace, after string,
 	return d.schedules.List(ctx, namespace, after, limit)
 }
 
-// DeleteSchedule removes a schedule. Errors: store.ErrNotFound, *store.RevisionError, store.ErrContended.
-func (d *Dispatcher) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64) error {
-	return d.schedules.Delete(ctx, namespace, name, ifRevision)
+// DeleteSchedule removes a schedule, unless check (nil: none) refuses it. Errors: store.ErrNotFound, *store.RevisionError,
+// store.ErrContended, those of check.
+func (d *Dispatcher) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error) error {
+	return d.schedules.Delete(ctx, namespace, name, ifRevision, check)
 }
 
-// RunSchedule registers a job of a schedule at once, beside its ticks. actor is the name of the client. Errors: those of
-// Register, store.ErrNotFound, store.ErrUnreadable.
-func (d *Dispatcher) RunSchedule(ctx context.Context, namespace, name, actor string) (store.RoutedResult, error) {
-	n, err := d.schedules.NewJob(ctx, namespace, name)
+// RunSchedule registers a job of a schedule at once, beside its ticks, unless check (nil: none) refuses it. actor is the name of
+// the client. Errors: those of Register, store.ErrNotFound, store.ErrUnreadable, those of check.
+func (d *Dispatcher) RunSchedule(
+	ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error,
+) (store.RoutedResult, error) {
+	n, err := d.schedules.NewJob(ctx, namespace, name, check)
 	if err != nil {
 		return store.RoutedResult{}, err
 	}
@@ -127,7 +130,7 @@ func (d *Dispatcher) deleteSchedules(ctx context.Context, namespace string) erro
 			return err
 		}
 		for i := range page {
-			if err := d.schedules.Delete(ctx, namespace, page[i].Name, 0); err != nil && !errors.Is(err, store.ErrNotFound) {
+			if err := d.schedules.Delete(ctx, namespace, page[i].Name, 0, nil); err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 		}

@@ -55,7 +55,7 @@ func TestSchedule_DeliversItsJobsWithTheirSecrets(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, job.Delivered, found.Last[1].JobState)
 
-		run, err := r.RunSchedule(t.Context(), job.DefaultNamespace, "daily", "mia")
+		run, err := r.RunSchedule(t.Context(), job.DefaultNamespace, "daily", "mia", nil)
 		require.NoError(t, err)
 		require.Equal(t, "mia", run.Job.CreatedBy)
 		time.Sleep(time.Second)

@@ -31,9 +31,10 @@ type Service interface {
 	Schedule(ctx context.Context, namespace, name string) (store.Schedule, error)
 	// ListSchedules returns schedules in order of name, at most limit after a name.
 	ListSchedules(ctx context.Context, namespace, after string, limit int) ([]store.Schedule, error)
-	DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64) error
-	// RunSchedule registers a job of a schedule at once. Errors: those of a registration, store.ErrNotFound.
-	RunSchedule(ctx context.Context, namespace, name, actor string) (store.RoutedResult, error)
+	// DeleteSchedule removes a schedule that check accepts.
+	DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error) error
+	// RunSchedule registers a job of a schedule that check accepts at once. Errors: those of a registration, store.ErrNotFound.
+	RunSchedule(ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error) (store.RoutedResult, error)
 }
 
 // Options configures Handlers.
@@ -84,12 +85,22 @@ func (h *Handlers) Put(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// checkTopic returns store.ErrNotFound for a schedule of a topic that the request's token may not use.
+// checkTopic returns store.ErrNotFound for a schedule of a topic that the request's token may not use, or whose topic is not known
+// because it is unreadable.
 func checkTopic(ctx context.Context, s *store.Schedule) error {
-	if !s.Unreadable && scope.CheckTopic(ctx, cmp.Or(s.Job.Topic, job.DefaultTopic)) != nil {
+	topic := s.Job.Topic
+	if !s.Unreadable {
+		topic = cmp.Or(topic, job.DefaultTopic)
+	}
+	if scope.CheckTopic(ctx, topic) != nil {
 		return store.ErrNotFound
 	}
 	return nil
+}
+
+// checkTopicOf returns checkTopic for a request.
+func checkTopicOf(r *http.Request) func(*store.Schedule) error {
+	return func(s *store.Schedule) error { return checkTopic(r.Context(), s) }
 }
 
 // Pause pauses a schedule.
@@ -212,14 +223,11 @@ func (h *Handlers) Run(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		err = content.RequireNoBody(r)
 	}
-	if err == nil {
-		_, err = h.find(r, name)
-	}
 	if err != nil {
 		return err
 	}
 	p := access.PrincipalOf(r.Context())
-	result, err := h.opts.Service.RunSchedule(r.Context(), p.Namespace, name, p.Actor)
+	result, err := h.opts.Service.RunSchedule(r.Context(), p.Namespace, name, p.Actor, checkTopicOf(r))
 	if err != nil {
 		return noSchedule(err)
 	}
@@ -233,10 +241,7 @@ func (h *Handlers) Run(w http.ResponseWriter, r *http.Request) error {
 func (h *Handlers) Delete(w http.ResponseWriter, r *http.Request) error {
 	name, ifRevision, err := content.Bodiless(r, request.PathSchedule)
 	if err == nil {
-		_, err = h.find(r, name)
-	}
-	if err == nil {
-		err = noSchedule(h.opts.Service.DeleteSchedule(r.Context(), access.PrincipalOf(r.Context()).Namespace, name, ifRevision))
+		err = noSchedule(h.opts.Service.DeleteSchedule(r.Context(), access.PrincipalOf(r.Context()).Namespace, name, ifRevision, checkTopicOf(r)))
 	}
 	if err != nil {
 		return err

@@ -253,17 +253,19 @@ func (s *Service) ListSchedules(ctx context.Context, namespace, after string, li
 }
 
 // DeleteSchedule removes a schedule.
-func (s *Service) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64) error {
+func (s *Service) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error) error {
 	_, err := with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (struct{}, error) {
-		return struct{}{}, d.DeleteSchedule(ctx, namespace, name, ifRevision)
+		return struct{}{}, d.DeleteSchedule(ctx, namespace, name, ifRevision, check)
 	})
 	return err
 }
 
 // RunSchedule registers a job of a schedule.
-func (s *Service) RunSchedule(ctx context.Context, namespace, name, actor string) (store.RoutedResult, error) {
+func (s *Service) RunSchedule(
+	ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error,
+) (store.RoutedResult, error) {
 	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.RoutedResult, error) {
-		return d.RunSchedule(ctx, namespace, name, actor)
+		return d.RunSchedule(ctx, namespace, name, actor, check)
 	})
 }
 

@@ -31,6 +31,7 @@ import (
 type Jobs interface {
 	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
+	GetIn(ctx context.Context, q job.Queue, ref job.Ref) (job.Job, error)
 	StatusOnAny(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error)
 	Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)

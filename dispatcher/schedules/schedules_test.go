@@ -750,14 +750,44 @@ func TestChange_HoldsFromTheNextTickOn(t *testing.T) {
 	})
 }
 
+// A caller may hide a schedule: a wrong revision must not show that it exists.
+func TestChange_IsRefusedBeforeItsRevision(t *testing.T) {
+	s := newModel()
+	stored := put(t, s, every(time.Hour))
+	made := service(s, new(registrar))
+	hide := func(found *store.Schedule) error {
+		require.Equal(t, stored.Revision, found.Revision)
+		require.Equal(t, topic, found.Job.Topic)
+		return store.ErrNotFound
+	}
+	for _, ifRevision := range []int64{0, stored.Revision, stored.Revision + 1, store.MustNotExist} {
+		_, err := made.Put(t.Context(), ns, name, ifRevision, hide)
+		require.ErrorIs(t, err, store.ErrNotFound)
+		_, err = made.Change(t.Context(), ns, name, ifRevision, hide)
+		require.ErrorIs(t, err, store.ErrNotFound)
+		require.ErrorIs(t, made.Delete(t.Context(), ns, name, ifRevision, hide), store.ErrNotFound)
+	}
+	_, err := made.NewJob(t.Context(), ns, name, hide)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = s.PutDocument(t.Context(), store.NewToken(), store.Document{
+		Key: store.DocumentKey{Kind: store.KindSchedule, Namespace: ns, Name: name}, Value: []byte("["), Revision: stored.Revision,
+	}, policy.Limits{})
+	require.NoError(t, err)
+	_, err = made.Put(t.Context(), ns, name, 0, func(found *store.Schedule) error {
+		require.True(t, found.Unreadable)
+		return store.ErrNotFound
+	})
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
 func TestDelete_EndsTheTicksAndForgetsTheCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()
 		start(t, s, new(registrar))
 		put(t, s, every(time.Minute))
 		time.Sleep(2*time.Minute + time.Second)
-		require.NoError(t, service(s, nil).Delete(t.Context(), ns, name, 0))
-		require.ErrorIs(t, service(s, nil).Delete(t.Context(), ns, name, 0), store.ErrNotFound)
+		require.NoError(t, service(s, nil).Delete(t.Context(), ns, name, 0, nil))
+		require.ErrorIs(t, service(s, nil).Delete(t.Context(), ns, name, 0, nil), store.ErrNotFound)
 		time.Sleep(5 * time.Minute)
 		require.Len(t, ticksOf(t, s), 2)
 		put(t, s, every(time.Minute))
@@ -816,7 +846,7 @@ func TestRestart_LetsTheTicksGoOn(t *testing.T) {
 			found := get(t, s)
 			require.Positive(t, found.Counts.Run)
 			require.Zero(t, found.Counts.Missed)
-			require.NoError(t, service(s, nil).Delete(t.Context(), ns, name, 0))
+			require.NoError(t, service(s, nil).Delete(t.Context(), ns, name, 0, nil))
 			time.Sleep(20 * time.Minute)
 			require.Len(t, ticksOf(t, s), 3+int(found.Counts.Run))
 		})
@@ -886,10 +916,11 @@ func (u unwritable) PutDocument(ctx context.Context, token store.Token, doc stor
 	return u.Store.PutDocument(ctx, token, doc, limits)
 }
 
-// A schedule whose progress this program cannot read is shown as unreadable, among others, and can be deleted.
+// A schedule whose progress this program cannot read is shown as unreadable, among others. It can be put anew, and deleted.
 func TestList_ShowsSchedulesWhoseProgressIsUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()
+		start(t, s, new(registrar))
 		put(t, s, every(time.Hour))
 		r := router.New(s)
 		page, err := r.List(t.Context(), store.Filter{Namespace: ns, Topic: job.ScheduleTopic, Limit: 10})
@@ -903,8 +934,47 @@ func TestList_ShowsSchedulesWhoseProgressIsUnreadable(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, all[0].Unreadable)
 		require.True(t, get(t, s).Unreadable)
-		require.NoError(t, service(s, nil).Delete(t.Context(), ns, name, 0))
+		require.False(t, put(t, s, every(time.Minute)).Unreadable)
+		time.Sleep(time.Minute + time.Second)
+		require.Equal(t, store.ScheduleCounts{Run: 1}, get(t, s).Counts)
+		time.Sleep(time.Hour)
+		page, err = r.List(t.Context(), store.Filter{Namespace: ns, Topic: job.ScheduleTopic, States: []job.State{job.Scheduled, job.Ready, job.Running}, Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, page.Jobs, 1, "the old internal job ends")
+		require.NoError(t, service(s, nil).Delete(t.Context(), ns, name, 0, nil))
 	})
+}
+
+// A list reads the progress of each schedule from one shard.
+func TestList_AsksOneShardForEachSchedule(t *testing.T) {
+	s := newModel()
+	put(t, s, every(time.Hour))
+	var reads atomic.Int64
+	all, err := service(counting{s, &reads}, nil).List(t.Context(), ns, "", 10)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Len(t, all[0].Next, 10)
+	require.Equal(t, int64(1), reads.Load())
+}
+
+// counting counts reads of jobs.
+type counting struct {
+	store.Store
+	reads *atomic.Int64
+}
+
+func (c counting) Shards() []store.Shard {
+	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return countingShard{next, c.reads} })
+}
+
+type countingShard struct {
+	store.Shard
+	reads *atomic.Int64
+}
+
+func (s countingShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	s.reads.Add(1)
+	return s.Shard.Get(ctx, ref)
 }
 
 // The same name in other namespaces has other delays, so that schedules of all namespaces are spread.

@@ -57,7 +57,13 @@ func (s *Service) change(
 		if err != nil {
 			return store.Schedule{}, err
 		}
-		return s.view(ctx, d, &doc, true)
+		shown, err := s.view(ctx, d, &doc, true)
+		if replace && err == nil && shown.Unreadable { // its progress, which is lost
+			if d, doc, err = s.restart(ctx, doc.Key, d); err == nil && d != nil {
+				shown, err = s.view(ctx, d, &doc, true)
+			}
+		}
+		return shown, err
 	}
 	return store.Schedule{}, store.ErrContended
 }
@@ -67,9 +73,16 @@ func (s *Service) apply(
 	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error, replace bool,
 ) (*document, store.Document, error) {
 	d, doc, err := s.read(ctx, namespace, name)
-	if replace && (errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable)) {
+	unreadable := errors.Is(err, store.ErrUnreadable)
+	if replace && (errors.Is(err, store.ErrNotFound) || unreadable) {
 		d, err = &document{CreatedAt: job.Millis(time.Now())}, nil
 	}
+	if err != nil {
+		return nil, doc, err
+	}
+	changed := d.schedule(&doc)
+	changed.Unreadable = unreadable
+	err = change(&changed) // first, since it may hide the schedule
 	if err == nil {
 		err = store.CheckCondition(ifRevision, doc.Revision)
 	}
@@ -77,10 +90,6 @@ func (s *Service) apply(
 		err = s.checkRoom(ctx, namespace)
 	}
 	if err != nil {
-		return nil, doc, err
-	}
-	changed := d.schedule(&doc)
-	if err := change(&changed); err != nil {
 		return nil, doc, err
 	}
 	d.ordered = changed.Backfill != d.Backfill
@@ -198,12 +207,26 @@ func (s *Service) list(ctx context.Context, namespace, after string, limit int) 
 	return docs, nil
 }
 
+// A Check may refuse a request about a stored schedule, which has no progress; nil: none does.
+type Check func(*store.Schedule) error
+
+// check applies a Check.
+func (d *document) check(check Check, doc *store.Document) error {
+	if check == nil {
+		return nil
+	}
+	return check(new(d.schedule(doc)))
+}
+
 // Delete removes a schedule. The jobs that it has registered stay. Errors: store.ErrNotFound, *store.RevisionError,
-// store.ErrContended.
-func (s *Service) Delete(ctx context.Context, namespace, name string, ifRevision int64) error {
+// store.ErrContended, those of check.
+func (s *Service) Delete(ctx context.Context, namespace, name string, ifRevision int64, check Check) error {
 	for range maxConflicts {
 		d, doc, err := s.read(ctx, namespace, name)
 		if err != nil && !errors.Is(err, store.ErrUnreadable) {
+			return err
+		}
+		if err := d.check(check, &doc); err != nil {
 			return err
 		}
 		if err := store.CheckCondition(ifRevision, doc.Revision); err != nil {
@@ -233,9 +256,12 @@ func (s *Service) end(ctx context.Context, ref job.Ref) {
 	}
 }
 
-// NewJob returns the job of a run beside the ticks. store.ErrNotFound, store.ErrUnreadable.
-func (s *Service) NewJob(ctx context.Context, namespace, name string) (job.New, error) {
-	d, _, err := s.read(ctx, namespace, name)
+// NewJob returns the job of a run beside the ticks. Errors: store.ErrNotFound, store.ErrUnreadable, those of check.
+func (s *Service) NewJob(ctx context.Context, namespace, name string, check Check) (job.New, error) {
+	d, doc, err := s.read(ctx, namespace, name)
+	if err == nil {
+		err = d.check(check, &doc)
+	}
 	if err != nil {
 		return job.New{}, err
 	}
@@ -258,7 +284,7 @@ func (d *document) schedule(doc *store.Document) store.Schedule {
 func (s *Service) view(ctx context.Context, d *document, doc *store.Document, whole bool) (store.Schedule, error) {
 	shown := d.schedule(doc)
 	var p progress
-	found, err := s.opts.Jobs.Get(ctx, job.Ref{Namespace: shown.Namespace, ID: d.JobID})
+	found, err := s.opts.Jobs.GetIn(ctx, queueOf(shown.Namespace, shown.Name), job.Ref{Namespace: shown.Namespace, ID: d.JobID})
 	if err == nil {
 		var unreadable error
 		p, unreadable = decodeProgress(found.Body)

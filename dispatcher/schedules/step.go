@@ -49,15 +49,16 @@ type step struct {
 
 // Step makes the ticks that are due.
 func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
-	p, err := decodeProgress(j.Body)
-	if err != nil {
-		return internaljobs.Step{}, err
-	}
-	st := step{Service: s, progress: &p, namespace: j.Namespace, name: j.Lane, started: time.Now(), claimedAt: j.Now()}
+	st := step{Service: s, namespace: j.Namespace, name: j.Lane, started: time.Now(), claimedAt: j.Now()}
 	doc, stored, err := s.read(ctx, st.namespace, st.name)
 	if errors.Is(err, store.ErrNotFound) || err == nil && doc.JobID != j.ID {
 		return internaljobs.Step{Done: true}, nil // it was deleted, and perhaps created again
 	}
+	p, unreadable := decodeProgress(j.Body)
+	if unreadable != nil {
+		return internaljobs.Step{}, unreadable
+	}
+	st.progress = &p
 	if err == nil {
 		st.doc, st.stored = doc, stored
 		st.ticks, err = schedule.Parse(doc.Spec)

@@ -68,6 +68,11 @@ func (r *Router) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return found, err
 }
 
+// GetIn is Get of a job whose queue is known: it asks one shard.
+func (r *Router) GetIn(ctx context.Context, q job.Queue, ref job.Ref) (job.Job, error) {
+	return r.shards[r.ShardOf(q)].Get(ctx, ref)
+}
+
 // Cancel is Jobs.Cancel on the job's shard.
 func (r *Router) Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
 	shard, err := r.shardOfJob(ctx, ref)
