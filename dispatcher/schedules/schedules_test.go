@@ -922,6 +922,7 @@ func TestList_ShowsSchedulesWhoseProgressIsUnreadable(t *testing.T) {
 		s := newModel()
 		start(t, s, new(registrar))
 		put(t, s, every(time.Hour))
+		time.Sleep(time.Second) // its first step ends
 		r := router.New(s)
 		page, err := r.List(t.Context(), store.Filter{Namespace: ns, Topic: job.ScheduleTopic, Limit: 10})
 		require.NoError(t, err)
