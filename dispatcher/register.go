@@ -199,6 +199,8 @@ func requireURL(ctx context.Context, topics *lookup, n *job.New) (topicURL strin
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("look up topic %s: %w", n.Topic, err)
+	case topic.Unreadable: // it may have a URL, or need none
+		return "", fmt.Errorf("look up topic %s: %w", n.Topic, store.ErrUnreadable)
 	case topic.Policy.URL == "" && topic.Policy.Deliver.Pushes():
 		return "", invalid("/url", "is required: neither the topic "+n.Topic+" nor the lane has a url, and the topic is not delivered by pull or handler")
 	}

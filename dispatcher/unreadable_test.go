@@ -124,6 +124,8 @@ func TestSettings_UnreadableOnesHoldTheirTopicOrLaneAlone(t *testing.T) {
 			_, err := first.ChangeLane(t.Context(), queue("good", lane), 0, func(l *policy.Lane) error { l.LaneConcurrency = 2; return nil })
 			require.NoError(t, err)
 		}
+		_, err := first.PutSchedule(t.Context(), job.DefaultNamespace, "waits", 0, every(5*time.Minute, job.Spec{Queue: job.Queue{Topic: "bad"}}))
+		require.NoError(t, err)
 		made := map[job.Queue]job.Job{}
 		for _, q := range []job.Queue{queue("good", "good"), queue("good", "bad"), queue("bad", "any")} {
 			made[q] = first.register(t, job.New{Spec: job.Spec{Queue: q}})
@@ -137,6 +139,11 @@ func TestSettings_UnreadableOnesHoldTheirTopicOrLaneAlone(t *testing.T) {
 			require.Equal(t, q == queue("good", "good"), r.get(t, j.Ref()).State == job.Delivered, q.String())
 		}
 		require.Len(t, rec.calls(), 1)
+		refused := r.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: queue("bad", "any")}}})[0]
+		require.ErrorIs(t, refused.Err, store.ErrUnreadable, "its topic may have a URL")
+		scheduled, err := r.Schedule(t.Context(), job.DefaultNamespace, "waits")
+		require.NoError(t, err)
+		require.Zero(t, scheduled.Counts)
 		shown, err := r.Topic(t.Context(), job.DefaultNamespace, "bad")
 		require.NoError(t, err)
 		require.True(t, shown.Policy.Paused)
@@ -170,5 +177,9 @@ func TestSettings_UnreadableOnesHoldTheirTopicOrLaneAlone(t *testing.T) {
 		for q, j := range made {
 			require.Equal(t, job.Delivered, r.get(t, j.Ref()).State, q.String())
 		}
+		scheduled, err = r.Schedule(t.Context(), job.DefaultNamespace, "waits")
+		require.NoError(t, err)
+		require.Positive(t, scheduled.Counts.Run)
+		require.Zero(t, scheduled.Counts.Failed)
 	})
 }
