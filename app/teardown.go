@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // teardownStack undoes acquisitions in reverse order.
@@ -20,9 +21,9 @@ func (t *teardownStack) add(name string, undo func() error) { *t = append(*t, te
 // run runs all teardowns once, in reverse order, also after one has failed, and joins their errors.
 func (t *teardownStack) run() error {
 	var errs []error
-	for i := len(*t) - 1; i >= 0; i-- {
-		if err := (*t)[i].undo(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", (*t)[i].name, err))
+	for _, r := range slices.Backward(*t) {
+		if err := r.undo(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.name, err))
 		}
 	}
 	*t = nil

@@ -76,8 +76,7 @@ func TestChange_IsMadeOnceForARequiredRevision(t *testing.T) {
 						made.Add(1)
 						return
 					}
-					var refused *store.RevisionError
-					if errors.As(err, &refused) {
+					if refused, ok := errors.AsType[*store.RevisionError](err); ok {
 						require.NotEqual(t, before, refused.Revision)
 					} else {
 						require.NoError(t, err)

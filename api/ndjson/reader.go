@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/ringback/ringback/api/limits"
 )
@@ -127,7 +128,7 @@ func (l *Reader) add(group []Line, n int, text []byte) []Line {
 	if text = bytes.Trim(text, " \t\r"); len(text) == 0 {
 		return group
 	}
-	return append(group, Line{N: n, Text: text[:len(text):len(text)]})
+	return append(group, Line{N: n, Text: slices.Clip(text)})
 }
 
 // fill reads once.

@@ -50,7 +50,7 @@ func (d *decoder) problem(checked []job.FieldError) *response.Problem {
 	if len(d.errors)+len(checked) == 0 {
 		return nil
 	}
-	all := d.errors[:len(d.errors):len(d.errors)]
+	all := slices.Clip(d.errors)
 	for _, c := range checked {
 		if !slices.ContainsFunc(d.errors, func(f job.FieldError) bool { return f.Field == c.Field }) {
 			all = append(all, c)

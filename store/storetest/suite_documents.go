@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,9 +34,9 @@ var documentCases = []testCase{
 			require.NoError(s, err)
 			keys, wanted = append(keys, key), append(wanted, doc)
 		}
-		got, err := s.Store.GetDocuments(s.Context(), append(keys[:len(keys):len(keys)], s.documentKey("none")))
+		got, err := s.Store.GetDocuments(s.Context(), append(slices.Clip(keys), s.documentKey("none")))
 		require.NoError(s, err)
-		require.Equal(s, append(wanted[:len(wanted):len(wanted)], store.Document{Key: s.documentKey("none")}), withoutEmpty(got))
+		require.Equal(s, append(slices.Clip(wanted), store.Document{Key: s.documentKey("none")}), withoutEmpty(got))
 		for _, limit := range []int{0, 2, 100} {
 			page, revision, err := s.Store.ListDocuments(s.Context(), keys[0], limit, 0)
 			require.NoError(s, err)

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,8 +57,8 @@ func TestReplyCache_CountsAReplyOnceThatIsForgottenAndUndone(t *testing.T) {
 	for i := range 2000 { // each makes the one before be forgotten, and the order is packed
 		do(fmt.Sprint(i), replyCacheWeight)
 	}
-	for i := len(undos) - 1; i >= 0; i-- {
-		undos[i]()
+	for _, undo := range slices.Backward(undos) {
+		undo()
 	}
 	require.Zero(t, m.weight)
 	require.Empty(t, m.answers)

@@ -153,8 +153,8 @@ func (u *Unit) notifyWhenFree(q *memory.Queue) {
 
 // Undo restores memory to what it was when the transaction began. A repetition leaves alone what was found to be damaged.
 func (u *Unit) Undo(error) (again bool) {
-	for i := len(u.undos) - 1; i >= 0; i-- {
-		u.undos[i]()
+	for _, undo := range slices.Backward(u.undos) {
+		undo()
 	}
 	// A carry has planned queues already, and taken out leases that were over.
 	a := &u.Mem.Agenda
