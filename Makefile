@@ -32,7 +32,7 @@ REDIS := github.com/ringback/ringback/store/redis/...
 # With a larger heap, and without debug information, the compiler takes a third less processor time.
 HEAP  := -toolexec='env GOGC=400'
 BUILD := -gcflags=all=-dwarf=false
-# make lint and make fix compile with the same flags as the tests, so that each package is compiled once for all of them.
+# make lint compiles with the same flags as the tests, so that each package is compiled once for both.
 RACE  := -race $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CALM)) '-gcflags=$(REDIS)=-l -dwarf=false'
 # make lint vets.
 # Three packages at a time, since many tests wait.
@@ -108,7 +108,7 @@ bench-check: ## vet and test the module bench, which takes a while to compile
 	@$(GO) -C bench test ./...
 
 .PHONY: check
-check: format lint fix tidy ## all checks without tests: format, lint (with vet), fix, tidy
+check: format lint tidy ## all checks without tests: format, lint (with vet), tidy
 
 .PHONY: format
 format: bin/gofumpt
@@ -118,13 +118,11 @@ format: bin/gofumpt
 # With a heap of up to 4 GiB it takes a third less processor time than with Go's default.
 .PHONY: lint
 lint: bin/golangci-lint
-	@GOFLAGS="$$($(GO) env GOFLAGS) $(RACE)" GOGC=400 GOMEMLIMIT=4GiB bin/golangci-lint run ./...
+	@GOFLAGS="$$($(GO) env GOFLAGS) $(RACE)" GOGC=400 GOMEMLIMIT=4GiB bin/golangci-lint run $(FIX) ./...
 
 .PHONY: fix
-fix:
-	@status=0; diff=$$(GOFLAGS="$$($(GO) env GOFLAGS) $(RACE)" $(GO) fix -diff ./...) || status=$$?; \
-	if [ -n "$$diff" ]; then printf 'go fix would change this; run go fix ./...\n%s\n' "$$diff"; exit 1; fi; \
-	exit $$status
+fix: FIX = --fix
+fix: lint ## rewrite the code as the linters propose, where they can
 
 # Only go.mod, and with -e: tests of dependencies import modules that some proxies do not serve. A failure without a diff is
 # an error of the command: it is run again to print it.
