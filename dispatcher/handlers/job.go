@@ -3,6 +3,8 @@ package handlers
 import (
 	"context"
 	"time"
+
+	"github.com/ringback/ringback/policy"
 )
 
 // Job is a job as its function gets it.
@@ -34,13 +36,13 @@ type RetryError struct {
 	Err   error         // the cause; may be nil
 }
 
-// Error returns the cause, or else the wait.
+// Error returns the cause, or else the wait that holds.
 func (e *RetryError) Error() string {
 	switch {
 	case e == nil:
 		return "retry"
 	case e.Err == nil:
-		return "retry after " + e.After.String()
+		return "retry after " + min(max(e.After, 0), policy.MaxRung).String()
 	}
 	return e.Err.Error()
 }
