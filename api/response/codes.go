@@ -133,7 +133,7 @@ var problemTypes = []ProblemType{
 	},
 	{
 		Unreadable, http.StatusConflict, "Unreadable",
-		"The stored settings of the topic or lane cannot be read, so that they cannot be changed in part.",
+		"The stored settings of the topic or lane cannot be read, so that they cannot be changed in part, and no job without a url is registered: the topic may have one.",
 		"Replace all of them with PUT.",
 	},
 	{
