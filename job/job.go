@@ -177,7 +177,7 @@ type Attempt struct {
 	// that the name ends with. Empty: unknown.
 	Process    string
 	Status     int
-	Verdict    string        // policy.Kind.String()
+	Verdict    string        // policy.Kind.String(); Cancelled if the job was cancelled while the attempt failed
 	Reason     policy.Reason // of a dead verdict
 	Error      string
 	ErrorClass policy.ErrorClass

@@ -19,7 +19,7 @@ type Settlement struct {
 	// Attempt is appended to the history. The caller sets its N to Attempts + 1. The kind job.KindAttempt increments
 	// Attempts, and, unless the verdict is Delivered, increments FailedAttempts and sets ConsecutiveLost to 0. The kind
 	// job.KindReleased (for the verdict Released) changes none of them. An empty Kind, for a job that dies without a request,
-	// appends and counts nothing.
+	// appends and counts nothing. Of a job that is marked as cancelled, it is CancelledAttempt.
 	Attempt job.Attempt
 	// Outbox lists jobs to write to the outbox in the same step, such as callbacks. They are dropped when the settlement is
 	// refused, and when the job is marked as cancelled and therefore does not end as the verdict says.
@@ -29,6 +29,16 @@ type Settlement struct {
 	// Body replaces the job's body, of at most job.MaxBody bytes, in the same step; nil: unchanged. Its kind and the job's
 	// version do not change. It is also replaced when the job is marked as cancelled.
 	Body []byte
+}
+
+// CancelledAttempt returns the attempt to append for a job that is marked as cancelled: there is none after it, so the verdict Again
+// becomes job.Cancelled.
+func (s *Settlement) CancelledAttempt() job.Attempt {
+	a := s.Attempt
+	if s.Verdict.Kind == policy.Again && a.Verdict != "" {
+		a.Verdict = string(job.Cancelled)
+	}
+	return a
 }
 
 // LaneChange changes the throttle of a lane.

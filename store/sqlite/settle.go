@@ -134,8 +134,12 @@ func settleAttempt(u *work.Unit, item *store.Settlement, written *settlement) (r
 	verdict := item.Verdict
 	u.ApplyLaneChange(h.Queue, item.LaneChange)
 	to := h.Progress
-	if written.entry != "" {
-		if err := u.Record(h.N, &to, item.Attempt.Kind, written.entry); err != nil {
+	if entry := written.entry; entry != "" {
+		if h.Cancel {
+			attempt := item.CancelledAttempt()
+			entry = string(attempt.JSON())
+		}
+		if err := u.Record(h.N, &to, item.Attempt.Kind, entry); err != nil {
 			return nil, err
 		}
 	}

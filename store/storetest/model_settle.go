@@ -55,7 +55,11 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	freed := s.blocked(q, now)
 	s.changeLane(q, item.LaneChange, now)
 	if item.Attempt.Kind != "" {
-		r.addAttempt(item.Attempt)
+		attempt := item.Attempt
+		if r.job.CancelRequested {
+			attempt = item.CancelledAttempt()
+		}
+		r.addAttempt(attempt)
 	}
 	if item.Verdict.Kind == policy.Delivered || !r.job.CancelRequested {
 		s.writeOutbox(item.Outbox)

@@ -87,12 +87,20 @@ var cancelCases = []testCase{
 			h := s.claimAll(id)[0]
 			_, err := s.cancel(id)
 			require.NoError(s, err)
-			s.settleOne(h, v)
+			item := settlement(h, v)
+			item.Attempt.Verdict, item.Attempt.Error = v.Kind.String(), `,"v":"again"`
+			require.NoError(s, s.settle(item)[0])
 			got := s.get(id)
 			require.Equal(s, job.Cancelled, got.State, id)
 			require.Equal(s, job.ReasonCancelled, got.Reason, id)
 			require.False(s, got.FinishedAt.IsZero(), id)
 			require.Len(s, got.History, 1, id)
+			want := v.Kind.String()
+			if v.Kind == policy.Again {
+				want = string(job.Cancelled) // none follows
+			}
+			require.Equal(s, want, got.History[0].Verdict)
+			require.Equal(s, `,"v":"again"`, got.History[0].Error)
 			require.Len(s, got.Events, 1, id)
 		}
 		require.EqualValues(s, 3, s.stats().Cancelled)

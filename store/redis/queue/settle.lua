@@ -70,6 +70,8 @@ end
 
 local function apply(item, member, line, r)
   local q, left = item.q, item.q.left
+  local marked = has_flag(r, 'm')
+  if marked and item.verdict == 'a' then line = string.gsub(line, ',"v":"%a+"', ',"v":"cancelled"', 1) end
   if line ~= '' then add_attempt(r, member, line) end
   if item.status then
     r.attempts, r.lost = increment(r.attempts), '0'
@@ -82,7 +84,6 @@ local function apply(item, member, line, r)
   end
   if item.change ~= '' then change_throttle(q, item.change) end
   left[#left + 1] = member
-  local marked = has_flag(r, 'm')
   r.lease, r.finished = '-', '0'
   if item.verdict == 'd' then
     return end_job(q, member, r, 'd', '-')
