@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,123 +31,135 @@ type leases struct {
 	}
 }
 
-// consumer pulls jobs, extends each lease once, and then reports the job as done, until it is stopped. It repeats requests
-// without an answer.
-type consumer struct {
-	url     *atomic.Pointer[string] // of the API, which moves when ringback starts again
-	stopped *atomic.Bool
+// moment is how far a request has got when the process is killed.
+type moment string
 
-	mu   sync.Mutex
-	oks  map[string]int // reports of done that were ok, by job
-	lost int            // results
-	bad  []string       // answers other than 200 and 503
-}
+const (
+	begun    moment = "begun"    // half of the body is sent: nothing is executed
+	answered moment = "answered" // it is executed, and the consumer loses the answer
+	sent     moment = "sent"     // all of it is sent: it is executed, or not
+)
 
-// work runs until the consumer is stopped and has reported all of its jobs.
-func (c *consumer) work() {
-	var taken leases
-	for first := true; ; first = false {
-		if len(taken.Items) == 0 && c.stopped.Load() && !first {
-			return
-		}
-		extend, done := []obj{}, []obj{}
-		for _, j := range taken.Items {
-			extend = append(extend, obj{"lease": j.Lease, "for": "2s"})
-			done = append(done, obj{"lease": j.Lease})
-		}
-		if len(extend) > 0 {
-			c.ask(obj{"extend": extend})
-		}
-		taken = c.ask(obj{"done": done, "next": obj{"topic": "pulled", "max": 4, "wait": "200ms", "lease": "1s"}})
+// interrupted sends a request of a consumer over a connection of its own, as far as the moment says, and returns the answer if
+// there is one. What the process does not answer, no other that gets its port can answer either.
+func interrupted(t *testing.T, p *process, m moment, body obj) (answer leases) {
+	t.Helper()
+	text, err := json.Marshal(body)
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	request := fmt.Sprintf("POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+	if m == begun {
+		request = request[:len(request)-len(text)/2]
 	}
-}
-
-// ask repeats a request until it is answered.
-func (c *consumer) ask(body obj) leases {
-	for {
-		status, answer, err := send(*c.url.Load(), http.MethodPost, "/v1/leases", body)
-		var got leases
-		switch {
-		case err == nil && status == http.StatusOK && json.Unmarshal(answer, &got) == nil:
-			c.note(got)
-			return got
-		case err == nil && status != http.StatusServiceUnavailable:
-			c.mu.Lock()
-			c.bad = append(c.bad, fmt.Sprintf("%d %s", status, answer))
-			c.mu.Unlock()
-			return leases{}
-		}
-		time.Sleep(10 * time.Millisecond)
+	_, err = conn.Write([]byte(request))
+	require.NoError(t, err)
+	if m == answered {
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&answer))
+		require.NoError(t, resp.Body.Close())
 	}
+	return answer
 }
 
-func (c *consumer) note(got leases) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, r := range got.Done {
-		if r.Result == "ok" {
-			c.oks[r.ID]++
-		} else {
-			c.lost++
-		}
-	}
-}
-
-// The process is killed while clients wait, lease, extend and settle. Each job is delivered once, and one that was leased and
-// forgotten before comes back, while its first lease is lost.
+// The process is killed while consumers lease, extend and settle, in each moment of each step. Each job is delivered once.
+// Redis keeps leases: a report that was not executed is executed when it is repeated, one that was is answered as the first
+// time, and an extension lasts. With SQLite they end with the process, and the jobs come back. Late reports change nothing.
 func TestPull_KilledInEachStep(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
-		const jobs, kills = 120, 5
+		const leased, kept = "2s", "60s"
 		p := start(t, store)
-		call[obj](t, p, http.MethodPut, "/v1/topics/pulled", obj{"deliver": "pull", "lane_concurrency": 100}, http.StatusOK)
-		register(t, p, obj{"id": "forgotten", "topic": "pulled"})
-		forgotten := call[leases](t, p, http.MethodPost, "/v1/topics/pulled/lease", obj{"wait": "10s", "lease": "1s"}, http.StatusOK).Items[0]
+		call[obj](t, p, http.MethodPut, "/v1/topics/pulled", obj{"deliver": "pull"}, http.StatusOK)
+		next := func(lane, lease string) obj { // waits until the lane has a job
+			return obj{"topic": "pulled", "lanes": []string{lane}, "wait": "25s", "lease": lease}
+		}
+		take := func(lane, lease string) string {
+			got := call[leases](t, p, http.MethodPost, "/v1/leases", obj{"next": next(lane, lease)}, http.StatusOK)
+			require.Len(t, got.Items, 1, lane)
+			return got.Items[0].Lease
+		}
+		done := func(lease string) obj { return obj{"done": []obj{{"lease": lease}}} }
+		report := func(lease string) string {
+			return call[leases](t, p, http.MethodPost, "/v1/leases", done(lease), http.StatusOK).Done[0].Result
+		}
 
-		var url atomic.Pointer[string]
-		url.Store(&p.url)
-		c := &consumer{url: &url, stopped: new(atomic.Bool), oks: make(map[string]int)}
-		var working sync.WaitGroup
-		for range 4 {
-			working.Go(c.work)
-		}
-		var all []string
-		for life := range kills + 1 {
-			for n := range jobs / (kills + 1) {
-				all = append(all, register(t, p, obj{"topic": "pulled", "lane": fmt.Sprint("lane-", n%3), "body": obj{"n": n}}).ID)
-			}
-			if life < kills {
-				time.Sleep(time.Duration(life*7) * time.Millisecond) // another step of the clients each time
-				p.kill()
-				p = start(t, store)
-				url.Store(&p.url)
+		moments := []moment{begun, answered, sent, sent, sent}
+		lane := func(step string, n int) string { return fmt.Sprint(step, "-", n, "-", moments[n]) }
+		held := make(map[string]string) // leases, by lane; those of requests for a lease come with the answer
+		for _, step := range []string{"extend", "settle", "lease"} {
+			for n := range moments {
+				register(t, p, obj{"id": lane(step, n), "topic": "pulled", "lane": lane(step, n)})
 			}
 		}
-		sum := ended(t, p)
-		c.stopped.Store(true)
-		working.Wait()
-		require.Empty(t, c.bad)
-		require.EqualValues(t, jobs+1, sum.Delivered, sum.String())
-		require.NotEmpty(t, c.oks)
-		for id, n := range c.oks {
-			require.Equal(t, 1, n, "job %s was done twice", id)
+		for n := range moments {
+			held[lane("settle", n)] = take(lane("settle", n), kept)
+			held[lane("extend", n)] = take(lane("extend", n), leased)
 		}
-		for _, id := range all {
-			found, others := get(t, p, id), []string{} // attempts that did not deliver
+		for n, m := range moments { // those that are sent last are executed while the process dies
+			extended := interrupted(t, p, m, obj{"extend": []obj{{"lease": held[lane("extend", n)], "for": kept}}})
+			settled := interrupted(t, p, m, done(held[lane("settle", n)]))
+			items := interrupted(t, p, m, obj{"next": next(lane("lease", n), leased)}).Items
+			if m == answered {
+				require.Equal(t, "ok", extended.Extend[0].Result)
+				require.Equal(t, "ok", settled.Done[0].Result)
+				require.Len(t, items, 1)
+				held[lane("lease", n)] = items[0].Lease
+			}
+		}
+		p.kill()
+		p = start(t, store)
+
+		lasts := !strings.HasPrefix(store, "sqlite:") // leases do
+		once, twice := []string{"delivered"}, []string{"lost", "delivered"}
+		requireAttempts := func(id string, m moment, whenBegun, whenAnswered []string) {
+			found, attempts := get(t, p, id), []string(nil)
+			require.Equal(t, "delivered", found.State, id)
 			for _, a := range found.Attempts {
-				if a.Verdict != "delivered" {
-					others = append(others, a.Kind)
-				}
+				attempts = append(attempts, cmp.Or(a.Verdict, a.Kind))
 			}
-			require.Len(t, found.Attempts, len(others)+1, "job %s was delivered once", id)
-			require.Subset(t, []string{"lost", "released"}, others)
+			require.Contains(t, map[moment][][]string{begun: {whenBegun}, answered: {whenAnswered}, sent: {once, twice}}[m], attempts, id)
 		}
-		late := call[leases](t, p, http.MethodPost, "/v1/leases", obj{
-			"done": []obj{{"lease": forgotten.Lease}}, "dead": []obj{{"lease": forgotten.Lease, "reason": "late"}},
-			"extend": []obj{{"lease": forgotten.Lease, "for": "1h"}},
-		}, http.StatusOK)
-		require.Equal(t, []string{"lost", "lost", "lost"}, []string{late.Done[0].Result, late.Dead[0].Result, late.Extend[0].Result})
-		require.Equal(t, "delivered", get(t, p, "forgotten").State)
-		t.Logf("%d of %d jobs reported with an answer, %d results lost", len(c.oks), jobs, c.lost)
+		comesBack := twice
+		if lasts {
+			comesBack = once
+		}
+		for n, m := range moments {
+			id := lane("settle", n)
+			result := report(held[id])
+			if lasts {
+				require.Equal(t, "ok", result, id)
+			} else if get(t, p, id).State != "delivered" {
+				require.Equal(t, "lost", result, id)
+				require.Equal(t, "ok", report(take(id, kept)), id)
+			}
+			requireAttempts(id, m, comesBack, once)
+		}
+		for n, m := range moments {
+			id := lane("lease", n)
+			require.Equal(t, "ok", report(take(id, kept)), id)
+			requireAttempts(id, m, once, twice)
+		}
+		for n, m := range moments { // what they were leased for is over, as it is for those above, which were leased later
+			id := lane("extend", n)
+			if m == begun || report(held[id]) != "ok" {
+				require.Equal(t, "ok", report(take(id, kept)), id)
+			}
+			requireAttempts(id, m, twice, comesBack)
+		}
+		for _, id := range []string{lane("lease", 1), lane("extend", 0)} {
+			lease := held[id]
+			late := call[leases](t, p, http.MethodPost, "/v1/leases", obj{
+				"done": []obj{{"lease": lease}}, "dead": []obj{{"lease": lease, "reason": "late"}}, "extend": []obj{{"lease": lease, "for": "1h"}},
+			}, http.StatusOK)
+			require.Equal(t, []string{"lost", "lost", "lost"}, []string{late.Done[0].Result, late.Dead[0].Result, late.Extend[0].Result}, id)
+			requireAttempts(id, sent, nil, nil)
+		}
+		sum := count(t, p)
+		require.EqualValues(t, 3*len(moments), sum.Delivered, sum.String())
 	})
 }
 
