@@ -340,7 +340,9 @@ func TestAttempt_WaitsWhileTheTopicsPolicyIsUnknown(t *testing.T) {
 		s, g, observed := model(), newGauge(0), &recordingObserver{}
 		insertOn(t, s, 0, "old", "orders", "a")
 		time.Sleep(10 * 24 * time.Hour)
-		policies := &staleSettings{fakeSettings: &fakeSettings{}}
+		policies := &staleSettings{fakeSettings: &fakeSettings{topics: map[string]policy.Topic{
+			"orders": policy.Topic{MaxAge: 48 * time.Hour}.WithDefaults(policy.Builtin()),
+		}}}
 		carry(t, s)
 		run(t, s, g, func(o *pool.Options) { o.Policies, o.Observer = policies, observed })
 		time.Sleep(time.Minute)
