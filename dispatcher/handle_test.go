@@ -184,13 +184,12 @@ func TestHandle_Errors(t *testing.T) {
 		reason policy.Reason
 		text   string
 	}{
-		"an error climbs the ladder":   {fail: func() error { return errors.New("no\ndisk") }, wait: 3 * time.Minute, text: "no disk"},
-		"a panic is an error":          {fail: func() error { panic("nil map") }, wait: 3 * time.Minute, text: "panic: nil map"},
-		"the end of the goroutine":     {fail: func() error { runtime.Goexit(); return nil }, wait: 3 * time.Minute, text: "the handler ended its goroutine"},
-		"a long text":                  {fail: func() error { return errors.New(long) }, wait: 3 * time.Minute, text: strings.Repeat("long ", 204) + "l…"},
-		"Retry":                        {fail: func() error { return dispatcher.Retry(5 * time.Second) }, wait: 5 * time.Second, text: "retry after 5s"},
-		"Retry after more than a rung": {fail: func() error { return dispatcher.Retry(31 * 24 * time.Hour) }, wait: policy.MaxRung, text: "retry after 720h0m0s"},
-		"Retry at once":                {fail: func() error { return dispatcher.Retry(0) }, wait: time.Millisecond, text: "retry after 0s"},
+		"an error climbs the ladder": {fail: func() error { return errors.New("no\ndisk") }, wait: 3 * time.Minute, text: "no disk"},
+		"a panic is an error":        {fail: func() error { panic("nil map") }, wait: 3 * time.Minute, text: "panic: nil map"},
+		"the end of the goroutine":   {fail: func() error { runtime.Goexit(); return nil }, wait: 3 * time.Minute, text: "the handler ended its goroutine"},
+		"a long text":                {fail: func() error { return errors.New(long) }, wait: 3 * time.Minute, text: strings.Repeat("long ", 204) + "l…"},
+		"Retry":                      {fail: func() error { return dispatcher.Retry(5 * time.Second) }, wait: 5 * time.Second, text: "retry after 5s"},
+		"Retry at once":              {fail: func() error { return dispatcher.Retry(0) }, wait: time.Millisecond, text: "retry after 0s"},
 		"a wrapped Retry": {
 			fail: func() error { return fmt.Errorf("busy: %w", dispatcher.Retry(time.Hour)) }, wait: time.Hour, text: "busy: retry after 1h0m0s",
 		},
@@ -242,12 +241,13 @@ func TestHandle_Errors(t *testing.T) {
 
 func TestHandle_MayRetryAfterDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := handle(t, func(context.Context, *dispatcher.Job) error { return dispatcher.Retry(30 * 24 * time.Hour) })
+		r := handle(t, func(context.Context, *dispatcher.Job) error { return dispatcher.Retry(31 * 24 * time.Hour) })
 		made := r.order(t)
 		time.Sleep(time.Second)
 		got := r.get(t, made.Ref())
 		require.Equal(t, job.Scheduled, got.State)
-		require.InDelta(t, 30*24, got.DueAt.Sub(made.DueAt).Hours(), 0.01)
+		require.InDelta(t, 30*24, got.DueAt.Sub(made.DueAt).Hours(), 0.01, "the longest rung")
+		require.Equal(t, "retry after 720h0m0s", got.History[0].Error)
 
 		r.change(t, func(p *policy.Topic) { p.MaxAge = 48 * time.Hour })
 		bounded := r.order(t)
