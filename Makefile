@@ -133,6 +133,11 @@ tidy:
 	diff=$$(sed '\,/go.sum$$,,$$d' <<<"$$all"); \
 	if [ -n "$$diff" ]; then printf 'go.mod is not tidy; run go mod tidy -e\n%s\n' "$$diff"; exit 1; fi
 
+.PHONY: alerts
+alerts: ## check and test the alert rules for Prometheus (needs promtool)
+	@promtool check rules packaging/monitoring/alerts.yaml
+	@promtool test rules packaging/monitoring/alerts_test.yaml
+
 .PHONY: vuln
 vuln: ## ask the Go vulnerability database about Go and the modules in use (needs the internet)
 	@$(GO) run $(GOVULNCHECK) ./...
