@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -103,14 +104,30 @@ func (a *App) sender(addresses *guard.Guard, maxIdle int) (*notify.Sender, error
 	if o.ProxyFor, err = a.options.Proxy.proxyFor(); err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
-	if a.options.CAFile != "" {
-		if o.Roots, err = conn.RootsWith(a.options.CAFile); err != nil {
-			return nil, fmt.Errorf("ca-file: %w", err)
-		}
+	if o.Roots, err = a.options.roots(); err != nil {
+		return nil, err
 	}
 	sender, err := notify.New(o)
 	if err != nil {
 		return nil, fmt.Errorf("make the sender: %w", err)
 	}
 	return sender, nil
+}
+
+// CheckFiles reads the files that the options name, except for stores.
+func (o Options) CheckFiles() error {
+	_, err := o.roots()
+	return err
+}
+
+// roots returns the certificate authorities for receivers; nil: the system's.
+func (o Options) roots() (*x509.CertPool, error) {
+	if o.CAFile == "" {
+		return nil, nil //nolint:nilnil // none are set
+	}
+	roots, err := conn.RootsWith(o.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("ca-file: %w", err)
+	}
+	return roots, nil
 }

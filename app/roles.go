@@ -35,6 +35,15 @@ func (r *Roles) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// String returns the roles, separated by commas.
+func (r Roles) String() string {
+	var all []string
+	for _, role := range r {
+		all = append(all, string(role))
+	}
+	return strings.Join(all, ",")
+}
+
 // has reports whether the process has the role.
 func (o Options) has(role Role) bool { return slices.Contains(o.Roles, role) }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -122,6 +123,24 @@ func (s *Shards) UnmarshalText(text []byte) error {
 	}
 	*s = shards
 	return nil
+}
+
+// String returns NAME=N,…, sorted.
+func (s Shards) String() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, fmt.Sprintf("%s=%d", name, s[name]))
+	}
+	return strings.Join(all, ",")
+}
+
+// StoreNames returns Store without passwords: the URL of the only store, or NAME=URL of each. It is empty if Store is not valid.
+func (o Options) StoreNames() string {
+	stores, err := parseStores(o.withDefaults().Store)
+	if err != nil {
+		return ""
+	}
+	return listStores(stores)
 }
 
 // checkStores returns the problems of Store, Shards, RedisPrefix and RedisWait.

@@ -11,6 +11,8 @@ import (
 
 // backupCommand is ringback backup.
 type backupCommand struct {
+	configFlag `embed:""`
+
 	Store string `default:"sqlite:ringback.db" placeholder:"URL" help:"Store to copy: sqlite:FILE. It may be in use."`
 	To    string `required:"" placeholder:"FILE" variable:"RINGBACK_BACKUP_TO" help:"File to create. It must not exist."`
 }
@@ -27,6 +29,8 @@ func (c *backupCommand) Run(ctx context.Context, p *process) error {
 
 // restoreCommand is ringback restore.
 type restoreCommand struct {
+	configFlag `embed:""`
+
 	Store string `default:"sqlite:ringback.db" placeholder:"URL" help:"Store to replace: sqlite:FILE. It must not be in use. Existing files are moved aside."`
 	From  string `required:"" placeholder:"FILE" variable:"RINGBACK_RESTORE_FROM" help:"Copy to restore, made by ringback backup, by sqlite3's .backup, or by copying a stopped service's file and its -wal."`
 }

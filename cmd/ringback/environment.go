@@ -31,23 +31,16 @@ func readEnvironment(environ []string) environment {
 	return env
 }
 
-// variable returns the name of a flag's variable. A flag whose meaning depends on the command has a "variable" tag.
+// variable returns the name of a flag's variable. A flag whose meaning depends on the command has a "variable" tag; "-" stands for
+// none.
 func variable(v *kong.Value) string {
-	if own := v.Tag.Get("variable"); own != "" {
+	switch own := v.Tag.Get("variable"); {
+	case own == "-", v.Name == "help":
+		return ""
+	case own != "":
 		return own
 	}
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(v.Name, "-", "_"))
-}
-
-// Validate is part of kong.Resolver.
-func (e environment) Validate(*kong.Application) error { return nil }
-
-// Resolve returns the variable's value for a flag that is not on the command line.
-func (e environment) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if value, ok := e[variable(flag.Value)]; ok && flag.Name != "version" {
-		return value, nil
-	}
-	return nil, nil //nolint:nilnil // kong's convention for no value
 }
 
 // unknown returns an error for variables that no command has, so that a misspelt setting is not ignored.
@@ -76,7 +69,7 @@ func (e environment) unknown(model *kong.Application) error {
 
 // helpWithVariable adds the default and the variable to a flag's help.
 func helpWithVariable(v *kong.Value) string {
-	if v.Flag == nil || v.Name == "help" || v.Name == "version" {
+	if v.Flag == nil || variable(v) == "" {
 		return v.Help
 	}
 	preset := ""

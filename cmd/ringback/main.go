@@ -58,19 +58,20 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the service."`
 	Dev     devCommand     `cmd:"" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
 	Listen  listenCommand  `cmd:"" help:"Run the inbox alone: a receiver that prints requests."`
+	Config  configCommand  `cmd:"" help:"Print the settings in force and where each comes from."`
 	Health  healthCommand  `cmd:"" help:"Check whether a running service is ready. Exits 0 if it is, else 1."`
 	Backup  backupCommand  `cmd:"" help:"Copy a SQLite store, in use or not, and verify the copy."`
 	Restore restoreCommand `cmd:"" help:"Verify a copy and replace a SQLite store that is not in use by it."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
-	ShowVersion kong.VersionFlag `name:"version" hidden:"" help:"Print the version."` // as of other programs
+	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-" help:"Print the version."` // as of other programs
 }
 
 // process is a command's environment.
 type process struct {
-	stdout io.Writer
-	stderr io.Writer
-	env    environment
+	stdout   io.Writer
+	stderr   io.Writer
+	settings settings
 }
 
 // run runs the command line and returns the exit code. It returns soon after ctx ends.
@@ -78,7 +79,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	var (
 		cli    commands
 		helped bool
-		env    = readEnvironment(environ)
+		set    = &settings{env: readEnvironment(environ), from: map[string]string{}}
 	)
 	parser := kong.Must(&cli,
 		kong.Name("ringback"),
@@ -86,7 +87,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		kong.Vars{"version": versionLine()},
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }), // kong calls it after --help and --version, and goes on parsing
-		kong.Resolvers(env),
+		kong.Resolvers(set),
+		kong.WithBeforeResolve(set.readFile),
 		kong.ValueFormatter(helpWithVariable),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -99,14 +101,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		return exitOK
 	}
 	if err == nil {
-		err = env.unknown(parser.Model)
+		err = set.env.unknown(parser.Model)
 	}
 	if err != nil {
 		printError(stderr, err)
 		fmt.Fprintln(stderr, "ringback: try ringback --help")
 		return exitUsage
 	}
-	if err := command.Run(&process{stdout: stdout, stderr: stderr, env: env}); err != nil {
+	if err := command.Run(&process{stdout: stdout, stderr: stderr, settings: *set}); err != nil {
 		printError(stderr, err)
 		if _, ok := errors.AsType[*usageError](err); ok {
 			return exitUsage
@@ -121,10 +123,11 @@ type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-// printError prints err as one line.
+// printError prints err, each of its lines with the name of the program.
 func printError(stderr io.Writer, err error) {
-	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
-	fmt.Fprintf(stderr, "ringback: %s\n", text)
+	for line := range strings.Lines(strings.TrimSpace(err.Error())) {
+		fmt.Fprintf(stderr, "ringback: %s\n", strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // errStopped is the cause of a context that was ended by a signal.

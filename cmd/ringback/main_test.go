@@ -59,7 +59,7 @@ func TestHelp_NamesEveryVariable(t *testing.T) {
 func parsed(t *testing.T, environ []string, args ...string) serveCommand {
 	t.Helper()
 	var cli commands
-	parser, err := kong.New(&cli, kong.Resolvers(readEnvironment(environ)))
+	parser, err := kong.New(&cli, kong.Resolvers(&settings{env: readEnvironment(environ), from: map[string]string{}}))
 	require.NoError(t, err)
 	_, err = parser.Parse(append([]string{"serve"}, args...))
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestOptions_PrintNoSecret(t *testing.T) {
 	key := strings.Repeat("ab", 32)
 	require.NoError(t, os.WriteFile(file, []byte(key), 0o600))
 	f := serverFlags{MaxBody: 1, Grace: time.Second, SecretKeyFile: file, Proxy: "http://me:pa55@proxy.example:3128"}
-	options, err := f.options(&process{env: environment{tokenVariable: "t0ken-0123456789"}}, false, nil)
+	options, err := f.options(&process{settings: settings{env: environment{tokenVariable: "t0ken-0123456789"}}}, false, nil)
 	require.NoError(t, err)
 	text := fmt.Sprintf("%v %+v %#v", options, options, options)
 	for _, hidden := range []string{key, "pa55", "t0ken"} {
@@ -220,7 +220,7 @@ func TestFlags_RejectExplicitZeros(t *testing.T) {
 	for _, command := range []string{"serve", "dev"} {
 		code, _, stderr := try(t, []string{"RINGBACK_MAX_BODY=0"}, command, "--grace=0s", "--addr=127.0.0.1:0", "--store=sqlite:/no/such/x.db")
 		require.Equal(t, exitUsage, code)
-		require.Equal(t, "ringback: max-body: 0 B is not between 1 B and 10485760 B; grace: 0s is not between 1s and 1h0m0s\n", stderr)
+		require.Equal(t, "ringback: max-body: 0 B is not between 1 B and 10485760 B\nringback: grace: 0s is not between 1s and 1h0m0s\n", stderr)
 	}
 }
 
@@ -285,6 +285,7 @@ func TestDev_HasServesFlags(t *testing.T) {
 	}
 	require.False(t, flags["dev"]["roles"], "dev is one process")
 	delete(flags["serve"], "roles")
+	delete(flags["serve"], "check")
 	for name := range flags["serve"] {
 		require.True(t, flags["dev"][name], name)
 	}

@@ -16,6 +16,8 @@ import (
 
 // serverFlags are the flags that serve and dev share.
 type serverFlags struct {
+	configFlag `embed:""`
+
 	Addr          string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is required, or --no-auth."`
 	Store         []string      `sep:"none" default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… For several stores repeat the flag with names, main=URL and eu=URL; in the variable separate them by spaces. Namespaces choose one."`
 	Shards        app.Shards    `placeholder:"N" help:"Number of shards of a Redis store, 1 to 256, or NAME=N,… for several stores. It is fixed when a store is first used. 0: the number that the store has; a new store gets 1, on a cluster 16."`
@@ -41,10 +43,10 @@ type serverFlags struct {
 // options converts the flags, with those of one command, to app.Options.
 func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (app.Options, error) {
 	if err := f.checkZeros(); err != nil {
-		return app.Options{}, &usageError{err}
+		return app.Options{}, &usageError{p.settings.locate(err)}
 	}
 	logger := newLogger(p.stderr, f.Log)
-	token, err := secret("token", tokenVariable, "--token-file", p.env[tokenVariable], f.TokenFile, logger)
+	token, err := secret("token", tokenVariable, "--token-file", p.settings.env[tokenVariable], f.TokenFile, logger)
 	if err != nil {
 		return app.Options{}, err
 	}
@@ -52,7 +54,7 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 	if err != nil {
 		return app.Options{}, err
 	}
-	keys, err := secret("secret key", secretKeyVariable, "--secret-key-file", p.env[secretKeyVariable], f.SecretKeyFile, logger)
+	keys, err := secret("secret key", secretKeyVariable, "--secret-key-file", p.settings.env[secretKeyVariable], f.SecretKeyFile, logger)
 	if err != nil {
 		return app.Options{}, err
 	}
@@ -87,7 +89,7 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 		Version:        versionName(),
 	}
 	if err := options.Validate(); err != nil {
-		return app.Options{}, &usageError{err}
+		return app.Options{}, &usageError{p.settings.locate(err)}
 	}
 	return options, nil
 }
@@ -147,11 +149,19 @@ func readFileMode(name string) ([]byte, os.FileMode, error) {
 	return text, info.Mode(), err
 }
 
-// serveCommand is ringback serve.
-type serveCommand struct {
-	serverFlags  `embed:""`
+// serveFlags are the flags of serve that a configuration file can set.
+type serveFlags struct {
+	serverFlags `embed:""`
+
 	Roles        app.Roles `default:"api,worker" placeholder:"ROLES" help:"Roles of this process: api (serve the API), worker (deliver jobs), or both. A SQLite store needs both."`
 	AllowPrivate bool      `help:"Let jobs call loopback and private networks, but never link-local addresses, metadata services or the API."`
+}
+
+// serveCommand is ringback serve.
+type serveCommand struct {
+	serveFlags `embed:""`
+
+	Check bool `variable:"-" help:"Check the settings and the files that they name, and exit: 0 if they are valid, else 2. The store is not opened."`
 }
 
 // Run serves until ctx ends.
@@ -161,9 +171,21 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
+	if c.Check {
+		return c.check(p, options)
+	}
 	a, err := app.New(ctx, options)
 	if err != nil {
 		return err
 	}
 	return a.Run(ctx)
+}
+
+// check checks what app.New would refuse, except for what needs the store or the port.
+func (c *serveCommand) check(p *process, options app.Options) error {
+	if err := options.CheckFiles(); err != nil {
+		return &usageError{p.settings.locate(err)}
+	}
+	_, err := fmt.Fprintln(p.stdout, "the settings are valid")
+	return err
 }

@@ -447,7 +447,7 @@ var plan = []row{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
 		ours:   []string{"app", "internal/inbox", "internal/logbuffer", "job/units"},
-		others: []string{"github.com/alecthomas/kong"},
+		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
 	{
 		pkg:    "internal/redistest",

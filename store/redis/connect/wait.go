@@ -71,6 +71,21 @@ func (w *Wait) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// String returns the text that UnmarshalText parses.
+func (w Wait) String() string {
+	if !w.enabled() {
+		return ""
+	}
+	var parts []string
+	if w.Replicas > 0 {
+		parts = append(parts, "replicas="+strconv.Itoa(w.Replicas))
+	}
+	if w.Fsync {
+		parts = append(parts, "fsync")
+	}
+	return strings.Join(append(parts, "timeout="+w.Timeout.String()), ",")
+}
+
 func (w Wait) enabled() bool { return w.Replicas > 0 || w.Fsync }
 
 // command returns the WAIT or WAITAOF command.

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ringback/ringback/app"
+)
+
+// configCommand is ringback config.
+type configCommand struct {
+	serveFlags `embed:""`
+}
+
+// Run prints the settings in force, as a configuration file, each with where it comes from. Passwords are left out.
+func (c *configCommand) Run(ctx *kong.Context, p *process) error {
+	options, err := c.options(p, c.AllowPrivate, c.Roles)
+	if err != nil {
+		return err
+	}
+	onCommandLine := make(map[*kong.Flag]bool)
+	for _, path := range ctx.Path {
+		onCommandLine[path.Flag] = !path.Resolved
+	}
+	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, name := range []string{tokenVariable, secretKeyVariable} {
+		if p.settings.env[name] != "" {
+			fmt.Fprintf(out, "# %s is set\n", name)
+		}
+	}
+	for _, flag := range ctx.Flags() {
+		if variable(flag.Value) == "" || flag.Name == configFlagName {
+			continue
+		}
+		from, found := p.settings.from[flag.Name]
+		switch {
+		case onCommandLine[flag]:
+			from = "--" + flag.Name
+		case !found && flag.Target.IsZero():
+			continue
+		case !found:
+			from = "default"
+		}
+		text, err := settingText(flag, options)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s: %s\t# %s\n", strings.ReplaceAll(flag.Name, "-", "_"), text, from)
+	}
+	return out.Flush() //nolint:wrapcheck // it is stdout
+}
+
+// settingText returns the value of a setting in YAML, on one line.
+func settingText(flag *kong.Flag, options app.Options) (string, error) {
+	var value any
+	switch {
+	case flag.Name == "store":
+		value = options.StoreNames()
+	case flag.Name == "proxy":
+		value = options.Proxy.String()
+	case flag.Target.Type() == reflect.TypeFor[[]string]():
+		node := yaml.Node{Style: yaml.FlowStyle}
+		if err := node.Encode(flag.Target.Interface()); err != nil {
+			return "", err //nolint:wrapcheck // texts are encoded without an error
+		}
+		node.Style = yaml.FlowStyle
+		value = &node
+	case flag.Target.Kind() == reflect.Bool:
+		value = flag.Target.Bool()
+	default:
+		value = fmt.Sprint(flag.Target.Interface())
+	}
+	text, err := yaml.Marshal(value)
+	return strings.TrimSpace(string(text)), err
+}
