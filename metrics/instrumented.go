@@ -134,6 +134,14 @@ func (s instrumentedShard) Purge(ctx context.Context, token store.Token, items [
 	return timed(ctx, s.m, "purge", func() ([]error, error) { return s.next.Purge(ctx, token, items) })
 }
 
+func (s instrumentedShard) GetRecords(ctx context.Context, refs []job.Ref) ([]store.Record, error) {
+	return timed(ctx, s.m, "get_records", func() ([]store.Record, error) { return s.next.GetRecords(ctx, refs) })
+}
+
+func (s instrumentedShard) PutRecords(ctx context.Context, token store.Token, records []store.Record) ([]store.Outcome, error) {
+	return timed(ctx, s.m, "put_records", func() ([]store.Outcome, error) { return s.next.PutRecords(ctx, token, records) })
+}
+
 func (s instrumentedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return timed(ctx, s.m, "get", func() (job.Job, error) { return s.next.Get(ctx, ref) })
 }

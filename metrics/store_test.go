@@ -63,11 +63,15 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"Replace": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].Replace(ctx, store.NewToken(), job.Ref{}, store.Replacement{})
 	},
-	"Revive": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Revive(ctx, store.NewToken(), nil) },
-	"Purge":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Purge(ctx, store.NewToken(), nil) },
-	"Get":    func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Get(ctx, job.Ref{}) },
-	"Known":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Known(ctx, nil) },
-	"List":   func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].List(ctx, store.Filter{Limit: 1}) },
+	"Revive":     func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Revive(ctx, store.NewToken(), nil) },
+	"Purge":      func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Purge(ctx, store.NewToken(), nil) },
+	"GetRecords": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].GetRecords(ctx, nil) },
+	"PutRecords": func(ctx context.Context, s store.Store) {
+		_, _ = s.Shards()[0].PutRecords(ctx, store.NewToken(), nil)
+	},
+	"Get":   func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Get(ctx, job.Ref{}) },
+	"Known": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Known(ctx, nil) },
+	"List":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].List(ctx, store.Filter{Limit: 1}) },
 	"TopicStats": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].TopicStats(ctx, store.StatsFilter{Namespace: "default", Limit: 1})
 	},

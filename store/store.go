@@ -34,6 +34,7 @@ type Readiness struct {
 type Shard interface {
 	Queue
 	Jobs
+	Records
 	Keeper
 	Counts
 	Settings // of KindLane, for the lanes of the shard's queues

@@ -167,6 +167,10 @@ func (f faultyShard) Purge(ctx context.Context, token store.Token, items []store
 	return intercept(f.decide, "Purge", func() ([]error, error) { return f.Shard.Purge(ctx, token, items) })
 }
 
+func (f faultyShard) PutRecords(ctx context.Context, token store.Token, records []store.Record) ([]store.Outcome, error) {
+	return intercept(f.decide, "PutRecords", func() ([]store.Outcome, error) { return f.Shard.PutRecords(ctx, token, records) })
+}
+
 func (f faultyShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
 	return intercept(f.decide, "PutLane", func() (store.Document, error) { return f.Shard.PutDocument(ctx, token, doc, limits) })
 }

@@ -65,9 +65,10 @@ func TestFaulty_CoversEveryMethodThatChangesSomething(t *testing.T) {
 			_, err := f.Shards()[0].Replace(ctx, token, ref, store.Replacement{})
 			return err
 		},
-		"Revive": func() error { _, err := f.Shards()[0].Revive(ctx, token, []store.Revival{{Ref: ref}}); return err },
-		"Purge":  func() error { _, err := f.Shards()[0].Purge(ctx, token, []store.Removal{{Ref: ref}}); return err },
-		"Sweep":  func() error { _, err := f.Shards()[0].Sweep(ctx, token, 1); return err },
+		"Revive":     func() error { _, err := f.Shards()[0].Revive(ctx, token, []store.Revival{{Ref: ref}}); return err },
+		"Purge":      func() error { _, err := f.Shards()[0].Purge(ctx, token, []store.Removal{{Ref: ref}}); return err },
+		"PutRecords": func() error { _, err := f.Shards()[0].PutRecords(ctx, token, nil); return err },
+		"Sweep":      func() error { _, err := f.Shards()[0].Sweep(ctx, token, 1); return err },
 		"PutTopic": func() error {
 			_, err := store.PutTopic(ctx, f, store.Topic{Namespace: "default", Name: "orders"})
 			return err

@@ -37,6 +37,7 @@ var caseGroups = []caseGroup{
 	{"ReviveBatch", reviveBatchCases},
 	{"Purge", purgeCases},
 	{"Read", readCases},
+	{"Record", recordCases},
 	{"List", listCases},
 	{"Count", countCases},
 	{"State", stateCases},

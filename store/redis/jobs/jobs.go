@@ -15,6 +15,8 @@ var files embed.FS
 var (
 	scriptInsert     = script.New(files, "insert", script.MovingJobs)
 	scriptGet        = script.New(files, "get", script.ReadingJobs)
+	scriptGetRecords = script.New(files, "get_records", "record")
+	scriptPutRecords = script.New(files, "put_records", script.MovingJobs)
 	scriptKnown      = script.New(files, "known", script.ReadingJobs)
 	scriptLanes      = script.New(files, "lanes")
 	scriptUnfinished = script.New(files, "unfinished", "order")

@@ -90,6 +90,14 @@ func parseReason(s string) policy.Reason {
 	return policy.Reason(s)
 }
 
+// FingerprintOf returns the fingerprint in the entry of a known id; nil: there is no entry.
+func FingerprintOf(entry string) []byte {
+	if entry == "" || len(entry) < 1+int(entry[0]) {
+		return nil
+	}
+	return []byte(entry[1 : 1+int(entry[0])])
+}
+
 // ParseEnded parses the entry of a remembered id whose record was deleted: the fingerprint with its length, then
 // state, end, reason and when the id is forgotten.
 func ParseEnded(entry string) job.Progress {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ringback/ringback/job"
@@ -40,6 +41,9 @@ const (
 	TagMaxAge  = codec.FirstOwnTag + 2 // ms, 6 bytes: the topic's max_age at registration; only scripts use it
 	TagOrder   = codec.FirstOwnTag + 3 // of a job that was registered in an ordered queue, see ordered.lua; absent: 0; only scripts use it
 )
+
+// OrderNumbers is how many numbers of the order of registration a millisecond has (ordered.lua).
+const OrderNumbers = 1024
 
 // ErrRecord reports a record that cannot be decoded.
 var ErrRecord = errors.New("redis: malformed record of a job")
@@ -88,6 +92,22 @@ func (r *Record) Encode(number string) (head, rest []byte, err error) {
 		}
 	}
 	return head, rest, nil
+}
+
+// EncodeWhole returns the record with all its times. number is that of the job's queue.
+func (r *Record) EncodeWhole(number string) ([]byte, error) {
+	head, rest, err := r.Encode(number)
+	if err != nil {
+		return nil, err
+	}
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(r.Due))
+	whole := slices.Concat(head, ms[2:], rest)
+	if r.Expires > 0 {
+		binary.BigEndian.PutUint64(ms[:], uint64(r.Expires))
+		whole = codec.AppendField(whole, TagExpiry, ms[2:])
+	}
+	return whole, nil
 }
 
 // DecodeRecord decodes the record of a job of a queue. bodyless says that a script has left out the body.

@@ -20,7 +20,7 @@ const runFields = 13
 // ParseRun parses a run. A job without one was never claimed, edited or ended: its run follows from its record.
 func ParseRun(line string, rec *Record) (Run, error) {
 	if line == "" {
-		return Run{Lease: "-", State: "-", Reason: "-", Due: rec.Due, FirstDue: rec.Due, Version: 1}, nil
+		return NewRun(rec.Due), nil
 	}
 	var f [runFields]string
 	rest, more := line, true
@@ -35,6 +35,32 @@ func ParseRun(line string, rec *Record) (Run, error) {
 		Lease: f[0], Flags: f[1], Size: Int(f[2]), State: f[3], Finished: Int(f[4]), Reason: f[5], Due: Int(f[6]), FirstDue: Int(f[7]),
 		Version: Int(f[8]), Generation: Int(f[9]), Attempts: Int(f[10]), Failed: Int(f[11]), Lost: Int(f[12]), Status: Int(status),
 	}, nil
+}
+
+// NewRun returns the run of a job that was never claimed, edited or ended.
+func NewRun(due int64) Run {
+	return Run{Lease: "-", State: "-", Reason: "-", Due: due, FirstDue: due, Version: 1}
+}
+
+// RunOf returns the run of a job without a lease, without its flags and its size.
+func RunOf(j *job.Job) Run {
+	r := Run{
+		Lease: "-", State: "-", Reason: FormatReason(j.Reason), Due: j.DueAt.UnixMilli(), FirstDue: j.FirstDueAt.UnixMilli(), Version: j.Version,
+		Generation: int64(j.Generation), Attempts: int64(j.Attempts), Failed: int64(j.FailedAttempts), Lost: int64(j.ConsecutiveLost), Status: int64(j.Status),
+	}
+	if j.State.Ended() {
+		r.State, r.Finished = FormatState(j.State), j.FinishedAt.UnixMilli()
+	}
+	return r
+}
+
+// FormatProgress formats the fields from the state on.
+func (r *Run) FormatProgress() string {
+	text := fmt.Sprintf("%s %d %s %d %d %d %d %d %d %d", r.State, r.Finished, r.Reason, r.Due, r.FirstDue, r.Version, r.Generation, r.Attempts, r.Failed, r.Lost)
+	if r.Status != 0 {
+		text += fmt.Sprintf(" %d", r.Status)
+	}
+	return text
 }
 
 // IsRated reports whether the claim took a start of the lane's rate.

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -25,13 +26,24 @@ func readRunning(ctx context.Context, c *db.Conn) (map[int64]table.Mark, error) 
 	return running, err
 }
 
-// Job reads a job with its record. It fails with store.ErrNotFound.
-func Job(ctx context.Context, c *db.Conn, ref job.Ref) (found *table.Row, err error) {
-	err = c.Query(ctx, table.FindJob, func(v []driver.Value) error {
+// Job reads a job with its history. It fails with store.ErrNotFound.
+func Job(ctx context.Context, c *db.Conn, ref job.Ref) (*table.Row, error) {
+	return find(ctx, c, table.FindJob, ref, func(*table.Cells, *table.Row) {})
+}
+
+// Record reads a job with its history and the maximum age that its topic had. It fails with store.ErrNotFound.
+func Record(ctx context.Context, c *db.Conn, ref job.Ref) (*table.Row, error) {
+	return find(ctx, c, table.FindRecord, ref, func(rest *table.Cells, r *table.Row) { r.MaxAge = time.Duration(rest.Int()) * time.Millisecond })
+}
+
+// find reads a job with a statement, and further columns with rest.
+func find(ctx context.Context, c *db.Conn, which db.Statement, ref job.Ref, rest func(*table.Cells, *table.Row)) (found *table.Row, err error) {
+	err = c.Query(ctx, which, func(v []driver.Value) error {
 		c := table.Cells(v)
 		found = c.Row()
 		c.Names(found)
 		c.Body(found)
+		rest(&c, found)
 		return found.Decode()
 	}, ref.ID, ref.Namespace)
 	if err != nil {

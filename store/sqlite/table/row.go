@@ -22,7 +22,8 @@ type Row struct {
 	// BodySize is -1 for a body that is nil.
 	BodySize    int64
 	EncodedSpec []byte
-	TTLEnd      int64 // only of a claim; 0: it never ends
+	TTLEnd      int64         // only of a claim; 0: it never ends
+	MaxAge      time.Duration // only of a record; 0: none
 }
 
 // Key orders a queue's waiting jobs.

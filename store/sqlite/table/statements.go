@@ -42,6 +42,10 @@ var (
  max_age, ttl_end, ordered, namespace, id, fingerprint, url, timeout, body_size, spec, body)
  VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT DO NOTHING`)
+	// PutJob inserts a job with its progress.
+	PutJob = db.NewStatement(`INSERT INTO jobs (n, q, t, state, due, finished, reason, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested,
+ status, entries, created, first_due, expires, max_age, ttl_end, ordered, namespace, id, fingerprint, url, timeout, body_size, spec, body)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	InsertBody         = db.NewStatement(`INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`)
 	InsertAttempt      = db.NewStatement(`INSERT OR REPLACE INTO attempts (n, slot, seq, entry) VALUES (?, ?, ?, ?)`)
 	InsertOutbox       = db.NewStatement(`INSERT OR IGNORE INTO outbox (namespace, id, entry) VALUES (?, ?, ?)`)
@@ -54,6 +58,8 @@ var (
 	InsertTopic = db.NewStatement(`INSERT INTO topics (t, namespace, name) VALUES (?, ?, ?)`)
 	FindJob     = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`)
+	FindRecord = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
+		`, max_age FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`)
 	FindJobWithoutBody = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`)
 	FindDocument = db.NewStatement(`SELECT revision, limits, value FROM settings WHERE kind = ? AND namespace = ? AND name = ? AND lane = ?`)

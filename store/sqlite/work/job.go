@@ -154,15 +154,9 @@ func (u *Unit) Enqueue(outbox []store.NewJob, encoded [][]byte) error {
 	return nil
 }
 
-// The first slots of a record for releases and for events. Those before are for attempts that count.
-const (
-	releaseSlots = job.MaxAttempts
-	eventSlots   = releaseSlots + job.MaxAttempts
-)
-
 // Record adds an attempt to a job's record, and counts it if it counts. The job's row must be written after it.
 func (u *Unit) Record(n int64, to *table.Progress, kind job.AttemptKind, entry string) error {
-	slot := releaseSlots + to.Releases()%job.MaxAttempts
+	slot := table.ReleaseSlots + to.Releases()%job.MaxAttempts
 	if kind.Counts() {
 		slot = to.Attempts % job.MaxAttempts
 		to.Attempts++
@@ -172,7 +166,7 @@ func (u *Unit) Record(n int64, to *table.Progress, kind job.AttemptKind, entry s
 
 // RecordEvent adds an event to a job's record, and increments the job's version. The job's row must be written after it.
 func (u *Unit) RecordEvent(n int64, to *table.Progress, event job.Event) error {
-	slot := eventSlots + to.Events()%job.MaxEvents
+	slot := table.EventSlots + to.Events()%job.MaxEvents
 	to.Version++
 	return u.record(n, to, slot, string(event.JSON()))
 }
