@@ -19,6 +19,7 @@ type devCommand struct {
 	// AllowPrivate is serve's flag with a different default: without it no job reaches the inbox.
 	AllowPrivate bool   `default:"true" help:"Let jobs call loopback and private networks, such as the inbox."`
 	Inbox        string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Address of the inbox."`
+	InboxKeys    string `name:"inbox-keys-file" placeholder:"FILE" help:"File with signing secrets (whsec_…) and public keys (whpk_…), one a line, with which the inbox verifies signatures. It is read for each signed request."`
 }
 
 // Run runs the service and an inbox until ctx ends. The inbox closes last: attempts in flight still reach it.
@@ -30,7 +31,7 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	}
 	stdout := logbuffer.New(p.stdout) // a blocked stdout must not block the inbox
 	defer stdout.Close(flushTime)
-	in, err := inbox.Open(ctx, c.Inbox, stdout)
+	in, err := inbox.Open(ctx, c.Inbox, c.InboxKeys, stdout)
 	if err != nil {
 		return err
 	}
@@ -69,8 +70,7 @@ type banner struct {
 
 // print prints the addresses, registers a sample job in a new store, and prints a curl command.
 func (g banner) print(ctx context.Context) {
-	fmt.Fprintf(g.out, "api   at http://%s\ninbox at http://%s/ (200) and http://%s/flaky (500 twice, then 200)\n",
-		g.api, g.inbox, g.inbox)
+	fmt.Fprintf(g.out, "api   at http://%s\n%s\n", g.api, inboxLine(g.inbox))
 	registered, err := g.sample(ctx)
 	if err != nil {
 		if ctx.Err() == nil {

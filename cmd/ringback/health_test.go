@@ -110,7 +110,7 @@ func TestHealth_FailsOnA200OfAnotherServer(t *testing.T) {
 		require.Equal(t, "ringback: GET http://"+addr+"/readyz: 200 OK without status \"ready\": the server is not Ringback\n", stderr)
 	}
 
-	in, err := inbox.Open(t.Context(), "127.0.0.1:0", io.Discard)
+	in, err := inbox.Open(t.Context(), "127.0.0.1:0", "", io.Discard)
 	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- in.Serve() }()

@@ -441,7 +441,7 @@ var plan = []row{
 	{
 		pkg:    "internal/inbox",
 		reason: "a receiver to try things out with; knows nothing of jobs",
-		ours:   []string{"api/limits"},
+		ours:   []string{"api/limits", "sign"},
 	},
 	{
 		pkg:    "cmd/ringback",

@@ -1,4 +1,4 @@
-// Package inbox is a receiver for trying things out: it prints a line for every request.
+// Package inbox is a receiver for trying things out. It prints every request, verifies its signature, and answers as its path says.
 package inbox
 
 import (
@@ -25,16 +25,16 @@ const (
 	maxInboxBody = 1 << 20 // bytes of a body that are read
 	// inboxConnections bounds open connections: more than one lane uses, and few of the descriptors of ringback dev.
 	inboxConnections = 128
-	flakyFailures    = 2 // failed attempts of each id at /flaky
+	writeTimeout     = 30 * time.Second
 )
 
-// Inbox is the receiver. It prints a line for every request and responds with 200. /flaky responds
-// with 500 to the first two attempts of every id.
+// Inbox is the receiver. It answers 200, or as the path of the URL says: see answerTo.
 //
 // It is safe for concurrent use and counts the attempts of the last 10,000 ids.
 type Inbox struct {
 	listener net.Listener
 	server   *http.Server
+	keys     keysFile
 
 	mu   sync.Mutex // guards the fields below and output lines
 	out  io.Writer
@@ -43,18 +43,23 @@ type Inbox struct {
 	next int
 }
 
-// Open listens on addr. Requests are answered from Serve on.
-func Open(ctx context.Context, addr string, out io.Writer) (*Inbox, error) {
+// Open listens on addr. Requests are answered from Serve on, and printed to out. The file has the secrets and public keys that verify
+// signatures, one a line; empty: none are verified.
+func Open(ctx context.Context, addr, keys string, out io.Writer) (*Inbox, error) {
+	file := keysFile(keys)
+	if _, err := file.verifier(); err != nil {
+		return nil, fmt.Errorf("open the inbox: %w", err)
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
-	in := &Inbox{listener: listener, out: out, seen: make(map[string]int)}
+	in := &Inbox{listener: listener, keys: file, out: out, seen: make(map[string]int)}
 	in.server = &http.Server{
 		Handler:           in,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      30 * time.Second,
+		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 	}
@@ -85,26 +90,40 @@ func (in *Inbox) Close() {
 
 // ServeHTTP prints one callback and responds to it.
 func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxInboxBody))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxInboxBody+1))
 	if err != nil {
 		return // the client is gone
 	}
 	id := r.Header.Get("webhook-id")
+	to := answerTo(r.URL.Path, in.count(id))
+	left := !to.wait(w, r)
+	answered := strconv.Itoa(to.status)
+	if to.delay > 0 {
+		answered += " after " + to.delay.String()
+	}
+	if left {
+		answered = "nothing, the client did not wait for " + to.delay.String()
+	}
+	in.print("%s  inbox  %s %s  id %s  attempt %s%s  → %s  %s\n%s", time.Now().Format("15:04:05.000"),
+		r.Method, Printable(r.URL.Path), Printable(cmp.Or(id, "-")), Printable(cmp.Or(r.Header.Get("Ringback-Attempt"), "-")),
+		in.keys.verdict(r.Header, body), answered, Printable(string(body)), headersLine(r.Header))
+	if !left {
+		w.WriteHeader(to.status)
+		_, _ = io.WriteString(w, to.text)
+	}
+}
 
+// print prints a request at once.
+func (in *Inbox) print(format string, args ...any) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	status := http.StatusOK
-	if n := in.count(id); r.URL.Path == "/flaky" && n <= flakyFailures {
-		status = http.StatusInternalServerError
-	}
-	fmt.Fprintf(in.out, "%s  inbox  %s %s  id %s  attempt %s  → %d  %s\n", time.Now().Format("15:04:05.000"),
-		r.Method, Printable(r.URL.Path), Printable(cmp.Or(id, "-")), Printable(cmp.Or(r.Header.Get("Ringback-Attempt"), "-")),
-		status, Printable(string(body)))
-	w.WriteHeader(status)
+	fmt.Fprintf(in.out, format, args...)
 }
 
 // count counts an attempt of an id and returns its number, from 1.
 func (in *Inbox) count(id string) int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	n, known := in.seen[id]
 	if !known {
 		if len(in.ids) < inboxIDs {
