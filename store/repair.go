@@ -2,7 +2,7 @@ package store
 
 import "time"
 
-// RepairKind classifies a violation that Repair has repaired.
+// RepairKind classifies a violation that Repair has repaired, or that an audit has found.
 type RepairKind string
 
 // The kinds of repairs.
@@ -25,15 +25,33 @@ const (
 	RepairLeftover RepairKind = "leftover"
 	// RepairCounter: a topic's counter that differed from its jobs.
 	RepairCounter RepairKind = "counter"
+	// RepairLease: a claimed job whose lease does not end.
+	RepairLease RepairKind = "lease"
+	// RepairLifetime: a waiting job with an expiry that was missing from the index of expiries.
+	RepairLifetime RepairKind = "lifetime"
 	// RepairEmptied: the data of the store were removed while it was in use.
 	RepairEmptied RepairKind = "emptied"
 )
 
-// RepairKinds returns all kinds.
+// The kinds of faults that audits find and nothing repairs.
+const (
+	// FaultUnreadable: what is stored of a job, or of an entry of the outbox, cannot be decoded.
+	FaultUnreadable RepairKind = "unreadable"
+	// FaultBody: a job whose body is lost.
+	FaultBody RepairKind = "body"
+	// FaultNameless: a job whose queue has lost its name.
+	FaultNameless RepairKind = "nameless"
+	// FaultRelay: an entry that stays in the outbox.
+	FaultRelay RepairKind = "relay"
+	// FaultSchedule: a schedule without an internal job, so that it makes no tick.
+	FaultSchedule RepairKind = "schedule"
+)
+
+// RepairKinds returns the kinds of repairs.
 func RepairKinds() []RepairKind {
 	return []RepairKind{
 		RepairUnplaced, RepairMisplaced, RepairNoJob, RepairOutbox, RepairAgenda, RepairOrder, RepairQueue, RepairLeftover,
-		RepairCounter, RepairEmptied,
+		RepairCounter, RepairLease, RepairLifetime, RepairEmptied,
 	}
 }
 

@@ -47,6 +47,11 @@ func (s *Store) open(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	if o.exists {
+		if err := s.checkExists(ctx, o.Prefix); err != nil {
+			return err
+		}
+	}
 	n, err := s.openMeta(ctx, o)
 	if err != nil {
 		return err

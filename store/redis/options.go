@@ -28,6 +28,7 @@ type Options struct {
 	// Logger receives warnings and errors; nil: slog.Default().
 	Logger *slog.Logger
 
+	exists  bool                 // fails if there are no data yet
 	elapsed func() time.Duration // a monotonic clock, for tests; nil: the real one
 }
 

@@ -298,19 +298,36 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"attempts of no job":    {func(map[string]string) { c.HSet(ctx, sh.Keys.Attempts, "none", "{}\n") }, store.RepairLeftover},
 		"an id of no job":       {func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01p") }, store.RepairLeftover},
 		"an id never forgotten": {func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01pd 5 - 7") }, store.RepairLeftover},
+		"a lease without an end": {func(at map[string]string) {
+			c.ZAdd(ctx, claimed, redis.Z{Score: float64(time.Now().Add(99 * time.Hour).UnixMilli()), Member: at["claimed"]})
+		}, store.RepairLease},
+		"an expiry of no job": {func(map[string]string) { c.ZAdd(ctx, sh.Keys.TTL, redis.Z{Score: 7, Member: "none"}) }, store.RepairLeftover},
+		"no expiries":         {func(map[string]string) { c.Del(ctx, sh.Keys.TTL) }, store.RepairLifetime},
+		"an ended run lost":   {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["d"]) }, store.RepairMisplaced},
+		"a dead run lost":     {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["x"]) }, store.RepairMisplaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, c.FlushDB(ctx).Err())
 			sh.ForgetQueues()
-			insert(t, s, entry("first")) // its queue is number 1
+			expiring := entry("first") // its queue is number 1
+			expiring.Delay, expiring.ExpiresIn = time.Hour, 2*time.Hour
+			insert(t, s, expiring)
 			fillStore(t, s, 60)
 			requireConsistent(t, s)
-			damage.do(sampleJobs(t, s))
+			at := sampleJobs(t, s)
+			damage.do(at)
+			before := dump(t, s)
+			audited := audit(t, s, false)
+			require.Equal(t, before, dump(t, s), "an audit changes nothing")
 			found := requireRepair(t, s)
 			if damage.kind != "" {
 				require.NotZero(t, found[damage.kind], "%v", found)
+				require.Contains(t, kindsOf(audited), damage.kind)
 			}
 			require.NotEmpty(t, found)
+			require.NotEmpty(t, audited)
+			require.Empty(t, audit(t, s, false), "nothing is left")
+			requireStillEnded(t, s, at)
 		})
 	}
 }

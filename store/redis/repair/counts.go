@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/ringback/ringback/store"
@@ -33,51 +34,55 @@ func (s *Repairer) repairEnded(ctx context.Context, p *pass) (bool, error) {
 	for i, name := range some {
 		topics[i] = s.Keys.TopicByName(name)
 	}
-	c := s.NewCall(scriptEnded, s.Keys.Reply("repair", "e"), nil, topics, 3)
+	c := s.NewCall(scriptEnded.of(p), s.Keys.Reply("repair", "e"), nil, topics, 3)
 	c.Add(p.set, p.at, 4*stepSize)
-	answer, err := s.RunList(ctx, c, 5)
+	answer, err := s.RunList(ctx, c, 4)
 	if err != nil {
 		return false, err
 	}
 	p.topics, p.set, p.at = p.topics[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]), script.Str(answer[2])
-	p.noteAll(script.Strs(answer[3]), script.Strs(answer[4]))
+	p.noteAll(script.Strs(answer[3]))
 	return false, nil
 }
 
-// leftovers returns a step that deletes a hash's fields that belong to no job.
-func leftovers(hash string) func(*Repairer, context.Context, *pass) (bool, error) {
+// leftovers returns a step that removes the entries of a hash, or of the index of times to live, that belong to no job.
+func leftovers(key string) func(*Repairer, context.Context, *pass) (bool, error) {
 	return func(s *Repairer, ctx context.Context, p *pass) (bool, error) {
-		keys := []string{s.Keys.Jobs, s.Keys.Tag + hash, s.Keys.Forget}
-		answer, err := s.EvalList(ctx, scriptLeftovers, 3, keys, []any{p.cursor, hash})
+		keys := []string{s.Keys.Jobs, s.Keys.Tag + key, s.Keys.Forget}
+		answer, err := s.EvalList(ctx, scriptLeftovers.of(p), 2, keys, []any{p.cursor, key})
 		if err != nil {
 			return false, err
 		}
 		p.cursor = script.Str(answer[0])
-		p.note(store.RepairLeftover, script.Num(answer[1]), script.Strs(answer[2])...)
+		p.noteEach(store.RepairLeftover, script.Strs(answer[1]), key, "in "+key+", but there is no such job")
 		return p.cursor == "0", nil
 	}
 }
 
 // repairOutbox checks the outbox: its entries, then their order.
 func (s *Repairer) repairOutbox(ctx context.Context, p *pass) (bool, error) {
-	answer, err := s.EvalList(ctx, scriptOutbox, 4, []string{s.Keys.Outbox, s.Keys.OutboxQueue}, []any{p.cursor, p.place})
+	answer, err := s.EvalList(ctx, scriptOutbox.of(p), 6, []string{s.Keys.Outbox, s.Keys.OutboxQueue}, []any{p.cursor, p.place})
 	if err != nil {
 		return false, err
 	}
 	p.cursor, p.place = script.Str(answer[0]), script.Num(answer[1])
-	p.note(store.RepairOutbox, script.Num(answer[2]))
-	p.note(store.RepairNoJob, script.Num(answer[3]))
+	p.noteEach(store.RepairOutbox, script.Strs(answer[2]), "outbox", "missing in the order of the outbox, so that it is never relayed")
+	p.noteEach(store.RepairNoJob, script.Strs(answer[3]), "outbox", "in the order of the outbox, but there is no such entry")
+	p.noteEach(store.FaultRelay, script.Strs(answer[5]), "outbox", "in the outbox for more than ten minutes")
+	p.ledger.Outbox += script.Num(answer[4])
 	return p.place < 0, nil
 }
 
 // repairAgenda deletes queues without a name from the agenda.
 func (s *Repairer) repairAgenda(ctx context.Context, p *pass) (bool, error) {
-	answer, err := s.EvalList(ctx, scriptAgenda, 2, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.LastWakeups}, []any{p.cursor})
+	answer, err := s.EvalList(ctx, scriptAgenda.of(p), 2, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.LastWakeups}, []any{p.cursor})
 	if err != nil {
 		return false, err
 	}
 	p.cursor = script.Str(answer[0])
-	p.note(store.RepairQueue, script.Num(answer[1]))
+	for _, number := range script.Strs(answer[1]) {
+		p.note(store.RepairQueue, "", "agenda", "queue number "+number+" is scheduled and has no name")
+	}
 	return p.cursor == "0", nil
 }
 
@@ -115,7 +120,9 @@ type topicCount struct {
 // countResult is the result of a topicCount.
 type countResult struct {
 	counters string
-	set      int64 // how many counters were set; -1: the topic changed
+	set      int64  // how many counters were set; -1: the topic changed
+	wrong    string // which
+	kept     []any  // numbers of delivered, dead and cancelled jobs that are kept
 }
 
 // repairCounts counts the queues of topics. Those of topics with few are counted in one script, exactly, even while jobs move,
@@ -137,11 +144,12 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 		return false, err
 	}
 	last := len(lanes) < queuesPerCount
-	counted, err := s.countLanes(ctx, []topicCount{{topic: name, lanes: lanes, sums: u, apply: last && u.after == ""}})
+	counted, err := s.countLanes(ctx, p, []topicCount{{topic: name, lanes: lanes, sums: u, apply: last && u.after == ""}})
 	if err != nil {
 		return false, err
 	}
-	counters, set := counted[0].counters, counted[0].set
+	result := counted[0]
+	counters, set := result.counters, result.set
 	switch {
 	case last && u.after == "": // all of them, and written
 	case u.began != "" && u.began != counters:
@@ -156,15 +164,16 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 	case u.due != u.before.due || u.ready != u.before.ready || u.claimed != u.before.claimed:
 		set = -1
 	default:
-		if counted, err = s.countLanes(ctx, []topicCount{{topic: name, sums: u, apply: true, expected: u.began}}); err != nil {
+		if counted, err = s.countLanes(ctx, p, []topicCount{{topic: name, sums: u, apply: true, expected: u.began}}); err != nil {
 			return false, err
 		}
-		set = counted[0].set
+		result = counted[0]
+		set = result.set
 	}
 	if set < 0 && u.restart() {
 		return false, nil
 	}
-	p.note(store.RepairCounter, set)
+	p.noteCount(name, *u, result)
 	p.topics, p.sums = p.topics[1:], sums{}
 	return false, nil
 }
@@ -190,24 +199,47 @@ func (s *Repairer) countSmall(ctx context.Context, p *pass, some []string) (coun
 	if len(counts) == 0 {
 		return false, nil
 	}
-	results, err := s.countLanes(ctx, counts)
+	results, err := s.countLanes(ctx, p, counts)
 	if err != nil {
 		return false, err
 	}
-	for _, r := range results {
+	for i, r := range results {
 		if r.set < 0 { // it got a lane meanwhile, and is counted alone
 			p.sums.restart()
 			break
 		}
-		p.note(store.RepairCounter, r.set)
+		p.noteCount(counts[i].topic, *counts[i].sums, r)
 		p.topics = p.topics[1:]
 	}
 	return true, nil
 }
 
+// noteCount adds a topic to the ledger, and a fault for each of its counters that is wrong.
+func (p *pass) noteCount(topic string, u sums, r countResult) {
+	if r.wrong != "" && r.set > 0 {
+		for wrong := range strings.SplitSeq(r.wrong, "; ") {
+			p.note(store.RepairCounter, "", topic, wrong)
+		}
+	}
+	stored := strings.Fields(r.counters) // reg ready claimed d x c
+	if len(stored) != 6 || len(r.kept) != 3 {
+		return
+	}
+	ended := store.States{Delivered: layout.Int(stored[3]), Dead: layout.Int(stored[4]), Cancelled: layout.Int(stored[5])}
+	registered, claimed := layout.Int(stored[0]), layout.Int(stored[2])
+	p.ledger = p.ledger.Plus(store.Ledger{
+		Places: store.States{
+			Waiting: u.due + u.ready, Running: u.claimed,
+			Delivered: script.Num(r.kept[0]), Dead: script.Num(r.kept[1]), Cancelled: script.Num(r.kept[2]),
+		},
+		Counters:   ended.Plus(store.States{Waiting: registered - claimed - ended.Sum(), Running: claimed}),
+		Registered: registered,
+	})
+}
+
 // countLanes adds queues to the sums of topics, and returns a result for each: of the first at least, and as far as the bytes of
 // their jobs could be added up in one step.
-func (s *Repairer) countLanes(ctx context.Context, counts []topicCount) ([]countResult, error) {
+func (s *Repairer) countLanes(ctx context.Context, p *pass, counts []topicCount) ([]countResult, error) {
 	keys, args := []string{s.Keys.Jobs}, []any{jobsPerCount}
 	for _, c := range counts {
 		t, u := s.Keys.TopicByName(c.topic), c.sums
@@ -218,18 +250,18 @@ func (s *Repairer) countLanes(ctx context.Context, counts []topicCount) ([]count
 		}
 		args = append(args, len(c.lanes), u.due, u.ready, u.claimed, c.apply, c.expected, u.read+int64(len(c.lanes)))
 	}
-	answer, err := s.EvalList(ctx, scriptCounts, 5*len(counts), keys, args)
+	answer, err := s.EvalList(ctx, scriptCounts.of(p), 7*len(counts), keys, args)
 	if err != nil {
 		return nil, err
 	}
 	results := make([]countResult, 0, len(counts))
 	for i, c := range counts {
-		of, u := answer[5*i:5*i+5], c.sums
+		of, u := answer[7*i:7*i+7], c.sums
 		if script.Str(of[3]) == "" {
 			break
 		}
 		u.due, u.ready, u.claimed, u.read = script.Num(of[0]), script.Num(of[1]), script.Num(of[2]), u.read+int64(len(c.lanes))
-		results = append(results, countResult{counters: script.Str(of[3]), set: script.Num(of[4])})
+		results = append(results, countResult{counters: script.Str(of[3]), set: script.Num(of[4]), wrong: script.Str(of[5]), kept: script.List(of[6])})
 	}
 	return results, nil
 }
@@ -251,7 +283,7 @@ func (s *Repairer) repairBytes(ctx context.Context, p *pass) (bool, error) {
 			}
 		}
 	}
-	answer, err := s.EvalList(ctx, scriptBytes, 5, keys, args)
+	answer, err := s.EvalList(ctx, scriptBytes.of(p), 6, keys, args)
 	if err != nil {
 		return false, err
 	}
@@ -262,7 +294,9 @@ func (s *Repairer) repairBytes(ctx context.Context, p *pass) (bool, error) {
 	case set < 0:
 		done = 1 // its counter stays as it is
 	}
-	p.note(store.RepairCounter, set)
+	for wrong := range slices.Chunk(script.Strs(answer[5]), 2) {
+		p.note(store.RepairCounter, "", strings.TrimPrefix(wrong[0], s.Keys.Tag+"stats:"), wrong[1])
+	}
 	for range min(done, int64(len(args)-4)) {
 		p.nextEnding()
 	}

@@ -4,7 +4,8 @@
 --         before these are due, ready, claimed; 1 when these are the last ones; then what must be as it was when the counting
 --         began ('' nothing): the counters; how many queues the topic has
 -- result  for each topic: due, ready, claimed with these queues, the counters before ('' it was left out: the topics before
---         it had the most jobs), how many were set, or -1 when something is not as it must be
+--         it had the most jobs), how many were set, or -1 when something is not as it must be; what was wrong; how many jobs are
+--         in its lists of delivered, dead and cancelled jobs
 -- What has ended is counted only: retention removes it. So the ended are no fewer than those that are kept, and the
 -- registered are the sum. The bytes of a topic's unfinished jobs stay as they are if the jobs are more, or not all in these queues.
 local room = tonumber(ARGV[1])
@@ -35,7 +36,7 @@ for a = 1, #ARGV - 7, 7 do
   end
   local stored = call('HMGET', stats, 'reg', 'ready', 'claimed', 'd', 'x', 'c', 'b')
   for i = 1, 7 do stored[i] = tonumber(stored[i] or 0) end
-  local text, set = table.concat(stored, ' ', 1, 6), 0
+  local text, set, wrong = table.concat(stored, ' ', 1, 6), 0, {}
   if room < 0 then
     text = ''
   elseif ARGV[a + 5] == '1' then
@@ -54,10 +55,12 @@ for a = 1, #ARGV - 7, 7 do
         if right[i] ~= stored[i] then
           call('HSET', stats, field, int(right[i]))
           set = set + 1
+          wrong[set] = field .. ' is ' .. int(stored[i]) .. ', counted ' .. int(right[i])
         end
       end
     end
   end
-  for _, v in ipairs({ due, ready, claimed, text, set }) do result[#result + 1] = v end
+  local kept = { call('ZCARD', done), call('ZCARD', dead), call('ZCARD', cancelled) }
+  for _, v in ipairs({ due, ready, claimed, text, set, table.concat(wrong, '; '), kept }) do result[#result + 1] = v end
 end
 return result

@@ -1,8 +1,7 @@
 -- Walks through topics' lists of ended jobs, and takes out what does not belong there.
 -- KEYS    those of keys.lua; no queues
 -- ARGV    where to go on in the first topic: the state of a list (d, x, c), and a cursor; about how many entries to look at
--- result  topics that are done, where to go on in the next: a state, and a cursor; {kind, how many were repaired, …}, some of
---         their members
+-- result  topics that are done, where to go on in the next: a state, and a cursor; faults (mend.lua)
 allow()
 local state, cursor, room = ARGV[A + 1], ARGV[A + 2], tonumber(ARGV[A + 3])
 
@@ -25,9 +24,11 @@ local function walk(t, from)
       local lease, is = lease_and_state(runs[i - first + 1])
       local n = number(members[i])
       local there = n ~= nil
-      if not there or lease and is ~= state or elsewhere(t, n) then
+      local ran = runs[i - first + 1] -- jobs.lua checks those without a run
+      if not there or ran and lease and is ~= state or elsewhere(t, n) then
         call('ZREM', t[state], members[i])
-        repaired(there and 'misplaced' or 'no_job', members[i])
+        repaired(there and 'misplaced' or 'no_job', members[i], t.name, 'in ' .. LISTS[state] ..
+          (there and ', but it has not ended so, or is of another topic' or ', but there is no such job'))
       end
     end
   end
@@ -45,4 +46,4 @@ for i, t in ipairs(topics) do
   if state then break end
   finished, state, cursor = i, 'd', '0'
 end
-return { finished, state, cursor, report(), examples }
+return { finished, state, cursor, faults }

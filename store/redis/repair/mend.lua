@@ -7,15 +7,27 @@
 --   a lease          claimed
 --   an end           the topic's list of jobs that ended so
 --
+-- A job without a run that is in a list of ended jobs only has ended: mend writes its run again.
+--
 -- Counters are left as they are: counts.lua sets them at the end of the check.
-local repairs, examples = {}, {}
-local function repaired(kind, member, n)
-  repairs[kind] = (repairs[kind] or 0) + (n or 1)
-  if member and #examples < 5 then examples[#examples + 1] = member end
+--
+-- faults is the result of these scripts: {kind, member ('' none), queue or topic, what is wrong, …}
+local faults = {}
+local function repaired(kind, member, where, what)
+  local n = #faults
+  faults[n + 1], faults[n + 2], faults[n + 3], faults[n + 4] = kind, member, where, what
 end
 
--- LOST is what is added to a job's timeout for the deadline of a lease that has none, in ms.
+-- LOST is what is added to a job's timeout for the deadline of a lease that has none, in ms. A lease that ends after LONGEST has none.
 local LOST = 30000
+local LONGEST = now + LEASE_MAX
+
+-- name_of returns a queue's full name.
+local names_by_number = {}
+local function name_of(q)
+  if not names_by_number[q.n] then names_by_number[q.n] = call('HGET', NAMES, q.n) or q.topic.name end
+  return names_by_number[q.n]
+end
 
 -- number returns the number of the queue that a job's record names, and its first due moment; nil if there is no readable record. It
 -- returns false for a record of more than 4 KiB, which is not read.
@@ -39,23 +51,38 @@ local function lease_and_state(line)
   return match(line, '^(%S+) %S+ %d+ (%S) ')
 end
 
--- leave removes a job from a queue's sets but keep, and returns from how many.
-local function leave(q, member, keep)
-  local left = 0
-  if keep ~= 'due' then left = left + call('ZREM', q.due, member) end
-  if keep ~= 'claimed' then left = left + call('ZREM', q.claimed, member) end
-  if keep ~= 'due' then left = left + call('LREM', q.ready, 0, member) end
+local LISTS = { d = 'delivered', x = 'dead', c = 'cancelled' }
+local REASONS = { d = '-', x = 'exhausted', c = 'cancelled' } -- of jobs that have lost theirs
+
+-- leave removes a job from a queue's sets but keep, and adds their names to left.
+local function leave(q, member, keep, left)
+  if keep ~= 'due' and call('ZREM', q.due, member) > 0 then left[#left + 1] = 'due' end
+  if keep ~= 'claimed' and call('ZREM', q.claimed, member) > 0 then left[#left + 1] = 'claimed' end
+  if keep ~= 'due' and call('LREM', q.ready, 0, member) > 0 then left[#left + 1] = 'ready' end
   if not keep then order.leave(q, member) end
-  return left
 end
 
--- unlist removes a job from its topic's lists of ended jobs but that of state keep, and returns from how many.
-local function unlist(t, member, keep)
-  local left = 0
+-- unlist removes a job from its topic's lists of ended jobs but that of state keep, and adds their names to left.
+local function unlist(t, member, keep, left)
   for _, state in ipairs({ 'd', 'x', 'c' }) do
-    if state ~= keep then left = left + call('ZREM', t[state], member) end
+    if state ~= keep and call('ZREM', t[state], member) > 0 then left[#left + 1] = LISTS[state] end
   end
-  return left
+end
+
+-- ended_run returns the run of a job that has lost it and is only in a list of ended jobs; nil for any other job.
+local function ended_run(q, member, rec)
+  if call('ZSCORE', q.due, member) or call('ZSCORE', q.claimed, member) or call('LPOS', q.ready, member) then return nil end
+  for _, state in ipairs({ 'd', 'x', 'c' }) do
+    local finished = call('ZSCORE', q.topic[state], member)
+    if finished then
+      local r = default_run(rec)
+      r.state, r.finished, r.reason = state, int(tonumber(finished)), REASONS[state]
+      if call('HEXISTS', ATTEMPTS, member) == 1 then
+        r.flags, r.size = r.flags .. 't', r.size + #call('HGET', ATTEMPTS, member)
+      end
+      return r
+    end
+  end
 end
 
 -- wait puts a waiting job into one of due and ready. It returns whether it changed anything, and whether the job was in neither.
@@ -84,46 +111,68 @@ end
 -- mend puts a job of a queue, or what is stored under its id, where it belongs.
 local function mend(q, member)
   local rec = call('HGET', JOBS, member)
-  local readable = rec and #rec >= 18
+  local readable, left = rec and #rec >= 18, {}
   if not readable or queue_number(rec) ~= q.n then
-    if leave(q, member) + unlist(q.topic, member) > 0 then
-      repaired(readable and 'misplaced' or 'no_job', member)
+    leave(q, member, nil, left)
+    unlist(q.topic, member, nil, left)
+    if #left > 0 then
+      repaired(readable and 'misplaced' or 'no_job', member, name_of(q),
+        'in ' .. table.concat(left, ' and ') .. (readable and ', but it is of another queue' or ', but there is no such job'))
       q.touched = true
     end
     return
   end
   local line = call('HGET', RUNS, member)
+  local ended = not line and ended_run(q, member, rec)
+  if ended then
+    call('HSET', RUNS, member, format_run(ended))
+    return repaired('misplaced', member, name_of(q), 'it has lost its run, and is in ' .. LISTS[ended.state])
+  end
   local r = line and parse_run(line) or default_run(rec)
   if not r.lease then return end -- it cannot be read, and is left alone
   if r.state == '-' and r.lease ~= '-' and match(r.lease, '@(%d+)$') ~= q.n then
     r.lease, r.finished, r.schedule = '-', '0', reschedule(r.schedule, NOW) -- no settlement can name it
     call('HSET', RUNS, member, format_run(r))
   end
-  local left, changed, unplaced = 0, false, false
+  local place, changed, unplaced, endless
   if r.state ~= '-' then
-    left = leave(q, member) + unlist(q.topic, member, r.state)
+    place = LISTS[r.state] or r.state
+    leave(q, member, nil, left)
+    unlist(q.topic, member, r.state, left)
     local set = q.topic[r.state]
     if set and not call('ZSCORE', set, member) then
       call('ZADD', set, r.finished, member)
-      changed, unplaced = true, left == 0
+      changed, unplaced = true, #left == 0
     end
   elseif r.lease == '-' then
-    left = leave(q, member, 'due') + unlist(q.topic, member)
+    place = 'due or ready'
+    leave(q, member, 'due', left)
+    unlist(q.topic, member, nil, left)
     local expires, age = read_lifetime(rec)
     local ttl = ttl_end(expires, tonumber(match(r.schedule, '^%d+ (%d+)')), age)
-    if ttl and not call('ZSCORE', TTL, member) then set_ttls({ int(ttl), member }) end
+    if ttl and not call('ZSCORE', TTL, member) then
+      set_ttls({ int(ttl), member })
+      if expires and expires > now then repaired('lifetime', member, name_of(q), 'it expires, and is missing from the index of expiries') end
+    end
     changed, unplaced = wait(q, member, tonumber(match(r.schedule, '^%d+')))
-    unplaced = unplaced and left == 0
+    unplaced = unplaced and #left == 0
   else
-    left = leave(q, member, 'claimed') + unlist(q.topic, member)
-    if not call('ZSCORE', q.claimed, member) then
+    place = 'claimed'
+    leave(q, member, 'claimed', left)
+    unlist(q.topic, member, nil, left)
+    local deadline = call('ZSCORE', q.claimed, member)
+    endless = deadline and tonumber(deadline) > LONGEST
+    if not deadline or endless then
       call('HDEL', OWNERS, q.n) -- the lease may be another's
       call('ZADD', q.claimed, int(now + decode_number(rec, 7, 9) + LOST), member)
-      changed, unplaced = true, left == 0
+      changed, unplaced = not endless, not deadline and #left == 0
+      q.touched = true
     end
   end
-  if left > 0 or changed then
-    repaired(unplaced and 'unplaced' or 'misplaced', member)
+  if endless then repaired('lease', member, name_of(q), 'its lease does not end') end
+  if #left > 0 or changed then
+    local found = #left > 0 and 'in ' .. table.concat(left, ' and ') or unplaced and 'in no place' or 'at a wrong place or time'
+    repaired(unplaced and 'unplaced' or 'misplaced', member, name_of(q), found .. ', but it belongs to ' .. place)
     q.touched = true
   end
 end
@@ -133,7 +182,7 @@ local function relook(q)
   local before = call('ZSCORE', AGENDA, q.n)
   if q.throttle and not call('ZSCORE', THROTTLE_QUEUE, q.n) then
     q.throttle.changed = true
-    repaired('agenda')
+    repaired('agenda', '', name_of(q), 'nothing ends its throttle')
   end
   if not (q.throttle and q.throttle.open) then call('ZREM', q.topic.open, q.n) end
   write_placed(q)
@@ -144,16 +193,6 @@ local function relook(q)
   if not after or q.touched or deferred then return end
   -- A policy that has just changed moves queues as well: its topic is in recheck until then.
   if not before or tonumber(before) > math.max(now, tonumber(after)) + RENOTIFY and call('EXISTS', RECHECK) == 0 then
-    repaired('agenda')
+    repaired('agenda', '', name_of(q), before and 'it is scheduled too late' or 'it has jobs, and is not scheduled')
   end
-end
-
--- report returns the kinds and numbers of repairs.
-local function report()
-  local list = {}
-  for kind, n in pairs(repairs) do
-    list[#list + 1] = kind
-    list[#list + 1] = tostring(n)
-  end
-  return list
 end

@@ -15,7 +15,7 @@ import (
 func (s *Repairer) scanHash(ctx context.Context, key string, p *pass) (fields []string, next uint64, err error) {
 	cursor, err := strconv.ParseUint(p.cursor, 10, 64)
 	if err != nil {
-		return nil, 0, scriptIndex.Malformed()
+		return nil, 0, scriptIndex.repair.Malformed()
 	}
 	fields, next, err = s.Client.HScan(ctx, key, cursor, "", stepSize).Result()
 	if err != nil {
@@ -52,11 +52,13 @@ func (s *Repairer) repairIndex(ctx context.Context, p *pass, pairs []string, num
 	if len(args) == 0 {
 		return nil
 	}
-	reply, err := s.Eval(ctx, scriptIndex, keys, args)
+	reply, err := s.Eval(ctx, scriptIndex.of(p), keys, args)
 	if err != nil {
 		return err
 	}
-	p.note(store.RepairQueue, script.Num(reply))
+	for _, name := range script.Strs(reply) {
+		p.note(store.RepairQueue, "", name, "it is missing in an index of queues")
+	}
 	return nil
 }
 
@@ -86,9 +88,9 @@ func (s *Repairer) repairQueues(ctx context.Context, p *pass) (bool, error) {
 		}
 	}
 	some := p.queues[:min(len(p.queues), stepSize/2)]
-	c := s.NewCall(scriptQueues, s.Keys.Reply("repair", "q"), some, nil, 4)
+	c := s.NewCall(scriptQueues.of(p), s.Keys.Reply("repair", "q"), some, nil, 4)
 	c.Add(p.set, p.at, 4*stepSize, p.daily)
-	answer, err := s.RunList(ctx, c, 5)
+	answer, err := s.RunList(ctx, c, 4)
 	if errors.Is(err, script.ErrStale) {
 		return false, s.dropForgotten(ctx, p)
 	}
@@ -96,7 +98,7 @@ func (s *Repairer) repairQueues(ctx context.Context, p *pass) (bool, error) {
 		return false, err
 	}
 	p.queues, p.set, p.at = p.queues[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]), script.Str(answer[2])
-	p.noteAll(script.Strs(answer[3]), script.Strs(answer[4]))
+	p.noteAll(script.Strs(answer[3]))
 	return len(p.queues) == 0 && p.last, nil
 }
 
@@ -129,11 +131,14 @@ func (s *Repairer) dropForgotten(ctx context.Context, p *pass) error {
 
 // repairJobs checks the next jobs, in any state.
 func (s *Repairer) repairJobs(ctx context.Context, p *pass) (bool, error) {
-	answer, err := s.EvalList(ctx, scriptScan, 4, []string{s.Keys.Jobs}, []any{p.cursor, p.count})
+	answer, err := s.EvalList(ctx, scriptScan, 6, []string{s.Keys.Jobs}, []any{p.cursor, p.count})
 	if err != nil {
 		return false, err
 	}
-	members, numbers := script.Strs(answer[2]), script.Strs(answer[3])
+	members, numbers, expiring := script.Strs(answer[2]), script.Strs(answer[3]), script.Strs(answer[4])
+	if p.audit {
+		p.noteEach(store.FaultUnreadable, script.Strs(answer[5]), "", "its record cannot be read")
+	}
 	if len(members) > 0 {
 		p.count = min(stepSize, max(1, int(int64(len(members))*stepBytes/max(1, script.Num(answer[1])))))
 	}
@@ -143,45 +148,56 @@ func (s *Repairer) repairJobs(ctx context.Context, p *pass) (bool, error) {
 	}
 	for from := 0; from < len(members); from += 2 * stepSize {
 		to := min(from+2*stepSize, len(members))
-		if err := s.repairSome(ctx, p, members[from:to], numbers[from:to], queues); err != nil {
+		if err := s.repairSome(ctx, p, members[from:to], numbers[from:to], expiring[from:to], queues); err != nil {
 			return false, err
 		}
 	}
 	p.cursor = script.Str(answer[0])
-	if p.cursor == "0" && p.lost > 0 {
+	if p.cursor == "0" && p.lost > 0 && !p.audit {
 		s.Log.ErrorContext(ctx, "jobs not deliverable: the names of their queues are lost", "shard", s.Index, "jobs", p.lost)
 	}
 	return p.cursor == "0", nil
 }
 
 func (s *Repairer) repairSome(
-	ctx context.Context, p *pass, members, numbers []string, queues map[string]*layout.Queue,
+	ctx context.Context, p *pass, members, numbers, expiring []string, queues map[string]*layout.Queue,
 ) error {
 	var all []*layout.Queue
 	position := make(map[*layout.Queue]int)
-	args := make([]any, 0, 2*len(members))
+	args := make([]any, 0, 3*len(members))
 	for i, m := range members {
 		q := queues[numbers[i]]
 		if q == nil {
 			p.lost++
+			if p.audit {
+				p.note(store.FaultNameless, m, "", "its queue, number "+numbers[i]+", has no name")
+			}
 			continue
 		}
 		if position[q] == 0 {
 			all = append(all, q)
 			position[q] = len(all)
 		}
-		args = append(args, position[q], m)
+		args = append(args, position[q], m, expiring[i])
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	c := s.NewCall(scriptJobs, s.Keys.Reply("repair", "j"), all, nil, len(args))
+	c := s.NewCall(scriptJobs.of(p), s.Keys.Reply("repair", "j"), all, nil, len(args))
 	c.Add(args...)
 	answer, err := s.RunList(ctx, c, 2)
 	if err != nil {
 		return err
 	}
-	p.noteAll(script.Strs(answer[0]), script.Strs(answer[1]))
+	states := script.List(answer[0])
+	if len(states) != 5 {
+		return scriptJobs.repair.Malformed()
+	}
+	p.ledger.Records = p.ledger.Records.Plus(store.States{
+		Waiting: script.Num(states[0]), Running: script.Num(states[1]),
+		Delivered: script.Num(states[2]), Dead: script.Num(states[3]), Cancelled: script.Num(states[4]),
+	})
+	p.noteAll(script.Strs(answer[1]))
 	return nil
 }
 

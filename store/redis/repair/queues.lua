@@ -2,8 +2,7 @@
 -- KEYS    those of keys.lua
 -- ARGV    where to go on in the first queue: ready, claimed or due, and a cursor; about how many entries to look at; 1 when
 --         nothing has happened to the server, so that what it says of queues without jobs is right
--- result  queues that are done, where to go on in the next: ready, claimed or due, and a cursor; {kind, how many were
---         repaired, …}, some of their members
+-- result  queues that are done, where to go on in the next: ready, claimed or due, and a cursor; faults (mend.lua)
 allow()
 read_agenda_head()
 local kept = ARGV[A + 4] == '1'
@@ -34,7 +33,8 @@ function walks.claimed(q, from)
   for i = 1, #found[2], 2 do
     local member = found[2][i]
     local lease, state = lease_and_state(call('HGET', RUNS, member))
-    if lease and (state ~= '-' or match(lease, '@(%d+)$') ~= q.n) or is_foreign(q, member) then mend(q, member) end
+    local endless = tonumber(found[2][i + 1]) > LONGEST
+    if lease and (state ~= '-' or match(lease, '@(%d+)$') ~= q.n) or endless or is_foreign(q, member) then mend(q, member) end
   end
   room = room - #found[2] / 2
   return found[1]
@@ -63,7 +63,7 @@ function walks.due(q, from)
         if not score and q.order == '-' then
           order.restart(q)
           q.touched = true
-          repaired('order')
+          repaired('order', '', name_of(q), 'a job is missing in its order')
         end
       end
     end
@@ -88,4 +88,4 @@ for i, q in ipairs(queues) do
   finished, set, cursor = i, 'ready', '0'
 end
 close()
-return { finished, set, cursor, report(), examples }
+return { finished, set, cursor, faults }

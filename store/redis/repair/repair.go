@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,18 +32,33 @@ import (
 var files embed.FS
 
 var (
-	scriptIndex     = script.New(files, "index")
-	scriptQueues    = script.New(files, "queues", script.MovingJobs, "mend")
-	scriptEnded     = script.New(files, "ended", script.MovingJobs, "mend")
+	scriptIndex     = newCheck("index")
+	scriptQueues    = newCheck("queues", script.MovingJobs, "mend")
+	scriptEnded     = newCheck("ended", script.MovingJobs, "mend")
 	scriptScan      = script.New(files, "scan", "record")
-	scriptJobs      = script.New(files, "jobs", script.MovingJobs, "mend")
-	scriptLeftovers = script.New(files, "leftovers")
-	scriptOutbox    = script.New(files, "outbox")
-	scriptAgenda    = script.New(files, "agenda")
-	scriptCounts    = script.New(files, "counts")
-	scriptBytes     = script.New(files, "bytes")
+	scriptJobs      = newCheck("jobs", script.MovingJobs, "mend")
+	scriptLeftovers = newCheck("leftovers")
+	scriptOutbox    = newCheck("outbox")
+	scriptAgenda    = newCheck("agenda")
+	scriptCounts    = newCheck("counts")
+	scriptBytes     = newCheck("bytes")
 	scriptMark      = script.New(files, "mark")
 )
+
+// A check is a script that repairs what it finds, and the same script that only looks (audit.lua).
+type check struct{ repair, audit *script.Script }
+
+func newCheck(name string, include ...string) check {
+	return check{script.New(files, name, include...), script.New(files, name, append([]string{"audit"}, include...)...)}
+}
+
+// of returns the script for a pass.
+func (c check) of(p *pass) *script.Script {
+	if p.audit {
+		return c.audit
+	}
+	return c.repair
+}
 
 // Pauses and bounds.
 const (
@@ -98,14 +114,15 @@ func NewProcess(elapsed func() time.Duration) *Process {
 
 // A pass is one check of a whole shard.
 type pass struct {
+	audit  bool // it changes nothing
 	daily  bool
 	step   int
 	server string // the run id of the server that it is for
 	began  time.Time
 	total  map[store.RepairKind]int
 
-	found    map[store.RepairKind]int // in this call
-	examples []string
+	faults []store.Fault // found in this call
+	ledger store.Ledger  // counted in this call
 
 	count int // jobs to read at once; one at first, since they may be large
 	lost  int // jobs whose queue has no name
@@ -128,7 +145,7 @@ type stepState struct {
 // steps of a pass, in order. Each is called until it is done.
 var steps = []func(*Repairer, context.Context, *pass) (done bool, err error){
 	(*Repairer).repairNumbers, (*Repairer).repairQueues, (*Repairer).repairEnded, (*Repairer).repairJobs,
-	leftovers("runs"), leftovers("attempts"), leftovers("ids"), (*Repairer).repairOutbox, (*Repairer).repairAgenda,
+	leftovers("runs"), leftovers("attempts"), leftovers("ids"), leftovers("ttl"), (*Repairer).repairOutbox, (*Repairer).repairAgenda,
 	(*Repairer).repairCounts, (*Repairer).repairBytes,
 }
 
@@ -173,7 +190,7 @@ func (s *Repairer) repair(ctx context.Context) (store.RepairResult, error) {
 	}
 	result.Complete, err = s.advance(ctx, p)
 	result.Wait = pace.end(began)
-	result.Repairs = merge(result.Repairs, p.found)
+	result.Repairs = merge(result.Repairs, p.found())
 	if errors.Is(err, script.ErrStale) {
 		s.ForgetQueues() // the step is made again
 		return result, nil
@@ -199,9 +216,13 @@ func (s *Repairer) currentPass(ctx context.Context) (*pass, error) {
 	}
 	s.pass = nil
 	if last != server || time.Since(at) >= checkInterval {
-		s.pass = &pass{server: server, daily: last == server, began: time.Now(), count: 1, stepState: stepState{cursor: "0"}}
+		s.pass = newPass(server, last == server)
 	}
 	return s.pass, nil
+}
+
+func newPass(server string, daily bool) *pass {
+	return &pass{server: server, daily: daily, began: time.Now(), count: 1, stepState: stepState{cursor: "0"}}
 }
 
 // lastCheck reads for which run of its server the shard was checked last, and when: any process may have done it.
@@ -216,19 +237,9 @@ func (s *Repairer) lastCheck(ctx context.Context) (server string, at time.Time, 
 
 // advance makes one step of a pass, and ends the pass after the last.
 func (s *Repairer) advance(ctx context.Context, p *pass) (complete bool, err error) {
-	p.found, p.examples = nil, nil
-	done, err := steps[p.step](s, ctx, p)
-	if len(p.found) > 0 {
-		p.total = merge(p.total, p.found)
-		s.Log.WarnContext(ctx, "consistency check repaired data", "shard", s.Index, "repairs", p.found,
-			"jobs", p.examples)
-	}
-	if err != nil || !done {
+	done, err := s.makeStep(ctx, p)
+	if !done || err != nil {
 		return false, err
-	}
-	if p.step+1 < len(steps) {
-		p.step, p.stepState = p.step+1, stepState{cursor: "0"}
-		return false, nil
 	}
 	mark := p.server + " " + strconv.FormatInt(time.Now().UnixMilli(), 10)
 	if _, err := s.Eval(ctx, scriptMark, []string{s.Keys.Checked}, []any{mark}); err != nil {
@@ -243,20 +254,61 @@ func (s *Repairer) advance(ctx context.Context, p *pass) (complete bool, err err
 	return true, nil
 }
 
-// note counts repairs.
-func (p *pass) note(kind store.RepairKind, n int64, examples ...string) {
-	if n > 0 {
-		p.found = merge(p.found, map[store.RepairKind]int{kind: int(n)})
-		p.examples = append(p.examples, examples...)
+// makeStep makes the next step, logs what it has repaired, and reports whether it was the last.
+func (s *Repairer) makeStep(ctx context.Context, p *pass) (last bool, err error) {
+	p.faults, p.ledger = nil, store.Ledger{}
+	done, err := steps[p.step](s, ctx, p)
+	if len(p.faults) > 0 && !p.audit {
+		found := p.found()
+		p.total = merge(p.total, found)
+		s.Log.WarnContext(ctx, "consistency check repaired data", "shard", s.Index, "repairs", found, "jobs", p.examples())
+	}
+	switch {
+	case err != nil || !done:
+		return false, err
+	case p.step+1 == len(steps):
+		return true, nil
+	}
+	p.step, p.stepState = p.step+1, stepState{cursor: "0"}
+	return false, nil
+}
+
+// note adds a fault. member is the job's key, empty if it is not about one.
+func (p *pass) note(kind store.RepairKind, member, where, detail string) {
+	p.faults = append(p.faults, store.Fault{Kind: kind, ID: member, Where: where, Detail: detail, Repaired: !p.audit})
+}
+
+// noteEach adds a fault for each of some jobs or queues.
+func (p *pass) noteEach(kind store.RepairKind, members []string, where, detail string) {
+	for _, m := range members {
+		p.note(kind, m, where, detail)
 	}
 }
 
-// noteAll counts the repairs that a script reports.
-func (p *pass) noteAll(report []string, examples []string) {
-	for i := 1; i < len(report); i += 2 {
-		p.note(store.RepairKind(report[i-1]), layout.Int(report[i]))
+// noteAll adds the faults that a script reports (mend.lua).
+func (p *pass) noteAll(report []string) {
+	for r := range slices.Chunk(report, 4) {
+		p.note(store.RepairKind(r[0]), r[1], r[2], r[3])
 	}
-	p.examples = append(p.examples, examples...)
+}
+
+// found counts the faults by kind.
+func (p *pass) found() map[store.RepairKind]int {
+	var found map[store.RepairKind]int
+	for _, f := range p.faults {
+		found = merge(found, map[store.RepairKind]int{f.Kind: 1})
+	}
+	return found
+}
+
+// examples returns some of the jobs.
+func (p *pass) examples() (jobs []string) {
+	for _, f := range p.faults {
+		if f.ID != "" && len(jobs) < 5 {
+			jobs = append(jobs, f.ID)
+		}
+	}
+	return jobs
 }
 
 func merge(into, more map[store.RepairKind]int) map[store.RepairKind]int {

@@ -1,6 +1,7 @@
 -- The beginning of every script, after the constants that Go and Lua share (script.go): Redis's commands, the clock, and numbers as
 -- text.
 local call, floor = redis.call, math.floor
+local auditing = false -- see audit.lua
 local byte, sub, match, find = string.byte, string.sub, string.match, string.find
 
 -- The clock in milliseconds: now rounds down, for comparing; later rounds up, for adding waits, so that none is short.

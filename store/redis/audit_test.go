@@ -1,0 +1,247 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
+)
+
+// audit audits the first shard, and returns the faults.
+func audit(tb testing.TB, s *Store, repair bool) (faults []store.Fault) {
+	tb.Helper()
+	for page, err := range s.shards[0].Audit(tb.Context(), repair) {
+		require.NoError(tb, err)
+		faults = append(faults, page.Faults...)
+	}
+	for _, f := range faults {
+		require.NotEmpty(tb, f.Detail, "%+v", f)
+		require.True(tb, f.Where != "" || f.ID != "", "%+v", f)
+	}
+	return faults
+}
+
+// kindsOf returns the kinds of faults.
+func kindsOf(faults []store.Fault) (kinds []store.RepairKind) {
+	for _, f := range faults {
+		kinds = append(kinds, f.Kind)
+	}
+	return kinds
+}
+
+// dump returns the contents of all keys.
+func dump(tb testing.TB, s *Store) map[string]string {
+	tb.Helper()
+	all := map[string]string{}
+	for _, key := range s.Client.Keys(tb.Context(), "*").Val() {
+		text, err := s.Client.Dump(tb.Context(), key).Result()
+		if !errors.Is(err, redis.Nil) { // it has expired
+			require.NoError(tb, err)
+			all[key] = text
+		}
+	}
+	return all
+}
+
+// requireStillEnded requires that the jobs of sampleJobs that had ended are as they were, unless their record is lost.
+func requireStillEnded(tb testing.TB, s *Store, at map[string]string) {
+	tb.Helper()
+	for state, want := range map[string]job.State{"d": job.Delivered, "x": job.Dead, "c": job.Cancelled} {
+		if at[state] == "" {
+			continue
+		}
+		got, err := s.Shards()[0].Get(tb.Context(), ref(at[state]))
+		if !errors.Is(err, store.ErrNotFound) {
+			require.NoError(tb, err)
+			require.Equal(tb, want, got.State, at[state])
+		}
+	}
+}
+
+func TestAudit_RepairsWithoutACarrier(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		insert(t, s, entry("first")) // its queue is number 1
+		fillStore(t, s, 60)
+		require.Empty(t, audit(t, s, false))
+		at, sh := sampleJobs(t, s), s.shards[0]
+		require.NoError(t, s.Client.ZRem(t.Context(), sh.Keys.Due("1"), at["due"]).Err())
+		require.NoError(t, s.Client.HDel(t.Context(), sh.Keys.Runs, at["d"]).Err())
+		for _, repair := range []bool{false, true} {
+			faults := audit(t, s, repair)
+			require.Contains(t, faults, store.Fault{
+				Kind: store.RepairUnplaced, ID: at["due"], Where: lane.String(), Detail: "in no place, but it belongs to due or ready", Repaired: repair,
+			})
+			require.Contains(t, faults, store.Fault{
+				Kind: store.RepairMisplaced, ID: at["d"], Where: lane.String(), Detail: "it has lost its run, and is in delivered", Repaired: repair,
+			})
+		}
+		require.Empty(t, audit(t, s, false))
+		requireConsistent(t, s)
+		requireStillEnded(t, s, at)
+	})
+}
+
+func TestAudit_FindsWhatItCannotRepair(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	ctx, c, sh := t.Context(), s.Client, s.shards[0]
+	insert(t, s, entry("first")) // its queue is number 1
+	fillStore(t, s, 60)
+	at := sampleJobs(t, s)
+	of := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
+	for kind, damage := range map[store.RepairKind]func(){
+		store.FaultUnreadable: func() { c.HSet(ctx, sh.Keys.Runs, at["due"], "what is this") },
+		store.FaultNameless: func() {
+			e := entry("nameless")
+			e.Topic = "lost"
+			insert(t, s, e)
+			n := c.HGet(ctx, sh.Keys.Queues, "default/lost/l").Val()
+			c.HDel(ctx, sh.Keys.Names, n)
+			c.HDel(ctx, sh.Keys.Queues, "default/lost/l")
+		},
+		store.FaultRelay: func() {
+			first := c.ZRange(ctx, sh.Keys.OutboxQueue, 0, 0).Val()[0]
+			c.ZAdd(ctx, sh.Keys.OutboxQueue, redis.Z{Score: float64(time.Now().Add(-time.Hour).UnixMilli()), Member: first})
+		},
+	} {
+		damage()
+		for range 2 {
+			require.Contains(t, kindsOf(audit(t, s, false)), kind)
+			audit(t, s, true)
+		}
+	}
+	require.NotContains(t, kindsOf(audit(t, s, false)), store.RepairCounter, "%s", of.Name)
+}
+
+// A ledger counts each job once, and in each way.
+func TestAudit_CountsALedger(t *testing.T) {
+	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr()})
+	fillStore(t, s, 900)
+	var ledger store.Ledger
+	pages := 0
+	for page, err := range s.shards[0].Audit(t.Context(), false) {
+		require.NoError(t, err)
+		require.LessOrEqual(t, page.Ledger.Records.Sum(), int64(2048), "jobs of one step")
+		require.LessOrEqual(t, page.Pause, 100*time.Millisecond)
+		ledger = ledger.Plus(page.Ledger)
+		pages++
+	}
+	require.Greater(t, pages, 10)
+	require.Equal(t, ledger.Records, ledger.Places)
+	require.Equal(t, ledger.Places, ledger.Counters, "nothing was removed")
+	require.EqualValues(t, 900, ledger.Registered)
+	require.EqualValues(t, 900, ledger.Records.Sum())
+	require.NotZero(t, ledger.Outbox)
+	require.Equal(t, ledger.Outbox, s.Client.HLen(t.Context(), s.shards[0].Keys.Outbox).Val())
+}
+
+// While jobs are inserted, claimed, settled and carried nothing is a fault.
+func TestAudit_FindsNothingInABusyStore(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: "ordered", Policy: policy.Topic{Ordered: true}})
+	require.NoError(t, err)
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	for worker := range 2 {
+		load.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+					busyRound(t, s, fmt.Sprint(worker, "-", n), n)
+				}
+			}
+		})
+	}
+	for range 4 {
+		require.Empty(t, audit(t, s, false))
+	}
+	require.Empty(t, audit(t, s, true), "a repair finds nothing either")
+	close(stop)
+	load.Wait()
+	require.Empty(t, audit(t, s, false))
+	requireConsistent(t, s)
+}
+
+// busyRound inserts jobs into some lanes, claims some, settles them in every way, and carries.
+func busyRound(t *testing.T, s *Store, name string, n int) {
+	ctx, shard := t.Context(), s.Shards()[0]
+	var entries []store.NewJob
+	for i := range 20 {
+		e := entry(fmt.Sprint(name, "-", i))
+		e.Topic, e.Lane = []string{"t", "u", "ordered"}[i%3], fmt.Sprint("lane-", i%4)
+		if i%5 == 0 {
+			e.Delay, e.ExpiresIn = 20*time.Millisecond, time.Second
+		}
+		entries = append(entries, e)
+	}
+	if _, err := shard.Insert(ctx, store.NewToken(), entries); !noFault(t, err) {
+		return
+	}
+	if _, err := shard.Cancel(ctx, store.NewToken(), entries[n%20].Ref(), store.Cancellation{}); !noFault(t, err) {
+		return
+	}
+	request := wants(8)
+	request.Queues[0].Queue = entries[n%20].Queue
+	claimed, err := shard.Claim(ctx, store.NewToken(), request)
+	if !noFault(t, err) {
+		return
+	}
+	for i, j := range claimed.Jobs {
+		verdict := []policy.Verdict{{Kind: policy.Delivered}, {Kind: policy.Dead, Reason: policy.ReasonGaveUp}, {Kind: policy.Again, Wait: 10 * time.Millisecond}}[i%3]
+		item := settlement(j, verdict, 200)
+		if i%4 == 0 {
+			item.Outbox = []store.NewJob{entry("outbox-" + j.ID)}
+		}
+		if _, _, err := shard.Settle(ctx, store.NewToken(), []store.Settlement{item}, nil); !noFault(t, err) {
+			return
+		}
+	}
+	_, err = shard.Carry(ctx, store.NewToken(), store.CarryOptions{})
+	noFault(t, err)
+}
+
+// noFault reports a fault of the load, other than a refusal.
+func noFault(t *testing.T, err error) bool {
+	_, refused := errors.AsType[*store.StateError](err)
+	if err == nil || refused || strings.Contains(err.Error(), store.ErrNotFound.Error()) {
+		return true
+	}
+	t.Error(err)
+	return false
+}
+
+func TestOpenAuditor_LaysOutNothing(t *testing.T) {
+	server := miniredis.RunT(t)
+	_, err := OpenAuditor(t.Context(), Options{URL: "redis://" + server.Addr()})
+	require.ErrorContains(t, err, "there are no data under the prefix rb")
+	require.Empty(t, server.Keys())
+
+	s := open(t, Options{URL: "redis://" + server.Addr(), Shards: 3})
+	waiting := insert(t, s, entry("waiting"))[0].Job.Ref()
+	a, err := OpenAuditor(t.Context(), Options{URL: "redis://" + server.Addr()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, a.Close()) }()
+	require.Equal(t, 3, a.Shards())
+	found, err := a.Unfinished(t.Context(), []job.Ref{waiting, ref("none")})
+	require.NoError(t, err)
+	require.Equal(t, []bool{true, false}, found)
+	for shard := range a.Shards() {
+		for page, err := range a.Audit(t.Context(), shard, false) {
+			require.NoError(t, err)
+			require.Empty(t, page.Faults)
+		}
+	}
+}
