@@ -448,6 +448,11 @@ var plan = []row{
 		},
 	},
 	{
+		pkg:    "client/clienttest",
+		reason: "a server in the tests of programs: composes the real API, dispatcher and sender on the model of a store",
+		ours:   []string{"api", "client", "dispatcher", "dispatcher/multistore", "notify", "store/storetest"},
+	},
+	{
 		pkg:    "internal/inbox",
 		reason: "a receiver to try things out with; knows nothing of jobs",
 		ours:   []string{"api/limits", "sign"},
@@ -487,6 +492,7 @@ var plan = []row{
 
 // unshipped are modules and packages for tests only, which the binary must not contain.
 var unshipped = []string{
+	module + "/client/clienttest",
 	module + "/internal/arch",
 	module + "/internal/badreceiver",
 	module + "/internal/redistest",

@@ -1,0 +1,330 @@
+// Package wire encodes and decodes the JSON of Ringback's API. It differs from that of encoding/json: durations are texts, times have
+// milliseconds, bodies keep their bytes, and null is the zero value.
+//
+// A field has a tag of encoding/json, and perhaps a tag wire:
+//
+//	payload  a body: one of the members body, body_text and body_base64
+//	raw      the JSON that was decoded
+//	nulls    the names of members that are null
+//	key      a struct that is zero is null, and JSON that is a string is this field
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Text is a body that is a text. Without it a string is a JSON string.
+type Text string
+
+// MaxBody bounds the bodies that are read from an io.Reader.
+const MaxBody = 10 << 20
+
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	timeType     = reflect.TypeFor[time.Time]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
+)
+
+// field is a field of a struct with its tag.
+type field struct {
+	name    string
+	value   reflect.Value
+	options string
+}
+
+func (f field) is(option string) bool { return strings.Contains(f.options, option) }
+
+// fieldsOf returns the fields of a struct, with those of embedded structs.
+func fieldsOf(v reflect.Value) []field {
+	var all []field
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		tag := f.Tag.Get("json")
+		switch {
+		case !f.IsExported(), tag == "-" && f.Tag.Get("wire") == "":
+		case f.Anonymous && tag == "":
+			all = append(all, fieldsOf(v.Field(i))...)
+		default:
+			name, options, _ := strings.Cut(tag, ",")
+			all = append(all, field{name, v.Field(i), options + "," + f.Tag.Get("wire")})
+		}
+	}
+	return all
+}
+
+// Encode returns the JSON of a value.
+func Encode(v any) ([]byte, error) { return appendValue(nil, reflect.ValueOf(v)) }
+
+func appendValue(to []byte, v reflect.Value) ([]byte, error) {
+	switch v.Type() {
+	case durationType:
+		return append(append(append(to, '"'), FormatDuration(time.Duration(v.Int()))...), '"'), nil
+	case timeType:
+		t, _ := v.Interface().(time.Time)
+		if t.IsZero() {
+			return append(to, "null"...), nil
+		}
+		if early := t.Sub(t.Truncate(time.Millisecond)); early > 0 {
+			t = t.Add(time.Millisecond - early)
+		}
+		return t.UTC().AppendFormat(to, `"2006-01-02T15:04:05.000Z07:00"`), nil
+	case rawType:
+		return appendRaw(to, v.Bytes())
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return append(to, "null"...), nil
+		}
+		return appendValue(to, v.Elem())
+	case reflect.Struct:
+		return appendObject(to, v)
+	case reflect.Slice:
+		if !v.IsNil() && v.Type().Elem().Kind() != reflect.Uint8 {
+			return appendArray(to, v)
+		}
+	}
+	return appendJSON(to, v.Interface())
+}
+
+func appendArray(to []byte, v reflect.Value) (_ []byte, err error) {
+	to = append(to, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		if to, err = appendValue(to, v.Index(i)); err != nil {
+			return nil, err
+		}
+	}
+	return append(to, ']'), nil
+}
+
+func appendObject(to []byte, v reflect.Value) (_ []byte, err error) {
+	fields := fieldsOf(v)
+	if slices.ContainsFunc(fields, func(f field) bool { return f.is("key") }) && v.IsZero() {
+		return append(to, "null"...), nil
+	}
+	to = append(to, '{')
+	first := len(to)
+	member := func(name string) {
+		if len(to) > first {
+			to = append(to, ',')
+		}
+		to = append(append(append(to, '"'), name...), `":`...)
+	}
+	for _, f := range fields {
+		switch {
+		case f.is("raw"), f.is("omitzero") && f.value.IsZero():
+		case f.is("nulls"):
+			for i := range f.value.Len() {
+				member(f.value.Index(i).String())
+				to = append(to, "null"...)
+			}
+		case f.is("payload"):
+			name, raw, err := encodePayload(f.value.Interface())
+			if err != nil {
+				return nil, fmt.Errorf("body: %w", err)
+			}
+			if name != "" {
+				member(name)
+				to = append(to, raw...)
+			}
+		default:
+			member(f.name)
+			if to, err = appendValue(to, f.value); err != nil {
+				return nil, fmt.Errorf("%s: %w", f.name, err)
+			}
+		}
+	}
+	return append(to, '}'), nil
+}
+
+// appendRaw appends JSON as it is.
+func appendRaw(to, raw []byte) ([]byte, error) {
+	if !json.Valid(raw) {
+		return nil, errors.New("is not JSON")
+	}
+	return append(to, raw...), nil
+}
+
+// appendJSON appends the JSON of encoding/json, without escapes for HTML.
+func appendJSON(to []byte, v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err //nolint:wrapcheck // the member's name is added by the caller
+	}
+	return append(to, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), nil
+}
+
+// encodePayload returns the member of a body, and its JSON; without a body no name.
+func encodePayload(body any) (name string, raw []byte, err error) {
+	switch b := body.(type) {
+	case nil:
+		return "", nil, nil
+	case json.RawMessage:
+		if b == nil {
+			return "", nil, nil
+		}
+		raw, err = appendRaw(nil, b)
+		return "body", raw, err
+	case Text:
+		raw, err = appendJSON(nil, string(b))
+		return "body_text", raw, err
+	case []byte:
+		if b == nil {
+			return "", nil, nil
+		}
+		return "body_base64", base64JSON(b), nil
+	case io.Reader:
+		all, err := io.ReadAll(io.LimitReader(b, MaxBody+1))
+		if err != nil {
+			return "", nil, fmt.Errorf("read it: %w", err)
+		}
+		if len(all) > MaxBody {
+			return "", nil, fmt.Errorf("is larger than %d B, the most that servers accept", MaxBody)
+		}
+		return "body_base64", base64JSON(all), nil
+	}
+	raw, err = appendJSON(nil, body)
+	return "body", raw, err
+}
+
+func base64JSON(b []byte) []byte {
+	to := make([]byte, 0, base64.StdEncoding.EncodedLen(len(b))+2)
+	return append(base64.StdEncoding.AppendEncode(append(to, '"'), b), '"')
+}
+
+// Decode reads the JSON of a value that v points to. Members that v does not have are ignored.
+func Decode(data []byte, v any) error { return decodeValue(data, reflect.ValueOf(v).Elem()) }
+
+func decodeValue(data []byte, v reflect.Value) error {
+	if string(data) == "null" {
+		v.SetZero()
+		return nil
+	}
+	switch {
+	case v.Type() == durationType:
+		d, err := parseDuration(strings.Trim(string(data), `"`))
+		v.SetInt(int64(d))
+		return err
+	case v.Type() == timeType, v.Type() == rawType:
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return decodeValue(data, v.Elem())
+	case v.Kind() == reflect.Struct:
+		return decodeObject(data, v)
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
+		return decodeArray(data, v)
+	}
+	return json.Unmarshal(data, v.Addr().Interface()) //nolint:wrapcheck // the member's name is added by the caller
+}
+
+func decodeArray(data []byte, v reflect.Value) error {
+	var items []json.RawMessage
+	if err := json.Unmarshal(data, &items); err != nil {
+		return err //nolint:wrapcheck // the member's name is added by the caller
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+	for i, item := range items {
+		if err := decodeValue(item, v.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func decodeObject(data []byte, v reflect.Value) error {
+	fields := fieldsOf(v)
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.is("key") }); i >= 0 && len(data) > 0 && data[0] == '"' {
+		return decodeValue(data, fields[i].value)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return err //nolint:wrapcheck // the member's name is added by the caller
+	}
+	for _, f := range fields {
+		raw, sent := members[f.name]
+		switch {
+		case f.is("raw"):
+			f.value.SetBytes(slices.Clone(data))
+		case f.is("nulls"):
+		case f.is("payload"):
+			if err := decodePayload(members, f.value); err != nil {
+				return fmt.Errorf("body: %w", err)
+			}
+		case sent:
+			if err := decodeValue(raw, f.value); err != nil {
+				return fmt.Errorf("%s: %w", f.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// decodePayload reads a body: into []byte its bytes, into any a json.RawMessage, a Text or a []byte.
+func decodePayload(members map[string]json.RawMessage, v reflect.Value) error {
+	has := func(name string) bool { raw, sent := members[name]; return sent && string(raw) != "null" }
+	var body any
+	var data []byte
+	switch {
+	case has("body_text"):
+		var text string
+		if err := json.Unmarshal(members["body_text"], &text); err != nil {
+			return err //nolint:wrapcheck // the caller names it
+		}
+		body, data = Text(text), []byte(text)
+	case has("body_base64"):
+		if err := json.Unmarshal(members["body_base64"], &data); err != nil {
+			return err //nolint:wrapcheck // the caller names it
+		}
+		body = data
+	case has("body"), members["body"] != nil && (has("content_type") || v.Kind() == reflect.Interface): // null is a body if it has a type
+		body, data = members["body"], members["body"]
+	default:
+		return nil
+	}
+	if v.Kind() == reflect.Interface {
+		v.Set(reflect.ValueOf(body))
+		return nil
+	}
+	v.SetBytes(data)
+	return nil
+}
+
+// Values returns the fields of a struct as parameters of a query.
+func Values(v any) url.Values {
+	q := make(url.Values)
+	for _, f := range fieldsOf(reflect.ValueOf(v)) {
+		if f.value.IsZero() {
+			continue
+		}
+		if f.value.Kind() == reflect.Slice {
+			for i := range f.value.Len() {
+				q.Add(f.name, f.value.Index(i).String())
+			}
+			continue
+		}
+		text, _ := appendValue(nil, f.value)
+		if text[0] == '"' {
+			var plain string
+			_ = json.Unmarshal(text, &plain)
+			q.Set(f.name, plain)
+		} else {
+			q.Set(f.name, string(text))
+		}
+	}
+	return q
+}

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/client/internal/wire"
+)
+
+// LaneSettings override those of the lane's topic. Fields that are zero are the topic's in PutLane, and stay in PatchLane.
+type LaneSettings struct {
+	URL             string  `json:"url,omitzero"`
+	Headers         Headers `json:"headers,omitzero"`
+	LaneConcurrency int     `json:"lane_concurrency,omitzero"`
+	LaneRate        string  `json:"lane_rate,omitzero"`
+	Ordered         *bool   `json:"ordered,omitzero"`
+	// Null are the names of members that get the topic's settings in PatchLane.
+	Null []string `json:"-" wire:"nulls"`
+}
+
+// MarshalJSON returns the JSON that the API reads.
+func (s LaneSettings) MarshalJSON() ([]byte, error) { return wire.Encode(s) }
+
+// UnmarshalJSON reads what MarshalJSON returned.
+func (s *LaneSettings) UnmarshalJSON(data []byte) error { return wire.Decode(data, s) }
+
+// Lane is a lane with its settings. PutLane accepts the LaneSettings of what GetLane returned.
+type Lane struct {
+	Answer
+	LaneSettings
+
+	Topic      string      `json:"topic"`
+	Name       string      `json:"lane"`
+	Revision   int64       `json:"revision"` // for IfRevision; 0: it has no settings
+	Paused     bool        `json:"paused"`
+	PausedAt   time.Time   `json:"paused_at"`
+	PausedBy   string      `json:"paused_by"`
+	PauseNote  string      `json:"pause_note"`
+	Durability *Durability `json:"durability"`
+}
+
+// MarshalJSON returns Raw.
+func (l Lane) MarshalJSON() ([]byte, error) { return l.Answer.MarshalJSON() }
+
+// UnmarshalJSON reads a lane as responses have it.
+func (l *Lane) UnmarshalJSON(data []byte) error { return wire.Decode(data, l) }
+
+// Lanes returns the lanes of a topic that have settings, in order of name.
+func (c *Client) Lanes(ctx context.Context, topic string) iter.Seq2[*Lane, error] {
+	return list[Lane](ctx, c, nil, "/v1/topics/", topic, "/lanes")
+}
+
+func (c *Client) lane(ctx context.Context, method string, body any, conditions []Condition, topic, lane, action string) (*Lane, error) {
+	l := new(Lane)
+	if err := c.send(ctx, method, []string{"/v1/topics/", topic, "/lanes/", lane, action}, body, l, conditions...); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// GetLane returns a lane that has settings.
+func (c *Client) GetLane(ctx context.Context, topic, lane string) (*Lane, error) {
+	return c.lane(ctx, http.MethodGet, nil, nil, topic, lane, "")
+}
+
+// PutLane sets all of a lane's settings.
+func (c *Client) PutLane(ctx context.Context, topic, lane string, s LaneSettings, conditions ...Condition) (*Lane, error) {
+	return c.lane(ctx, http.MethodPut, s, conditions, topic, lane, "")
+}
+
+// PatchLane changes some of a lane's settings.
+func (c *Client) PatchLane(ctx context.Context, topic, lane string, s LaneSettings, conditions ...Condition) (*Lane, error) {
+	return c.lane(ctx, http.MethodPatch, s, conditions, topic, lane, "")
+}
+
+// DeleteLane removes a lane's settings and secrets. Its jobs stay.
+func (c *Client) DeleteLane(ctx context.Context, topic, lane string, conditions ...Condition) error {
+	return c.send(ctx, http.MethodDelete, []string{"/v1/topics/", topic, "/lanes/", lane}, nil, nil, conditions...)
+}
+
+// PauseLane pauses a lane. The note says why, for those who find the pause.
+func (c *Client) PauseLane(ctx context.Context, topic, lane, note string, conditions ...Condition) (*Lane, error) {
+	return c.lane(ctx, http.MethodPost, pauseRequest{note}, conditions, topic, lane, "/pause")
+}
+
+// ResumeLane resumes a lane.
+func (c *Client) ResumeLane(ctx context.Context, topic, lane string, conditions ...Condition) (*Lane, error) {
+	return c.lane(ctx, http.MethodPost, nil, conditions, topic, lane, "/resume")
+}

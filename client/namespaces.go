@@ -1,0 +1,57 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+)
+
+// NamespaceRequest are the settings of a namespace.
+type NamespaceRequest struct {
+	Store string `json:"store,omitzero"` // only at the creation; empty: main
+	Quota Quota  `json:"quota,omitzero"`
+}
+
+// Quota bounds what a namespace uses. What is zero is not bounded.
+type Quota struct {
+	Pending int64  `json:"pending,omitzero"` // unfinished jobs
+	Bytes   string `json:"bytes,omitzero"`   // of the unfinished jobs, such as 1GiB
+	Rate    string `json:"rate,omitzero"`    // registrations, such as 500/s
+}
+
+// Namespace is a namespace. PutNamespace accepts the NamespaceRequest of what GetNamespace returned.
+type Namespace struct {
+	Answer
+	NamespaceRequest
+
+	Name     string `json:"namespace"`
+	Revision int64  `json:"revision"` // for IfRevision; 0: it was never put
+}
+
+// Namespaces returns the namespaces in order of name. It requires a root token, as the other methods about namespaces.
+func (c *Client) Namespaces(ctx context.Context) iter.Seq2[*Namespace, error] {
+	return list[Namespace](ctx, c, nil, "/v1/namespaces")
+}
+
+// GetNamespace returns a namespace.
+func (c *Client) GetNamespace(ctx context.Context, name string) (*Namespace, error) {
+	return c.namespace(ctx, http.MethodGet, name, nil, nil)
+}
+
+// PutNamespace creates a namespace on a store, or sets its quota.
+func (c *Client) PutNamespace(ctx context.Context, name string, n NamespaceRequest, conditions ...Condition) (*Namespace, error) {
+	return c.namespace(ctx, http.MethodPut, name, n, conditions)
+}
+
+func (c *Client) namespace(ctx context.Context, method, name string, body any, conditions []Condition) (*Namespace, error) {
+	n := new(Namespace)
+	if err := c.send(ctx, method, []string{"/v1/namespaces/", name}, body, n, conditions...); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// DeleteNamespace removes an empty namespace. With purge its jobs, topics and lanes are removed first; ErrConflict says what is left.
+func (c *Client) DeleteNamespace(ctx context.Context, name string, purge bool, conditions ...Condition) error {
+	return c.deletePurging(ctx, purge, conditions, "/v1/namespaces/", name)
+}

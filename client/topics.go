@@ -1,0 +1,181 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/ringback/ringback/client/internal/wire"
+)
+
+// Policy are the settings of a topic. Fields that are zero have the default in PutTopic, and stay in PatchTopic.
+type Policy struct {
+	Ladder          []time.Duration `json:"ladder,omitzero"`
+	Retries         *int            `json:"retries,omitzero"`
+	Jitter          *float64        `json:"jitter,omitzero"`
+	Timeout         time.Duration   `json:"timeout,omitzero"`
+	MaxAge          time.Duration   `json:"max_age,omitzero"`
+	Workers         int             `json:"workers,omitzero"`
+	LaneConcurrency int             `json:"lane_concurrency,omitzero"`
+	Rate            string          `json:"rate,omitzero"`      // such as 100/s
+	LaneRate        string          `json:"lane_rate,omitzero"` // such as 5/90s
+	Ordered         *bool           `json:"ordered,omitzero"`
+	Deliver         string          `json:"deliver,omitzero"` // push, pull or handler
+	URL             string          `json:"url,omitzero"`     // for jobs without one
+	Headers         Headers         `json:"headers,omitzero"`
+	Success         *Success        `json:"success,omitzero"`
+	Breaker         *Breaker        `json:"breaker,omitzero"`
+	OnDelivered     *Callback       `json:"on_delivered,omitzero"`
+	OnDead          *Callback       `json:"on_dead,omitzero"`
+	OnBacklog       *Backlog        `json:"on_backlog,omitzero"`
+	ClientCert      *Certificate    `json:"client_cert,omitzero"`
+	GiveUpOn        []string        `json:"give_up_on,omitzero"` // statuses such as 410 and 4xx
+	KeepDelivered   *Retention      `json:"keep_delivered,omitzero"`
+	KeepDead        *Retention      `json:"keep_dead,omitzero"`
+	IDWindow        time.Duration   `json:"id_window,omitzero"`
+	// Null are the names of members that get their default in PatchTopic.
+	Null []string `json:"-" wire:"nulls"`
+}
+
+// MarshalJSON returns the JSON that the API reads.
+func (p Policy) MarshalJSON() ([]byte, error) { return wire.Encode(p) }
+
+// UnmarshalJSON reads what MarshalJSON returned.
+func (p *Policy) UnmarshalJSON(data []byte) error { return wire.Decode(data, p) }
+
+// Success says which answers count as delivered.
+type Success struct {
+	Status       []string `json:"status,omitzero"` // such as 200 and 2xx
+	BodyEquals   string   `json:"body_equals,omitzero"`
+	BodyContains string   `json:"body_contains,omitzero"`
+}
+
+// Breaker says when the breaker of a lane opens, and for how long.
+type Breaker struct {
+	Failures *int          `json:"failures,omitzero"` // in a row; 0: never
+	Open     time.Duration `json:"open,omitzero"`
+}
+
+// Backlog is a callback about a topic whose jobs pile up.
+type Backlog struct {
+	URL       string        `json:"url,omitzero"`
+	Method    string        `json:"method,omitzero"`
+	Headers   Headers       `json:"headers,omitzero"`
+	Retries   *int          `json:"retries,omitzero"`
+	Timeout   time.Duration `json:"timeout,omitzero"`
+	Include   []string      `json:"include,omitzero"`
+	OlderThan time.Duration `json:"older_than,omitzero"`
+	MoreThan  int64         `json:"more_than,omitzero"`
+}
+
+// Certificate is a client certificate, which receivers see.
+type Certificate struct {
+	Chain string `json:"chain,omitzero"` // PEM
+	Key   string `json:"key,omitzero"`   // PEM; [redacted] in responses, where it may be sent back
+}
+
+// Retention says how long ended jobs are kept. The first limit that is reached removes the oldest.
+type Retention struct {
+	For      *time.Duration `json:"for,omitzero"`
+	Max      *int64         `json:"max,omitzero"`
+	MaxBytes string         `json:"max_bytes,omitzero"` // such as 256MiB
+}
+
+// Topic is a topic with its policy. PutTopic accepts the Policy of what GetTopic returned.
+type Topic struct {
+	Answer
+	Policy
+
+	Name       string      `json:"topic"`
+	Revision   int64       `json:"revision"` // for IfRevision; 0: it has no settings
+	Paused     bool        `json:"paused"`
+	PausedAt   time.Time   `json:"paused_at"`
+	PausedBy   string      `json:"paused_by"`
+	PauseNote  string      `json:"pause_note"`
+	Durability *Durability `json:"durability"`
+}
+
+// MarshalJSON returns Raw.
+func (t Topic) MarshalJSON() ([]byte, error) { return t.Answer.MarshalJSON() }
+
+// UnmarshalJSON reads a topic as responses have it.
+func (t *Topic) UnmarshalJSON(data []byte) error { return wire.Decode(data, t) }
+
+// Topics returns the topics in order of name, with their effective policies.
+func (c *Client) Topics(ctx context.Context) iter.Seq2[*Topic, error] {
+	return list[Topic](ctx, c, nil, "/v1/topics")
+}
+
+// TopicSettings returns the topics in order of name, with only what was set.
+func (c *Client) TopicSettings(ctx context.Context) iter.Seq2[*Topic, error] {
+	return list[Topic](ctx, c, onlySet(), "/v1/topics")
+}
+
+func onlySet() url.Values { return url.Values{"defaults": {"false"}} }
+
+// GetTopic returns a topic with its effective policy.
+func (c *Client) GetTopic(ctx context.Context, topic string) (*Topic, error) {
+	return c.topic(ctx, http.MethodGet, nil, nil, "/v1/topics/", topic)
+}
+
+// GetTopicSettings returns a topic with only what was set.
+func (c *Client) GetTopicSettings(ctx context.Context, topic string) (*Topic, error) {
+	t := new(Topic)
+	r := call{method: http.MethodGet, query: onlySet(), into: t}
+	if err := c.sendCall(ctx, r, []string{"/v1/topics/", topic}, nil); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (c *Client) topic(ctx context.Context, method string, body any, conditions []Condition, parts ...string) (*Topic, error) {
+	t := new(Topic)
+	if err := c.send(ctx, method, parts, body, t, conditions...); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// PutTopic sets a topic's whole policy.
+func (c *Client) PutTopic(ctx context.Context, topic string, p Policy, conditions ...Condition) (*Topic, error) {
+	return c.topic(ctx, http.MethodPut, p, conditions, "/v1/topics/", topic)
+}
+
+// PatchTopic changes fields of a topic's policy.
+func (c *Client) PatchTopic(ctx context.Context, topic string, p Policy, conditions ...Condition) (*Topic, error) {
+	return c.topic(ctx, http.MethodPatch, p, conditions, "/v1/topics/", topic)
+}
+
+// DeleteTopic deletes a topic without unfinished jobs. With purge these are cancelled and the dead letters are removed first; ErrConflict
+// says to call it again.
+func (c *Client) DeleteTopic(ctx context.Context, topic string, purge bool, conditions ...Condition) error {
+	return c.deletePurging(ctx, purge, conditions, "/v1/topics/", topic)
+}
+
+// purgeTime is the longest time for which a server purges before it answers.
+const purgeTime = 25 * time.Second
+
+func (c *Client) deletePurging(ctx context.Context, purge bool, conditions []Condition, parts ...string) error {
+	r := call{method: http.MethodDelete, header: conditionHeader(conditions), once: true}
+	if purge {
+		r.query, r.wait = url.Values{"purge": {"true"}}, purgeTime
+	}
+	return c.sendCall(ctx, r, parts, nil)
+}
+
+// pauseRequest is the body of a pause.
+type pauseRequest struct {
+	Note string `json:"note,omitzero"`
+}
+
+// PauseTopic pauses a topic. The note says why, for those who find the pause.
+func (c *Client) PauseTopic(ctx context.Context, topic, note string, conditions ...Condition) (*Topic, error) {
+	return c.topic(ctx, http.MethodPost, pauseRequest{note}, conditions, "/v1/topics/", topic, "/pause")
+}
+
+// ResumeTopic resumes a topic.
+func (c *Client) ResumeTopic(ctx context.Context, topic string, conditions ...Condition) (*Topic, error) {
+	return c.topic(ctx, http.MethodPost, nil, conditions, "/v1/topics/", topic, "/resume")
+}
