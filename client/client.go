@@ -113,9 +113,6 @@ func (c *Client) String() string { return c.base }
 // Format prints the server's URL, whatever the verb.
 func (c *Client) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.base) }
 
-// Server returns the server's URL.
-func (c *Client) Server() string { return c.base }
-
 // Do makes one request with the client's token and namespace, without repeats, and returns the response whatever its status. The path
 // may have a query. A body is sent as application/json unless header, which may be nil, has a Content-Type. The caller closes the
 // response's body.

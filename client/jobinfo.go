@@ -94,24 +94,30 @@ type WaitingFor struct {
 	Detail string    `json:"detail"` // a sentence
 }
 
+// AttemptSummary is an attempt without its response.
+type AttemptSummary struct {
+	N          int       `json:"n"`    // from 1
+	Kind       string    `json:"kind"` // attempt, lost, released
+	StartedAt  time.Time `json:"started_at"`
+	DurationMS *float64  `json:"duration_ms"`
+	Phases     *Phases   `json:"phases"`
+	URL        string    `json:"url"`
+	RemoteAddr string    `json:"remote_addr"`
+	Process    string    `json:"process"`
+	Status     int       `json:"status"`  // zero: no answer
+	Verdict    string    `json:"verdict"` // delivered, again, dead, released
+	Reason     string    `json:"reason"`
+	Error      string    `json:"error"`
+	ErrorClass string    `json:"error_class"`
+}
+
 // Attempt is one request, lease or call of a function.
 type Attempt struct {
-	N                  int       `json:"n"`    // from 1
-	Kind               string    `json:"kind"` // attempt, lost, released
-	StartedAt          time.Time `json:"started_at"`
-	DurationMS         *float64  `json:"duration_ms"`
-	Phases             *Phases   `json:"phases"`
-	URL                string    `json:"url"`
-	RemoteAddr         string    `json:"remote_addr"`
-	Process            string    `json:"process"`
-	Status             int       `json:"status"`  // zero: no answer
-	Verdict            string    `json:"verdict"` // delivered, again, dead, released
-	Reason             string    `json:"reason"`
-	Error              string    `json:"error"`
-	ErrorClass         string    `json:"error_class"`
-	ResponseHeaders    Headers   `json:"response_headers"`
-	ResponseBody       string    `json:"response_body"`        // at most 1 KiB
-	ResponseBodyBase64 []byte    `json:"response_body_base64"` // if it is not text
+	AttemptSummary
+
+	ResponseHeaders    Headers `json:"response_headers"`
+	ResponseBody       string  `json:"response_body"`        // at most 1 KiB
+	ResponseBodyBase64 []byte  `json:"response_body_base64"` // if it is not text
 }
 
 // Phases are the durations of a request's phases in milliseconds; nil: it did not take place.

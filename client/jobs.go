@@ -26,12 +26,8 @@ func (c *Client) register(ctx context.Context, j Job, wait time.Duration) (*JobI
 	if j.ID == "" {
 		j.ID = NewID()
 	}
-	info := new(JobInfo)
-	r := call{method: http.MethodPost, query: waitQuery(wait), wait: wait, into: info}
-	if err := c.sendCall(ctx, r, []string{"/v1/jobs"}, j); err != nil {
-		return nil, err
-	}
-	return info, nil
+	r := call{method: http.MethodPost, query: waitQuery(wait), wait: wait}
+	return answer[JobInfo](ctx, c, r, j, "/v1/jobs")
 }
 
 func waitQuery(wait time.Duration) url.Values {
@@ -45,12 +41,8 @@ func waitQuery(wait time.Duration) url.Values {
 func (c *Client) Get(ctx context.Context, id string) (*JobInfo, error) { return c.get(ctx, id, 0) }
 
 func (c *Client) get(ctx context.Context, id string, wait time.Duration) (*JobInfo, error) {
-	info := new(JobInfo)
-	r := call{method: http.MethodGet, query: waitQuery(wait), wait: wait, into: info}
-	if err := c.sendCall(ctx, r, []string{"/v1/jobs/", id}, nil); err != nil {
-		return nil, err
-	}
-	return info, nil
+	r := call{method: http.MethodGet, query: waitQuery(wait), wait: wait}
+	return answer[JobInfo](ctx, c, r, nil, "/v1/jobs/", id)
 }
 
 // longestJobWait is the longest wait that a server accepts.
@@ -87,33 +79,28 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // Edit changes a scheduled or ready job.
-func (c *Client) Edit(ctx context.Context, id string, change Change, conditions ...Condition) (*JobInfo, error) {
-	return c.changeJob(ctx, call{method: http.MethodPatch}, change, conditions, "/v1/jobs/", id)
+func (c *Client) Edit(ctx context.Context, id string, e Change, conditions ...Condition) (*JobInfo, error) {
+	return answer[JobInfo](ctx, c, change(http.MethodPatch, conditions), e, "/v1/jobs/", id)
 }
 
 // Cancel cancels a job. A running one has CancelRequested then, and is delivered if its attempt succeeds.
 func (c *Client) Cancel(ctx context.Context, id string, conditions ...Condition) (*JobInfo, error) {
-	return c.changeJob(ctx, call{method: http.MethodDelete}, nil, conditions, "/v1/jobs/", id)
+	return answer[JobInfo](ctx, c, change(http.MethodDelete, conditions), nil, "/v1/jobs/", id)
 }
 
 // Run makes a scheduled job due now.
 func (c *Client) Run(ctx context.Context, id string, conditions ...Condition) (*JobInfo, error) {
-	return c.changeJob(ctx, call{method: http.MethodPost, once: true}, nil, conditions, "/v1/jobs/", id, "/run")
+	return answer[JobInfo](ctx, c, onceOf(conditions), nil, "/v1/jobs/", id, "/run")
 }
 
 // Revive sends a job that has ended again.
 func (c *Client) Revive(ctx context.Context, id string, r Revival, conditions ...Condition) (*JobInfo, error) {
-	return c.changeJob(ctx, call{method: http.MethodPost, once: true}, r, conditions, "/v1/jobs/", id, "/revive")
+	return answer[JobInfo](ctx, c, onceOf(conditions), r, "/v1/jobs/", id, "/revive")
 }
 
-func (c *Client) changeJob(ctx context.Context, r call, body any, conditions []Condition, parts ...string) (*JobInfo, error) {
-	info := new(JobInfo)
-	r.header, r.into = conditionHeader(conditions), info
-	r.once = r.once || r.header != nil // the repeat of a change that was made would find another revision
-	if err := c.sendCall(ctx, r, parts, body); err != nil {
-		return nil, err
-	}
-	return info, nil
+// onceOf is a call that does something once more when it is repeated.
+func onceOf(conditions []Condition) call {
+	return call{method: http.MethodPost, header: conditionHeader(conditions), once: true}
 }
 
 // Query selects jobs of a list; the zero value: all that clients registered. A job must match all of its fields.
@@ -155,8 +142,7 @@ func (c *Client) Jobs(ctx context.Context, q Query) iter.Seq2[*JobInfo, error] {
 
 // JobPage returns one page of Jobs. It may be short, even empty, although more follow: see NextCursor.
 func (c *Client) JobPage(ctx context.Context, q Query) (*JobPage, error) {
-	p := new(JobPage)
-	return p, c.sendCall(ctx, call{method: http.MethodGet, query: wire.Values(q), into: p}, []string{"/v1/jobs"}, nil)
+	return answer[JobPage](ctx, c, call{method: http.MethodGet, query: wire.Values(q)}, nil, "/v1/jobs")
 }
 
 // DeadJobs returns the dead jobs that match. The query has no State.
@@ -193,6 +179,5 @@ type JobSample struct {
 func (c *Client) DeadGroups(ctx context.Context, q Query, by ...string) (*JobGroups, error) {
 	query := wire.Values(q)
 	query.Set("by", strings.Join(by, ","))
-	g := new(JobGroups)
-	return g, c.sendCall(ctx, call{method: http.MethodGet, query: query, into: g}, []string{"/v1/dead/groups"}, nil)
+	return answer[JobGroups](ctx, c, call{method: http.MethodGet, query: query}, nil, "/v1/dead/groups")
 }

@@ -52,40 +52,36 @@ func (c *Client) Lanes(ctx context.Context, topic string) iter.Seq2[*Lane, error
 	return list[Lane](ctx, c, nil, "/v1/topics/", topic, "/lanes")
 }
 
-func (c *Client) lane(ctx context.Context, method string, body any, conditions []Condition, topic, lane, action string) (*Lane, error) {
-	l := new(Lane)
-	if err := c.send(ctx, method, []string{"/v1/topics/", topic, "/lanes/", lane, action}, body, l, conditions...); err != nil {
-		return nil, err
-	}
-	return l, nil
+func (c *Client) lane(ctx context.Context, r call, body any, topic, lane, action string) (*Lane, error) {
+	return answer[Lane](ctx, c, r, body, "/v1/topics/", topic, "/lanes/", lane, action)
 }
 
 // GetLane returns a lane that has settings.
 func (c *Client) GetLane(ctx context.Context, topic, lane string) (*Lane, error) {
-	return c.lane(ctx, http.MethodGet, nil, nil, topic, lane, "")
+	return c.lane(ctx, get(), nil, topic, lane, "")
 }
 
 // PutLane sets all of a lane's settings.
 func (c *Client) PutLane(ctx context.Context, topic, lane string, s LaneSettings, conditions ...Condition) (*Lane, error) {
-	return c.lane(ctx, http.MethodPut, s, conditions, topic, lane, "")
+	return c.lane(ctx, change(http.MethodPut, conditions), s, topic, lane, "")
 }
 
 // PatchLane changes some of a lane's settings.
 func (c *Client) PatchLane(ctx context.Context, topic, lane string, s LaneSettings, conditions ...Condition) (*Lane, error) {
-	return c.lane(ctx, http.MethodPatch, s, conditions, topic, lane, "")
+	return c.lane(ctx, change(http.MethodPatch, conditions), s, topic, lane, "")
 }
 
 // DeleteLane removes a lane's settings and secrets. Its jobs stay.
 func (c *Client) DeleteLane(ctx context.Context, topic, lane string, conditions ...Condition) error {
-	return c.send(ctx, http.MethodDelete, []string{"/v1/topics/", topic, "/lanes/", lane}, nil, nil, conditions...)
+	return c.send(ctx, remove(conditions), nil, "/v1/topics/", topic, "/lanes/", lane)
 }
 
 // PauseLane pauses a lane. The note says why, for those who find the pause.
 func (c *Client) PauseLane(ctx context.Context, topic, lane, note string, conditions ...Condition) (*Lane, error) {
-	return c.lane(ctx, http.MethodPost, pauseRequest{note}, conditions, topic, lane, "/pause")
+	return c.lane(ctx, change(http.MethodPost, conditions), pauseRequest{note}, topic, lane, "/pause")
 }
 
 // ResumeLane resumes a lane.
 func (c *Client) ResumeLane(ctx context.Context, topic, lane string, conditions ...Condition) (*Lane, error) {
-	return c.lane(ctx, http.MethodPost, nil, conditions, topic, lane, "/resume")
+	return c.lane(ctx, change(http.MethodPost, conditions), nil, topic, lane, "/resume")
 }

@@ -37,6 +37,8 @@ type LeasedJob struct {
 	ExpiresAt   time.Time         `json:"expires_at"`
 	Lease       string            `json:"lease"`       // for Settlement
 	LeaseUntil  time.Time         `json:"lease_until"` // by the store's clock
+	// Response is what a function of Work has to say, a string or other JSON: its first 1,024 bytes are stored.
+	Response any `json:"-"`
 }
 
 // UnmarshalJSON reads a leased job as responses have it.
@@ -46,7 +48,7 @@ func (j *LeasedJob) UnmarshalJSON(data []byte) error { return wire.Decode(data, 
 func (c *Client) Lease(ctx context.Context, topic string, o LeaseOptions) ([]LeasedJob, error) {
 	var leased page[LeasedJob]
 	r := call{method: http.MethodPost, wait: o.Wait, into: &leased}
-	err := c.sendCall(ctx, r, []string{"/v1/topics/", topic, "/lease"}, o)
+	err := c.send(ctx, r, o, "/v1/topics/", topic, "/lease")
 	return leased.Items, err
 }
 
@@ -115,14 +117,13 @@ type LeaseResult struct {
 
 // Settle settles or extends leases, and leases the next jobs.
 func (c *Client) Settle(ctx context.Context, s Settlement) (*Settled, error) {
-	r := call{method: http.MethodPost}
+	return c.settle(ctx, s, nil)
+}
+
+func (c *Client) settle(ctx context.Context, s Settlement, date *time.Time) (*Settled, error) {
+	r := call{method: http.MethodPost, date: date}
 	if s.Next != nil {
 		r.wait = s.Next.Wait
 	}
-	settled := new(Settled)
-	r.into = settled
-	if err := c.sendCall(ctx, r, []string{"/v1/leases"}, s); err != nil {
-		return nil, err
-	}
-	return settled, nil
+	return answer[Settled](ctx, c, r, s, "/v1/leases")
 }

@@ -35,20 +35,12 @@ func (c *Client) Namespaces(ctx context.Context) iter.Seq2[*Namespace, error] {
 
 // GetNamespace returns a namespace.
 func (c *Client) GetNamespace(ctx context.Context, name string) (*Namespace, error) {
-	return c.namespace(ctx, http.MethodGet, name, nil, nil)
+	return answer[Namespace](ctx, c, get(), nil, "/v1/namespaces/", name)
 }
 
 // PutNamespace creates a namespace on a store, or sets its quota.
 func (c *Client) PutNamespace(ctx context.Context, name string, n NamespaceRequest, conditions ...Condition) (*Namespace, error) {
-	return c.namespace(ctx, http.MethodPut, name, n, conditions)
-}
-
-func (c *Client) namespace(ctx context.Context, method, name string, body any, conditions []Condition) (*Namespace, error) {
-	n := new(Namespace)
-	if err := c.send(ctx, method, []string{"/v1/namespaces/", name}, body, n, conditions...); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return answer[Namespace](ctx, c, change(http.MethodPut, conditions), n, "/v1/namespaces/", name)
 }
 
 // DeleteNamespace removes an empty namespace. With purge its jobs, topics and lanes are removed first; ErrConflict says what is left.

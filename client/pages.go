@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 )
@@ -16,18 +17,11 @@ type page[T any] struct {
 // list returns the items of a list, page after page. An error is the last pair.
 func list[T any](ctx context.Context, c *Client, query url.Values, parts ...string) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		where, err := path(parts...)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
 		q := make(url.Values, len(query)+1)
-		for name, v := range query {
-			q[name] = v
-		}
+		maps.Copy(q, query)
 		for {
 			var p page[T]
-			if err := c.do(ctx, call{method: http.MethodGet, path: where, query: q, into: &p}); err != nil {
+			if err := c.send(ctx, call{method: http.MethodGet, query: q, into: &p}, nil, parts...); err != nil {
 				yield(nil, err)
 				return
 			}

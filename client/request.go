@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client/internal/wire"
@@ -43,23 +42,8 @@ type call struct {
 	// once: a repeat is applied again, so it is repeated only if the server has surely not processed it.
 	once bool
 	into any // nil: the answer is not read
-	read func(*http.Response) error
-}
-
-// path returns an escaped path of literal and variable parts: those in even places are literal.
-func path(parts ...string) (string, error) {
-	var b strings.Builder
-	for i, p := range parts {
-		if i%2 == 0 {
-			b.WriteString(p)
-			continue
-		}
-		if p == "" || p == "." || p == ".." {
-			return "", fmt.Errorf("client: %q is not a name that can be in a path", p)
-		}
-		b.WriteString(url.PathEscape(p))
-	}
-	return b.String(), nil
+	// date, if set, gets the time of the answer by the server's clock.
+	date *time.Time
 }
 
 // do makes a call, and repeats it while that can help.
@@ -76,17 +60,34 @@ func (c *Client) do(ctx context.Context, r call) error {
 	}
 }
 
-// send is do with a body that is encoded and a path that is built, for calls that need no more.
-func (c *Client) send(ctx context.Context, method string, parts []string, body any, into any, conditions ...Condition) error {
-	r := call{method: method, header: conditionHeader(conditions), into: into}
-	r.once = r.header != nil || method == http.MethodDelete // the repeat of what was applied would fail
-	return c.sendCall(ctx, r, parts, body)
+// get is a call that reads.
+func get() call { return call{method: http.MethodGet} }
+
+// change is a call that changes something under conditions. With a condition it is not repeated: the change would have made it false.
+func change(method string, conditions []Condition) call {
+	h := conditionHeader(conditions)
+	return call{method: method, header: h, once: h != nil}
 }
 
-// sendCall completes a call and makes it.
-func (c *Client) sendCall(ctx context.Context, r call, parts []string, body any) (err error) {
-	if r.path, err = path(parts...); err != nil {
-		return err
+// remove is a call that removes something. It is not repeated, as what was removed is not found.
+func remove(conditions []Condition) call {
+	return call{method: http.MethodDelete, header: conditionHeader(conditions), once: true}
+}
+
+// answer completes a call, makes it and returns its answer.
+func answer[T any](ctx context.Context, c *Client, r call, body any, parts ...string) (*T, error) {
+	into := new(T)
+	r.into = into
+	if err := c.send(ctx, r, body, parts...); err != nil {
+		return nil, err
+	}
+	return into, nil
+}
+
+// send completes a call and makes it.
+func (c *Client) send(ctx context.Context, r call, body any, parts ...string) (err error) {
+	if r.path, err = wire.Path(parts...); err != nil {
+		return fmt.Errorf("client: %w", err)
 	}
 	if body != nil {
 		if r.body, err = wire.Encode(body); err != nil {
@@ -126,10 +127,10 @@ func readAnswer(res *http.Response, r call) error {
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return readProblem(res)
 	}
-	switch {
-	case r.read != nil:
-		return r.read(res)
-	case r.into == nil || res.StatusCode == http.StatusNoContent:
+	if r.date != nil {
+		*r.date, _ = http.ParseTime(res.Header.Get("Date"))
+	}
+	if r.into == nil || res.StatusCode == http.StatusNoContent {
 		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxProblem)) // so that the connection can be used again
 		return nil
 	}
@@ -138,24 +139,24 @@ func readAnswer(res *http.Response, r call) error {
 		return fmt.Errorf("client: read the answer of %s %s: %w", r.method, r.path, err)
 	}
 	if err := wire.Decode(data, r.into); err != nil {
-		return &answerError{fmt.Errorf("client: the answer of %s %s cannot be read: %w", r.method, r.path, err)}
+		return fmt.Errorf("client: the answer of %s %s cannot be read: %w", r.method, r.path, err)
 	}
 	return nil
 }
 
-// answerError is an answer that came whole, but is not as it should be: asking again does not help.
-type answerError struct{ err error }
+// brokenError is an answer that has not come whole.
+type brokenError struct{ err error }
 
-func (e *answerError) Error() string { return e.err.Error() }
-func (e *answerError) Unwrap() error { return e.err }
+func (e *brokenError) Error() string { return e.err.Error() }
+func (e *brokenError) Unwrap() error { return e.err }
 
 func readBounded(from io.Reader, most int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(from, most+1))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the request
+		return nil, &brokenError{err}
 	}
 	if int64(len(data)) > most {
-		return nil, &answerError{fmt.Errorf("it is larger than %d B", most)}
+		return nil, fmt.Errorf("it is larger than %d B", most)
 	}
 	return data, nil
 }
@@ -195,25 +196,18 @@ func isTemporary(err error) bool {
 		}
 		return false
 	}
-	if _, ok := errors.AsType[*answerError](err); ok {
+	if errors.Is(err, context.Canceled) {
 		return false
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return false
 	}
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		_, isNetwork := errors.AsType[net.Error](u.Err)
-		return isNetwork || errors.Is(u.Err, io.EOF) || errors.Is(u.Err, io.ErrUnexpectedEOF) || isBroken(u.Err)
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok { // there is no TLS
+		return false
 	}
-	return errors.Is(err, errNoAnswer) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isBroken(err)
-}
-
-// isBroken reports whether a connection broke.
-func isBroken(err error) bool {
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
-	}
-	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
+	_, isNetwork := errors.AsType[*url.Error](err)
+	_, isBroken := errors.AsType[*brokenError](err)
+	return isNetwork || isBroken || errors.Is(err, errNoAnswer)
 }
 
 // isUnprocessed reports whether the server has surely not begun with the request.

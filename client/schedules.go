@@ -134,42 +134,38 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[*Schedule, error] {
 	return list[Schedule](ctx, c, nil, "/v1/schedules")
 }
 
-func (c *Client) schedule(ctx context.Context, method string, body any, conditions []Condition, name, action string) (*Schedule, error) {
-	s := new(Schedule)
-	if err := c.send(ctx, method, []string{"/v1/schedules/", name, action}, body, s, conditions...); err != nil {
-		return nil, err
-	}
-	return s, nil
+func (c *Client) schedule(ctx context.Context, r call, body any, name, action string) (*Schedule, error) {
+	return answer[Schedule](ctx, c, r, body, "/v1/schedules/", name, action)
 }
 
 // GetSchedule returns a schedule with its next and last ticks.
 func (c *Client) GetSchedule(ctx context.Context, name string) (*Schedule, error) {
-	return c.schedule(ctx, http.MethodGet, nil, nil, name, "")
+	return c.schedule(ctx, get(), nil, name, "")
 }
 
 // PutSchedule creates or replaces a schedule.
 func (c *Client) PutSchedule(ctx context.Context, name string, s ScheduleRequest, conditions ...Condition) (*Schedule, error) {
-	return c.schedule(ctx, http.MethodPut, s, conditions, name, "")
+	return c.schedule(ctx, change(http.MethodPut, conditions), s, name, "")
 }
 
 // DeleteSchedule removes a schedule. The jobs that it has registered stay.
 func (c *Client) DeleteSchedule(ctx context.Context, name string, conditions ...Condition) error {
-	return c.send(ctx, http.MethodDelete, []string{"/v1/schedules/", name}, nil, nil, conditions...)
+	return c.send(ctx, remove(conditions), nil, "/v1/schedules/", name)
 }
 
 // RunSchedule registers a job of a schedule now, beside its ticks.
 func (c *Client) RunSchedule(ctx context.Context, name string) (*JobInfo, error) {
-	return c.changeJob(ctx, call{method: http.MethodPost, once: true}, nil, nil, "/v1/schedules/", name, "/run")
+	return answer[JobInfo](ctx, c, onceOf(nil), nil, "/v1/schedules/", name, "/run")
 }
 
 // PauseSchedule pauses a schedule. The note says why, for those who find the pause.
 func (c *Client) PauseSchedule(ctx context.Context, name, note string, conditions ...Condition) (*Schedule, error) {
-	return c.schedule(ctx, http.MethodPost, pauseRequest{note}, conditions, name, "/pause")
+	return c.schedule(ctx, change(http.MethodPost, conditions), pauseRequest{note}, name, "/pause")
 }
 
 // ResumeSchedule resumes a schedule.
 func (c *Client) ResumeSchedule(ctx context.Context, name string, conditions ...Condition) (*Schedule, error) {
-	return c.schedule(ctx, http.MethodPost, nil, conditions, name, "/resume")
+	return c.schedule(ctx, change(http.MethodPost, conditions), nil, name, "/resume")
 }
 
 // Backfill selects ticks of the past.
@@ -187,7 +183,7 @@ type dryBackfill struct {
 
 // BackfillSchedule runs the ticks of a past time in the background. The schedule shows the progress.
 func (c *Client) BackfillSchedule(ctx context.Context, name string, b Backfill, conditions ...Condition) (*Schedule, error) {
-	return c.schedule(ctx, http.MethodPost, b, conditions, name, "/backfill")
+	return c.schedule(ctx, change(http.MethodPost, conditions), b, name, "/backfill")
 }
 
 // BackfillCount is the number of ticks of a backfill.
@@ -200,11 +196,7 @@ type BackfillCount struct {
 
 // CountBackfill counts the ticks that BackfillSchedule would run.
 func (c *Client) CountBackfill(ctx context.Context, name string, b Backfill) (*BackfillCount, error) {
-	n := new(BackfillCount)
-	if err := c.send(ctx, http.MethodPost, []string{"/v1/schedules/", name, "/backfill"}, dryBackfill{b, true}, n); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return answer[BackfillCount](ctx, c, call{method: http.MethodPost}, dryBackfill{b, true}, "/v1/schedules/", name, "/backfill")
 }
 
 // Preview selects the ticks of a schedule that is not stored.
@@ -223,6 +215,6 @@ type Preview struct {
 func (c *Client) PreviewSchedule(ctx context.Context, p Preview) ([]Tick, error) {
 	var ticks page[Tick]
 	r := call{method: http.MethodGet, query: wire.Values(p), into: &ticks}
-	err := c.sendCall(ctx, r, []string{"/v1/schedules/preview"}, nil)
+	err := c.send(ctx, r, nil, "/v1/schedules/preview")
 	return ticks.Items, err
 }

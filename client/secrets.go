@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/http"
 	"time"
 )
 
@@ -44,12 +43,7 @@ func ownerOfSecrets(topic, lane string, rest ...string) []string {
 
 // AddSecret adds a signing secret to a lane, or to a topic if lane is empty, and returns it. It is shown only here.
 func (c *Client) AddSecret(ctx context.Context, topic, lane string, s NewSecret, conditions ...Condition) (*Secret, error) {
-	added := new(Secret)
-	r := call{method: http.MethodPost, header: conditionHeader(conditions), once: true, into: added}
-	if err := c.sendCall(ctx, r, ownerOfSecrets(topic, lane, "/secrets"), s); err != nil {
-		return nil, err
-	}
-	return added, nil
+	return answer[Secret](ctx, c, onceOf(conditions), s, ownerOfSecrets(topic, lane, "/secrets")...)
 }
 
 // Secrets returns the signing secrets of a lane, or of a topic if lane is empty, newest first, without their values.
@@ -59,7 +53,7 @@ func (c *Client) Secrets(ctx context.Context, topic, lane string) iter.Seq2[*Sec
 
 // RemoveSecret removes a signing secret of a lane, or of a topic if lane is empty.
 func (c *Client) RemoveSecret(ctx context.Context, topic, lane, id string, conditions ...Condition) error {
-	return c.send(ctx, http.MethodDelete, ownerOfSecrets(topic, lane, "/secrets/", id), nil, nil, conditions...)
+	return c.send(ctx, remove(conditions), nil, ownerOfSecrets(topic, lane, "/secrets/", id)...)
 }
 
 // Keys returns the public keys of a lane, or of a topic if lane is empty.

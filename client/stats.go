@@ -58,11 +58,7 @@ type LaneCounts struct {
 
 // Stats counts all jobs, and those of the first topics.
 func (c *Client) Stats(ctx context.Context) (*Stats, error) {
-	s := new(Stats)
-	if err := c.send(ctx, http.MethodGet, []string{"/v1/stats"}, nil, s); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return answer[Stats](ctx, c, get(), nil, "/v1/stats")
 }
 
 // StatsByTopic returns the counts of all topics in order of name.
@@ -72,11 +68,7 @@ func (c *Client) StatsByTopic(ctx context.Context) iter.Seq2[*TopicCounts, error
 
 // TopicStats counts the jobs of a topic, and the unfinished ones of its first lanes.
 func (c *Client) TopicStats(ctx context.Context, topic string) (*TopicStats, error) {
-	s := new(TopicStats)
-	if err := c.send(ctx, http.MethodGet, []string{"/v1/topics/", topic, "/stats"}, nil, s); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return answer[TopicStats](ctx, c, get(), nil, "/v1/topics/", topic, "/stats")
 }
 
 // LaneStats returns the counts of a topic's lanes with unfinished jobs in order of name.
@@ -96,11 +88,7 @@ type Version struct {
 
 // Version returns the version of the server.
 func (c *Client) Version(ctx context.Context) (*Version, error) {
-	v := new(Version)
-	if err := c.send(ctx, http.MethodGet, []string{"/v1/version"}, nil, v); err != nil {
-		return nil, err
-	}
-	return v, nil
+	return answer[Version](ctx, c, get(), nil, "/v1/version")
 }
 
 // Readiness says whether a process accepts and delivers jobs.

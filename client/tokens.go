@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/http"
 	"time"
 )
 
@@ -42,25 +41,17 @@ func (c *Client) Tokens(ctx context.Context) iter.Seq2[*Token, error] {
 
 // CreateToken creates a token and returns it with its secret, which is shown only here.
 func (c *Client) CreateToken(ctx context.Context, t TokenRequest) (*Token, error) {
-	created := new(Token)
-	if err := c.sendCall(ctx, call{method: http.MethodPost, once: true, into: created}, []string{"/v1/tokens"}, t); err != nil {
-		return nil, err
-	}
-	return created, nil
+	return answer[Token](ctx, c, onceOf(nil), t, "/v1/tokens")
 }
 
 // GetToken returns a token without its secret.
 func (c *Client) GetToken(ctx context.Context, id string) (*Token, error) {
-	t := new(Token)
-	if err := c.send(ctx, http.MethodGet, []string{"/v1/tokens/", id}, nil, t); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return answer[Token](ctx, c, get(), nil, "/v1/tokens/", id)
 }
 
 // RevokeToken revokes a token. Within 5 seconds no process accepts it any more.
 func (c *Client) RevokeToken(ctx context.Context, id string) error {
-	return c.send(ctx, http.MethodDelete, []string{"/v1/tokens/", id}, nil, nil)
+	return c.send(ctx, remove(nil), nil, "/v1/tokens/", id)
 }
 
 // Principal is whose a token is, and what it may do.
@@ -79,9 +70,5 @@ type Principal struct {
 
 // Whoami returns whose the client's token is.
 func (c *Client) Whoami(ctx context.Context) (*Principal, error) {
-	p := new(Principal)
-	if err := c.send(ctx, http.MethodGet, []string{"/v1/whoami"}, nil, p); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return answer[Principal](ctx, c, get(), nil, "/v1/whoami")
 }

@@ -117,35 +117,22 @@ func onlySet() url.Values { return url.Values{"defaults": {"false"}} }
 
 // GetTopic returns a topic with its effective policy.
 func (c *Client) GetTopic(ctx context.Context, topic string) (*Topic, error) {
-	return c.topic(ctx, http.MethodGet, nil, nil, "/v1/topics/", topic)
+	return answer[Topic](ctx, c, get(), nil, "/v1/topics/", topic)
 }
 
 // GetTopicSettings returns a topic with only what was set.
 func (c *Client) GetTopicSettings(ctx context.Context, topic string) (*Topic, error) {
-	t := new(Topic)
-	r := call{method: http.MethodGet, query: onlySet(), into: t}
-	if err := c.sendCall(ctx, r, []string{"/v1/topics/", topic}, nil); err != nil {
-		return nil, err
-	}
-	return t, nil
-}
-
-func (c *Client) topic(ctx context.Context, method string, body any, conditions []Condition, parts ...string) (*Topic, error) {
-	t := new(Topic)
-	if err := c.send(ctx, method, parts, body, t, conditions...); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return answer[Topic](ctx, c, call{method: http.MethodGet, query: onlySet()}, nil, "/v1/topics/", topic)
 }
 
 // PutTopic sets a topic's whole policy.
 func (c *Client) PutTopic(ctx context.Context, topic string, p Policy, conditions ...Condition) (*Topic, error) {
-	return c.topic(ctx, http.MethodPut, p, conditions, "/v1/topics/", topic)
+	return answer[Topic](ctx, c, change(http.MethodPut, conditions), p, "/v1/topics/", topic)
 }
 
 // PatchTopic changes fields of a topic's policy.
 func (c *Client) PatchTopic(ctx context.Context, topic string, p Policy, conditions ...Condition) (*Topic, error) {
-	return c.topic(ctx, http.MethodPatch, p, conditions, "/v1/topics/", topic)
+	return answer[Topic](ctx, c, change(http.MethodPatch, conditions), p, "/v1/topics/", topic)
 }
 
 // DeleteTopic deletes a topic without unfinished jobs. With purge these are cancelled and the dead letters are removed first; ErrConflict
@@ -158,11 +145,11 @@ func (c *Client) DeleteTopic(ctx context.Context, topic string, purge bool, cond
 const purgeTime = 25 * time.Second
 
 func (c *Client) deletePurging(ctx context.Context, purge bool, conditions []Condition, parts ...string) error {
-	r := call{method: http.MethodDelete, header: conditionHeader(conditions), once: true}
+	r := remove(conditions)
 	if purge {
 		r.query, r.wait = url.Values{"purge": {"true"}}, purgeTime
 	}
-	return c.sendCall(ctx, r, parts, nil)
+	return c.send(ctx, r, nil, parts...)
 }
 
 // pauseRequest is the body of a pause.
@@ -172,10 +159,10 @@ type pauseRequest struct {
 
 // PauseTopic pauses a topic. The note says why, for those who find the pause.
 func (c *Client) PauseTopic(ctx context.Context, topic, note string, conditions ...Condition) (*Topic, error) {
-	return c.topic(ctx, http.MethodPost, pauseRequest{note}, conditions, "/v1/topics/", topic, "/pause")
+	return answer[Topic](ctx, c, change(http.MethodPost, conditions), pauseRequest{note}, "/v1/topics/", topic, "/pause")
 }
 
 // ResumeTopic resumes a topic.
 func (c *Client) ResumeTopic(ctx context.Context, topic string, conditions ...Condition) (*Topic, error) {
-	return c.topic(ctx, http.MethodPost, nil, conditions, "/v1/topics/", topic, "/resume")
+	return answer[Topic](ctx, c, change(http.MethodPost, conditions), nil, "/v1/topics/", topic, "/resume")
 }

@@ -98,11 +98,7 @@ type WorkGroup struct {
 
 // StartWork starts bulk work, which goes on in the server: see WaitWork.
 func (c *Client) StartWork(ctx context.Context, o WorkOrder) (*Work, error) {
-	w := new(Work)
-	if err := c.sendCall(ctx, call{method: http.MethodPost, once: true, into: w}, []string{"/v1/work"}, o); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return answer[Work](ctx, c, onceOf(nil), o, "/v1/work")
 }
 
 // dryOrder is an order whose jobs are only counted.
@@ -113,11 +109,7 @@ type dryOrder struct {
 
 // CountWork counts the jobs that StartWork would find, and changes nothing.
 func (c *Client) CountWork(ctx context.Context, o WorkOrder) (*WorkCount, error) {
-	n := new(WorkCount)
-	if err := c.sendCall(ctx, call{method: http.MethodPost, wait: longestJobWait, into: n}, []string{"/v1/work"}, dryOrder{o, true}); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return answer[WorkCount](ctx, c, call{method: http.MethodPost, wait: longestJobWait}, dryOrder{o, true}, "/v1/work")
 }
 
 // Works returns bulk work, what is running first, then the newest.
@@ -127,20 +119,12 @@ func (c *Client) Works(ctx context.Context) iter.Seq2[*Work, error] {
 
 // GetWork returns bulk work with its counts.
 func (c *Client) GetWork(ctx context.Context, id string) (*Work, error) {
-	return c.work(ctx, http.MethodGet, "/v1/work/", id)
+	return answer[Work](ctx, c, get(), nil, "/v1/work/", id)
 }
 
 // StopWork stops bulk work after the step in progress. What was done stays.
 func (c *Client) StopWork(ctx context.Context, id string) (*Work, error) {
-	return c.work(ctx, http.MethodPost, "/v1/work/", id, "/stop")
-}
-
-func (c *Client) work(ctx context.Context, method string, parts ...string) (*Work, error) {
-	w := new(Work)
-	if err := c.send(ctx, method, parts, nil, w); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return answer[Work](ctx, c, call{method: http.MethodPost}, nil, "/v1/work/", id, "/stop")
 }
 
 // workInterval is how often WaitWork asks.

@@ -1,0 +1,163 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/client/internal/sse"
+	"github.com/ringback/ringback/client/internal/wire"
+)
+
+// StreamOptions select the events of a stream.
+type StreamOptions struct {
+	Topic   string `json:"topic"`
+	Lane    string `json:"lane"`
+	Verdict string `json:"verdict"` // delivered, again, dead or released: only attempts with it
+}
+
+// StreamEvent is something that happened: one of its fields is set, or none if the event is of a kind that this version does not know.
+type StreamEvent struct {
+	Kind    string          // attempt, change, skipped, or another; resumed: see Resumed
+	Data    json.RawMessage // as it was sent
+	Attempt *StreamAttempt
+	Change  *StreamChange
+	Skipped int64 // events that the server left out
+	// Resumed: the connection broke and there is a new one. The events between them are missing.
+	Resumed bool
+}
+
+// StreamAttempt is an attempt without its response, and its job.
+type StreamAttempt struct {
+	AttemptSummary
+
+	ID     string            `json:"id"` // of the job
+	Topic  string            `json:"topic"`
+	Lane   string            `json:"lane"`
+	Labels map[string]string `json:"labels"`
+}
+
+// StreamChange is a change of a job, a lane or a topic.
+type StreamChange struct {
+	At     time.Time         `json:"at"`
+	Kind   string            `json:"kind"` // created, edited, run, revived, cancelled, dead, paused, resumed
+	ID     string            `json:"id"`   // of the job; empty: a lane or a topic
+	Topic  string            `json:"topic"`
+	Lane   string            `json:"lane"` // empty: a topic
+	Labels map[string]string `json:"labels"`
+	Fields []string          `json:"fields"` // that were edited
+	Actor  string            `json:"actor"`
+	Reason string            `json:"reason"`
+}
+
+// streamSkipped is the data of an event skipped.
+type streamSkipped struct {
+	Skipped int64 `json:"skipped"`
+}
+
+// Stream returns attempts and changes as they happen, until ctx ends or the loop breaks. A broken connection is replaced, which an event
+// with Resumed says. It is a view, not a queue: the server leaves out events of fast times, and those of a pause in the connection.
+func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamEvent, error] {
+	return func(yield func(*StreamEvent, error) bool) {
+		target := "/v1/stream"
+		if q := wire.Values(o); len(q) > 0 {
+			target += "?" + q.Encode()
+		}
+		var pause backoff
+		for first := true; ; first = false {
+			more, began, err := c.stream(ctx, target, first, yield)
+			if !more {
+				return
+			}
+			if began {
+				pause = backoff{}
+			}
+			if isTemporary(err) {
+				err = c.waitBefore(ctx, &pause, err)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// stream reads one connection until it ends. more is false if the loop has ended, and began true if the server has begun to send.
+func (c *Client) stream(ctx context.Context, target string, first bool, yield func(*StreamEvent, error) bool) (more, began bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(c.opts.Timeout, func() { cancel(errNoAnswer) }) // servers send a comment every 15 s
+	defer idle.Stop()
+	res, err := c.Do(ctx, http.MethodGet, target, nil, nil)
+	if err == nil {
+		defer func() { _ = res.Body.Close() }()
+		if res.StatusCode != http.StatusOK {
+			return true, false, readProblem(res)
+		}
+		if !first && !yield(&StreamEvent{Kind: "resumed", Resumed: true}, nil) {
+			return false, true, nil
+		}
+		began = true
+		more, err = readEvents(res.Body, func() { idle.Reset(c.opts.Timeout) }, yield)
+		if !more {
+			return false, true, nil
+		}
+	}
+	if errors.Is(context.Cause(ctx), errNoAnswer) {
+		err = fmt.Errorf("client: GET %s: %w within %s", target, errNoAnswer, c.opts.Timeout)
+	}
+	return true, began, err
+}
+
+// readEvents reads events. It returns why they end, or false if the loop has ended.
+func readEvents(from io.Reader, heard func(), yield func(*StreamEvent, error) bool) (more bool, _ error) {
+	for e, err := range sse.Events(from, heard) {
+		if err != nil {
+			return true, &brokenError{fmt.Errorf("client: read the stream: %w", err)}
+		}
+		event, err := newStreamEvent(e.Kind, e.Data)
+		if err != nil {
+			return true, err
+		}
+		if !yield(event, nil) {
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+// newStreamEvent returns an event; an event problem is an error.
+func newStreamEvent(kind string, data []byte) (*StreamEvent, error) {
+	e := &StreamEvent{Kind: kind, Data: data}
+	var into any
+	var skipped streamSkipped
+	p := new(Problem)
+	switch kind {
+	case "attempt":
+		e.Attempt = new(StreamAttempt)
+		into = e.Attempt
+	case "change":
+		e.Change = new(StreamChange)
+		into = e.Change
+	case "skipped":
+		into = &skipped
+	case "problem":
+		into = p
+	default:
+		return e, nil
+	}
+	if err := wire.Decode(data, into); err != nil {
+		return nil, fmt.Errorf("client: an event %s of the stream cannot be read: %w", kind, err)
+	}
+	if kind == "problem" {
+		return nil, p
+	}
+	e.Skipped = skipped.Skipped
+	return e, nil
+}
