@@ -146,3 +146,9 @@ func TestRegisterAll_GivesEachJobOneResultOverCutConnections(t *testing.T) {
 		})
 	}
 }
+
+// newServerOf returns a server whose receivers call a function.
+func newServerOf(t *testing.T, receive func(*http.Request)) *clienttest.Server {
+	t.Helper()
+	return clienttest.New(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { receive(r) }))
+}

@@ -37,11 +37,12 @@ type Job struct {
 	ExpiresAt time.Time         `json:"expires_at,omitzero"`
 	Labels    map[string]string `json:"labels,omitzero"`
 	// OnDelivered and OnDead are sent when the job ends. Nil: the topic's. NoCallback: none.
-	OnDelivered *Callback `json:"on_delivered,omitzero"`
-	OnDead      *Callback `json:"on_dead,omitzero"`
+	OnDelivered *Callback `json:"on_delivered,omitzero" wire:"none"`
+	OnDead      *Callback `json:"on_dead,omitzero" wire:"none"`
 }
 
-// MarshalJSON returns the JSON that the API reads. It reads a Body that is an io.Reader.
+// MarshalJSON returns the JSON that the API reads. It reads a Body that is an io.Reader. Called directly, not by encoding/json, it keeps
+// the bytes of a json.RawMessage.
 func (j Job) MarshalJSON() ([]byte, error) { return wire.Encode(j) }
 
 // UnmarshalJSON reads what MarshalJSON returned.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -196,7 +197,7 @@ func isTemporary(err error) bool {
 		}
 		return false
 	}
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, bufio.ErrTooLong) {
 		return false
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {

@@ -48,8 +48,8 @@ type ScheduleJob struct {
 	Timeout     time.Duration     `json:"timeout,omitzero"`
 	ExpiresIn   time.Duration     `json:"expires_in,omitzero"`
 	Labels      map[string]string `json:"labels,omitzero"`
-	OnDelivered *Callback         `json:"on_delivered,omitzero"`
-	OnDead      *Callback         `json:"on_dead,omitzero"`
+	OnDelivered *Callback         `json:"on_delivered,omitzero" wire:"none"`
+	OnDead      *Callback         `json:"on_dead,omitzero" wire:"none"`
 }
 
 // MarshalJSON returns the JSON that the API reads.

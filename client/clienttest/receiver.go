@@ -22,6 +22,20 @@ type receiver struct {
 	secure  *listener
 	servers []*http.Server
 	serving sync.WaitGroup
+	order   order
+}
+
+// order makes a call of step happen before the later ones, as the race detector sees it. So the variables of a test need no lock between
+// the test, which moves the clock, and its handler, unless requests come at the same time.
+type order struct {
+	mu    sync.Mutex
+	steps int
+}
+
+func (o *order) step() {
+	o.mu.Lock()
+	o.steps++
+	o.mu.Unlock()
 }
 
 func newReceiver(handler http.Handler) (*receiver, error) {
@@ -37,7 +51,12 @@ func newReceiver(handler http.Handler) (*receiver, error) {
 }
 
 func (r *receiver) serve(handler http.Handler, l net.Listener) {
-	s := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	ordered := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.order.step()
+		defer r.order.step()
+		handler.ServeHTTP(w, req)
+	})
+	s := &http.Server{Handler: ordered, ReadHeaderTimeout: time.Minute}
 	r.servers = append(r.servers, s)
 	r.serving.Go(func() { _ = s.Serve(l) })
 }

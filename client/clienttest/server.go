@@ -43,6 +43,7 @@ type Server struct {
 	HTTP *http.Client
 
 	client *client.Client
+	order  *order
 }
 
 // New starts a server whose jobs are sent to a handler, and stops it at the end of the test. It fails the test if it is called outside
@@ -68,7 +69,7 @@ func New(t testing.TB, handler http.Handler) *Server {
 	running.Go(func() { _ = service.Run(ctx) })
 	running.Go(func() { _ = server.Serve(apiListener) })
 	transport := &http.Transport{DialContext: apiListener.dial}
-	s := &Server{URL: "http://ringback.test", HTTP: &http.Client{Transport: transport}}
+	s := &Server{URL: "http://ringback.test", HTTP: &http.Client{Transport: transport}, order: &receiver.order}
 	t.Cleanup(func() {
 		stop()
 		transport.CloseIdleConnections()
@@ -94,6 +95,7 @@ const settleTime = 10 * time.Millisecond
 // Advance moves the clock. When it returns, what became due within d has happened: requests were sent and their results are recorded,
 // unless the handler itself still waits. It moves the clock 10 ms further for that.
 func (s *Server) Advance(d time.Duration) {
+	s.order.step()
 	time.Sleep(d)
 	synctest.Wait()
 	time.Sleep(settleTime)

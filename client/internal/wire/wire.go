@@ -6,6 +6,7 @@
 //	payload  a body: one of the members body, body_text and body_base64
 //	raw      the JSON that was decoded
 //	nulls    the names of members that are null
+//	none     a pointer for which null is the zero value, and nil only if the member is missing
 //	key      a struct that is zero is null, and JSON that is a string is this field
 package wire
 
@@ -265,6 +266,8 @@ func decodeObject(data []byte, v reflect.Value) error {
 			if err := decodePayload(members, f.value); err != nil {
 				return fmt.Errorf("body: %w", err)
 			}
+		case sent && f.is("none") && string(raw) == "null":
+			f.value.Set(reflect.New(f.value.Type().Elem()))
 		case sent:
 			if err := decodeValue(raw, f.value); err != nil {
 				return fmt.Errorf("%s: %w", f.name, err)

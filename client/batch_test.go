@@ -1,0 +1,214 @@
+package client_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+)
+
+func TestRegisterAll_GivesResultsOfAnyNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 1234
+		srv := newServer(t)
+		seen := make(map[int]bool)
+		for result, err := range srv.Client().RegisterAll(t.Context(), jobs(n)) {
+			require.NoError(t, err)
+			require.NoError(t, result.Err)
+			require.True(t, result.Created)
+			require.False(t, seen[result.Index])
+			seen[result.Index] = true
+		}
+		require.Len(t, seen, n)
+		requireRegistered(t, srv, n)
+	})
+}
+
+func TestRegisterAll_HoldsAFewJobsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		drawn, results := 0, 0
+		most := 0
+		sequence := func(yield func(client.Job) bool) {
+			for range 20 {
+				drawn++
+				most = max(most, drawn-results)
+				if !yield(client.Job{URL: "https://shop.example/", Delay: time.Hour, Body: client.Text(strings.Repeat("a", 250<<10))}) {
+					return
+				}
+			}
+		}
+		for result, err := range newServer(t).Client().RegisterAll(t.Context(), sequence) {
+			require.NoError(t, err)
+			require.NoError(t, result.Err)
+			results++
+		}
+		require.Equal(t, 20, results)
+		require.LessOrEqual(t, most, 17, "4 MiB")
+	})
+}
+
+func TestRegisterAll_RefusedJobsDoNotConcernOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(t)
+		sequence := func(yield func(client.Job) bool) {
+			for _, job := range []client.Job{
+				{ID: "a", URL: "https://shop.example/", Delay: time.Hour},
+				{ID: "b", URL: "ftp://shop.example/"},
+				{ID: "c", Body: make(chan int)},
+				{ID: "a", URL: "https://shop.example/", Delay: time.Minute},
+				{ID: "a", URL: "https://shop.example/", Delay: time.Hour},
+			} {
+				if !yield(job) {
+					return
+				}
+			}
+		}
+		got := make(map[int]client.Result)
+		for result, err := range srv.Client().RegisterAll(t.Context(), sequence) {
+			require.NoError(t, err)
+			got[result.Index] = result
+		}
+		require.Len(t, got, 5)
+		require.NoError(t, got[0].Err)
+		require.ErrorIs(t, got[1].Err, client.ErrInvalid)
+		require.ErrorContains(t, got[2].Err, "job 2: body")
+		require.ErrorIs(t, got[3].Err, client.ErrConflict)
+		require.NoError(t, got[4].Err)
+		require.False(t, got[4].Created)
+		requireRegistered(t, srv, 1)
+	})
+}
+
+func TestRegisterAll_StopsWithTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		drawn := 0
+		sequence := func(yield func(client.Job) bool) {
+			for job := range jobs(5000) {
+				drawn++
+				if !yield(job) {
+					return
+				}
+			}
+		}
+		for _, err := range newServer(t).Client().RegisterAll(t.Context(), sequence) {
+			require.NoError(t, err)
+			break
+		}
+		require.LessOrEqual(t, drawn, 1000)
+	})
+}
+
+func TestRegisterAll_SendsAJobBeforeTheNextIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(t)
+		sequence := func(yield func(client.Job) bool) {
+			for job := range jobs(3) {
+				if !yield(job) {
+					return
+				}
+				time.Sleep(2 * time.Minute) // longer than a server waits for a line
+			}
+		}
+		var at []time.Duration
+		began := time.Now()
+		for _, err := range srv.Client().RegisterAll(t.Context(), sequence) {
+			require.NoError(t, err)
+			at = append(at, time.Since(began).Round(time.Minute))
+		}
+		require.Len(t, at, 3)
+		requireRegistered(t, srv, 3)
+		var created []time.Duration
+		for job, err := range srv.Client().Jobs(t.Context(), client.Query{}) {
+			require.NoError(t, err)
+			created = append(created, job.CreatedAt.Sub(began).Round(time.Minute))
+		}
+		require.ElementsMatch(t, []time.Duration{0, 2 * time.Minute, 4 * time.Minute}, created)
+	})
+}
+
+func TestRegisterAll_EndsWithItsContextOrARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, lastError(t, broken, ctx), context.DeadlineExceeded)
+		calls := 0
+		refusing := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) {
+			calls++
+			return response(403, problem(403, "forbidden")), nil
+		})
+		require.ErrorIs(t, lastError(t, refusing, t.Context()), client.ErrForbidden)
+		require.Equal(t, 1, calls)
+	})
+}
+
+func lastError(t *testing.T, c *client.Client, ctx context.Context) (last error) { //nolint:revive // the test comes first
+	t.Helper()
+	for _, err := range c.RegisterAll(ctx, jobs(3)) {
+		require.NoError(t, last)
+		last = err
+	}
+	return last
+}
+
+// TestRegisterAll_SendsAgainWhatTheServerCouldNotStore: results with 429 and 503, an end with a reason, and a silent server.
+func TestRegisterAll_SendsAgainWhatTheServerCouldNotStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		c := faked(t, client.Options{Timeout: 10 * time.Second}, func(r *http.Request) (*http.Response, error) {
+			at = append(at, time.Now())
+			sent, first := 0, ""
+			for lines := bufio.NewScanner(r.Body); lines.Scan(); sent++ {
+				if sent == 0 {
+					first = lines.Text()
+				}
+			}
+			ok := `{"index": %d, "id": "x", "status": 201, "durability": null, "error": null}` + "\n"
+			failed := `{"index": %d, "id": "x", "status": %[2]d, "durability": null, "error": {"status": %[2]d, "code": "quota", "retry_after_ms": 60000}}` + "\n"
+			switch len(at) {
+			case 1:
+				require.Equal(t, 4, sent)
+				return response(200, fmt.Sprintf(ok, 0)+fmt.Sprintf(failed, 1, 429)+fmt.Sprintf(failed, 2, 503)+fmt.Sprintf(ok, 3)), nil
+			case 2:
+				require.Equal(t, 2, sent)
+				require.Contains(t, first, `"n":"1"`)
+				return response(200, fmt.Sprintf(ok, 0)+`{"index": null, "id": null, "status": 503, "error": {"status": 503, "code": "shutting_down"}}`+"\n"), nil
+			case 3:
+				require.Equal(t, 1, sent)
+				res := response(200, "")
+				res.Body = io.NopCloser(silence{r.Context()})
+				return res, nil
+			default:
+				return response(200, fmt.Sprintf(ok, 0)+fmt.Sprintf(ok, 0)), nil
+			}
+		})
+		var got []int
+		for result, err := range c.RegisterAll(t.Context(), jobs(4)) {
+			require.NoError(t, err)
+			require.NoError(t, result.Err)
+			got = append(got, result.Index)
+		}
+		require.Equal(t, []int{0, 3, 1, 2}, got)
+		require.Len(t, at, 4)
+		require.GreaterOrEqual(t, at[1].Sub(at[0]), time.Minute)
+		require.GreaterOrEqual(t, at[3].Sub(at[2]), 10*time.Second)
+	})
+}
+
+// silence is read until its context ends.
+type silence struct{ ctx context.Context }
+
+func (s silence) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, errors.New("the connection was closed")
+}

@@ -1,0 +1,291 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/client/clienttest"
+)
+
+// newPulled returns a server with a pulled topic and n jobs in it.
+func newPulled(t *testing.T, n int) *clienttest.Server {
+	t.Helper()
+	srv := clienttest.New(t, http.NotFoundHandler())
+	_, err := srv.Client().PutTopic(t.Context(), "pdf", client.Policy{Deliver: "pull", Ladder: []time.Duration{time.Minute}, LaneConcurrency: 100})
+	require.NoError(t, err)
+	for i := range n {
+		_, err := srv.Client().Register(t.Context(), client.Job{ID: fmt.Sprint("job-", i), Topic: "pdf", Body: i})
+		require.NoError(t, err)
+	}
+	return srv
+}
+
+// work runs Work in the background until stop is called, which returns its error.
+func work(t *testing.T, c *client.Client, o client.WorkOptions, f client.WorkFunc) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Work(ctx, "pdf", o, f) }()
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func requireState(t *testing.T, c *client.Client, id string, want client.State) *client.JobInfo {
+	t.Helper()
+	job, err := c.Get(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, want, job.State, id)
+	return job
+}
+
+func TestWork_DoesEachJobAndReportsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 20)
+		var mu sync.Mutex
+		at, most, now := make(map[string]int), 0, 0
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 4}, func(_ context.Context, j *client.LeasedJob) error {
+			mu.Lock()
+			at[j.ID]++
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			now--
+			mu.Unlock()
+			j.Response = map[string]string{"pages": string(j.Body)}
+			return nil
+		})
+		srv.Advance(time.Minute)
+		require.NoError(t, stop())
+		require.Len(t, at, 20)
+		require.Equal(t, 4, most)
+		for i := range 20 {
+			job := requireState(t, srv.Client(), fmt.Sprint("job-", i), client.Delivered)
+			require.JSONEq(t, fmt.Sprintf(`{"pages": "%d"}`, i), job.Attempts[0].ResponseBody)
+		}
+	})
+}
+
+func TestWork_SettlesAndLeasesInOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 10)
+		var requests, done atomic.Int64
+		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			requests.Add(1)
+			return srv.HTTP.Transport.RoundTrip(r)
+		})}})
+		require.NoError(t, err)
+		stop := work(t, c, client.WorkOptions{}, func(context.Context, *client.LeasedJob) error { done.Add(1); return nil })
+		srv.Advance(10 * time.Second)
+		require.Equal(t, int64(10), done.Load())
+		require.Equal(t, int64(11), requests.Load(), "the first one leases, the last one waits")
+		require.NoError(t, stop())
+	})
+}
+
+func TestWork_ReportsErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 4)
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 4}, func(_ context.Context, j *client.LeasedJob) error {
+			switch j.ID {
+			case "job-0":
+				return errors.New("no disk space")
+			case "job-1":
+				return fmt.Errorf("page 3: %w", client.RetryAfter(time.Hour, errors.New("busy")))
+			case "job-2":
+				return client.NoRetry(errors.New(strings.Repeat("no such customer ", 1000)))
+			default:
+				j.Response = make(chan int)
+				return nil
+			}
+		})
+		srv.Advance(10 * time.Second)
+		c := srv.Client()
+		job := requireState(t, c, "job-0", client.Scheduled)
+		require.Equal(t, "no disk space", job.Attempts[0].Error)
+		require.WithinDuration(t, job.Attempts[0].StartedAt.Add(time.Minute), job.NextAttemptAt, 7*time.Second)
+		job = requireState(t, c, "job-1", client.Scheduled)
+		require.Equal(t, "page 3: busy", job.Attempts[0].Error)
+		require.WithinDuration(t, job.Attempts[0].StartedAt.Add(time.Hour), job.NextAttemptAt, 2*time.Second)
+		require.Equal(t, "nonretryable", requireState(t, c, "job-2", client.Dead).Reason)
+		require.Contains(t, requireState(t, c, "job-3", client.Scheduled).Attempts[0].Error, "response")
+		require.NoError(t, stop())
+	})
+}
+
+func TestWork_ExtendsLeasesWhileTheFunctionRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 1)
+		_, err := srv.Client().Register(t.Context(), client.Job{ID: "own-timeout", Topic: "pdf", Timeout: 5 * time.Second})
+		require.NoError(t, err)
+		runs := make(chan string, 10)
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 2, Lease: time.Minute}, func(ctx context.Context, j *client.LeasedJob) error {
+			runs <- j.ID
+			select {
+			case <-time.After(time.Hour):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+		time.Sleep(61 * time.Minute)
+		require.NoError(t, stop())
+		require.Len(t, runs, 2)
+		requireState(t, srv.Client(), "job-0", client.Delivered)
+		require.Len(t, requireState(t, srv.Client(), "own-timeout", client.Delivered).Attempts, 1)
+	})
+}
+
+func TestWork_TellsTheFunctionThatItsLeaseIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 1)
+		broken := make(chan struct{}) // closed: no connection works
+		direct := srv.HTTP.Transport.(*http.Transport)
+		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-broken:
+				return nil, net.ErrClosed
+			default:
+				return direct.RoundTrip(r)
+			}
+		})}})
+		require.NoError(t, err)
+		cause := make(chan error, 1)
+		var leased, lost time.Time
+		stop := work(t, c, client.WorkOptions{Lease: 10 * time.Second}, func(ctx context.Context, _ *client.LeasedJob) error {
+			leased = time.Now()
+			close(broken)
+			<-ctx.Done()
+			lost = time.Now()
+			cause <- context.Cause(ctx)
+			return nil // too late: it is not reported
+		})
+		require.ErrorIs(t, <-cause, client.ErrLost)
+		require.LessOrEqual(t, lost.Sub(leased), 10*time.Second)
+		require.NoError(t, stop())
+		time.Sleep(20 * time.Second)
+		require.Equal(t, "lost", requireState(t, srv.Client(), "job-0", client.Ready).Attempts[0].Kind)
+	})
+}
+
+func TestWork_TellsTheFunctionThatItsJobIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 1)
+		cause := make(chan error, 1)
+		stop := work(t, srv.Client(), client.WorkOptions{Lease: 10 * time.Second}, func(ctx context.Context, j *client.LeasedJob) error {
+			_, err := srv.Client().Cancel(context.WithoutCancel(ctx), j.ID)
+			if err != nil {
+				return err
+			}
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return context.Cause(ctx)
+		})
+		require.ErrorIs(t, <-cause, client.ErrCancelRequested)
+		time.Sleep(time.Second)
+		requireState(t, srv.Client(), "job-0", client.Cancelled)
+		require.NoError(t, stop())
+	})
+}
+
+func TestWork_LetsFunctionsEndAndReportsThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 3)
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 2, Grace: 10 * time.Second}, func(ctx context.Context, j *client.LeasedJob) error {
+			wait := 5 * time.Second
+			if j.ID == "job-1" {
+				wait = time.Hour
+			}
+			select {
+			case <-time.After(wait):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+		time.Sleep(time.Second)
+		began := time.Now()
+		require.NoError(t, stop())
+		require.WithinDuration(t, began.Add(10*time.Second), time.Now(), time.Second)
+		requireState(t, srv.Client(), "job-0", client.Delivered)
+		require.Equal(t, "context canceled", requireState(t, srv.Client(), "job-1", client.Scheduled).Attempts[0].Error)
+		requireState(t, srv.Client(), "job-2", client.Ready)
+	})
+}
+
+func TestWork_GoesOnOverBrokenConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 10)
+		var n atomic.Int64
+		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			if n.Add(1)%3 != 0 {
+				return srv.HTTP.Transport.RoundTrip(r)
+			}
+			res, err := srv.HTTP.Transport.RoundTrip(r) // the answer is lost
+			if err == nil {
+				_, _ = io.Copy(io.Discard, res.Body)
+				_ = res.Body.Close()
+			}
+			return nil, io.ErrUnexpectedEOF
+		})}})
+		require.NoError(t, err)
+		stop := work(t, c, client.WorkOptions{Concurrency: 2, Lease: 5 * time.Second}, func(context.Context, *client.LeasedJob) error { return nil })
+		time.Sleep(10 * time.Minute)
+		require.NoError(t, stop())
+		for i := range 10 {
+			requireState(t, srv.Client(), fmt.Sprint("job-", i), client.Delivered)
+		}
+	})
+}
+
+func TestWork_EndsWithARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(t)
+		_, err := srv.Client().PutTopic(t.Context(), "push", client.Policy{})
+		require.NoError(t, err)
+		err = srv.Client().Work(t.Context(), "push", client.WorkOptions{}, func(context.Context, *client.LeasedJob) error { return nil })
+		require.ErrorIs(t, err, client.ErrConflict)
+	})
+}
+
+func TestLease_IsSettledByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newPulled(t, 3).Client()
+		leased, err := c.Lease(t.Context(), "pdf", client.LeaseOptions{Max: 3, Wait: time.Second, Lease: 2 * time.Second})
+		require.NoError(t, err)
+		require.Len(t, leased, 3)
+		require.Equal(t, 1, leased[0].Attempt)
+		settled, err := c.Settle(t.Context(), client.Settlement{
+			Done:   []client.LeaseDone{{Lease: leased[0].Lease, Response: json.RawMessage(`{"a": 1}`)}},
+			Extend: []client.LeaseExtend{{Lease: leased[1].Lease, For: time.Hour}},
+		})
+		require.NoError(t, err)
+		require.Equal(t, "ok", settled.Done[0].Result)
+		require.Equal(t, "ok", settled.Extend[0].Result)
+		time.Sleep(time.Minute)
+		settled, err = c.Settle(t.Context(), client.Settlement{
+			Retry: []client.LeaseRetry{{Lease: leased[1].Lease, After: new(time.Duration(0)), Error: "busy"}},
+			Dead:  []client.LeaseDead{{Lease: leased[2].Lease, Reason: "no such customer"}},
+		})
+		require.NoError(t, err)
+		require.Equal(t, "ok", settled.Retry[0].Result)
+		require.Equal(t, "lost", settled.Dead[0].Result)
+	})
+}
