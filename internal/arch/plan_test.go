@@ -113,6 +113,11 @@ var plan = []row{
 		ours:   []string{"job", "job/codec", "policy", "store/sqlite/clock", "store/sqlite/db"},
 	},
 	{
+		pkg:    "store/sqlite/audit",
+		reason: "compares the tables with each other, and repairs them while no process uses them; knows neither writer nor memory",
+		ours:   []string{"job", "job/codec", "store", "store/sqlite/db", "store/sqlite/table"},
+	},
+	{
 		pkg:    "store/sqlite/throttle",
 		reason: "cooldowns, breakers and windows of starts as immutable values; knows no queues",
 		ours:   []string{"policy", "store", "store/sqlite/clock", "store/sqlite/db"},
@@ -147,7 +152,7 @@ var plan = []row{
 		pkg:    "store/sqlite",
 		reason: "an engine, used through the contract only",
 		ours: []string{
-			"internal/limitedlog", "job", "policy", "store", "store/localtail", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
+			"internal/limitedlog", "job", "policy", "store", "store/localtail", "store/sqlite/audit", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
 			"store/sqlite/keeper", "store/sqlite/table", "store/sqlite/throttle", "store/sqlite/work",
 		},
 	},
