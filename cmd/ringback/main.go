@@ -6,6 +6,7 @@
 //	ringback health    checks whether a running service is ready: exit code 0 or 1
 //	ringback backup    copies a SQLite store, in use or not, and verifies the copy
 //	ringback restore   replaces a SQLite store that is not in use by a copy
+//	ringback verify    checks the data of stores, in use or not, and repairs faults
 //	ringback version   prints the version
 //
 // Exit codes: 0 after an orderly stop; 1 after a failure that a retry may fix, such as a taken port or an unreachable
@@ -62,6 +63,7 @@ type commands struct {
 	Health  healthCommand  `cmd:"" help:"Check whether a running service is ready. Exits 0 if it is, else 1."`
 	Backup  backupCommand  `cmd:"" help:"Copy a SQLite store, in use or not, and verify the copy."`
 	Restore restoreCommand `cmd:"" help:"Verify a copy and replace a SQLite store that is not in use by it."`
+	Verify  verifyCommand  `cmd:"" help:"Check the data of stores, in use or not, and repair faults. Exits 1 if faults are left."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-" help:"Print the version."` // as of other programs

@@ -144,3 +144,12 @@ func (s *Service) restart(ctx context.Context, key store.DocumentKey, lost *docu
 	}
 	return nil, store.Document{}, store.ErrContended
 }
+
+// InternalJob returns the internal job of the schedule that a document holds. The error is that of a document that cannot be decoded.
+func InternalJob(doc *store.Document) (job.Ref, error) {
+	d, err := decode(doc)
+	if err != nil {
+		return job.Ref{}, err
+	}
+	return job.Ref{Namespace: doc.Key.Namespace, ID: d.JobID}, nil
+}

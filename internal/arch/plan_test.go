@@ -342,6 +342,11 @@ var plan = []row{
 		ours:   []string{"job", "job/units", "store", "store/router"},
 	},
 	{
+		pkg:    "audit",
+		reason: "looks at stores twice and reports what is wrong; knows no engine",
+		ours:   []string{"dispatcher/schedules", "job", "store"},
+	},
+	{
 		pkg:    "dispatcher/explain",
 		reason: "reads why a job is not running; changes nothing",
 		ours: []string{
@@ -452,7 +457,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "carrier", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite",
 		},
 	},

@@ -1,0 +1,177 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/ringback/ringback/store"
+)
+
+// MaxFaults bounds the faults of one shard that a report lists.
+const MaxFaults = 10_000
+
+// Report is the result of an audit of a store.
+type Report struct {
+	Shards int
+	// Ledger is that of the last look at each shard.
+	Ledger store.Ledger
+	// Faults are in order of shard, kind, place and id.
+	Faults []store.Fault
+	// More is set when a shard has more faults than MaxFaults. A repair has mended those that are not listed as well.
+	More bool
+}
+
+// Left returns the number of faults that are not repaired.
+func (r *Report) Left() (n int) {
+	for i := range r.Faults {
+		if !r.Faults[i].Repaired {
+			n++
+		}
+	}
+	return n
+}
+
+// Run audits a store. With repair it also repairs what it finds.
+func Run(ctx context.Context, a store.Auditor, repair bool) (Report, error) {
+	report := Report{Shards: a.Shards()}
+	for shard := range a.Shards() {
+		r := run{auditor: a, shard: shard}
+		found, err := r.confirmed(ctx)
+		if err == nil && repair && len(found.faults) > 0 {
+			found, err = r.repair(ctx, found)
+		}
+		if err != nil {
+			return report, err
+		}
+		report.add(found)
+	}
+	missing, err := confirmedSchedules(ctx, a)
+	if err != nil {
+		return report, err
+	}
+	report.add(look{faults: missing})
+	return report, nil
+}
+
+func (r *Report) add(l look) {
+	faults := slices.SortedFunc(maps.Values(l.faults), func(a, b store.Fault) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Where, b.Where), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Detail, b.Detail))
+	})
+	r.Faults = append(r.Faults, faults...)
+	r.Ledger, r.More = r.Ledger.Plus(l.ledger), r.More || l.more
+}
+
+// A run is the audit of one shard.
+type run struct {
+	auditor store.Auditor
+	shard   int
+}
+
+// A look is the result of one look at all data of a shard.
+type look struct {
+	faults map[key]store.Fault
+	ledger store.Ledger
+	more   bool
+}
+
+// A key identifies a fault in two looks. Numbers in its detail may change.
+type key struct {
+	kind              store.RepairKind
+	where, id, detail string
+}
+
+func keyOf(f *store.Fault) key {
+	detail := strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, f.Detail)
+	return key{f.Kind, f.Where, f.ID, detail}
+}
+
+// look looks once. With repair it repairs.
+func (r *run) look(ctx context.Context, repair bool) (look, error) {
+	found := look{faults: map[key]store.Fault{}}
+	for page, err := range r.auditor.Audit(ctx, r.shard, repair) {
+		if err != nil {
+			return found, fmt.Errorf("audit: %w", err)
+		}
+		found.ledger = found.ledger.Plus(page.Ledger)
+		for i := range page.Faults {
+			f := page.Faults[i]
+			k := keyOf(&f)
+			if _, known := found.faults[k]; !known && len(found.faults) == MaxFaults {
+				found.more = true
+				continue
+			}
+			f.Shard = r.shard
+			found.faults[k] = f
+		}
+		if err := sleep(ctx, page.Pause); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// confirmed returns the faults that two looks have found. If the first finds none, it is the only one.
+func (r *run) confirmed(ctx context.Context) (look, error) {
+	began := time.Now()
+	first, err := r.look(ctx, false)
+	if err != nil || len(first.faults) == 0 {
+		return first, err
+	}
+	var after time.Duration
+	for _, f := range first.faults {
+		after = max(after, f.After)
+	}
+	if err := sleep(ctx, after-time.Since(began)); err != nil {
+		return first, err
+	}
+	second, err := r.look(ctx, false)
+	maps.DeleteFunc(second.faults, func(k key, _ store.Fault) bool {
+		_, twice := first.faults[k]
+		return !twice
+	})
+	second.more = second.more && first.more
+	return second, err
+}
+
+// repair repairs a shard in which faults were found, and looks what is left. Each fault is reported once: as left, or as repaired.
+func (r *run) repair(ctx context.Context, found look) (look, error) {
+	if _, err := r.look(ctx, true); err != nil {
+		return found, err
+	}
+	left, err := r.confirmed(ctx)
+	for k, f := range found.faults {
+		if _, still := left.faults[k]; !still {
+			f.Repaired = true
+			left.faults[k] = f
+		}
+	}
+	left.more = left.more || found.more
+	return left, err
+}
+
+// sleep waits.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(errors.New("the audit was stopped"), context.Cause(ctx))
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ringback/ringback/app"
+)
+
+// verifyCommand is ringback verify.
+type verifyCommand struct {
+	configFlag `embed:""`
+
+	Store       []string `sep:"none" default:"sqlite:ringback.db" placeholder:"URL" help:"Stores to check, as given to serve. They may be in use, but not a SQLite store with --repair."`
+	RedisPrefix string   `placeholder:"TEXT" help:"Prefix of every Redis key, as given to serve. Default: rb."`
+	Repair      bool     `variable:"RINGBACK_VERIFY_REPAIR" help:"Repair faults. No repair loses a job, or makes one due that has ended."`
+	Output      string   `short:"o" default:"text" enum:"text,json" placeholder:"text|json" variable:"RINGBACK_VERIFY_OUTPUT" help:"Format of the report. json is an array with a report for each store."`
+}
+
+// Run prints the report, and fails if faults are left.
+func (c *verifyCommand) Run(ctx context.Context, p *process) error {
+	o := app.Options{Store: strings.Join(c.Store, "\n"), RedisPrefix: c.RedisPrefix, Logger: newLogger(p.stderr, "text")}
+	if err := app.CheckAudit(o); err != nil {
+		return &usageError{p.settings.locate(err)}
+	}
+	left, reports := 0, []*app.AuditReport{}
+	if err := app.Audit(ctx, o, c.Repair, func(r *app.AuditReport) error {
+		left += r.Left()
+		if c.Output == "text" {
+			return r.WriteText(p.stdout)
+		}
+		reports = append(reports, r)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		out := json.NewEncoder(p.stdout)
+		out.SetIndent("", "  ")
+		if err := out.Encode(reports); err != nil {
+			return err
+		}
+	}
+	if left > 0 {
+		return fmt.Errorf("%d faults are left: docs/verify.md says what each kind means", left)
+	}
+	return nil
+}
