@@ -45,6 +45,11 @@ var plan = []row{
 		ours:   []string{"client/internal/sse", "client/internal/wire"},
 	},
 	{
+		pkg:    "client/outbox",
+		reason: "registers jobs in transactions of a program's database; public, so it brings no driver and nothing but the client",
+		ours:   []string{"client"},
+	},
+	{
 		pkg:    "seal",
 		reason: "encrypts secrets where they are kept; knows nothing of what they are for",
 		others: []string{"golang.org/x/crypto"},
@@ -514,6 +519,8 @@ var unshipped = []string{
 	module + "/packaging",
 	module + "/store/storetest",
 	"github.com/alicebob/miniredis",
+	"github.com/go-sql-driver/mysql",
+	"github.com/lib/pq",
 	"github.com/stretchr/testify",
 	"go.uber.org/goleak",
 	"pgregory.net/rapid",

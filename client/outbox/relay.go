@@ -1,0 +1,295 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/client"
+)
+
+// Options are the options of NewRelay. The zero value is useful.
+type Options struct {
+	// Poll is how often the relay looks for rows that nobody has told it of; zero: 1 s.
+	Poll time.Duration
+	// Lease is how long the relay reserves rows, at least 1 s; zero: 1 min. The rows of a relay that died are tried again after it, and a
+	// request may last half of it.
+	Lease time.Duration
+	// Logger gets a warning for each fault and each batch with refused jobs; nil: slog.Default.
+	Logger *slog.Logger
+}
+
+const (
+	defaultPoll  = time.Second
+	defaultLease = time.Minute
+	leastLease   = time.Second
+)
+
+// Relay registers the jobs of an outbox. Make one with NewRelay.
+type Relay struct {
+	db      *sql.DB
+	dialect Dialect
+	client  *client.Client
+	poll    time.Duration
+	lease   time.Duration
+	log     *slog.Logger
+	wake    chan struct{}
+}
+
+// NewRelay returns a relay between a database with the table of Dialect.Schema and a server. It panics if the dialect is unknown.
+func NewRelay(db *sql.DB, d Dialect, c *client.Client, o Options) *Relay {
+	_ = d.Schema()
+	return &Relay{
+		db: db, dialect: d, client: c,
+		poll:  cmp.Or(o.Poll, defaultPoll),
+		lease: max(cmp.Or(o.Lease, defaultLease), leastLease),
+		log:   cmp.Or(o.Logger, slog.Default()),
+		wake:  make(chan struct{}, 1),
+	}
+}
+
+// Wake lets Run look for rows at once. Call it after a commit. It does not wait, and may be called by several goroutines.
+func (r *Relay) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run registers jobs until ctx ends, and returns then. Faults of the database and of Ringback are logged and repeated with growing waits.
+// Of rows in progress at the end those that are registered are deleted, and the others are released.
+//
+// Several relays may run at once on one table, in one program or several.
+func (r *Relay) Run(ctx context.Context) {
+	var pause backoff
+	for ctx.Err() == nil {
+		more, err := r.relayBatch(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			wait := pause.next(err)
+			r.log.Warn("outbox relay failed, retrying", "err", err, "retry_in", wait)
+			sleep(ctx, wait, nil)
+		case more:
+			pause = backoff{}
+		default:
+			pause = backoff{}
+			sleep(ctx, r.poll, r.wake)
+		}
+	}
+}
+
+// sleep waits, until a wake-up at most, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+	}
+}
+
+// Waits after faults.
+const (
+	firstPause    = 100 * time.Millisecond
+	longestPause  = 10 * time.Second
+	maxRetryAfter = time.Minute
+)
+
+// backoff grows from fault to fault.
+type backoff struct{ wait time.Duration }
+
+// next returns the wait after a fault, at least the one that the server asks for.
+func (b *backoff) next(err error) time.Duration {
+	b.wait = min(max(2*b.wait, firstPause), longestPause)
+	wait := b.wait/2 + rand.N(b.wait/2)
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		wait = max(wait, min(p.RetryAfter(), maxRetryAfter))
+	}
+	return wait
+}
+
+// row is a row that is reserved.
+type row struct {
+	seq   int64
+	id    string
+	size  int // bytes of job
+	tries int
+	job   []byte
+
+	registered bool
+	problem    *client.Problem // nil: not refused
+}
+
+// relayBatch registers the jobs of one batch of rows. It reports whether there may be more.
+func (r *Relay) relayBatch(ctx context.Context) (more bool, err error) {
+	now := time.Now()
+	found, err := r.due(ctx, now)
+	if err != nil || !found {
+		return false, err
+	}
+	until := now.Add(r.lease).UnixMilli()
+	rows, err := r.dialect.claim(ctx, r.db, now.UnixMilli(), until)
+	if err != nil {
+		return false, fmt.Errorf("reserve rows: %w", err)
+	}
+	more = len(rows) == maxBatch
+	limited, cancel := context.WithDeadline(ctx, now.Add(r.lease/2))
+	defer cancel()
+	for len(rows) > 0 && err == nil {
+		n := split(rows)
+		err = r.relayRows(limited, rows[:n], until)
+		rows = rows[n:]
+	}
+	return more, errors.Join(err, r.settle(ctx, releaseRows, rows, until))
+}
+
+// due reports whether there are rows to register. It takes no lock, so that a relay without work is in nobody's way.
+func (r *Relay) due(ctx context.Context, now time.Time) (bool, error) {
+	var one int
+	err := r.db.QueryRowContext(ctx, r.dialect.bind(anyDue), now.UnixMilli()).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for rows: %w", err)
+	}
+	return true, nil
+}
+
+// split returns the number of rows for one request, at least one.
+func split(rows []*row) int {
+	bytes := 0
+	for i, w := range rows {
+		if bytes += w.size + 1; i > 0 && bytes > maxRequestBytes {
+			return i
+		}
+	}
+	return len(rows)
+}
+
+// relayRows registers the jobs of rows in one request, and deletes or marks them, or releases them.
+func (r *Relay) relayRows(ctx context.Context, rows []*row, until int64) error {
+	err := r.load(ctx, rows, until)
+	if err == nil {
+		err = r.register(ctx, rows)
+	}
+	var registered, released, refused []*row
+	var busy *client.Problem
+	for _, w := range rows {
+		w.job = nil
+		switch {
+		case w.registered:
+			registered = append(registered, w)
+		case w.problem != nil:
+			refused = append(refused, w)
+			if isTemporary(w.problem) {
+				busy = w.problem
+			}
+		default:
+			released = append(released, w)
+		}
+	}
+	if err == nil && busy != nil && len(registered) == 0 {
+		err = fmt.Errorf("register jobs: %w", busy) // the next rows would hardly fare better
+	}
+	return errors.Join(err, r.settle(ctx, deleteRows, registered, until), r.refuse(ctx, refused, until), r.settle(ctx, releaseRows, released, until))
+}
+
+// load reads the jobs of rows. Rows that are not there any more have none.
+func (r *Relay) load(ctx context.Context, rows []*row, until int64) error {
+	bySeq := make(map[int64]*row, len(rows))
+	for _, w := range rows {
+		bySeq[w.seq] = w
+	}
+	statement, args := r.dialect.list(selectJobs, rows, until)
+	found, err := r.db.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return fmt.Errorf("read jobs: %w", err)
+	}
+	defer func() { _ = found.Close() }()
+	for found.Next() {
+		var seq int64
+		var text []byte
+		if err := found.Scan(&seq, &text); err != nil {
+			return fmt.Errorf("read jobs: %w", err)
+		}
+		bySeq[seq].job = text
+	}
+	if err := found.Err(); err != nil {
+		return fmt.Errorf("read jobs: %w", err)
+	}
+	return nil
+}
+
+// settleTimeout bounds the statements that record what became of rows. They are executed also when Run ends.
+const settleTimeout = 10 * time.Second
+
+// settle deletes or releases rows whose lease has not ended.
+func (r *Relay) settle(ctx context.Context, statement string, rows []*row, until int64) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	statement, args := r.dialect.list(statement, rows, until)
+	if _, err := r.db.ExecContext(ctx, statement, args...); err != nil {
+		return fmt.Errorf("record %d rows: %w", len(rows), err)
+	}
+	return nil
+}
+
+// refuse records the problems of rows.
+func (r *Relay) refuse(ctx context.Context, rows []*row, until int64) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	r.log.Warn("jobs are not registered, they stay in the outbox and are retried", "jobs", len(rows), "job", rows[0].id, "err", rows[0].problem)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	statement := r.dialect.bind(refuseRow)
+	for _, w := range rows {
+		next := time.Now().Add(retryAfter(w.problem, w.tries)).UnixMilli()
+		if _, err := r.db.ExecContext(ctx, statement, next, problemText(w.problem), until, w.seq); err != nil {
+			return fmt.Errorf("record the problem of a job: %w", err)
+		}
+	}
+	return nil
+}
+
+// Waits before a job is tried again, after its first refusal and at most.
+const (
+	firstRefused, longestRefused = 10 * time.Second, time.Hour
+	firstBusy, longestBusy       = time.Second, time.Minute
+)
+
+// retryAfter returns the wait before a job with a problem is tried again.
+func retryAfter(p *client.Problem, tries int) time.Duration {
+	first, longest := firstRefused, longestRefused
+	if isTemporary(p) {
+		first, longest = firstBusy, longestBusy
+	}
+	wait := longest
+	if tries < 16 { // more would overflow, and is longer than the longest
+		wait = min(first<<tries, longest)
+	}
+	return max(wait, min(p.RetryAfter(), longest))
+}
+
+// maxProblemBytes bounds the text of a problem in the table.
+const maxProblemBytes = 2000
+
+// problemText returns a problem as every database can store it.
+func problemText(p *client.Problem) string {
+	text := p.Error()
+	text = text[:min(len(text), maxProblemBytes)]
+	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
+}

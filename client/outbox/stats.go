@@ -1,0 +1,30 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Stats are the counts of an outbox, for metrics and alerts.
+type Stats struct {
+	// Jobs are those in the table: not registered yet, or refused.
+	Jobs int64
+	// Refused are those with a problem.
+	Refused int64
+	// OldestAddedAt is when the oldest was added; zero: there is none.
+	OldestAddedAt time.Time
+}
+
+// Stats counts the rows of the outbox. It reads all of them, so call it every few seconds at most.
+func (r *Relay) Stats(ctx context.Context) (Stats, error) {
+	var s Stats
+	var oldest int64
+	if err := r.db.QueryRowContext(ctx, countRows).Scan(&s.Jobs, &s.Refused, &oldest); err != nil {
+		return Stats{}, fmt.Errorf("outbox: count rows: %w", err)
+	}
+	if oldest > 0 {
+		s.OldestAddedAt = time.UnixMilli(oldest)
+	}
+	return s, nil
+}
