@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/internal/secretfile"
 )
 
 // serverFlags are the flags that serve and dev share.
@@ -114,39 +112,17 @@ func secret(what, variable, flag, value, file string, log *slog.Logger) (string,
 	if value != "" {
 		return "", &usageError{fmt.Errorf("%s cannot be combined with %s", variable, flag)}
 	}
-	text, mode, err := readFileMode(file)
+	text, mode, err := secretfile.Read(file)
+	if errors.Is(err, secretfile.ErrWritable) {
+		return "", &usageError{fmt.Errorf("%s: %w", flag, err)}
+	}
 	if err != nil {
 		return "", fmt.Errorf("read the %s: %w", what, err)
 	}
-	switch {
-	case mode.Perm()&0o022 != 0:
-		return "", &usageError{fmt.Errorf("%s: %s is writable by group or others (mode %04o): chmod go-w it", flag, file, mode.Perm())}
-	case mode.Perm()&0o004 != 0:
-		log.Warn("secret file is readable by all users: chmod o-r it", "file", file, "mode", fmt.Sprintf("%04o", mode.Perm()))
+	if secretfile.IsPublic(mode) {
+		log.Warn("secret file is readable by all users: chmod o-r it", "file", file, "mode", fmt.Sprintf("%04o", mode))
 	}
-	read := strings.TrimSpace(string(text))
-	if read == "" {
-		return "", fmt.Errorf("read the %s: %s is empty", what, file)
-	}
-	return read, nil
-}
-
-// readFileMode returns a file's content and, for a regular file on Unix, its mode.
-func readFileMode(name string) ([]byte, os.FileMode, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, 0, err
-	}
-	text, err := io.ReadAll(file)
-	if !info.Mode().IsRegular() || runtime.GOOS == "windows" {
-		return text, 0, err
-	}
-	return text, info.Mode(), err
+	return text, nil
 }
 
 // serveFlags are the flags of serve that a configuration file can set.

@@ -24,6 +24,10 @@ var plan = []row{
 		reason: "secrets of flags and variables print as [redacted] wherever they go; knows nothing else",
 	},
 	{
+		pkg:    "internal/secretfile",
+		reason: "reads files with secrets and checks their modes, for the server and the commands; knows no secret's use",
+	},
+	{
 		pkg:    "policy",
 		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, nothing to import",
 	},
@@ -479,7 +483,7 @@ var plan = []row{
 	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
-		ours:   []string{"app", "internal/inbox", "internal/logbuffer", "job/units"},
+		ours:   []string{"app", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units"},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
 	{
