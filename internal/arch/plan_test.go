@@ -481,6 +481,12 @@ var plan = []row{
 		ours:   []string{"api/limits", "sign"},
 	},
 	{
+		pkg:    "cli/settings",
+		reason: "which server a command calls, with which token; makes no request",
+		ours:   []string{"internal/secretfile"},
+		others: []string{"github.com/BurntSushi/toml"},
+	},
+	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
 		ours:   []string{"app", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units"},
