@@ -487,6 +487,11 @@ var plan = []row{
 		others: []string{"github.com/BurntSushi/toml"},
 	},
 	{
+		pkg:    "cli/output",
+		reason: "prints JSON as tables, lines or through jq; knows no command and no server",
+		others: []string{"github.com/itchyny/gojq"},
+	},
+	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
 		ours:   []string{"app", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units"},
