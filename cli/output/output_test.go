@@ -12,13 +12,13 @@ import (
 var now = time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
 
 // printed returns what a printer prints.
-func printed(t *testing.T, o Options, print func(p *Printer) error) string {
+func printed(t *testing.T, o Options, with func(p *Printer) error) string {
 	t.Helper()
 	var b strings.Builder
 	o.Out, o.Now = &b, func() time.Time { return now }
 	p, err := New(o)
 	require.NoError(t, err)
-	require.NoError(t, print(p))
+	require.NoError(t, with(p))
 	return b.String()
 }
 
@@ -64,8 +64,8 @@ func TestPrinter_EscapesHostileText(t *testing.T) {
 	require.NoError(t, err)
 	one := func(p *Printer) error { return p.One(raw) }
 	for _, o := range []Options{{Format: Table}, {Format: Wide}, {Format: JSON}, {Format: JSONL}, {Filter: ".id"}, {Filter: "."}} {
-		for _, print := range []func(p *Printer) error{one, list(string(raw))} {
-			text := printed(t, o, print)
+		for _, with := range []func(p *Printer) error{one, list(string(raw))} {
+			text := printed(t, o, with)
 			require.NotEmpty(t, text)
 			for _, r := range "\x1b\x07\u009b\u202e\r\x00\U000e0001\u2028" {
 				require.NotContains(t, text, string(r), "%+v", o)

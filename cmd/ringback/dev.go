@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"strings"
 	"sync"
 
 	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/internal/inbox"
 	"github.com/ringback/ringback/internal/logbuffer"
 )
@@ -91,24 +91,13 @@ func (g banner) authorization() string {
 	case len(g.tokens) == 0:
 		return ""
 	case g.tokenFile != "":
-		return ` -H "Authorization: Bearer $(head -n 1 ` + shellWord(g.tokenFile) + `)"`
+		return ` -H "Authorization: Bearer $(head -n 1 ` + request.ShellWord(g.tokenFile) + `)"`
 	case len(g.tokens) > 1:
 		return ` -H "Authorization: Bearer $(echo "$RINGBACK_TOKEN" | head -n 1)"`
 	default:
 		return ` -H "Authorization: Bearer $RINGBACK_TOKEN"`
 	}
 }
-
-// shellWord quotes text as one word of a shell command.
-func shellWord(text string) string {
-	if text != "" && strings.Trim(text, shellSafe) == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// shellSafe are characters that need no quoting.
-const shellSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./"
 
 // callableAddr returns the address at which this machine can call a listener on addr: loopback for 0.0.0.0 and [::].
 func callableAddr(addr string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/cli/request"
 )
 
 func TestCallableAddr_MapsUnspecifiedToLoopback(t *testing.T) {
@@ -39,7 +40,7 @@ func TestBanner_DoesNotPrintTheToken(t *testing.T) {
 
 func TestShellWord_SurvivesTheShell(t *testing.T) {
 	for _, text := range []string{"plain/file.txt", "", "two words", "it's", `$HOME "x" \ ;`} {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+shellWord(text)).Output()
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+request.ShellWord(text)).Output()
 		require.NoError(t, err)
 		require.Equal(t, text, string(out))
 	}

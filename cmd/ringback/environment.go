@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/ringback/ringback/cli"
 )
 
 // Every flag has a variable: --max-body is RINGBACK_MAX_BODY. The token and the secret key have only a variable, since
@@ -35,7 +37,7 @@ func readEnvironment(environ []string) environment {
 // none.
 func variable(v *kong.Value) string {
 	switch own := v.Tag.Get("variable"); {
-	case own == "-", v.Name == "help":
+	case own == "-", v.Tag.EnvPrefix == "-", v.Name == "help":
 		return ""
 	case own != "":
 		return own
@@ -46,6 +48,9 @@ func variable(v *kong.Value) string {
 // unknown returns an error for variables that no command has, so that a misspelt setting is not ignored.
 func (e environment) unknown(model *kong.Application) error {
 	known := map[string]bool{tokenVariable: true, secretKeyVariable: true}
+	for _, name := range cli.Variables {
+		known[name] = true
+	}
 	for _, command := range model.Children {
 		for _, flag := range command.Flags {
 			known[variable(flag.Value)] = true
@@ -66,6 +71,9 @@ func (e environment) unknown(model *kong.Application) error {
 	}
 	return errors.New(strings.Join(names, ", ") + " are not known settings")
 }
+
+// isClientCommand reports whether a command is one of package cli, whose flags have no variables.
+func isClientCommand(command *kong.Node) bool { return command.Tag.EnvPrefix == "-" }
 
 // helpWithVariable adds the default and the variable to a flag's help.
 func helpWithVariable(v *kong.Value) string {

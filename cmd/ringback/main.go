@@ -26,6 +26,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/ringback/ringback/cli"
 	"github.com/ringback/ringback/internal/logbuffer"
 )
 
@@ -56,15 +57,17 @@ const flushTime = time.Second
 
 // commands are the subcommands and their flags.
 type commands struct {
-	Serve   serveCommand   `cmd:"" help:"Run the service."`
-	Dev     devCommand     `cmd:"" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
-	Listen  listenCommand  `cmd:"" help:"Run the inbox alone: a receiver that prints requests."`
-	Config  configCommand  `cmd:"" help:"Print the settings in force and where each comes from."`
-	Health  healthCommand  `cmd:"" help:"Check whether a running service is ready. Exits 0 if it is, else 1."`
-	Backup  backupCommand  `cmd:"" help:"Copy a SQLite store, in use or not, and verify the copy."`
-	Restore restoreCommand `cmd:"" help:"Verify a copy and replace a SQLite store that is not in use by it."`
-	Verify  verifyCommand  `cmd:"" help:"Check the data of stores, in use or not, and repair faults. Exits 1 if faults are left."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	cli.Commands `envprefix:"-"` // without variables for their flags
+
+	Serve   serveCommand   `cmd:"" group:"service" help:"Run the service."`
+	Dev     devCommand     `cmd:"" group:"service" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
+	Listen  listenCommand  `cmd:"" group:"service" help:"Run the inbox alone: a receiver that prints requests."`
+	Config  configCommand  `cmd:"" group:"service" help:"Print the settings in force and where each comes from."`
+	Health  healthCommand  `cmd:"" group:"service" help:"Check whether a running service is ready. Exits 0 if it is, else 1."`
+	Backup  backupCommand  `cmd:"" group:"service" help:"Copy a SQLite store, in use or not, and verify the copy."`
+	Restore restoreCommand `cmd:"" group:"service" help:"Verify a copy and replace a SQLite store that is not in use by it."`
+	Verify  verifyCommand  `cmd:"" group:"service" help:"Check the data of stores, in use or not, and repair faults. Exits 1 if faults are left."`
+	Version versionCommand `cmd:"" group:"service" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-" help:"Print the version."` // as of other programs
 }
@@ -79,11 +82,11 @@ type process struct {
 // run runs the command line and returns the exit code. It returns soon after ctx ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ []string) int {
 	var (
-		cli    commands
+		all    commands
 		helped bool
 		set    = &settings{env: readEnvironment(environ), from: map[string]string{}}
 	)
-	parser := kong.Must(&cli,
+	parser := kong.Must(&all,
 		kong.Name("ringback"),
 		kong.Description("Ringback sends HTTP callbacks when they are due, and retries them until they arrive."),
 		kong.Vars{"version": versionLine()},
@@ -92,7 +95,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		kong.Resolvers(set),
 		kong.WithBeforeResolve(set.readFile),
 		kong.ValueFormatter(helpWithVariable),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.ExplicitGroups(append(cli.Groups, kong.Group{Key: "service", Title: "Run a server:"})),
+		kong.PostBuild(cli.Examples),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if len(args) == 0 {
@@ -110,7 +115,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		fmt.Fprintln(stderr, "ringback: try ringback --help")
 		return exitUsage
 	}
-	if err := command.Run(&process{stdout: stdout, stderr: stderr, settings: *set}); err != nil {
+	client := &cli.Environment{
+		Stdin: os.Stdin, Stdout: stdout, Stderr: unbuffered(stderr), Variables: set.env, Color: os.Getenv("NO_COLOR") == "", Version: versionName(),
+	}
+	if err := command.Run(&process{stdout: stdout, stderr: stderr, settings: *set}, client); err != nil {
+		if isClientCommand(command.Selected()) {
+			return cli.Report(stderr, command.Selected(), err)
+		}
 		printError(stderr, err)
 		if _, ok := errors.AsType[*usageError](err); ok {
 			return exitUsage
@@ -118,6 +129,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		return exitFault
 	}
 	return exitOK
+}
+
+// unbuffered returns the stderr of commands that people run: what they print comes before they read an answer.
+func unbuffered(stderr io.Writer) io.Writer {
+	if _, is := stderr.(*logbuffer.Writer); is {
+		return os.Stderr
+	}
+	return stderr
 }
 
 // usageError wraps an error in the settings, which a retry does not fix.

@@ -492,9 +492,31 @@ var plan = []row{
 		others: []string{"github.com/itchyny/gojq"},
 	},
 	{
+		pkg:    "cli/request",
+		reason: "requests from tags, flags and arguments; sends none",
+		ours:   []string{"cli/settings"},
+		others: []string{"github.com/alecthomas/kong"},
+	},
+	{
+		pkg:    "cli/explain",
+		reason: "a job in words; makes no request, and is given the time, so that tests are texts",
+		ours:   []string{"cli/output"},
+	},
+	{
+		pkg:    "cli/completion",
+		reason: "what can follow in a command line; knows the grammar only",
+		others: []string{"github.com/alecthomas/kong"},
+	},
+	{
+		pkg:    "cli",
+		reason: "commands that see what any client of the API sees: no store, no app",
+		ours:   []string{"cli/completion", "cli/explain", "cli/output", "cli/request", "cli/settings", "client", "internal/secretfile", "job/units", "policy", "sign"},
+		others: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty"},
+	},
+	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
-		ours:   []string{"app", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units"},
+		ours:   []string{"app", "cli", "cli/request", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units"},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
 	{

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/cli/request"
+)
+
+// apiCommand is ringback api.
+type apiCommand struct {
+	Method string   `arg:"" help:"GET, POST, PUT, PATCH or DELETE."`
+	Path   string   `arg:"" help:"Path with the query, such as /v1/jobs?state=dead."`
+	Data   string   `short:"d" placeholder:"TEXT" help:"Body; @FILE is the content of a file, @- the standard input."`
+	Header []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"Header, such as If-Match. Repeatable."`
+	connection
+}
+
+// Run makes the request and prints the answer as it is, or as --output says if it is JSON.
+func (c *apiCommand) Run(ctx context.Context, e *Environment) error {
+	s, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(c.Path, "/") {
+		return usage("the path must begin with /, such as /v1/jobs")
+	}
+	r := &request.Request{Method: strings.ToUpper(c.Method), Path: c.Path, Header: http.Header{}}
+	for _, line := range c.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return usage("--header: %q is not NAME: VALUE", line)
+		}
+		r.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if c.Data != "" {
+		data, err := s.read(c.Data)
+		if err != nil {
+			return err
+		}
+		r.Raw = data
+	}
+	answer, err := s.do(ctx, r)
+	if err != nil {
+		return err
+	}
+	if !json.Valid(answer) {
+		_, err := fmt.Fprint(s.Stdout, output.PrintableLines(string(answer)))
+		return err
+	}
+	if c.Output == "" && c.JQ == "" {
+		return s.out.Document(answer)
+	}
+	return s.out.One(answer)
+}

@@ -1,0 +1,364 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ringback/ringback/cli/completion"
+	"github.com/ringback/ringback/policy"
+)
+
+// fake is a server that answers with one answer after the other, and keeps the requests.
+type fake struct {
+	mu       sync.Mutex
+	answers  []func(w http.ResponseWriter)
+	requests []string
+	bodies   []string
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	f.requests = append(f.requests, r.Method+" "+r.URL.RequestURI())
+	f.bodies = append(f.bodies, string(body))
+	answer := f.answers[0]
+	if len(f.answers) > 1 {
+		f.answers = f.answers[1:]
+	}
+	f.mu.Unlock()
+	answer(w)
+}
+
+// says answers with a status and a document.
+func says(status int, document string) func(w http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, document)
+	}
+}
+
+// result is what a command line left.
+type result struct {
+	code           int
+	stdout, stderr string
+	*fake
+}
+
+// run runs a command line against a server with these answers.
+func run(t *testing.T, args []string, answers ...func(w http.ResponseWriter)) result {
+	t.Helper()
+	return runUntil(t.Context(), t, args, answers...)
+}
+
+// parser is that of all tests: it takes long to make one.
+var parser = sync.OnceValue(func() *kong.Kong {
+	return kong.Must(new(Commands), kong.Name("ringback"), kong.ExplicitGroups(Groups))
+})
+
+func runUntil(ctx context.Context, t *testing.T, args []string, answers ...func(w http.ResponseWriter)) result {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", "")
+	f := &fake{answers: answers}
+	server := httptest.NewServer(f)
+	defer server.Close()
+	var stdout, stderr strings.Builder
+	e := &Environment{
+		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+		Variables: map[string]string{"RINGBACK_SERVER": server.URL, OutputVariable: "table", "RINGBACK_TOKEN": "s3cret-token"},
+	}
+	k, err := parser().Parse(args)
+	require.NoError(t, err)
+	k.BindTo(ctx, (*context.Context)(nil))
+	code := ExitOK
+	if err := k.Run(e); err != nil {
+		code = Report(&stderr, k.Selected(), err)
+	}
+	return result{code, stdout.String(), strings.ReplaceAll(stderr.String(), server.URL, "SERVER"), f}
+}
+
+func TestRequests_AreWhatFlagsSay(t *testing.T) {
+	for _, c := range []struct{ line, request, body string }{
+		{
+			"topic set a/b ladder=15s,3m rate=100/s breaker.failures=5 breaker.open=1m retries=null give_up_on=410", "PATCH /v1/topics/a%2Fb",
+			`{"breaker":{"failures":5,"open":"1m"},"give_up_on":["410"],"ladder":["15s","3m"],"rate":"100/s","retries":null}`,
+		},
+		{
+			"job edit j --retries 0 --ladder 1s,2s --unset expires-at --label a=b=c -H X-A:1", "PATCH /v1/jobs/j",
+			`{"expires_at":null,"headers":{"X-A":["1"]},"labels":{"a":"b=c"},"ladder":["1s","2s"],"retries":0}`,
+		},
+		{"job run j", "POST /v1/jobs/j/run", ""},
+		{"job list --state dead,ready --label a:b --label c:d,e --limit 7 --status 503", "GET /v1/jobs?label=a%3Ab&label=c%3Ad%2Ce&limit=7&state=dead&state=ready&status=503", ""},
+		{"topic delete t --purge --yes", "DELETE /v1/topics/t?purge=true", ""},
+		{"dead revive a b --yes --rate 5/s --detach", "POST /v1/dead/revive", `{"ids":["a","b"],"rate":"5/s"}`},
+		{
+			"work start edit --topic t --state ready --set retries=3 --yes --detach", "POST /v1/work",
+			`{"action":"edit","change":{"retries":3},"where":{"state":["ready"],"topic":"t"}}`,
+		},
+		{"token create x --role read --no-bodies --topics a,b.*", "POST /v1/tokens", `{"bodies":false,"name":"x","role":"read","topics":["a","b.*"]}`},
+		{
+			"schedule backfill s 2030-01-01T00:00:00Z 2030-01-02T00:00:00Z --dry-run", "POST /v1/schedules/s/backfill",
+			`{"after":"2030-01-01T00:00:00Z","before":"2030-01-02T00:00:00Z","dry_run":true}`,
+		},
+		{"send http://x/ --id j -d not-json --content-type text/csv", "POST /v1/jobs", `{"body_text":"not-json","content_type":"text/csv","id":"j","url":"http://x/"}`},
+		{"api put /v1/x?y=z -d [1]", "PUT /v1/x?y=z", "[1]"},
+	} {
+		r := run(t, strings.Fields(c.line), says(200, `{"id":"i","items":[]}`))
+		require.Zero(t, r.code, "%s: %s", c.line, r.stderr)
+		require.Equal(t, []string{c.request}, r.requests)
+		if c.body == "" {
+			require.Empty(t, r.bodies[0])
+		} else {
+			require.JSONEq(t, c.body, r.bodies[0])
+		}
+	}
+	r := run(t, []string{"send", "http://x/", "-d", `{"n":   1.0}`}, says(201, `{"id":"i"}`))
+	require.Contains(t, r.bodies[0], `"body": {"n":   1.0}`, "byte for byte")
+}
+
+func TestCurl_PrintsTheRequestAndSendsNothing(t *testing.T) {
+	r := run(t, []string{"dead", "purge", "--all", "-o", "curl"}, says(200, `{}`))
+	require.Zero(t, r.code)
+	require.Empty(t, r.requests)
+	require.Contains(t, r.stdout, `/v1/dead/purge -H "Authorization: Bearer $(echo "$RINGBACK_TOKEN" | head -n 1)" --json '{"all": true}'`)
+	require.NotContains(t, r.stdout, "s3cret")
+}
+
+func TestErrors_HaveACodeAndNameTheFlag(t *testing.T) {
+	problem := func(status int, code string) func(w http.ResponseWriter) {
+		return says(status, fmt.Sprintf(`{"code": %q, "detail": "d", "errors": [{"field": "/run_at", "detail": "is \u001b[31m bad"}, {"field": "/x/y", "detail": "z"}]}`, code))
+	}
+	for status, code := range map[int]int{400: 5, 401: 5, 403: 5, 404: 3, 409: 4, 412: 4, 413: 5, 422: 5, 429: 5, 500: 6, 503: 6} {
+		r := run(t, []string{"job", "edit", "j", "--delay", "1s"}, problem(status, "c"))
+		require.Equal(t, code, r.code, status)
+		require.Contains(t, r.stderr, fmt.Sprintf("ringback: d (%d c)\n  --run-at (/run_at) is \\u001b[31m bad\n  /x/y z\n", status))
+	}
+	r := run(t, []string{"whoami"}, problem(401, "token_unknown"))
+	require.Contains(t, r.stderr, "ringback context show")
+	r = run(t, []string{"whoami"}, says(502, "<html>proxy</html>"))
+	require.Equal(t, ExitUnavailable, r.code)
+	require.Contains(t, r.stderr, "answers as Ringback does not: <html>proxy</html>")
+	r = run(t, []string{"whoami"}, says(302, ""))
+	require.Equal(t, ExitRefused, r.code, "redirects would take the token elsewhere")
+}
+
+func TestSend_RepeatsUnderTheSameID(t *testing.T) {
+	r := run(t, []string{"send", "http://x/"}, says(503, `{"code":"store_unavailable"}`), says(201, `{"id":"i"}`))
+	require.Zero(t, r.code)
+	require.Len(t, r.requests, 2)
+	require.Equal(t, r.bodies[0], r.bodies[1])
+	require.Contains(t, r.bodies[0], `"id": "`)
+}
+
+func TestWait_OutlivesAServerThatIsAway(t *testing.T) {
+	r := run(t, []string{"wait", "j"}, says(200, `{"state":"ready"}`), says(503, `{"code":"x"}`), says(200, `{"id":"j","topic":"t","state":"delivered","attempts_made":2}`))
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, "j of topic t is delivered after 2 attempts\n", r.stdout)
+	require.Equal(t, "GET /v1/jobs/j?wait=60000ms", r.requests[0])
+	r = run(t, []string{"wait", "j"}, says(200, `{"state":"cancelled"}`))
+	require.Equal(t, ExitFailed, r.code)
+	r = run(t, []string{"wait", "j", "--timeout", "1ms"}, says(200, `{"state":"running"}`))
+	require.Equal(t, ExitTimeout, r.code)
+	require.Contains(t, r.stderr, "ringback explain j")
+}
+
+// A lost terminal, or Ctrl-C, ends the command and not the work.
+func TestWork_GoesOnWithoutTheCommand(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped by a signal")
+	work := `{"id":"w","action":"purge","state":"running","total":10,"done":4}`
+	r := runUntil(ctx, t, []string{"dead", "purge", "--all", "--yes"}, says(202, work), func(w http.ResponseWriter) {
+		says(200, work)(w)
+		stop(stopped)
+	})
+	require.Equal(t, ExitFailed, r.code)
+	require.Contains(t, r.stderr, "the work goes on in the server: ringback work wait w shows it, ringback work stop w stops it")
+	require.Contains(t, r.stderr, stopped.Error())
+	r = run(t, []string{"work", "wait", "w"}, says(200, work), says(503, `{"code":"x"}`), says(200, `{"id":"w","action":"purge","state":"done","done":9,"failed":1,"failures":[{"id":"j","reason":"r"}]}`))
+	require.Equal(t, ExitFailed, r.code, "a job failed")
+	require.Equal(t, "purge w is done: 9 done, 1 failed, 0 skipped\n", r.stdout)
+	require.Contains(t, r.stderr, "  j r\n")
+}
+
+func TestWork_AsksOnlyIfThereIsSomethingToDo(t *testing.T) {
+	r := run(t, []string{"dead", "purge", "--all"}, says(200, `{"matched":0,"exact":true}`))
+	require.Zero(t, r.code)
+	require.Contains(t, r.stderr, "no job matches")
+	r = run(t, []string{"dead", "purge", "--all"}, says(200, `{"matched":1234567,"exact":false,"groups":[{"topic":"t","reason":"r","count":1234567}]}`))
+	require.Equal(t, ExitUsage, r.code)
+	require.Contains(t, r.stderr, "1,234,567  t  r\n")
+	require.Len(t, r.requests, 1, "only the dry run")
+}
+
+func TestBar_ShowsTheProgress(t *testing.T) {
+	now := time.Now()
+	p := progress{Action: "revive", Total: new(int64(31200)), Done: 12000, Failed: 10, ETA: new(now.Add(240 * time.Second))}
+	require.Equal(t, "revive [###########-------------------] 12,010 of 31,200, 10 failed, ends in 4m", p.bar(now))
+	require.Equal(t, "revive 12,010, 10 failed", (&progress{Action: "revive", Done: 12000, Failed: 10}).bar(now))
+	require.Contains(t, (&progress{Total: new(int64(1)), Done: 9}).bar(now), "[##############################] 9 of 1", "never longer than the bar")
+}
+
+func TestList_GoesOnUntilTheLimit(t *testing.T) {
+	page := func(cursor string, ids ...string) func(w http.ResponseWriter) {
+		var items []map[string]string
+		for _, id := range ids {
+			items = append(items, map[string]string{"id": id})
+		}
+		raw, _ := json.Marshal(map[string]any{"items": items, "next_cursor": cursor})
+		return says(200, string(raw))
+	}
+	r := run(t, []string{"job", "list", "--limit", "3", "--jq", ".id"}, page("c1", "a"), page("c2"), page("c3", "b", "c"))
+	require.Equal(t, "a\nb\nc\n", r.stdout)
+	require.Equal(t, []string{"GET /v1/jobs?limit=3", "GET /v1/jobs?cursor=c1&limit=2", "GET /v1/jobs?cursor=c2&limit=2"}, r.requests)
+	r = run(t, []string{"job", "list", "--limit", "0", "-o", "json", "--jq", ".id"}, page("c1", "a"), page("", "b"))
+	require.Equal(t, "a\nb\n", r.stdout)
+	r = run(t, []string{"job", "list", "--limit", "1"}, page("c1", "a"))
+	require.Contains(t, r.stderr, "--limit 0 lists all")
+	r = run(t, []string{"job", "list", "-o", "json"}, page("c1", "a"), says(503, `{"code":"x"}`))
+	require.Equal(t, ExitUnavailable, r.code)
+	require.JSONEq(t, `[{"id":"a"}]`, r.stdout, "what was read is whole")
+}
+
+func TestTail_SelectsAndConnectsAgain(t *testing.T) {
+	events := func(w http.ResponseWriter) {
+		_, _ = io.WriteString(w, `: comment
+
+event: attempt
+data: {"id":"a","topic":"t","lane":"l","n":2,"verdict":"again","status":503,"duration_ms":12.3,"started_at":"2030-01-31T08:00:00Z","labels":{"c":"1"}}
+
+event: attempt
+data: {"id":"b","verdict":"delivered","labels":{"c":"1"}}
+
+event: change
+data: {"at":"2030-01-31T08:00:01Z","kind":"dead","id":"d","topic":"t","lane":null,"reason":"expired","labels":{"c":"2"}}
+
+event: skipped
+data: {"skipped": 1250}
+
+`)
+	}
+	r := run(t, []string{"tail", "--failed", "--label", "c=1", "--topic", "t", "--count", "2"}, events)
+	require.Zero(t, r.code)
+	require.Equal(t, "08:00:00  again     a  t/l  attempt 2  status 503  12ms\n          … 1250 more events\n", r.stdout)
+	require.Equal(t, []string{"GET /v1/stream?topic=t"}, r.requests)
+	r = run(t, []string{"tail", "--failed", "--count", "2", "-o", "jsonl", "--jq", "[.event, .id]"}, events)
+	require.Equal(t, "[\"attempt\",\"a\"]\n[\"change\",\"d\"]\n", r.stdout)
+	r = run(t, []string{"tail"}, says(200, "event: problem\ndata: {\"code\": \"token_expired\", \"status\": 401, \"detail\": \"d\"}\n\n"))
+	require.Equal(t, ExitRefused, r.code)
+}
+
+func TestCheck_JudgesAsPluginsDo(t *testing.T) {
+	ready := says(200, `{"status":"ready"}`)
+	stats := says(200, fmt.Sprintf(`{"totals":{"scheduled":5,"dead":3,"breakers_open":1,"oldest_due_at":%q},"items":[]}`, time.Now().Add(-90*time.Second).Format(time.RFC3339)))
+	for flags, code := range map[string]int{
+		"": 0, "--dead 4,5": 0, "--dead 3,5": 1, "--dead 1,3": 2, "--dead 3": 2, "--oldest-due 1m,10m": 1, "--oldest-due 30s,1m": 2,
+		"--breakers 1,2 --pending 6,7": 1, "--dead x": 3,
+	} {
+		r := run(t, append([]string{"check"}, strings.Fields(flags)...), ready, stats)
+		require.Equal(t, code, r.code, "%s: %s", flags, r.stdout)
+		require.True(t, strings.HasPrefix(r.stdout, "RINGBACK "+checkNames[code]+" - "), r.stdout)
+	}
+	r := run(t, []string{"check"}, says(503, `{"code":"not_ready","detail":"the store is away"}`))
+	require.Equal(t, checkCritical, r.code)
+	require.Contains(t, r.stdout, "not ready: 503 not_ready: the store is away")
+	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats, says(200, `{"items":[{"count":1},{"count":1}]}`))
+	require.Equal(t, checkWarning, r.code)
+}
+
+func TestSimulate_IsWhatPolicyDecides(t *testing.T) {
+	terms := policy.Builtin().Terms(policy.Terms{})
+	all := simulate(terms, 0, 0)
+	require.Len(t, all, len(policy.DefaultLadder())+2)
+	require.Equal(t, policy.DefaultLadder().Span(len(policy.DefaultLadder())), all[len(all)-1].earliest)
+	for _, flags := range []string{"--ladder 1x", "--ladder 40d", "--retries 1001", "--jitter 2", "--took x", "--start tomorrow"} {
+		r := run(t, append([]string{"simulate"}, strings.Fields(flags)...), says(200, ""))
+		require.Equal(t, ExitUsage, r.code, flags)
+		require.Empty(t, r.requests)
+	}
+	r := run(t, strings.Fields("simulate --ladder 1h --expires-in 90m --took 10m --jq .note"), says(200, ""))
+	require.Equal(t, "\n\ndead: exhausted\n", r.stdout)
+	r = run(t, strings.Fields("simulate --ladder 1h --retries 5 --expires-in 90m --took 10m --jq .note"), says(200, ""))
+	require.Equal(t, "\n\ndead: expired\n", r.stdout)
+}
+
+func TestComplete_FollowsTheCommandLine(t *testing.T) {
+	first := func(words ...string) (names []string) {
+		for _, line := range completion.Complete(parser().Model.Node, words, contextNames) {
+			name, _, _ := strings.Cut(line, "\t")
+			names = append(names, name)
+		}
+		return names
+	}
+	require.Equal(t, []string{"tail", "topic", "token"}, first("t"))
+	require.Equal(t, []string{"run", "revive"}, first("job", "r"))
+	require.Equal(t, []string{"--delay"}, first("job", "add", "--topic", "x", "--de"))
+	require.Equal(t, []string{"json", "jsonl"}, first("stats", "-o", "j"))
+	require.Empty(t, first("job", "add", "-f", ""), "a file")
+	require.Equal(t, []string{"revive", "run"}, first("work", "start", "r"))
+	require.NotContains(t, first(""), "__complete")
+}
+
+// Every operation of the API has a command, or a reason.
+func TestCommands_CoverTheAPI(t *testing.T) {
+	covered := map[string]string{
+		"POST /v1/jobs":                "send, job add",
+		"POST /v1/batch":               "job add --file",
+		"GET /v1/stream":               "tail",
+		"GET /v1/stats":                "stats",
+		"GET /v1/topics/{topic}/stats": "stats TOPIC",
+		"GET /readyz":                  "check",
+		// Without a command: ringback api makes these requests.
+		"POST /v1/topics/{topic}/lease": "consumers lease jobs",
+		"POST /v1/leases":               "consumers settle them",
+		"GET /v1/version":               "", "GET /healthz": "", "GET /metrics": "", "GET /problems": "", "GET /": "", "GET /openapi.json": "", "GET /openapi.yaml": "",
+	}
+	for _, command := range parser().Model.Leaves(false) {
+		if call := command.Tag.Get("call"); call != "" {
+			covered[strings.ReplaceAll(call, "{name}", "{namespace}")] = command.Path()
+		}
+	}
+	text, err := os.ReadFile("../api/openapi.yaml")
+	require.NoError(t, err)
+	var contract struct{ Paths map[string]map[string]any }
+	require.NoError(t, yaml.Unmarshal(text, &contract))
+	for path, item := range contract.Paths {
+		for method := range item {
+			if method != "parameters" {
+				require.Contains(t, covered, strings.ToUpper(method)+" "+path)
+			}
+			delete(covered, strings.ToUpper(method)+" "+path)
+		}
+	}
+	require.Empty(t, covered, "no such operations")
+}
+
+func TestPause_EndsWithTheCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		require.False(t, pause(canceled(t), time.Hour))
+		require.True(t, pause(t.Context(), time.Second))
+		require.Equal(t, time.Second, time.Since(began))
+	})
+}
+
+func canceled(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/ringback/ringback/cli/completion"
+)
+
+// completionCommand is ringback completion.
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Run prints the script.
+func (c *completionCommand) Run(e *Environment) error {
+	_, err := fmt.Fprint(e.Stdout, completion.Scripts[c.Shell])
+	return err
+}
+
+// completeCommand prints what can follow the words of a command line, the last of which may be incomplete.
+type completeCommand struct {
+	Words []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run prints a line for each word: the word, a tab and its help.
+func (c *completeCommand) Run(k *kong.Context, e *Environment) error {
+	words := c.Words
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	for _, line := range completion.Complete(k.Model.Node, words, contextNames) {
+		if _, err := fmt.Fprintln(e.Stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contextNames returns the names of the contexts.
+func contextNames() []string {
+	all, _, err := contexts()
+	if err != nil {
+		return nil
+	}
+	return all.Names()
+}

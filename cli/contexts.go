@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/ringback/ringback/cli/request"
+	"github.com/ringback/ringback/cli/settings"
+)
+
+// contextCommand is ringback context.
+type contextCommand struct {
+	Add    addContext    `cmd:"" help:"Add or replace a context. The first one becomes the current one." example:"ringback context add prod --server https://ringback.internal --token-file prod.token"`
+	Use    useContext    `cmd:"" help:"Choose the current context; - is the one before." example:"ringback context use prod"`
+	List   listContexts  `cmd:"" help:"List contexts." example:"ringback context list"`
+	Remove removeContext `cmd:"" help:"Remove a context." example:"ringback context remove prod"`
+	Show   showContext   `cmd:"" help:"Show which server commands call from here, and where that is set." example:"ringback context show"`
+}
+
+// contexts reads the contexts, and where they are.
+func contexts() (settings.Contexts, string, error) {
+	dir, err := settings.Dir()
+	if err != nil {
+		return settings.Contexts{}, "", &UsageError{err}
+	}
+	all, err := settings.Load(dir)
+	if err != nil {
+		return settings.Contexts{}, "", &UsageError{err}
+	}
+	return all, dir, nil
+}
+
+// addContext is ringback context add.
+type addContext struct {
+	Name       string `arg:"" help:"Name of the context."`
+	At         string `name:"server" required:"" placeholder:"URL" help:"URL of the server."`
+	TokenFile  string `placeholder:"FILE" help:"File with the token. Only its path is stored."`
+	TokenStdin bool   `help:"Read the token from the standard input, and store it in a file that only you can read."`
+	Namespace  string `placeholder:"NAME" help:"Namespace, for root tokens."`
+}
+
+// Run adds the context.
+func (c *addContext) Run(e *Environment) error {
+	all, dir, err := contexts()
+	if err != nil {
+		return err
+	}
+	if err := settings.CheckServer(c.At); err != nil {
+		return &UsageError{err}
+	}
+	context := settings.Context{Server: c.At, Namespace: c.Namespace}
+	if err := all.Add(c.Name, context); err != nil { // checks the name, before it is that of a file
+		return &UsageError{err}
+	}
+	switch {
+	case c.TokenStdin && c.TokenFile != "":
+		return usage("--token-stdin cannot be combined with --token-file")
+	case c.TokenFile != "":
+		if context.TokenFile, err = filepath.Abs(c.TokenFile); err != nil {
+			return err
+		}
+	case c.TokenStdin:
+		text, err := e.read("@-")
+		if err != nil {
+			return err
+		}
+		if context.TokenFile, err = settings.AddToken(dir, c.Name, string(text)); err != nil {
+			return err
+		}
+	}
+	if err := all.Add(c.Name, context); err != nil {
+		return &UsageError{err}
+	}
+	if err := all.Save(dir); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("added %s; ringback context use %s makes it the current context", c.Name, c.Name)
+	if all.Current == c.Name {
+		text = "commands call " + c.At + " (" + c.Name + ")"
+	}
+	_, err = fmt.Fprintln(e.Stdout, text)
+	return err
+}
+
+// useContext is ringback context use.
+type useContext struct {
+	Name string `arg:"" help:"Name of the context, or -."`
+}
+
+// Run makes the context the current one.
+func (c *useContext) Run(e *Environment) error {
+	all, dir, err := contexts()
+	if err != nil {
+		return err
+	}
+	if err := all.Use(c.Name); err != nil {
+		return &codeError{ExitNotFound, err.Error()}
+	}
+	if err := all.Save(dir); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.Stdout, "commands call %s (%s)\n", all.Contexts[all.Current].Server, all.Current)
+	return err
+}
+
+// listContexts is ringback context list.
+type listContexts struct{ formatFlags }
+
+// Run lists the contexts.
+func (c *listContexts) Run(e *Environment) error {
+	p, err := c.printer(e)
+	if err != nil {
+		return err
+	}
+	all, _, err := contexts()
+	if err != nil {
+		return err
+	}
+	list := p.List(views["contexts"])
+	for _, name := range all.Names() {
+		context := all.Contexts[name]
+		row := request.Fields{}
+		row.Set("name", name)
+		row.Set("current", name == all.Current)
+		row.Set("server", context.Server)
+		row.Set("namespace", context.Namespace)
+		row.Set("token_file", context.TokenFile)
+		if err := list.Add(row.Encode()); err != nil {
+			return err
+		}
+	}
+	return list.Close()
+}
+
+// removeContext is ringback context remove.
+type removeContext struct {
+	Name string `arg:"" help:"Name of the context."`
+}
+
+// Run removes the context.
+func (c *removeContext) Run(e *Environment) error {
+	all, dir, err := contexts()
+	if err != nil {
+		return err
+	}
+	if err := all.Remove(dir, c.Name); err != nil {
+		return &codeError{ExitNotFound, err.Error()}
+	}
+	if err := all.Save(dir); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.Stdout, "removed %s\n", c.Name)
+	return err
+}
+
+// showContext is ringback context show.
+type showContext struct{ connection }
+
+// Run shows the server that the other commands call.
+func (c *showContext) Run(e *Environment) error {
+	p, err := c.printer(e)
+	if err != nil {
+		return err
+	}
+	target, err := c.find(e)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(target)
+	if err != nil {
+		return err
+	}
+	return p.One(raw)
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/cli/settings"
+	"github.com/ringback/ringback/client"
+)
+
+// Environment is what commands use of their process.
+type Environment struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Variables are those whose names begin with RINGBACK_.
+	Variables map[string]string
+	// Color allows colours on a terminal.
+	Color   bool
+	Version string
+}
+
+// OutputVariable has the default of --output.
+const OutputVariable = "RINGBACK_OUTPUT"
+
+// Variables are the variables that only commands of this package read.
+var Variables = []string{settings.ServerVariable, settings.ContextVariable, settings.NamespaceVariable, OutputVariable}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(file.Fd())
+}
+
+// formatFlags are the flags of what prints without a server.
+type formatFlags struct {
+	Output output.Format `short:"o" enum:",table,wide,json,jsonl,curl" default:"" group:"connection" in:"none" placeholder:"FORMAT" help:"Format: table, wide, json, jsonl, or curl, which prints the request and does not send it ($$RINGBACK_OUTPUT). Default: table on a terminal, else jsonl."`
+	JQ     string        `name:"jq" group:"connection" in:"none" placeholder:"FILTER" help:"Filter for each thing, in the language of jq."`
+}
+
+// printer returns the printer of the flags.
+func (f *formatFlags) printer(e *Environment) (*output.Printer, error) {
+	format := f.Output
+	if format == "" {
+		format = output.Format(e.Variables[OutputVariable])
+	}
+	switch format {
+	case "", output.Table, output.Wide, output.JSON, output.JSONL, output.Curl:
+	default:
+		return nil, usage("%s: %q is not table, wide, json, jsonl or curl", OutputVariable, format)
+	}
+	p, err := output.New(output.Options{
+		Out: e.Stdout, Format: format, Filter: f.JQ, Terminal: isTerminal(e.Stdout), Color: e.Color, Nested: nested, Now: time.Now,
+	})
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	return p, nil
+}
+
+// connection are the flags of commands that call a server.
+type connection struct {
+	Server    string `group:"connection" in:"none" placeholder:"URL" help:"Server to call ($$RINGBACK_SERVER). Default: that of the context, else http://127.0.0.1:8080."`
+	Context   string `group:"connection" in:"none" placeholder:"NAME" help:"Context to use ($$RINGBACK_CONTEXT). Default: that of .ringback.toml, else the current one."`
+	TokenFile string `group:"connection" in:"none" placeholder:"FILE" help:"File with the token ($$RINGBACK_TOKEN_FILE; $$RINGBACK_TOKEN is the token itself). Default: that of the context."`
+	Namespace string `group:"connection" in:"none" placeholder:"NAME" help:"Namespace, for root tokens ($$RINGBACK_NAMESPACE)."`
+
+	formatFlags
+}
+
+// session is a command that runs.
+type session struct {
+	*Environment
+
+	target settings.Target
+	client *client.Client
+	out    *output.Printer
+}
+
+// find returns the server that the flags, the variables and the contexts name.
+func (c *connection) find(e *Environment) (settings.Target, error) {
+	dir, err := settings.Dir()
+	if err != nil {
+		return settings.Target{}, &UsageError{err}
+	}
+	working, err := os.Getwd()
+	if err != nil {
+		return settings.Target{}, &UsageError{err}
+	}
+	flags := settings.Flags{Server: c.Server, Context: c.Context, TokenFile: c.TokenFile, Namespace: c.Namespace}
+	target, err := settings.Find(flags, e.Variables, dir, working)
+	if err != nil {
+		return settings.Target{}, &UsageError{err}
+	}
+	return target, nil
+}
+
+// open prepares the command.
+func (c *connection) open(e *Environment) (*session, error) {
+	p, err := c.printer(e)
+	if err != nil {
+		return nil, err
+	}
+	target, err := c.find(e)
+	if err != nil {
+		return nil, err
+	}
+	if target.Warning != "" {
+		fmt.Fprintf(e.Stderr, "ringback: warning: %s\n", target.Warning)
+	}
+	to, err := client.New(target.Server, client.Options{Token: target.Token, Namespace: target.Namespace, UserAgent: "ringback/" + e.Version})
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	return &session{e, target, to, p}, nil
+}
+
+// errDeclined ends a command whose question was answered with no.
+var errDeclined = errors.New("nothing was changed")
+
+// confirm asks a question on the terminal. Yes answers it; without a terminal it is required.
+func (s *session) confirm(ctx context.Context, question string, yes bool) error {
+	if yes || s.out.Format() == output.Curl {
+		return nil
+	}
+	if !isTerminal(s.Stdin) {
+		return usage("this asks before it changes anything, and there is no terminal: pass --yes")
+	}
+	fmt.Fprintf(s.Stderr, "%s [y/N] ", question)
+	answers := make(chan string, 1)
+	go func() {
+		var answer string
+		_, _ = fmt.Fscanln(s.Stdin, &answer)
+		answers <- answer
+	}()
+	select {
+	case answer := <-answers:
+		if answer = strings.ToLower(answer); answer == "y" || answer == "yes" {
+			return nil
+		}
+		return errDeclined
+	case <-ctx.Done():
+		fmt.Fprintln(s.Stderr)
+		return context.Cause(ctx)
+	}
+}
+
+// say prints a line for people beside the output.
+func (s *session) say(format string, args ...any) { fmt.Fprintf(s.Stderr, format+"\n", args...) }
+
+// maxInput bounds what is read from files and the standard input.
+const maxInput = 64 << 20
+
+// read returns a value of the command line: @FILE is the content of a file, @- the standard input.
+func (e *Environment) read(value string) ([]byte, error) {
+	name, isFile := strings.CutPrefix(value, "@")
+	if !isFile {
+		return []byte(value), nil
+	}
+	in := e.Stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, &UsageError{err}
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxInput {
+		return nil, usage("%s is larger than %d MiB", name, maxInput>>20)
+	}
+	return text, nil
+}

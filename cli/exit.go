@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/cli/request"
+	"github.com/ringback/ringback/client"
+)
+
+// Exit codes.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1   // the job died, the work failed, or another failure
+	ExitUsage       = 2   // the command line or the settings are not valid
+	ExitNotFound    = 3   // 404
+	ExitConflict    = 4   // 409, 412
+	ExitRefused     = 5   // every other 4xx: the token, its role, invalid fields, a quota
+	ExitUnavailable = 6   // no answer, or 5xx: repeat it later
+	ExitTimeout     = 124 // --timeout passed
+)
+
+// UsageError is an error in the command line or the settings.
+type UsageError struct{ error }
+
+func (e *UsageError) Unwrap() error { return e.error }
+
+func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// codeError is an error with an exit code; without a text nothing is printed.
+type codeError struct {
+	code int
+	text string
+}
+
+func (e *codeError) Error() string { return e.text }
+
+// timeoutError is the error of a command whose --timeout has passed.
+func timeoutError(format string, args ...any) error {
+	return &codeError{ExitTimeout, fmt.Sprintf(format, args...)}
+}
+
+// unavailableError wraps a fault between client and server.
+type unavailableError struct{ error }
+
+func (e *unavailableError) Unwrap() error { return e.error }
+
+// Report prints an error of a command with what to do about it, and returns the exit code. The command may be nil.
+func Report(stderr io.Writer, command *kong.Node, err error) int {
+	code := exitCode(err)
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		fmt.Fprintf(stderr, "ringback: %s\n", output.Printable(problemText(p)))
+		for _, field := range p.Errors {
+			fmt.Fprintf(stderr, "  %s %s\n", output.Printable(fieldName(command, field.Field)), output.Printable(field.Detail))
+		}
+		if remedy := remedies[p.Code]; remedy != "" {
+			fmt.Fprintf(stderr, "  %s\n", remedy)
+		}
+		return code
+	}
+	if text := err.Error(); text != "" {
+		for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+			fmt.Fprintf(stderr, "%s%s\n", []string{"ringback: ", "  "}[min(i, 1)], output.Printable(line))
+		}
+	}
+	if _, ok := errors.AsType[*UsageError](err); ok && command != nil {
+		fmt.Fprintf(stderr, "  try %s --help\n", command.FullPath())
+	}
+	return code
+}
+
+func exitCode(err error) int {
+	if e, ok := errors.AsType[*codeError](err); ok {
+		return e.code
+	}
+	if _, ok := errors.AsType[*UsageError](err); ok {
+		return ExitUsage
+	}
+	if _, ok := errors.AsType[*unavailableError](err); ok {
+		return ExitUnavailable
+	}
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		switch {
+		case p.Status == http.StatusNotFound:
+			return ExitNotFound
+		case p.Status == http.StatusConflict || p.Status == http.StatusPreconditionFailed:
+			return ExitConflict
+		case p.Status >= http.StatusInternalServerError:
+			return ExitUnavailable
+		default:
+			return ExitRefused
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return ExitTimeout
+	}
+	return ExitFailed
+}
+
+// problemText is a problem on one line, without its fields.
+func problemText(p *client.Problem) string {
+	text := p.Detail
+	if text == "" {
+		text = p.Title
+	}
+	if text == "" {
+		text = http.StatusText(p.Status)
+	}
+	if p.Code == "" {
+		return fmt.Sprintf("%s (%d)", text, p.Status)
+	}
+	return fmt.Sprintf("%s (%d %s)", text, p.Status, p.Code)
+}
+
+// remedies are what to do about problems whose detail does not say it.
+var remedies = map[string]string{ //nolint:gosec // codes of problems, no tokens
+	"token_missing":     "pass --token-file, or set RINGBACK_TOKEN, or choose a context that has a token: ringback context list",
+	"token_malformed":   "the token is mistyped or cut off: ringback context show says where it is from",
+	"token_unknown":     "the token is revoked, or of another server: ringback context show says where it is from",
+	"token_expired":     "an admin makes a new one: ringback token create NAME --role ROLE",
+	"forbidden":         "ringback whoami shows what the token may do",
+	"revision_mismatch": "it has changed since it was read: read it again, and repeat the change with its revision",
+	"store_unavailable": "repeat it later; ringback check shows whether the server is ready",
+}
+
+// fieldName returns the flag of a field of a problem, and the field.
+func fieldName(command *kong.Node, field string) string {
+	if command == nil {
+		return field
+	}
+	name := strings.TrimPrefix(strings.TrimLeft(field, "/?"), "where/")
+	name, _, _ = strings.Cut(name, "/")
+	for _, flag := range command.Flags {
+		if request.FieldOf(flag.Value) == name && flag.Tag.Get("in") != "none" {
+			return fmt.Sprintf("--%s (%s)", flag.Name, field)
+		}
+	}
+	for _, p := range command.Positional {
+		if request.FieldOf(p) == name {
+			return fmt.Sprintf("%s (%s)", p.Summary(), field)
+		}
+	}
+	return field
+}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/ringback/ringback/cli/explain"
+	"github.com/ringback/ringback/cli/request"
+)
+
+// explainCommand is ringback explain.
+type explainCommand struct {
+	ID string `arg:"" help:"Id of the job."`
+	connection
+}
+
+// Run says what happened to the job, what it waits for, and what happens next.
+func (c *explainCommand) Run(ctx context.Context, e *Environment) error {
+	s, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(c.ID)})
+	if err != nil {
+		return err
+	}
+	if c.Output != "" && !s.out.ForPeople() || c.JQ != "" {
+		return s.out.One(answer)
+	}
+	var j explain.Job
+	if err := json.Unmarshal(answer, &j); err != nil {
+		return fmt.Errorf("the answer is not a job: %w", err)
+	}
+	_, err = fmt.Fprintln(s.Stdout, j.Text(time.Now()))
+	return err
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/internal/secretfile"
+	"github.com/ringback/ringback/sign"
+)
+
+// signatureCommand is ringback signature.
+type signatureCommand struct {
+	Sign   signCommand   `cmd:"" help:"Print the headers that sign a request." example:"ringback signature sign --secret-file secret.txt -d @body.json"`
+	Verify verifyCommand `cmd:"" help:"Verify the signature of a request, as a receiver does. Exits 1 if it is not valid." example:"ringback signature verify --secret-file secret.txt -d @body.json -H 'webhook-id: close-4711' -H 'webhook-timestamp: 1893456000' -H 'webhook-signature: v1,…'"`
+}
+
+// signedRequest are the flags that both share.
+type signedRequest struct {
+	SecretFile string `required:"" placeholder:"FILE" help:"File with the secret (whsec_…) or the key (whsk_…; to verify also whpk_…)."`
+	Data       string `required:"" short:"d" placeholder:"TEXT" help:"Body as it is sent, byte for byte; @FILE is the content of a file, @- the standard input."`
+}
+
+// signCommand is ringback signature sign.
+type signCommand struct {
+	signedRequest
+	ID string `name:"id" placeholder:"ID" help:"The webhook-id. Default: a random one."`
+	At string `placeholder:"TIME" help:"The time of the signature. Default: now."`
+	formatFlags
+}
+
+// Run prints the headers.
+func (c *signCommand) Run(e *Environment) error {
+	p, err := c.printer(e)
+	if err != nil {
+		return err
+	}
+	text, _, err := secretfile.Read(c.SecretFile)
+	if err != nil {
+		return &UsageError{err}
+	}
+	secret, err := sign.ParseSecret(text)
+	if err != nil {
+		return usage("--secret-file: %w", err)
+	}
+	signer, err := sign.NewSigner(secret)
+	if err != nil {
+		return err
+	}
+	body, err := e.read(c.Data)
+	if err != nil {
+		return err
+	}
+	at, err := timeOr(c.At, "--at")
+	if err != nil {
+		return err
+	}
+	id := c.ID
+	if id == "" {
+		id = strings.ToLower(rand.Text())
+	}
+	if strings.Contains(id, ".") {
+		return usage("--id: must not contain a full stop")
+	}
+	headers := [][2]string{
+		{sign.HeaderID, id}, {sign.HeaderTimestamp, strconv.FormatInt(at.Unix(), 10)}, {sign.HeaderSignature, signer.Sign(id, at, body)},
+	}
+	if c.Output == "" && c.JQ == "" || p.ForPeople() {
+		for _, h := range headers {
+			if _, err := fmt.Fprintf(e.Stdout, "%s: %s\n", strings.ToLower(h[0]), h[1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	row := make(map[string]string)
+	for _, h := range headers {
+		row[strings.ToLower(h[0])] = h[1]
+	}
+	raw, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	return p.One(raw)
+}
+
+// timeOr reads a time; empty: now.
+func timeOr(text, flag string) (time.Time, error) {
+	if text == "" {
+		return time.Now(), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, usage("%s: %q is not a time such as 2030-01-31T08:00:00Z", flag, text)
+	}
+	return t, nil
+}
+
+// verifyCommand is ringback signature verify.
+type verifyCommand struct {
+	signedRequest
+	Header    []string      `short:"H" required:"" sep:"none" placeholder:"NAME: VALUE" help:"Header of the request. Repeatable; webhook-id, webhook-timestamp and webhook-signature are required."`
+	Tolerance time.Duration `default:"5m" placeholder:"DURATION" help:"Largest difference of the timestamp to now (default 5m)."`
+	Now       string        `placeholder:"TIME" help:"Time at which the request arrived. Default: now."`
+}
+
+// Run verifies the signature.
+func (c *verifyCommand) Run(e *Environment) error {
+	text, _, err := secretfile.Read(c.SecretFile)
+	if err != nil {
+		return &UsageError{err}
+	}
+	verifier, err := sign.NewVerifier(strings.Fields(text)...)
+	if err != nil {
+		return usage("--secret-file: %w", err)
+	}
+	verifier.Tolerance = c.Tolerance
+	body, err := e.read(c.Data)
+	if err != nil {
+		return err
+	}
+	now, err := timeOr(c.Now, "--now")
+	if err != nil {
+		return err
+	}
+	header := http.Header{}
+	for _, line := range c.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return usage("--header: %q is not NAME: VALUE", line)
+		}
+		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if err := verifier.Verify(header, body, now); err != nil {
+		return &codeError{ExitFailed, fmt.Sprintf("not valid: %s\n%s", err, verifyHint)}
+	}
+	_, err = fmt.Fprintln(e.Stdout, "valid")
+	return err
+}
+
+// verifyHint is the usual cause.
+const verifyHint = "the body must be the bytes that were received, and the secret that of the job's lane, else of its topic"

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/cli/request"
+)
+
+// statsCommand is ringback stats.
+type statsCommand struct {
+	Topic string        `arg:"" optional:"" help:"Topic whose lanes are counted. Default: all topics."`
+	Watch bool          `short:"w" help:"Show the counts again and again, until it is stopped."`
+	Every time.Duration `default:"2s" placeholder:"DURATION" help:"Time between two counts (default 2s)."`
+	page
+	connection
+}
+
+// Run prints the counts.
+func (c *statsCommand) Run(ctx context.Context, e *Environment) error {
+	s, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	if c.Every < time.Second {
+		return usage("--every: must be at least 1s")
+	}
+	for first := true; ; first = false {
+		if c.Watch && isTerminal(s.Stdout) && s.out.ForPeople() {
+			fmt.Fprint(s.Stdout, "\x1b[H\x1b[2J")
+		}
+		if err := c.show(ctx, s); err != nil && (first || exitCode(err) != ExitUnavailable) {
+			return err
+		} else if err != nil {
+			s.say("%s", output.Printable(firstLine(err)))
+		}
+		if !c.Watch || !pause(ctx, c.Every) {
+			return nil
+		}
+	}
+}
+
+// show prints the totals on a line, and a line for each topic or lane.
+func (c *statsCommand) show(ctx context.Context, s *session) error {
+	path, view := "/v1/stats", "stats"
+	if c.Topic != "" {
+		path, view = "/v1/topics/"+url.PathEscape(c.Topic)+"/stats", "lanestats"
+	}
+	if s.out.ForPeople() {
+		answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}})
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(s.Stdout, sentence(answer, s.out)); err != nil {
+			return err
+		}
+	}
+	_, err := s.list(ctx, &request.Request{Method: http.MethodGet, Path: path, Query: url.Values{}}, views[view], c.Limit)
+	return err
+}
+
+// counts are the totals of all topics, or of one.
+type counts struct {
+	Registered, Scheduled, Ready, Running, Delivered, Dead, Cancelled int64
+	OldestDueAt                                                       *time.Time `json:"oldest_due_at"`
+	BreakersOpen                                                      int64      `json:"breakers_open"`
+}
+
+func readCounts(answer json.RawMessage) (counts, error) {
+	var all struct {
+		counts
+		Totals *counts
+	}
+	if err := json.Unmarshal(answer, &all); err != nil {
+		return counts{}, fmt.Errorf("the answer has no counts: %w", err)
+	}
+	if all.Totals != nil {
+		return *all.Totals, nil
+	}
+	return all.counts, nil
+}
+
+// sentence is the totals in words.
+func sentence(answer json.RawMessage, out *output.Printer) string {
+	t, err := readCounts(answer)
+	if err != nil {
+		return err.Error()
+	}
+	text := fmt.Sprintf("%s: %s scheduled, %s ready, %s running, %s delivered, %s dead, %s cancelled", jobs(t.Registered),
+		grouped(t.Scheduled), grouped(t.Ready), grouped(t.Running), grouped(t.Delivered), grouped(t.Dead), grouped(t.Cancelled))
+	if t.OldestDueAt != nil && t.OldestDueAt.Before(time.Now()) {
+		text += "; the oldest was due " + out.Time(*t.OldestDueAt)
+	}
+	if t.BreakersOpen > 0 {
+		text += fmt.Sprintf("; %s breakers open", grouped(t.BreakersOpen))
+	}
+	return text
+}

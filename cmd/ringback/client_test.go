@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/cli"
+)
+
+// leaves returns the commands that can be run.
+func leaves(t *testing.T) []*kong.Node {
+	t.Helper()
+	parser, err := kong.New(new(commands), kong.Name("ringback"), kong.PostBuild(cli.Examples))
+	require.NoError(t, err)
+	return parser.Model.Leaves(true)
+}
+
+func TestDocs_ListEveryCommand(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	require.NoError(t, err)
+	flags, err := os.ReadFile("../../docs/flags.md")
+	require.NoError(t, err)
+	var table strings.Builder
+	for _, command := range leaves(t) {
+		path := strings.Join(names(command), " ")
+		if !isClientCommand(command) {
+			require.Contains(t, string(flags), path, "docs/flags.md")
+			continue
+		}
+		fmt.Fprintf(&table, "| `%s` | %s |\n", path, command.Help)
+	}
+	require.Contains(t, string(page), table.String(), "docs/cli.md")
+}
+
+// names returns the words of a command.
+func names(command *kong.Node) []string {
+	if command.Parent == nil {
+		return []string{command.Name}
+	}
+	return append(names(command.Parent), command.Name)
+}
+
+// words splits an example as a shell does.
+func words(example string) []string {
+	var found []string
+	for _, m := range regexp.MustCompile(`'([^']*)'|(\S+)`).FindAllStringSubmatch(example, -1) {
+		found = append(found, m[1]+m[2])
+	}
+	return found
+}
+
+func TestClientCommands_HaveAnExampleThatParses(t *testing.T) {
+	parser, err := kong.New(new(commands), kong.Name("ringback"))
+	require.NoError(t, err)
+	for _, command := range leaves(t) {
+		if !isClientCommand(command) {
+			continue
+		}
+		example := command.Tag.Get("example")
+		require.NotEmpty(t, example, command.Path())
+		require.Contains(t, command.Detail, example)
+		k, err := parser.Parse(words(example)[1:])
+		require.NoError(t, err, example)
+		require.Equal(t, command.Path(), k.Selected().Path())
+	}
+}
+
+func TestClientCommands_FlagsHaveNoVariables(t *testing.T) {
+	// A variable of the server is none of theirs, and theirs are known to every command.
+	env := []string{"RINGBACK_SERVER=http://127.0.0.1:1", "RINGBACK_CONTEXT=", "RINGBACK_NAMESPACE=shop", "RINGBACK_OUTPUT=wide"}
+	code, _, _ := try(t, env, "version")
+	require.Equal(t, exitOK, code)
+	code, _, stderr := try(t, append(env, "RINGBACK_TOPIC=x"), "version")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "RINGBACK_TOPIC is not a known setting")
+	_, stdout, _ := try(t, nil, "dead", "revive", "--help")
+	require.NotContains(t, stdout, "RINGBACK_TOPIC")
+	require.Contains(t, stdout, "($RINGBACK_SERVER)")
+}
+
+func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
+	code, _, stderr := try(t, []string{"RINGBACK_SERVER=http://127.0.0.1:1"}, "stats")
+	require.Equal(t, cli.ExitUnavailable, code)
+	require.Contains(t, stderr, "no answer from http://127.0.0.1:1")
+	code, _, stderr = try(t, []string{"RINGBACK_SERVER=ftp://x"}, "stats")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "RINGBACK_SERVER: must be http:// or https://")
+	code, _, stderr = try(t, nil, "stats", "--server=http://a", "--context=b")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "--server cannot be combined with --context")
+	code, _, stderr = try(t, nil, "stats", "--server=http://127.0.0.1:1", "--jq=.[")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "--jq: ")
+}
