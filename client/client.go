@@ -107,6 +107,9 @@ func defaultTransport() http.RoundTripper {
 	return t
 }
 
+// Close closes idle connections. The client can still be used.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
 // String returns the server's URL.
 func (c *Client) String() string { return c.base }
 
