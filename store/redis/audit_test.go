@@ -20,9 +20,14 @@ import (
 )
 
 // audit audits the first shard, and returns the faults.
-func audit(tb testing.TB, s *Store, repair bool) (faults []store.Fault) {
+func audit(tb testing.TB, s *Store, repair bool) []store.Fault {
 	tb.Helper()
-	for page, err := range s.shards[0].Audit(tb.Context(), repair) {
+	return auditShard(tb, s, 0, repair)
+}
+
+func auditShard(tb testing.TB, s *Store, shard int, repair bool) (faults []store.Fault) {
+	tb.Helper()
+	for page, err := range s.shards[shard].Audit(tb.Context(), repair) {
 		require.NoError(tb, err)
 		faults = append(faults, page.Faults...)
 	}
