@@ -92,6 +92,7 @@ func (c *bulk) start(ctx context.Context, s *session, r *request.Request, action
 		return err
 	}
 	if c.Detach {
+		s.say("the work goes on in the server: ringback work wait %s shows it", output.Printable(output.Texts(answer)["id"]))
 		return s.out.One(answer)
 	}
 	return s.follow(ctx, answer)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -165,6 +166,30 @@ func TestSend_RepeatsUnderTheSameID(t *testing.T) {
 	require.Contains(t, r.bodies[0], `"id": "`)
 }
 
+func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("{\"id\": \"a\"}\n\n{\"id\": \"b\", \"x\":  1}\n{\"id\": \"c\"}\n"), 0o600))
+	first := `{"results":[{"id":"a","error":null},{"id":"b","error":{"status":503,"code":"store_unavailable","retry_after_ms":1}},
+		{"id":"c","error":{"status":422,"code":"invalid_field","detail":"d","errors":[{"field":"/url","detail":"is required"}]}}]}`
+	r := run(t, []string{"job", "add", "-f", file}, says(200, first), says(200, `{"results":[{"id":"b","error":null}]}`))
+	require.Equal(t, ExitFailed, r.code)
+	require.Equal(t, "line 4, c: d (422 invalid_field); /url is required\n2 registered, 1 refused\n", r.stderr)
+	require.Equal(t, `{"jobs": [{"id": "b", "x": 1}]}`, r.bodies[1])
+	require.NoError(t, os.WriteFile(file, []byte("{\"id\": \"a\"}\nnot json\n"), 0o600))
+	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
+	require.Equal(t, ExitUsage, r.code)
+	require.Contains(t, r.stderr, "line 2 is not a JSON object")
+}
+
+func TestStats_WatchesUntilItIsStopped(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	r := runUntil(ctx, t, []string{"stats", "--watch", "--every", "1s"}, says(200, `{"totals":{"registered":1,"dead":1},"items":[]}`), func(w http.ResponseWriter) {
+		says(200, `{"totals":{},"items":[{"topic":"t","dead":1}]}`)(w)
+		stop()
+	})
+	require.Equal(t, "1 job: 0 scheduled, 0 ready, 0 running, 0 delivered, 1 dead, 0 cancelled\n", strings.SplitAfter(r.stdout, "\n")[0])
+}
+
 func TestWait_OutlivesAServerThatIsAway(t *testing.T) {
 	r := run(t, []string{"wait", "j"}, says(200, `{"state":"ready"}`), says(503, `{"code":"x"}`), says(200, `{"id":"j","topic":"t","state":"delivered","attempts_made":2}`))
 	require.Zero(t, r.code, r.stderr)
@@ -285,6 +310,7 @@ func TestSimulate_IsWhatPolicyDecides(t *testing.T) {
 	all := simulate(terms, 0, 0)
 	require.Len(t, all, len(policy.DefaultLadder())+2)
 	require.Equal(t, policy.DefaultLadder().Span(len(policy.DefaultLadder())), all[len(all)-1].earliest)
+	require.Equal(t, planned{attempt: 2, wait: 15 * time.Second, earliest: 15 * time.Second, latest: 16500 * time.Millisecond}, all[1], "a jitter of a tenth")
 	for _, flags := range []string{"--ladder 1x", "--ladder 40d", "--retries 1001", "--jitter 2", "--took x", "--start tomorrow"} {
 		r := run(t, append([]string{"simulate"}, strings.Fields(flags)...), says(200, ""))
 		require.Equal(t, ExitUsage, r.code, flags)

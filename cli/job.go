@@ -238,34 +238,53 @@ func (s *session) input(name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// registerBatch registers jobs, and prints the results of those that were refused, whose number it returns.
+// registerBatch registers jobs, and prints the results of those that were refused, whose number it returns. Those that the server
+// could not take yet are sent again.
 func (s *session) registerBatch(ctx context.Context, jobs []string, lines []int) (refused int, err error) {
-	r := &request.Request{Method: http.MethodPost, Path: "/v1/batch", Body: request.Fields{"jobs": json.RawMessage("[" + strings.Join(jobs, ",\n") + "]")}}
-	answer, err := s.register(ctx, r)
-	if err != nil {
-		return 0, err
-	}
-	var results struct {
-		Results []struct {
-			ID    string          `json:"id"`
-			Error *client.Problem `json:"error"`
-		} `json:"results"`
-	}
-	if err := json.Unmarshal(answer, &results); err != nil {
-		return 0, fmt.Errorf("the answer is not one to a batch: %w", err)
-	}
-	for i, result := range results.Results {
-		if result.Error == nil || i >= len(lines) {
-			continue
+	for try, wait := 1, 250*time.Millisecond; len(jobs) > 0; try, wait = try+1, 2*wait {
+		r := &request.Request{Method: http.MethodPost, Path: "/v1/batch", Body: request.Fields{"jobs": json.RawMessage("[" + strings.Join(jobs, ",\n") + "]")}}
+		answer, err := s.register(ctx, r)
+		if err != nil {
+			return refused, err
 		}
-		refused++
-		text := problemText(result.Error)
-		for _, field := range result.Error.Errors {
-			text += fmt.Sprintf("; %s %s", field.Field, field.Detail)
+		var results struct {
+			Results []struct {
+				ID    string          `json:"id"`
+				Error *client.Problem `json:"error"`
+			} `json:"results"`
 		}
-		s.say("line %d, %s: %s", lines[i], output.Printable(result.ID), output.Printable(text))
+		if err := json.Unmarshal(answer, &results); err != nil || len(results.Results) != len(jobs) {
+			return refused, fmt.Errorf("the answer has no result for each job: %w", err)
+		}
+		var later []string
+		var laterLines []int
+		for i, result := range results.Results {
+			switch p := result.Error; {
+			case p == nil:
+			case try < registrations && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable):
+				later, laterLines = append(later, jobs[i]), append(laterLines, lines[i])
+				wait = max(wait, min(p.RetryAfter(), longestPause))
+			default:
+				refused++
+				s.sayRefused(lines[i], result.ID, p)
+			}
+		}
+		if jobs, lines = later, laterLines; len(jobs) > 0 {
+			if err := sleep(ctx, wait); err != nil {
+				return refused, err
+			}
+		}
 	}
 	return refused, nil
+}
+
+// sayRefused prints why a line of a file was refused.
+func (s *session) sayRefused(line int, id string, p *client.Problem) {
+	text := problemText(p)
+	for _, field := range p.Errors {
+		text += fmt.Sprintf("; %s %s", field.Field, field.Detail)
+	}
+	s.say("line %d, %s: %s", line, output.Printable(id), output.Printable(text))
 }
 
 // waitCommand is ringback wait.
