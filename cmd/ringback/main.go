@@ -9,7 +9,7 @@
 //	ringback verify    checks the data of stores, in use or not, and repairs faults
 //	ringback version   prints the version
 //
-// Exit codes: 0 after an orderly stop; 1 after a failure that a retry may fix, such as a taken port or an unreachable
+// The commands that call a server are those of package cli, with exit codes of their own. Exit codes of the others: 0 after an orderly stop; 1 after a failure that a retry may fix, such as a taken port or an unreachable
 // store; 2 for an invalid command line or environment, which a retry does not fix. SIGINT and SIGTERM start an orderly
 // stop; a second signal exits at once, which loses no accepted job.
 package main
@@ -116,7 +116,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		return exitUsage
 	}
 	client := &cli.Environment{
-		Stdin: os.Stdin, Stdout: stdout, Stderr: unbuffered(stderr), Variables: set.env, Color: os.Getenv("NO_COLOR") == "", Version: versionName(),
+		Stdin: os.Stdin, Stdout: stdout, Stderr: unbuffered(stderr), Variables: set.env, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Version: versionName(),
 	}
 	if err := command.Run(&process{stdout: stdout, stderr: stderr, settings: *set}, client); err != nil {
 		if isClientCommand(command.Selected()) {
