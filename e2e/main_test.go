@@ -26,7 +26,16 @@ var watch = sync.OnceValue(func() error {
 	})
 })
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(outboxLife) != "" {
+		if err := runOutboxProgram(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(buildAndRun(m))
+}
 
 func buildAndRun(m *testing.M) int {
 	flag.Parse()
