@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,16 @@ func TestAdd_WritesWithAConnection(t *testing.T) {
 	require.NoError(t, conn.Close())
 	require.NoError(t, outbox.SQLite.Add(t.Context(), db))
 	require.Len(t, entries(t, db), 1)
+}
+
+func TestDialect_HasTheSchemaOfTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/outbox.md")
+	require.NoError(t, err)
+	for _, d := range []outbox.Dialect{outbox.PostgreSQL, outbox.MySQL, outbox.SQLite} {
+		for line := range strings.Lines(strings.ReplaceAll(d.Schema(), "\t", "    ")) {
+			require.Contains(t, string(page), "    "+line)
+		}
+	}
 }
 
 func TestDialect_PanicsIfUnknown(t *testing.T) {

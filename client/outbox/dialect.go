@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -147,7 +148,7 @@ func (d Dialect) claim(ctx context.Context, db *sql.DB, now, until int64) (rows 
 			return nil, err //nolint:wrapcheck // the caller says it
 		}
 	}
-	slices.SortFunc(rows, func(a, b *row) int { return int(a.seq - b.seq) })
+	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.seq, b.seq) })
 	return rows, tx.Commit() //nolint:wrapcheck // the caller says it
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Options are the options of NewRelay. The zero value is useful.
 type Options struct {
-	// Poll is how often the relay looks for rows that nobody has told it of; zero: 1 s.
+	// Poll is how often the relay looks for rows without Wake, at least 1 ms; zero: 1 s.
 	Poll time.Duration
 	// Lease is how long the relay reserves rows, at least 1 s; zero: 1 min. The rows of a relay that died are tried again after it, and a
 	// request may last half of it.
@@ -27,6 +27,7 @@ type Options struct {
 
 const (
 	defaultPoll  = time.Second
+	leastPoll    = time.Millisecond
 	defaultLease = time.Minute
 	leastLease   = time.Second
 )
@@ -47,7 +48,7 @@ func NewRelay(db *sql.DB, d Dialect, c *client.Client, o Options) *Relay {
 	_ = d.Schema()
 	return &Relay{
 		db: db, dialect: d, client: c,
-		poll:  cmp.Or(o.Poll, defaultPoll),
+		poll:  max(cmp.Or(o.Poll, defaultPoll), leastPoll),
 		lease: max(cmp.Or(o.Lease, defaultLease), leastLease),
 		log:   cmp.Or(o.Logger, slog.Default()),
 		wake:  make(chan struct{}, 1),
