@@ -24,7 +24,7 @@ func TestAdd_RefusesJobsThatCannotBeRegistered(t *testing.T) {
 		"must not be negative":           {Delay: -1},
 		"body: is not JSON":              {Body: json.RawMessage("{")},
 		"must be UTF-8":                  {Body: json.RawMessage("\"\xff\"")},
-		"at most 15728640 B":             {Body: strings.Repeat("x", 15<<20)},
+		"at most 15728640 B":             {Body: make([]byte, 12<<20)},
 		"body: json: unsupported type":   {Body: make(chan int)},
 		"body: is larger than 10485760 ": {Body: strings.NewReader(strings.Repeat("x", 10<<20+1))},
 	} {

@@ -59,7 +59,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer db.Close() //nolint:errcheck // the folder is removed
+	defer db.Close()
 	if _, err := db.ExecContext(ctx, box.Schema()+"CREATE TABLE orders (number INTEGER PRIMARY KEY)"); err != nil {
 		panic(err)
 	}

@@ -58,37 +58,45 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ids := make([]string, len(batch.Jobs))
 	for i, raw := range batch.Jobs {
-		var j struct{ ID string }
-		_ = json.Unmarshal(raw, &j)
-		ids[i] = j.ID
+		id, _, _ := bytes.Cut(bytes.TrimPrefix(raw, []byte(`{"id":"`)), []byte(`"`)) // the first member
+		ids[i] = string(id)
 	}
-	if s.before != nil {
-		if res, err := s.before(ids); res != nil || err != nil {
+	s.mu.Lock()
+	before, after := s.before, s.after
+	s.mu.Unlock()
+	if before != nil {
+		if res, err := before(ids); res != nil || err != nil {
 			return res, err
 		}
 	}
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
+	results := s.register(ids, batch.Jobs, len(text))
+	if after != nil {
+		if res, err := after(); res != nil || err != nil {
+			return res, err
+		}
+	}
+	return answer(http.StatusOK, map[string]any{"results": results}), nil
+}
+
+// register registers jobs, and returns their results.
+func (s *server) register(ids []string, jobs []json.RawMessage, size int) []any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.batches, s.largest = append(s.batches, len(ids)), max(s.largest, len(text))
+	s.batches, s.largest = append(s.batches, len(ids)), max(s.largest, size)
 	results := make([]any, len(ids))
 	for i, id := range ids {
 		result := map[string]any{"index": i, "id": id, "status": http.StatusCreated, "durability": nil, "error": nil}
 		if p := s.problems[id]; p != nil {
 			result["status"], result["error"] = p.Status, p
 		} else {
-			s.ids, s.jobs[id] = append(s.ids, id), string(batch.Jobs[i])
+			s.ids, s.jobs[id] = append(s.ids, id), string(jobs[i])
 		}
 		results[i] = result
 	}
-	if s.after != nil {
-		if res, err := s.after(); res != nil || err != nil {
-			return res, err
-		}
-	}
-	return answer(http.StatusOK, map[string]any{"results": results}), nil
+	return results
 }
 
 func answer(status int, body any) *http.Response {
