@@ -170,12 +170,16 @@ func TestAudit_FindsNothingInABusyStore(t *testing.T) {
 			}
 		})
 	}
+	halt := sync.OnceFunc(func() {
+		close(stop)
+		load.Wait()
+	})
+	defer halt()
 	for range 4 {
 		require.Empty(t, audit(t, s, false))
 	}
 	require.Empty(t, audit(t, s, true), "a repair finds nothing either")
-	close(stop)
-	load.Wait()
+	halt()
 	require.Empty(t, audit(t, s, false))
 	requireConsistent(t, s)
 }

@@ -235,6 +235,10 @@ func TestAudit_FindsNothingInABusyStore(t *testing.T) {
 			}
 		})
 	}
+	defer func() {
+		close(stop)
+		load.Wait()
+	}()
 	for range 5 {
 		faults, ledger := auditFile(t, o.Path, false)
 		require.Empty(t, faults)
@@ -242,8 +246,6 @@ func TestAudit_FindsNothingInABusyStore(t *testing.T) {
 		require.Equal(t, ledger.Places.Waiting, ledger.Counters.Waiting)
 		require.Equal(t, ledger.Places.Running, ledger.Counters.Running)
 	}
-	close(stop)
-	load.Wait()
 }
 
 func TestAudit_ReadsLargeTablesInPages(t *testing.T) {
@@ -260,6 +262,7 @@ func TestAudit_ReadsLargeTablesInPages(t *testing.T) {
 		require.LessOrEqual(t, page.Ledger.Records.Sum(), int64(2048))
 		if page.Ledger.Records.Sum() > 0 {
 			pages++
+			require.Positive(t, page.Pause, "for the process that uses the database")
 		}
 		total += page.Ledger.Records.Sum()
 	}

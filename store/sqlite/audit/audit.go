@@ -18,8 +18,13 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// pageRows bounds the rows of one step.
-const pageRows = 2048
+const (
+	// pageRows bounds the rows of one step.
+	pageRows = 2048
+	// maxPause bounds the pause after a step, which is as long as the step while a process uses the database. Longer ones would
+	// let its log grow.
+	maxPause = 100 * time.Millisecond
+)
 
 // An Auditor audits a database. It implements store.Auditor.
 type Auditor struct{ file *db.File }
@@ -98,11 +103,15 @@ func (p *pass) run(ctx context.Context, commit func(func() error) error, yield f
 				return err
 			}
 			p.page = store.AuditPage{}
+			began := time.Now()
 			if err := commit(func() (err error) {
 				last, more, err = next(p, ctx, last)
 				return err
 			}); err != nil {
 				return err
+			}
+			if p.inUse {
+				p.page.Pause = min(time.Since(began), maxPause)
 			}
 			if !yield(p.page, nil) {
 				return errStopped
