@@ -142,6 +142,13 @@ func (s instrumentedShard) PutRecords(ctx context.Context, token store.Token, re
 	return timed(ctx, s.m, "put_records", func() ([]store.Outcome, error) { return s.next.PutRecords(ctx, token, records) })
 }
 
+func (s instrumentedShard) ScanLanes(ctx context.Context, cursor string) (docs []store.Document, next string, err error) {
+	began := time.Now()
+	docs, next, err = s.next.ScanLanes(ctx, cursor)
+	s.m.observeCall(ctx, "scan_lanes", began, err)
+	return docs, next, err
+}
+
 func (s instrumentedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return timed(ctx, s.m, "get", func() (job.Job, error) { return s.next.Get(ctx, ref) })
 }

@@ -69,9 +69,10 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"PutRecords": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].PutRecords(ctx, store.NewToken(), nil)
 	},
-	"Get":   func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Get(ctx, job.Ref{}) },
-	"Known": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Known(ctx, nil) },
-	"List":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].List(ctx, store.Filter{Limit: 1}) },
+	"ScanLanes": func(ctx context.Context, s store.Store) { _, _, _ = s.Shards()[0].ScanLanes(ctx, "") },
+	"Get":       func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Get(ctx, job.Ref{}) },
+	"Known":     func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Known(ctx, nil) },
+	"List":      func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].List(ctx, store.Filter{Limit: 1}) },
 	"TopicStats": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].TopicStats(ctx, store.StatsFilter{Namespace: "default", Limit: 1})
 	},

@@ -22,6 +22,10 @@ type Records interface {
 	// their end on. The jobs count in TopicStats as if they had been registered, and had ended, on this shard. In an ordered
 	// queue they come after the jobs that it has, in the order of the records.
 	PutRecords(ctx context.Context, token Token, records []Record) ([]Outcome, error)
+
+	// ScanLanes reads the settings of lanes of all topics, some with each call: those after a cursor, which is empty at first.
+	// next is the cursor of the next call; empty: there are no more. A document may come twice.
+	ScanLanes(ctx context.Context, cursor string) (docs []Document, next string, err error)
 }
 
 // RecordBytes bounds the size of the records of a call, see Record.Size. A single record always fits.

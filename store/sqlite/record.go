@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -43,6 +44,28 @@ func (s *Store) GetRecords(ctx context.Context, refs []job.Ref) (records []store
 		return nil, err
 	}
 	return records, nil
+}
+
+// scanChunk is how many lanes ScanLanes reads at a time.
+const scanChunk = 500
+
+// ScanLanes implements store.Shard. The cursor is the name of a queue.
+func (s *Store) ScanLanes(ctx context.Context, cursor string) (docs []store.Document, next string, err error) {
+	after := append(strings.SplitN(cursor, "/", 3), "", "", "")
+	err = s.db.Read(ctx, "read settings of lanes", func(ctx context.Context, c *db.Conn) error {
+		return c.Query(ctx, table.ScanLanes, func(v []driver.Value) error {
+			key := store.DocumentKey{Kind: store.KindLane, Namespace: db.Text(v[0]), Name: db.Text(v[1]), Lane: db.Text(v[2])}
+			docs = append(docs, store.Document{Key: key, Revision: db.Int(v[3]), Value: []byte(db.Text(v[4]))})
+			return nil
+		}, after[0], after[1], after[2], int64(scanChunk))
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(docs) == scanChunk {
+		next = docs[len(docs)-1].Key.Queue().String()
+	}
+	return docs, next, nil
 }
 
 // PutRecords implements store.Shard.

@@ -53,6 +53,18 @@ func (s *modelShard) PutRecords(ctx context.Context, token store.Token, records 
 	})
 }
 
+// ScanLanes reads all settings of lanes at once.
+func (s *modelShard) ScanLanes(ctx context.Context, _ string) (docs []store.Document, next string, err error) {
+	if _, err := s.model.open(ctx); err != nil {
+		return nil, "", err
+	}
+	defer s.model.mu.Unlock()
+	for key := range s.documents {
+		docs = append(docs, s.get(key))
+	}
+	return docs, "", nil
+}
+
 func (s *modelShard) putRecord(put *store.Record, now time.Time) store.Outcome {
 	ref := put.Ref()
 	if known := s.jobs[ref]; known != nil {

@@ -209,6 +209,30 @@ var recordCases = []testCase{
 		numbered := s.records("0", "e", "d")
 		require.True(s, slices.IsSortedFunc(numbered, func(a, b store.Record) int { return int(a.Number - b.Number) }))
 	}},
+	{"ScanLanes finds the settings of all lanes", func(s *suite) {
+		wanted := make(map[job.Queue]int64)
+		for i, topic := range []string{"orders", "mails", "unused"} {
+			for n := range 3 {
+				q := s.queueOf(job.DefaultNamespace, topic, n)
+				wanted[q] = s.putLane(q, policy.Lane{LaneConcurrency: i + n + 1}).Revision
+			}
+		}
+		found, cursor := make(map[job.Queue]int64), ""
+		for {
+			docs, next, err := s.shard().ScanLanes(s.Context(), cursor)
+			require.NoError(s, err)
+			for _, doc := range docs {
+				lane, err := doc.Lane()
+				require.NoError(s, err)
+				require.Positive(s, lane.Settings.LaneConcurrency)
+				found[doc.Key.Queue()] = doc.Revision
+			}
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+		require.Equal(s, wanted, found)
+	}},
 	{"records are bounded by bytes, and unknown ones are zero", func(s *suite) {
 		for i := range 3 {
 			s.insertNew(s.entry(fmt.Sprint(i), delayed(long), func(e *store.NewJob) { e.Body, e.BodyKind = make([]byte, 5<<20), job.BodyBase64 }))

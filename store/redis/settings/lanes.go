@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -75,6 +76,26 @@ func ParseLane(key store.DocumentKey, text string) store.Document {
 	doc, value := parseRevision(key, text)
 	doc.Value = []byte(value)
 	return doc
+}
+
+// scanChunk is about how many lanes ScanLanes reads at a time.
+const scanChunk = 500
+
+// ScanLanes implements store.Records.
+func (s *Lanes) ScanLanes(ctx context.Context, cursor string) (docs []store.Document, next string, err error) {
+	fields, at, err := s.Client.HScan(ctx, s.Keys.LaneSettings, uint64(layout.Int(cursor)), "", scanChunk).Result()
+	if err != nil {
+		return nil, "", fmt.Errorf("scan lane settings: %w", connect.MapError(ctx, err))
+	}
+	for i := 0; i+1 < len(fields); i += 2 {
+		if q, ok := layout.ParseQueue(fields[i]); ok { // the field without a name is the newest revision
+			docs = append(docs, ParseLane(store.LaneKey(q), fields[i+1]))
+		}
+	}
+	if at != 0 {
+		next = strconv.FormatUint(at, 10)
+	}
+	return docs, next, nil
 }
 
 // ListDocuments lists the lanes of after's topic that have settings.

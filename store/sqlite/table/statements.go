@@ -65,6 +65,8 @@ var (
 	FindDocument = db.NewStatement(`SELECT revision, limits, value FROM settings WHERE kind = ? AND namespace = ? AND name = ? AND lane = ?`)
 	LanesAfter   = db.NewStatement(`SELECT namespace, name, lane, revision, value FROM settings
  WHERE kind = 'lane' AND namespace = ? AND name = ? AND lane > ? ORDER BY lane LIMIT ?`)
+	ScanLanes = db.NewStatement(`SELECT namespace, name, lane, revision, value FROM settings
+ WHERE kind = 'lane' AND (namespace, name, lane) > (?, ?, ?) ORDER BY namespace, name, lane LIMIT ?`)
 	DocumentsAfter = db.NewStatement(`SELECT namespace, name, lane, revision, value FROM settings
  WHERE kind = ? AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?`)
 	FindID    = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
