@@ -61,9 +61,9 @@ type Ref struct {
 
 // Queue identifies a queue, which has its own due, ready and claimed sets. No part contains a slash.
 type Queue struct {
-	Namespace string
-	Topic     string
-	Lane      string
+	Namespace string `json:"namespace,omitzero"`
+	Topic     string `json:"topic,omitzero"`
+	Lane      string `json:"lane,omitzero"`
 }
 
 // String returns the queue's name in keys and logs: namespace/topic/lane.
@@ -90,31 +90,31 @@ const ReasonCancelled policy.Reason = "cancelled"
 
 // Progress is a job's progress, written by the store only. Times are in whole milliseconds, UTC, by the store's clock.
 type Progress struct {
-	State     State
-	CreatedAt time.Time
+	State     State     `json:"state"`
+	CreatedAt time.Time `json:"created_at"`
 	// DueAt is when the next attempt is due; of a running job, when the current one was; of an ended job, the last.
-	DueAt time.Time
+	DueAt time.Time `json:"due_at"`
 	// FirstDueAt is the first due time of this generation. MaxAge counts from it.
-	FirstDueAt time.Time
+	FirstDueAt time.Time `json:"first_due_at"`
 	// ExpiresAt is when the job expires: no attempt starts later; zero: never.
-	ExpiresAt time.Time
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	// FinishedAt is zero for an unfinished job.
-	FinishedAt time.Time
-	Reason     policy.Reason // of a dead or cancelled job
+	FinishedAt time.Time     `json:"finished_at,omitzero"`
+	Reason     policy.Reason `json:"reason,omitzero"` // of a dead or cancelled job
 	// Version starts at 1 and grows with every accepted edit, run, revival and cancellation (also a requested one).
-	Version int64
+	Version int64 `json:"version"`
 	// Generation counts revivals, from 0.
-	Generation int
+	Generation int `json:"generation,omitzero"`
 	// Attempts counts all ended attempts, including lost but not released ones.
-	Attempts int
+	Attempts int `json:"attempts,omitzero"`
 	// FailedAttempts counts this generation's attempts that cost a retry: failed ones, and lost ones from the third in a row.
-	FailedAttempts int
+	FailedAttempts int `json:"failed_attempts,omitzero"`
 	// ConsecutiveLost counts the attempts lost in a row.
-	ConsecutiveLost int
+	ConsecutiveLost int `json:"consecutive_lost,omitzero"`
 	// Status is the response status of the last attempt that was not lost; zero: it had no response.
-	Status int
+	Status int `json:"status,omitzero"`
 	// CancelRequested marks a running job that is cancelled unless its attempt succeeds.
-	CancelRequested bool
+	CancelRequested bool `json:"cancel_requested,omitzero"`
 }
 
 // Job is a registered job.

@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// BodyKind is the form in which a body was sent and is returned.
+// BodyKind is the form in which a body was sent and is returned. Its JSON form is a number.
 type BodyKind uint8
 
 // The kinds of bodies. The zero value is no body.
@@ -26,34 +26,35 @@ var contentTypes = map[BodyKind]string{
 // ContentType returns the default content type of a body. Stored jobs rely on it: it never changes.
 func (k BodyKind) ContentType() string { return contentTypes[k] }
 
-// Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms.
+// Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms. Its JSON form is that of exports and
+// of the documents and jobs that contain one. Headers with secrets are in it as they are stored.
 type Spec struct {
-	ID    string
-	Queue // topic and lane never change after registration
+	ID    string `json:"id,omitzero"`
+	Queue        // topic and lane never change after registration
 
-	URL         string // empty: the topic's
-	Method      string // POST, PUT, PATCH, GET or DELETE
-	Header      map[string][]string
-	ContentType string
-	BodyKind    BodyKind
-	Body        []byte
-	Labels      map[string]string
+	URL         string              `json:"url,omitzero"`    // empty: the topic's
+	Method      string              `json:"method,omitzero"` // POST, PUT, PATCH, GET or DELETE
+	Header      map[string][]string `json:"headers,omitzero"`
+	ContentType string              `json:"content_type,omitzero"`
+	BodyKind    BodyKind            `json:"body_kind,omitzero"`
+	Body        []byte              `json:"body,omitzero"`
+	Labels      map[string]string   `json:"labels,omitzero"`
 
 	policy.Terms
 
 	// Kind is set for jobs that Ringback creates and empty for registered jobs. Origin is the id of the job that a callback
 	// is about; of a callback about a backlog, the topic's name.
-	Kind   string
-	Origin string
+	Kind   string `json:"kind,omitzero"`
+	Origin string `json:"origin,omitzero"`
 
 	// CreatedBy is the name of the client that registered the job, at most MaxActor bytes; empty: unknown. It is not part of
 	// the fingerprint.
-	CreatedBy string
+	CreatedBy string `json:"created_by,omitzero"`
 	// FirstURL is the URL before its first change; empty: it was not changed, or was empty.
-	FirstURL string
+	FirstURL string `json:"first_url,omitzero"`
 
 	// Unknown holds stored fields that this version does not know. A rewrite keeps them.
-	Unknown []byte
+	Unknown []byte `json:"unknown,omitzero"`
 }
 
 // AttemptURL returns the URL of attempts whose Attempt.URL is empty. It is the same for the life of the job, so that most

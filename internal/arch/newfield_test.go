@@ -18,7 +18,7 @@ type insertion struct{ file, after, text string }
 // newField has the changes that add an editable field to jobs, a note of at most ten bytes. Outside the code it needs a
 // row in docs/job-fields.md, which package packaging checks.
 var newField = []insertion{
-	{"job/spec.go", "	Labels      map[string]string\n", "	Note        string\n"},
+	{"job/spec.go", "	Labels      map[string]string   `json:\"labels,omitzero\"`\n", "	Note        string `json:\"note,omitzero\"`\n"},
 	{
 		"job/spec.go", "var specRules = []rule{\n",
 		"	{field: \"Note\", name: \"note\", tags: \"max=10\", message: \"must be at most 10 B\"},\n",
