@@ -22,8 +22,13 @@ const (
 // encoding is canonical base64.
 var encoding = base64.RawStdEncoding.Strict()
 
+// Removed is what an export writes in place of a stored text that it leaves out. No Box opens it.
+const Removed = "removed"
+
 // The errors of Open.
 var (
+	// ErrRemoved: the text is Removed.
+	ErrRemoved = errors.New("the secret was left out of an export: set it again")
 	// ErrNoKey: the Box does not have the key of a text. The error contains the key's id.
 	ErrNoKey = errors.New("no such key")
 	// ErrDamaged: a text is not a result of Seal for this place and key.
@@ -71,11 +76,14 @@ func (b *Box) Seal(plain, place string) string {
 	return sealedForm + l.id + ":" + encoding.EncodeToString(sealed)
 }
 
-// Open is the reverse of Seal with the same place. It fails with ErrNoKey or ErrDamaged; errors reveal nothing about keys
+// Open is the reverse of Seal with the same place. It fails with ErrNoKey, ErrRemoved or ErrDamaged; errors reveal nothing about keys
 // and secrets. Plain texts open with any Box and place.
 func (b *Box) Open(sealed, place string) (string, error) {
 	if plain, ok := strings.CutPrefix(sealed, plainForm); ok {
 		return plain, nil
+	}
+	if sealed == Removed {
+		return "", ErrRemoved
 	}
 	id, text, ok := split(sealed)
 	if !ok {

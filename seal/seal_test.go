@@ -209,3 +209,10 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+func TestOpen_SaysThatASecretWasLeftOut(t *testing.T) {
+	for _, b := range []*Box{New(), New(key(1))} {
+		_, err := b.Open(Removed, "here")
+		require.ErrorIs(t, err, ErrRemoved)
+	}
+}
