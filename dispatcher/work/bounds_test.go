@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -168,4 +169,18 @@ func TestWork_RepeatsAStepInPartsWhenReadsAreSlow(t *testing.T) {
 		requireGeneration(t, model, n, 1)
 		require.Equal(t, store.WorkCounts{Matched: n, Done: n}, get(t, model, id).WorkCounts)
 	})
+}
+
+func TestPortableBody_LeavesNoPlaceOfAStore(t *testing.T) {
+	body := `{"action":"edit","filter":{"Namespace":"default"},"after":{"e":true,"m":7,"s":3,"n":"x"},"count_after":{"t":"a","l":"b","m":9,"n":"y"},"ids":["a"]}`
+	var p struct {
+		After      store.Position `json:"after"`
+		CountAfter store.Position `json:"count_after"`
+		IDs        []string       `json:"ids"`
+	}
+	require.NoError(t, json.Unmarshal(work.PortableBody([]byte(body)), &p))
+	require.Equal(t, store.Position{Ended: true, At: 7}, p.After)
+	require.Equal(t, store.Position{Topic: "a", Lane: "b", At: 9}, p.CountAfter)
+	require.Equal(t, []string{"a"}, p.IDs)
+	require.Equal(t, "{", string(work.PortableBody([]byte("{"))))
 }

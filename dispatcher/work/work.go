@@ -85,6 +85,23 @@ func (p *progress) forget() {
 	p.Header, p.Edit = nil, nil
 }
 
+// PortableBody returns the body of a Work's job for a store of another kind or with other shards: its places in lists are those
+// before the jobs of their millisecond. A body that cannot be read is returned as it is.
+func PortableBody(body []byte) []byte {
+	var p progress
+	if err := json.Unmarshal(body, &p); err != nil {
+		return body
+	}
+	for _, place := range []*store.Position{&p.After, &p.CountAfter} {
+		place.Shard, place.Tie = 0, ""
+	}
+	portable, err := json.Marshal(&p)
+	if err != nil {
+		return body
+	}
+	return portable
+}
+
 // Targets is the part of the store that a Worker reads and changes the selected jobs through.
 type Targets interface {
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
