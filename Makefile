@@ -90,6 +90,10 @@ fuzz: ## run every fuzz target for FUZZTIME
 zones: ## compare the ticks of schedules with the clocks of all time zones over two years, some minutes
 	SCHEDULE_ZONES=all $(GO) test -count=1 -timeout=30m -run 'Next_AllZones' ./schedule
 
+.PHONY: transfer
+transfer: deps ## export and import 100,000 jobs: SQLite, a Redis cluster, SQLite; about a minute
+	RINGBACK_TRANSFER_JOBS=100000 $(GO) test -count=1 -timeout=30m -v -run 'Transfer_BetweenEngines' ./transfer
+
 .PHONY: bench
 bench: deps ## compare Ringback with its peers and the machine's limit, about half an hour; writes docs/benchmarks.md
 	@$(GO) -C bench run . -docs ../docs

@@ -31,7 +31,7 @@ func (u *uses) add(now time.Time) {
 	}
 }
 
-// lastUses is the value of a document of kindLastUses, which has the name of a namespace: the hour of the last use of each
+// lastUses is the value of a document of KindLastUses, which has the name of a namespace: the hour of the last use of each
 // of its tokens, in Unix seconds by id.
 type lastUses map[string]int64
 
@@ -73,7 +73,7 @@ func (r *Registry) writeAllLastUses(ctx context.Context) {
 
 // writeLastUses writes the last uses of tokens of a namespace, and drops those of revoked ones.
 func (r *Registry) writeLastUses(ctx context.Context, namespace string, used []*entry) error {
-	docs, err := r.settings.GetDocuments(ctx, []store.DocumentKey{key(kindLastUses, namespace)})
+	docs, err := r.settings.GetDocuments(ctx, []store.DocumentKey{key(KindLastUses, namespace)})
 	if err != nil {
 		return fmt.Errorf("read them: %w", err)
 	}
@@ -96,7 +96,7 @@ func (r *Registry) writeLastUses(ctx context.Context, namespace string, used []*
 	}
 	if changed { // else another process has written them
 		revision := cmp.Or(docs[0].Revision, store.MustNotExist)
-		if _, err := r.put(ctx, key(kindLastUses, namespace), written, revision); err != nil {
+		if _, err := r.put(ctx, key(KindLastUses, namespace), written, revision); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (r *Registry) withLastUses(ctx context.Context, entries []*entry) ([]access
 	for _, e := range entries {
 		if _, ok := stored[e.Namespace]; !ok {
 			stored[e.Namespace] = nil
-			keys = append(keys, key(kindLastUses, e.Namespace))
+			keys = append(keys, key(KindLastUses, e.Namespace))
 		}
 	}
 	for part := range slices.Chunk(keys, store.MaxBatch) {

@@ -76,7 +76,7 @@ func (r *Registry) MissingStores(ctx context.Context) (map[string]string, error)
 			return nil, err
 		}
 	}
-	docs, _, err := r.settings.ListDocuments(ctx, store.DocumentKey{Kind: kindNamespace}, 0, 0)
+	docs, _, err := r.settings.ListDocuments(ctx, store.DocumentKey{Kind: KindNamespace}, 0, 0)
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces: %w", err)
 	}
@@ -171,7 +171,7 @@ func (r *Registry) putNamespace(ctx context.Context, n job.Namespace, ifRevision
 	if err := r.setStore(&n, old); err != nil {
 		return job.Namespace{}, err
 	}
-	doc, err := r.put(ctx, key(kindNamespace, n.Name), n, cmp.Or(stored, store.MustNotExist))
+	doc, err := r.put(ctx, key(KindNamespace, n.Name), n, cmp.Or(stored, store.MustNotExist))
 	if err != nil {
 		return job.Namespace{}, err
 	}
@@ -214,10 +214,10 @@ func (r *Registry) DeleteNamespace(ctx context.Context, name string, ifRevision 
 	if err != nil {
 		return err
 	}
-	if _, err := r.put(ctx, key(kindNamespace, name), nil, n.Revision); err != nil {
+	if _, err := r.put(ctx, key(KindNamespace, name), nil, n.Revision); err != nil {
 		return err
 	}
-	if _, err := r.put(ctx, key(kindLastUses, name), nil, 0); err != nil { // of tokens that are revoked
+	if _, err := r.put(ctx, key(KindLastUses, name), nil, 0); err != nil { // of tokens that are revoked
 		r.log.Warn("removing the last uses of a namespace's tokens failed; they are dropped at the next use", "namespace", name, "err", err)
 	}
 	r.reloadNamespaces(ctx)

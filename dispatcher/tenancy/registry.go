@@ -14,12 +14,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Kinds of documents.
+// Kinds of documents of the main store.
 const (
-	kindToken     = "token"
-	kindNamespace = "namespace"
-	// kindLastUses is apart from the tokens, so that a use does not make each process load them.
-	kindLastUses = "token_last_uses"
+	KindToken     = "token"
+	KindNamespace = "namespace"
+	// KindLastUses is apart from the tokens, so that a use does not make each process load them.
+	KindLastUses = "token_last_uses"
 )
 
 // maxOutage is the age from which cached tokens are not accepted: while their store cannot be read, nobody can revoke one.
@@ -60,9 +60,9 @@ type entry struct {
 func New(settings store.Settings, log *slog.Logger, others ...string) *Registry {
 	return &Registry{
 		settings: settings, log: log, stores: append([]string{job.MainStore}, others...),
-		tokens: documents.New(documents.Options[*entry]{Settings: settings, Kind: kindToken, Decode: decodeToken, Logger: log}),
+		tokens: documents.New(documents.Options[*entry]{Settings: settings, Kind: KindToken, Decode: decodeToken, Logger: log}),
 		namespaces: documents.New(documents.Options[*job.Namespace]{
-			Settings: settings, Kind: kindNamespace, Decode: decodeNamespace, Logger: log,
+			Settings: settings, Kind: KindNamespace, Decode: decodeNamespace, Logger: log,
 		}),
 	}
 }

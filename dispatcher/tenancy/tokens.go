@@ -73,7 +73,7 @@ func (r *Registry) CreateToken(ctx context.Context, token access.Token, reserved
 	}
 	text, token.ID = access.NewText()
 	token.Hash, token.CreatedAt = access.HashOf(text), time.Now().UTC().Truncate(time.Millisecond)
-	if _, err := r.put(ctx, key(kindToken, token.ID), token, store.MustNotExist); err != nil {
+	if _, err := r.put(ctx, key(KindToken, token.ID), token, store.MustNotExist); err != nil {
 		return access.Token{}, "", err
 	}
 	return token, text, nil
@@ -140,7 +140,7 @@ func (r *Registry) RevokeToken(ctx context.Context, namespace, id string) error 
 	if _, err := r.Token(ctx, namespace, id); err != nil {
 		return err
 	}
-	if _, err := r.put(ctx, key(kindToken, id), nil, 0); err != nil {
+	if _, err := r.put(ctx, key(KindToken, id), nil, 0); err != nil {
 		return err
 	}
 	if _, err := r.tokens.Reload(ctx); err != nil { // it is revoked: the others notice it as they do elsewhere

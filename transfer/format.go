@@ -1,0 +1,121 @@
+package transfer
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+// formatVersion is the version of the file.
+const formatVersion = 1
+
+// Bounds of a section. A single line may be longer than sectionBytes.
+const (
+	sectionLines = store.MaxBatch
+	sectionBytes = store.RecordBytes
+	// maxLine bounds a line in bytes: a body of job.MaxBody takes at most twice its size.
+	maxLine = 48 << 20
+)
+
+// line is a line of the file. One of its members is set.
+type line struct {
+	Header   *header   `json:"ringback_export,omitempty"`
+	Document *document `json:"document,omitempty"`
+	Job      *jobLine  `json:"job,omitempty"`
+	Section  *section  `json:"section,omitempty"`
+	End      *end      `json:"end,omitempty"`
+}
+
+// header is the first line.
+type header struct {
+	Format  int    `json:"format"`
+	Version string `json:"version"` // of Ringback
+	// ID is that of the export, 26 random characters.
+	ID             string      `json:"id"`
+	CreatedAt      time.Time   `json:"created_at"`
+	Stores         []storeLine `json:"stores"`
+	WithoutSecrets bool        `json:"without_secrets,omitempty"`
+}
+
+// storeLine is a store from which an export is.
+type storeLine struct {
+	Name   string `json:"name"`
+	URL    string `json:"url"` // without a password
+	Shards int    `json:"shards"`
+}
+
+// document is a line with a document.
+type document struct {
+	Kind      string          `json:"kind"`
+	Namespace string          `json:"namespace"`
+	Name      string          `json:"name"`
+	Lane      string          `json:"lane,omitempty"`
+	Value     json.RawMessage `json:"value"`
+}
+
+func (d *document) key() store.DocumentKey {
+	return store.DocumentKey{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Lane: d.Lane}
+}
+
+// describe names a document in messages.
+func describe(key store.DocumentKey) string {
+	text := key.Kind + " " + key.Namespace + "/" + key.Name
+	if key.Lane != "" {
+		text += "/" + key.Lane
+	}
+	return text
+}
+
+// section ends a section.
+type section struct {
+	Number int    `json:"number"` // from 1
+	Lines  int    `json:"lines"`  // without this one
+	SHA256 string `json:"sha256"` // of the lines with their line breaks, in hexadecimal
+	// Next is where the export goes on; nil: at its beginning.
+	Next *place `json:"next,omitempty"`
+}
+
+// end is the last line.
+type end struct {
+	Lines     int    `json:"lines"` // with this one
+	Sections  int    `json:"sections"`
+	Documents int    `json:"documents"`
+	Jobs      int64  `json:"jobs"`
+	Ledger    Ledger `json:"ledger"`
+}
+
+// place is a place in an export: that of a job.
+type place struct {
+	Store     string `json:"store"`
+	Namespace string `json:"namespace"`
+	Shard     int    `json:"shard"`
+	// After is the position of the job in the list; unless it is in an ordered queue.
+	After *store.Position `json:"after,omitempty"`
+	// Topic, Lane, Number and ID are of a job in an ordered queue.
+	Topic  string `json:"topic,omitempty"`
+	Lane   string `json:"lane,omitempty"`
+	Number int64  `json:"number,omitempty"`
+	ID     string `json:"id,omitempty"`
+}
+
+// A FormatError is a fault of the file.
+type FormatError struct {
+	Line   int // from 1
+	Detail string
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Detail) }
+
+// faultf returns the error of a line.
+func faultf(number int, format string, args ...any) error {
+	return &FormatError{Line: number, Detail: fmt.Sprintf(format, args...)}
+}
+
+// A CutOffError is the error of a file that ends before its last line.
+type CutOffError struct{ Line int }
+
+func (e *CutOffError) Error() string {
+	return fmt.Sprintf("the file was cut off after line %d: its last line is missing", e.Line)
+}

@@ -1,0 +1,288 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher/tenancy"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
+)
+
+// Store is an open store of an installation.
+type Store struct {
+	store.Store
+
+	Name string
+	URL  string // without a password
+}
+
+// Options are those of an export and of an import.
+type Options struct {
+	// Stores are the stores of the installation, the main store first.
+	Stores []Store
+	// Version is that of Ringback.
+	Version string
+	Logger  *slog.Logger
+	// Progress is called after each section with the number of jobs so far, and that of all; 0: unknown. Nil: it is not.
+	Progress func(done, total int64)
+	// Jobs is the number of jobs in the file of an import, for Progress; 0: unknown.
+	Jobs int64
+	// WithoutSecrets leaves secrets and tokens out of an export.
+	WithoutSecrets bool
+}
+
+func (o *Options) progress(done, total int64) {
+	if o.Progress != nil {
+		o.Progress(done, total)
+	}
+}
+
+// storeOf returns a store by its name; nil: there is none.
+func (o *Options) storeOf(name string) *Store {
+	if i := slices.IndexFunc(o.Stores, func(s Store) bool { return s.Name == name }); i >= 0 {
+		return &o.Stores[i]
+	}
+	return nil
+}
+
+// InUseError is the error for a store whose jobs are delivered.
+type InUseError struct{ Store string }
+
+func (e *InUseError) Error() string {
+	return "the store " + e.Store + " is in use by a process that delivers: stop all processes of Ringback first"
+}
+
+const (
+	extendEvery    = store.LeadershipTTL / 3
+	releaseTimeout = time.Second
+)
+
+// lock takes the carrier locks of all shards, so that no process delivers until unlock. The context ends when one is lost.
+func (o *Options) lock(ctx context.Context) (_ context.Context, unlock func(), err error) {
+	var held []store.Leadership
+	release := func() {
+		for _, l := range held {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+			_ = l.Release(ctx) // else it expires
+			cancel()
+		}
+	}
+	for _, s := range o.Stores {
+		for n, shard := range s.Shards() {
+			l, err := takeOver(ctx, shard)
+			if errors.Is(err, store.ErrNotLeader) {
+				err = &InUseError{Store: s.Name}
+			}
+			if err != nil {
+				release()
+				return nil, nil, fmt.Errorf("lock shard %d: %w", n, err)
+			}
+			held = append(held, l)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var extending sync.WaitGroup
+	extending.Go(func() { keepLocks(ctx, held, cancel) })
+	return ctx, func() {
+		cancel(nil)
+		extending.Wait()
+		release()
+	}, nil
+}
+
+// takeOver takes a carrier lock. It waits for one that a process has left behind.
+func takeOver(ctx context.Context, keeper store.Keeper) (store.Leadership, error) {
+	for until := time.Now().Add(store.LeadershipTTL + time.Second); ; {
+		l, err := keeper.Lead(ctx)
+		if !errors.Is(err, store.ErrNotLeader) || time.Now().After(until) {
+			return l, err
+		}
+		select {
+		case <-time.After(extendEvery / 4):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// keepLocks extends carrier locks until ctx ends. It ends ctx when one cannot be extended in time.
+func keepLocks(ctx context.Context, held []store.Leadership, end context.CancelCauseFunc) {
+	tick := time.NewTicker(extendEvery)
+	defer tick.Stop()
+	failed := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var err error
+		for _, l := range held {
+			err = errors.Join(err, l.Extend(ctx))
+		}
+		if err == nil {
+			failed = 0
+			continue
+		}
+		if failed++; errors.Is(err, store.ErrNotLeader) || failed > 2 {
+			end(fmt.Errorf("the carrier lock of a shard was lost: %w", err))
+			return
+		}
+	}
+}
+
+// namespaces returns the names of the namespaces of each store, in order, by the documents of the main store.
+func (o *Options) namespaces(ctx context.Context) (map[string][]string, error) {
+	of := map[string][]string{o.Stores[0].Name: {job.DefaultNamespace}}
+	err := eachDocument(ctx, o.Stores[0], tenancy.KindNamespace, func(doc store.Document) error {
+		if doc.Key.Name == job.DefaultNamespace {
+			return nil
+		}
+		name, err := storeNamed(doc.Value)
+		if err != nil {
+			return fmt.Errorf("namespace %s: %w", doc.Key.Name, err)
+		}
+		if o.storeOf(name) == nil {
+			return &store.NotConfiguredError{Namespace: doc.Key.Name, Store: name}
+		}
+		of[name] = append(of[name], doc.Key.Name)
+		return nil
+	})
+	for _, names := range of {
+		slices.Sort(names)
+	}
+	return of, err
+}
+
+// storeNamed returns the store of a namespace by its document.
+func storeNamed(value []byte) (string, error) {
+	n := job.Namespace{Store: job.MainStore}
+	if err := json.Unmarshal(value, &n); err != nil {
+		return "", fmt.Errorf("%w: %w", store.ErrUnreadable, err)
+	}
+	return n.Store, nil
+}
+
+// documentPage is the number of documents that are read at once.
+const documentPage = 500
+
+// eachDocument calls do for the documents of a kind.
+func eachDocument(ctx context.Context, s store.Settings, kind string, do func(store.Document) error) error {
+	after := store.DocumentKey{Kind: kind}
+	for {
+		docs, _, err := s.ListDocuments(ctx, after, documentPage, 0)
+		if err != nil {
+			return fmt.Errorf("list documents: %w", err)
+		}
+		for _, doc := range docs {
+			if err := do(doc); err != nil {
+				return err
+			}
+			after = doc.Key
+		}
+		if len(docs) < documentPage {
+			return nil
+		}
+	}
+}
+
+// count counts the jobs of all stores by reading their lists. Pending are those that have not ended, also if they are counted as
+// cancelled.
+func (o *Options) count(ctx context.Context) (ledger Ledger, pending int64, err error) {
+	ledger = make(Ledger)
+	of, err := o.namespaces(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, s := range o.Stores {
+		for _, namespace := range of[s.Name] {
+			for _, shard := range s.Shards() {
+				err := eachJob(ctx, shard, store.Filter{Namespace: namespace}, func(j *job.Job, _ string) error {
+					state := j.State
+					if !state.Ended() {
+						pending++
+					}
+					if isCancelled(j) {
+						state = job.Cancelled
+					}
+					ledger.add(j.Queue, state)
+					return nil
+				})
+				if err != nil {
+					return nil, 0, err
+				}
+			}
+		}
+	}
+	return ledger, pending, nil
+}
+
+// eachJob calls do for the jobs of a list of a shard, with their ties.
+func eachJob(ctx context.Context, shard store.Shard, f store.Filter, do func(j *job.Job, tie string) error) error {
+	return eachPage(ctx, shard, f, func(page *store.Page) error {
+		for i := range page.Jobs {
+			if err := do(&page.Jobs[i], page.Ties[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eachPage calls do for the pages of a list of a shard.
+func eachPage(ctx context.Context, shard store.Shard, f store.Filter, do func(*store.Page) error) error {
+	f.Limit, f.Oldest = store.MaxListLimit, true
+	for {
+		page, err := shard.List(ctx, f)
+		if err != nil {
+			return fmt.Errorf("list jobs: %w", err)
+		}
+		if err := do(&page); err != nil {
+			return err
+		}
+		if !page.More {
+			return nil
+		}
+		f.After = page.Reached
+	}
+}
+
+// counters are what stores count. Bytes and due times are left out.
+type counters struct{ registered, pending, delivered, dead, cancelled int64 }
+
+// counters adds up the counters of all topics.
+func (o *Options) counters(ctx context.Context) (sum counters, err error) {
+	of, err := o.namespaces(ctx)
+	if err != nil {
+		return sum, err
+	}
+	for _, s := range o.Stores {
+		r := router.New(s)
+		for _, namespace := range of[s.Name] {
+			total, err := r.Totals(ctx, namespace)
+			if err != nil {
+				return sum, fmt.Errorf("read counters: %w", err)
+			}
+			internal, err := r.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{job.WorkTopic, job.ScheduleTopic}})
+			if err != nil {
+				return sum, fmt.Errorf("read counters: %w", err)
+			}
+			for _, t := range append(internal, total) {
+				sum.registered += t.Registered
+				sum.pending += t.Scheduled + t.Ready + t.Running
+				sum.delivered += t.Delivered
+				sum.dead += t.Dead
+				sum.cancelled += t.Cancelled
+			}
+		}
+	}
+	return sum, nil
+}
