@@ -81,7 +81,7 @@ func TestDocs_FlagsPageListsTheFlagsOfServe(t *testing.T) {
 
 func TestDocs_FlagsPageNamesTheVariablesOfOtherCommands(t *testing.T) {
 	page := read(t, "../docs/flags.md")
-	for _, command := range []string{"health", "backup", "restore", "verify", "listen"} {
+	for _, command := range []string{"health", "backup", "restore", "verify", "export", "import", "listen"} {
 		code, help, _ := ringback(t, nil, command, "--help")
 		require.Zero(t, code)
 		variables := submatches(`\$(RINGBACK_[A-Z_]+)`, help)

@@ -7,6 +7,8 @@
 //	ringback backup    copies a SQLite store, in use or not, and verifies the copy
 //	ringback restore   replaces a SQLite store that is not in use by a copy
 //	ringback verify    checks the data of stores, in use or not, and repairs faults
+//	ringback export    writes the jobs and settings of stores that are not in use to a file
+//	ringback import    stores what an export has written
 //	ringback version   prints the version
 //
 // The commands that call a server are those of package cli, with exit codes of their own. Exit codes of the others: 0 after an orderly stop; 1 after a failure that a retry may fix, such as a taken port or an unreachable
@@ -67,6 +69,8 @@ type commands struct {
 	Backup  backupCommand  `cmd:"" group:"service" help:"Copy a SQLite store, in use or not, and verify the copy."`
 	Restore restoreCommand `cmd:"" group:"service" help:"Verify a copy and replace a SQLite store that is not in use by it."`
 	Verify  verifyCommand  `cmd:"" group:"service" help:"Check the data of stores, in use or not, and repair faults. Exits 1 if faults are left."`
+	Export  exportCommand  `cmd:"" group:"service" help:"Write the jobs and settings of stores that are not in use to a file of JSON lines."`
+	Import  importCommand  `cmd:"" group:"service" help:"Store what an export has written in stores that are not in use."`
 	Version versionCommand `cmd:"" group:"service" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-" help:"Print the version."` // as of other programs

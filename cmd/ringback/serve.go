@@ -12,15 +12,25 @@ import (
 	"github.com/ringback/ringback/internal/secretfile"
 )
 
+// storeFlags are the flags of commands that open the stores.
+type storeFlags struct {
+	Store       []string      `sep:"none" default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… For several stores repeat the flag with names, main=URL and eu=URL; in the variable separate them by spaces. Namespaces choose one."`
+	Shards      app.Shards    `placeholder:"N" help:"Number of shards of a Redis store, 1 to 256, or NAME=N,… for several stores. It is fixed when a store is first used. 0: the number that the store has; a new store gets 1, on a cluster 16."`
+	RedisPrefix string        `placeholder:"TEXT" help:"Prefix of every Redis key, so that installations can share a Redis: 1 to 64 of A-Z a-z 0-9 . _ and -. Default: rb."`
+	RedisWait   app.RedisWait `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, in addition to the Redis primary: up to 64 replicas, fsync to disk (Redis 7.2), for at most D (1ms to 5s, 100ms if left out). Responses report what was reached. Default: the primary only."`
+}
+
+// join returns the stores as app.Options takes them.
+func (f *storeFlags) join() string { return strings.Join(f.Store, "\n") }
+
 // serverFlags are the flags that serve and dev share.
 type serverFlags struct {
 	configFlag `embed:""`
 
-	Addr          string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is required, or --no-auth."`
-	Store         []string      `sep:"none" default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… For several stores repeat the flag with names, main=URL and eu=URL; in the variable separate them by spaces. Namespaces choose one."`
-	Shards        app.Shards    `placeholder:"N" help:"Number of shards of a Redis store, 1 to 256, or NAME=N,… for several stores. It is fixed when a store is first used. 0: the number that the store has; a new store gets 1, on a cluster 16."`
-	RedisPrefix   string        `placeholder:"TEXT" help:"Prefix of every Redis key, so that installations can share a Redis: 1 to 64 of A-Z a-z 0-9 . _ and -. Default: rb."`
-	RedisWait     app.RedisWait `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, in addition to the Redis primary: up to 64 replicas, fsync to disk (Redis 7.2), for at most D (1ms to 5s, 100ms if left out). Responses report what was reached. Default: the primary only."`
+	Addr string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is required, or --no-auth."`
+
+	storeFlags `embed:""`
+
 	AllowTargets  []string      `placeholder:"TARGETS" help:"Networks, addresses and host names that jobs may call although they are not public: 10.1.0.0/16, shop.internal, *.lan.example."`
 	DenyTargets   []string      `placeholder:"TARGETS" help:"Networks, addresses and host names that jobs may never call. Takes precedence over every other flag."`
 	Proxy         string        `placeholder:"URL" help:"Forward proxy for deliveries: a URL with http:// or https://, or none. Default: from HTTPS_PROXY, HTTP_PROXY and NO_PROXY."`
@@ -62,7 +72,7 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 	}
 	options := app.Options{
 		Addr:           f.Addr,
-		Store:          strings.Join(f.Store, "\n"),
+		Store:          f.join(),
 		Shards:         f.Shards,
 		RedisPrefix:    f.RedisPrefix,
 		RedisWait:      f.RedisWait,

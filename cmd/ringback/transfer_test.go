@@ -1,0 +1,34 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTransfer_ExitCodes(t *testing.T) {
+	folder := t.TempDir()
+	from, file := filepath.Join(folder, "a.db"), filepath.Join(folder, "jobs.jsonl")
+	code, _, stderr := try(t, nil, "export", "--store=sqlite:"+from, "--to="+file)
+	require.Equal(t, exitUsage, code, stderr)
+	code, _, _ = try(t, nil, "export", "--store=sqlite:"+from)
+	require.Equal(t, exitUsage, code)
+	code, _, _ = try(t, nil, "import", "--store=sqlite:"+from, "--from="+file)
+	require.Equal(t, exitUsage, code)
+	code, _, stderr = try(t, []string{"RINGBACK_STORE=redis://127.0.0.1:1"}, "export", "--to="+file)
+	require.Equal(t, exitFault, code, stderr)
+	require.NoFileExists(t, file)
+}
+
+func TestProgressLine_ShowsShareAndRate(t *testing.T) {
+	for want, got := range map[string]string{
+		"exported 5 jobs":           progressLine("exported", 5, 0, 0),
+		"imported 1000 jobs, 500/s": progressLine("imported", 1000, 0, 2*time.Second),
+		"[###############...............]  50% exported 500 of 1000, 250/s": progressLine("exported", 500, 1000, 2*time.Second),
+		"[##############################] 100% checked 3 of 2":              progressLine("checked", 3, 2, 0),
+	} {
+		require.Equal(t, want, got)
+	}
+}
