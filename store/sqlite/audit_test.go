@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -218,6 +219,7 @@ func TestAudit_FindsNothingInABusyStore(t *testing.T) {
 	s := openStore(t, o)
 	stop := make(chan struct{})
 	var load sync.WaitGroup
+	var rounds atomic.Int64
 	for worker := range 2 {
 		load.Go(func() {
 			for n := 0; ; n++ {
@@ -232,6 +234,7 @@ func TestAudit_FindsNothingInABusyStore(t *testing.T) {
 					settle(t, s, settlementOf(j, verdict))
 				}
 				carry(t, s)
+				rounds.Add(1)
 			}
 		})
 	}
@@ -239,7 +242,7 @@ func TestAudit_FindsNothingInABusyStore(t *testing.T) {
 		close(stop)
 		load.Wait()
 	}()
-	for range 5 {
+	for looks := 0; looks < 5 || rounds.Load() < 30; looks++ {
 		faults, ledger := auditFile(t, o.Path, false)
 		require.Empty(t, faults)
 		require.Equal(t, ledger.Records, ledger.Places)
