@@ -300,6 +300,8 @@ func TestRelay_RetriesJobsThatTheStoreCannotTake(t *testing.T) {
 		add(t, db, outbox.SQLite, numbered("away", 150)...)
 		add(t, db, outbox.SQLite, numbered("good", 10)...)
 		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
+		synctest.Wait()
+		require.Equal(t, []int{100}, srv.batches, "if the store takes no job, the next ones wait")
 		time.Sleep(5 * time.Second)
 		require.Equal(t, idsOf(numbered("good", 10)), srv.registered(), "those behind do not wait for them")
 		time.Sleep(10 * time.Minute)

@@ -53,8 +53,8 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 		return answer(http.StatusNotFound, client.Problem{Code: "not_found"}), nil
 	}
 	var batch struct{ Jobs []json.RawMessage }
-	if err := json.Unmarshal(text, &batch); err != nil {
-		return answer(http.StatusBadRequest, client.Problem{Code: "invalid_json", Detail: err.Error()}), nil
+	if json.Unmarshal(text, &batch) != nil {
+		return answer(http.StatusBadRequest, client.Problem{Code: "invalid_json"}), nil
 	}
 	ids := make([]string, len(batch.Jobs))
 	for i, raw := range batch.Jobs {
