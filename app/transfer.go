@@ -111,8 +111,12 @@ func Export(ctx context.Context, o TransferOptions) (_ Ledger, err error) {
 	if synced := cmp.Or(file.Sync(), file.Close()); err == nil && synced != nil {
 		err = fmt.Errorf("write %s: %w", o.File, synced)
 	}
-	if err != nil && info != nil && info.Size() == 0 {
+	switch _, complete := errors.AsType[*transfer.UnreadableError](err); {
+	case err == nil || info == nil:
+	case info.Size() == 0:
 		err = errors.Join(err, os.Remove(o.File))
+	case !complete && !errors.Is(err, transfer.ErrChanged):
+		err = fmt.Errorf("%w: go on with --resume", err)
 	}
 	return ledger, err
 }

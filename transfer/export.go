@@ -17,7 +17,7 @@ import (
 )
 
 // ErrChanged: jobs were registered or changed during an export.
-var ErrChanged = errors.New("the stores were changed during the export: stop all processes of Ringback, and export again")
+var ErrChanged = errors.New("the stores were changed during the export: stop all processes of Ringback, and export again to another file")
 
 // UnreadableError is the error of an export that is complete but for jobs that cannot be read.
 type UnreadableError struct{ Jobs int64 }

@@ -390,24 +390,33 @@ func TestExport_ResumesWhereItWasInterrupted(t *testing.T) {
 }
 
 func TestExport_OrderedQueuesKeepTheirOrder(t *testing.T) {
-	from := many(t, 600)
-	file, _ := export(t, options(from))
-	to := options(model(5))
-	importFile(t, file, to)
-	drain := func(s store.Store) (ids []string) {
-		for {
-			claimed := claim(t, s, queues[6], 10)
-			if len(claimed) == 0 {
-				return ids
-			}
-			require.Len(t, claimed, 1)
-			ids = append(ids, claimed[0].ID)
-			settle(t, s, claimed[0], policy.Verdict{Kind: policy.Delivered})
-		}
+	now := time.Now()
+	clocked := func(shards int) store.Store {
+		return storetest.NewModel(storetest.ModelOptions{Shards: shards, Now: func() time.Time { return now }})
 	}
-	wanted := drain(from)
-	require.Len(t, wanted, 200)
-	require.Equal(t, wanted, drain(to.Stores[0].Store))
+	from, to := clocked(1), clocked(5)
+	putTopic(t, from, "default", "ordered", policy.Topic{Ordered: true})
+	var jobs []store.NewJob
+	var wanted []string
+	for i := range 200 {
+		n := newJob(fmt.Sprint("job-", i), queues[6])
+		n.Delay = time.Duration(i*37%200) * time.Millisecond // they are not due in the order of their registration
+		jobs, wanted = append(jobs, n), append(wanted, n.ID)
+	}
+	insert(t, from, jobs...)
+	file, _ := export(t, options(from))
+	importFile(t, file, options(to))
+	now = now.Add(time.Second)
+	var got []string
+	for {
+		claimed := claim(t, to, queues[6], 10)
+		if len(claimed) == 0 {
+			break
+		}
+		got = append(got, claimed[0].ID)
+		settle(t, to, claimed[0], policy.Verdict{Kind: policy.Delivered})
+	}
+	require.Equal(t, wanted, got)
 }
 
 func TestImport_InterruptedAndRepeated(t *testing.T) {
