@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"runtime"
 	"strings"
 	"time"
@@ -59,8 +60,12 @@ const flushTime = time.Second
 
 // commands are the subcommands and their flags.
 type commands struct {
-	cli.Commands `envprefix:"-"` // without variables for their flags
+	cli.Commands    `envprefix:"-"` // without variables for their flags
+	serviceCommands `embed:""`
+}
 
+// serviceCommands run and maintain a server. A supervisor starts them often, so they do not wait for the grammar of the others.
+type serviceCommands struct {
 	Serve   serveCommand   `cmd:"" group:"service" help:"Run the service."`
 	Dev     devCommand     `cmd:"" group:"service" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
 	Listen  listenCommand  `cmd:"" group:"service" help:"Run the inbox alone: a receiver that prints requests."`
@@ -76,6 +81,16 @@ type commands struct {
 	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-" help:"Print the version."` // as of other programs
 }
 
+// grammar returns the commands among which a command line chooses.
+func grammar(args []string) any {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[serviceCommands]()) {
+		if len(args) > 0 && args[0] == strings.ToLower(field.Name) {
+			return new(serviceCommands)
+		}
+	}
+	return new(commands)
+}
+
 // process is a command's environment.
 type process struct {
 	stdout   io.Writer
@@ -86,11 +101,10 @@ type process struct {
 // run runs the command line and returns the exit code. It returns soon after ctx ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ []string) int {
 	var (
-		all    commands
 		helped bool
 		set    = &settings{env: readEnvironment(environ), from: map[string]string{}}
 	)
-	parser := kong.Must(&all,
+	parser := kong.Must(grammar(args),
 		kong.Name("ringback"),
 		kong.Description("Ringback sends HTTP callbacks when they are due, and retries them until they arrive."),
 		kong.Vars{"version": versionLine()},
