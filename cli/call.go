@@ -174,7 +174,7 @@ func (s *session) list(ctx context.Context, r *request.Request, view output.View
 		switch {
 		case page.Exact != nil && !*page.Exact:
 			s.say("there are more than these: the counts are those of the newest jobs")
-		case more && s.out.ForPeople():
+		case more:
 			s.say("there are more: --limit 0 lists all")
 		}
 		return printed, err

@@ -35,7 +35,7 @@ type fake struct {
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
-	f.requests = append(f.requests, r.Method+" "+r.URL.RequestURI())
+	f.requests = append(f.requests, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("If-Match")+r.Header.Get("If-None-Match")))
 	f.bodies = append(f.bodies, string(body))
 	answer := f.answers[0]
 	if len(f.answers) > 1 {
@@ -103,6 +103,7 @@ func TestRequests_AreWhatFlagsSay(t *testing.T) {
 			"job edit j --retries 0 --ladder 1s,2s --unset expires-at --label a=b=c -H X-A:1", "PATCH /v1/jobs/j",
 			`{"expires_at":null,"headers":{"X-A":["1"]},"labels":{"a":"b=c"},"ladder":["1s","2s"],"retries":0}`,
 		},
+		{"job cancel j --if-revision 3", `DELETE /v1/jobs/j "3"`, ""},
 		{"job run j", "POST /v1/jobs/j/run", ""},
 		{"job list --state dead,ready --label a:b --label c:d,e --limit 7 --status 503", "GET /v1/jobs?label=a%3Ab&label=c%3Ad%2Ce&limit=7&state=dead&state=ready&status=503", ""},
 		{"topic delete t --purge --yes", "DELETE /v1/topics/t?purge=true", ""},
@@ -128,7 +129,9 @@ func TestRequests_AreWhatFlagsSay(t *testing.T) {
 			require.JSONEq(t, c.body, r.bodies[0])
 		}
 	}
-	r := run(t, []string{"send", "http://x/", "-d", `{"n":   1.0}`}, says(201, `{"id":"i"}`))
+	r := run(t, []string{"topic", "set", "t", "rate=1/s"}, says(404, `{"code":"not_found"}`), says(200, `{}`))
+	require.Equal(t, []string{"PATCH /v1/topics/t", "PUT /v1/topics/t *"}, r.requests, "it is created, unless somebody else has done so")
+	r = run(t, []string{"send", "http://x/", "-d", `{"n":   1.0}`}, says(201, `{"id":"i"}`))
 	require.Contains(t, r.bodies[0], `"body": {"n":   1.0}`, "byte for byte")
 }
 
@@ -174,7 +177,7 @@ func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {
 	r := run(t, []string{"job", "add", "-f", file}, says(200, first), says(200, `{"results":[{"id":"b","error":null}]}`))
 	require.Equal(t, ExitFailed, r.code)
 	require.Equal(t, "line 4, c: d (422 invalid_field); /url is required\n2 registered, 1 refused\n", r.stderr)
-	require.Equal(t, `{"jobs": [{"id": "b", "x": 1}]}`, r.bodies[1])
+	require.JSONEq(t, `{"jobs":[{"id":"b","x":1}]}`, r.bodies[1])
 	require.NoError(t, os.WriteFile(file, []byte("{\"id\": \"a\"}\nnot json\n"), 0o600))
 	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
 	require.Equal(t, ExitUsage, r.code)

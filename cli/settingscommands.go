@@ -2,7 +2,7 @@ package cli
 
 // assigned are the settings that a command changes.
 type assigned struct {
-	Settings []string `arg:"" optional:"" name:"setting" in:"assignments" help:"NAME=VALUE, such as rate=100/s, breaker.failures=5 or rate=null. A value is JSON, else a text."`
+	Settings []string `arg:"" optional:"" name:"setting" in:"assignments" help:"NAME=VALUE, such as rate=100/s, breaker.failures=5 or rate=null. A value is JSON, else a text. The command get shows the names."`
 	File     string   `short:"f" in:"file" placeholder:"FILE" help:"JSON file with settings, - for the standard input."`
 }
 
