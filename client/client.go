@@ -20,7 +20,7 @@ type Options struct {
 	// Namespace is the namespace of requests with a root token, or of a server without tokens; empty: that of the token.
 	Namespace string
 	// HTTP makes the requests; nil: a client with connections of its own, and the proxy of the environment. Redirects are never
-	// followed: they would take the token elsewhere.
+	// followed: they would take the token elsewhere. Its Timeout is replaced by Options.Timeout, as it would cut streams.
 	HTTP *http.Client
 	// Timeout bounds one try of a request, in addition to the time for which the server is asked to wait; zero: 30 s.
 	Timeout time.Duration
@@ -88,6 +88,7 @@ func New(server string, o Options) (*Client, error) {
 	if o.HTTP != nil {
 		own = *o.HTTP
 	}
+	own.Timeout = 0
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &own
 	c.opts.Token, c.opts.HTTP = "", nil

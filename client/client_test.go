@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -233,6 +234,19 @@ func TestRepeat_AsksAgainWhenNoAnswerComes(t *testing.T) {
 	})
 }
 
+func TestRepeat_IsOfNoUseWithoutTLSOrACertificate(t *testing.T) {
+	for _, fault := range []error{http.ErrSchemeMismatch, &tls.CertificateVerificationError{Err: errors.New("unknown authority")}} {
+		calls := 0
+		c := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) {
+			calls++
+			return nil, fault
+		})
+		_, err := c.Register(t.Context(), client.Job{})
+		require.ErrorIs(t, err, fault)
+		require.Equal(t, 1, calls)
+	}
+}
+
 func TestRepeat_IsBoundedByMaxRetries(t *testing.T) {
 	for retries, want := range map[int]int{-1: 1, 2: 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -282,7 +296,9 @@ func TestRepeat_OfWhatAppliesTwiceOnlyIfNothingWasDone(t *testing.T) {
 				} {
 					calls := 0
 					c := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) { calls++; return first() })
-					require.Error(t, call(t.Context(), c))
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					require.Error(t, call(ctx, c))
+					cancel()
 					require.Equal(t, 1, calls, "it may have been done")
 				}
 				for _, first := range []string{problem(429, "quota"), problem(503, "overloaded")} {

@@ -172,7 +172,10 @@ func TestWork_TellsTheFunctionThatItsLeaseIsLost(t *testing.T) {
 		stop := work(t, c, client.WorkOptions{Lease: 10 * time.Second}, func(ctx context.Context, _ *client.LeasedJob) error {
 			leased = time.Now()
 			close(broken)
-			<-ctx.Done()
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
 			lost = time.Now()
 			cause <- context.Cause(ctx)
 			return nil // too late: it is not reported

@@ -205,7 +205,9 @@ func serve() (url string, stop func()) {
 		cancel()
 		server.CloseClientConnections()
 		server.Close()
-		_ = <-ended
+		if err := <-ended; err != nil {
+			panic(err)
+		}
 		sender.Close()
 		_ = store.Close()
 	}

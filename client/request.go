@@ -203,7 +203,7 @@ func isTemporary(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return false
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok { // there is no TLS
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) { // there is no TLS
 		return false
 	}
 	_, isNetwork := errors.AsType[*url.Error](err)

@@ -66,7 +66,11 @@ func New(t testing.TB, handler http.Handler) *Server {
 
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
-	running.Go(func() { _ = service.Run(ctx) })
+	running.Go(func() {
+		if err := service.Run(ctx); err != nil {
+			t.Error("clienttest: ", err)
+		}
+	})
 	running.Go(func() { _ = server.Serve(apiListener) })
 	transport := &http.Transport{DialContext: apiListener.dial}
 	s := &Server{URL: "http://ringback.test", HTTP: &http.Client{Transport: transport}, order: &receiver.order}
