@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -258,9 +259,9 @@ func TestRelay_RetriesFaultsOfRingback(t *testing.T) {
 		for _, registered := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				db, srv := openSQLite(t), newServer()
-				requests := 0
+				var requests atomic.Int64
 				failing := func() (*http.Response, error) {
-					requests++
+					requests.Add(1)
 					return fault()
 				}
 				if registered { // and the answer is lost
@@ -272,7 +273,7 @@ func TestRelay_RetriesFaultsOfRingback(t *testing.T) {
 				runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
-				require.InDelta(t, 300/7.5, requests, 15, "%s: it must wait between tries, and not give up", name)
+				require.InDelta(t, 300/7.5, requests.Load(), 15, "%s: it must wait between tries, and not give up", name)
 				for _, e := range entries(t, db) {
 					require.Zero(t, e.tries, name)
 				}
