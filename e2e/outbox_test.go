@@ -30,7 +30,7 @@ import (
 
 func TestOutbox_SurvivesKillsOfTheProgramAndOfRingback(t *testing.T) {
 	t.Parallel()
-	const kills = 16
+	const kills = 12
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -56,7 +56,7 @@ func TestOutbox_SurvivesKillsOfTheProgramAndOfRingback(t *testing.T) {
 		running := p
 		step := random.IntN(60)
 		if life%4 == 3 { // some lives are long
-			step += 300
+			step += 200
 		}
 		o.run(t, life, func(n int, _ string) bool {
 			if life%2 == 1 && n == step/2 { // Ringback dies while the program goes on
