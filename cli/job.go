@@ -280,11 +280,11 @@ func (s *session) registerBatch(ctx context.Context, jobs []string, lines []int)
 
 // sayRefused prints why a line of a file was refused.
 func (s *session) sayRefused(line int, id string, p *client.Problem) {
-	text := problemText(p)
+	texts := []string{problemText(p)}
 	for _, field := range p.Errors {
-		text += fmt.Sprintf("; %s %s", field.Field, field.Detail)
+		texts = append(texts, field.Field+" "+field.Detail)
 	}
-	s.say("line %d, %s: %s", line, output.Printable(id), output.Printable(text))
+	s.say("line %d, %s: %s", line, output.Printable(id), output.Printable(strings.Join(texts, "; ")))
 }
 
 // waitCommand is ringback wait.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -374,9 +375,7 @@ func (n node) properties() map[string]node {
 	found := make(map[string]node)
 	for _, kind := range []string{"allOf", "oneOf", "anyOf"} {
 		for _, part := range n.at(kind).list() {
-			for name, p := range part.properties() {
-				found[name] = p
-			}
+			maps.Copy(found, part.properties())
 		}
 	}
 	for name := range n.at("properties").keys() {
@@ -391,14 +390,11 @@ func (n node) properties() map[string]node {
 // fieldTypes returns the members of a type with the types of their values.
 func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	found := make(map[string]reflect.Type)
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			for n, typ := range fieldTypes(f.Type) {
-				found[n] = typ
-			}
+			maps.Copy(found, fieldTypes(f.Type))
 		case f.Tag.Get("wire") == "payload":
 			found["body"], found["body_text"], found["body_base64"] = f.Type, f.Type, f.Type
 		case name != "-" && name != "":

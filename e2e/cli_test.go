@@ -104,9 +104,7 @@ func runScripts(t *testing.T, store, scripts string) map[string]string {
 				env.Defer(func() {
 					mu.Lock()
 					defer mu.Unlock()
-					for name, text := range s.blocks() {
-						all[name] = text
-					}
+					maps.Copy(all, s.blocks())
 				})
 				return prepare(env, server.url, token)
 			},

@@ -71,7 +71,7 @@ func appendValue(to []byte, v reflect.Value) ([]byte, error) {
 	case durationType:
 		return append(append(append(to, '"'), FormatDuration(time.Duration(v.Int()))...), '"'), nil
 	case timeType:
-		t, _ := v.Interface().(time.Time)
+		t, _ := reflect.TypeAssert[time.Time](v)
 		if t.IsZero() {
 			return append(to, "null"...), nil
 		}
