@@ -9,7 +9,7 @@ import (
 )
 
 // derived are fields of jobs that are not stored.
-var derived = map[string]bool{"Jitter": true, "MaxAge": true, "GiveUpOn": true, "Success": true}
+var derived = map[string]bool{"Jitter": true, "MaxAge": true, "MaxAgeDerived": true, "GiveUpOn": true, "Success": true}
 
 // setAll gives each field of a struct, and of those in it, a value other than zero.
 func setAll(v reflect.Value) {

@@ -211,7 +211,7 @@ func TestRelay_WakesAtASignalOrAfterPoll(t *testing.T) {
 		relay.Wake()
 		synctest.Wait()
 		require.Equal(t, idsOf(numbered("a", 250)), srv.registered(), "in the order of insertion")
-		require.Equal(t, []int{100, 100, 50}, srv.batches)
+		require.Equal(t, []int{100, 100, 50}, srv.batchSizes())
 		require.Empty(t, entries(t, db))
 
 		add(t, db, outbox.SQLite, client.Job{ID: "b"})
@@ -235,7 +235,7 @@ func TestRelay_BoundsRequests(t *testing.T) {
 		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
 		synctest.Wait()
 		require.Equal(t, idsOf(jobs), srv.registered())
-		require.Equal(t, []int{3, 2, 1, 1}, srv.batches)
+		require.Equal(t, []int{3, 2, 1, 1}, srv.batchSizes())
 		require.Less(t, srv.largest, 6<<20)
 	})
 }
@@ -302,7 +302,7 @@ func TestRelay_RetriesJobsThatTheStoreCannotTake(t *testing.T) {
 		add(t, db, outbox.SQLite, numbered("good", 10)...)
 		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
 		synctest.Wait()
-		require.Equal(t, []int{100}, srv.batches, "if the store takes no job, the next ones wait")
+		require.Equal(t, []int{100}, srv.batchSizes(), "if the store takes no job, the next ones wait")
 		time.Sleep(5 * time.Second)
 		require.Equal(t, idsOf(numbered("good", 10)), srv.registered(), "those behind do not wait for them")
 		time.Sleep(10 * time.Minute)

@@ -113,6 +113,13 @@ func (s *server) set(f func()) {
 	f()
 }
 
+// batchSizes returns the number of jobs of each request.
+func (s *server) batchSizes() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.batches)
+}
+
 // registered returns the ids of the jobs that were registered, in order.
 func (s *server) registered() []string {
 	s.mu.Lock()

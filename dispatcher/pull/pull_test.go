@@ -839,7 +839,8 @@ func TestSettle_LeasesTheNextJobsInTheSameCall(t *testing.T) {
 				}
 			}
 			require.Equal(t, settles+10, f.count("Settle").Load())
-			require.LessOrEqual(t, f.count("Claim").Load(), claims+1, "only the last client looks for more")
+			// Only the last client looks for more, and once more for each wake-up that comes while it does.
+			require.LessOrEqual(t, f.count("Claim").Load(), claims+3, "not with each of ten settlements")
 			for i := range 20 {
 				require.Equal(t, job.Delivered, f.get(fmt.Sprint("a_", i+10)).State)
 			}
