@@ -1,14 +1,18 @@
 package redis
 
 import (
+	"context"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 )
 
@@ -66,6 +70,37 @@ func TestRights_OfSentinelsAreThoseDocumented(t *testing.T) {
 	servers.AwaitMaster(old)
 	requireRecovery(t, func() error { return s.Ping(t.Context()) })
 	requireWakeup(t, s, 0, "b")
+}
+
+func TestRights_LetAWaitBeInterrupted(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	createUser(t, server.Addr())
+	s := open(t, Options{URL: strings.Replace(server.URL(), "://", "://ringback:secret@", 1), Logger: quiet})
+	admin := client(t, server.Addr())
+	blocked := func() (connection string) {
+		require.Eventually(t, func() bool {
+			list, err := admin.Do(t.Context(), "client", "list").Text()
+			require.NoError(t, err)
+			for line := range strings.Lines(list) {
+				if strings.Contains(line, " cmd=blpop ") && strings.Contains(line, " flags=b ") {
+					connection, _, _ = strings.Cut(line, " ")
+				}
+			}
+			return connection != ""
+		}, 20*time.Second, time.Millisecond)
+		return connection
+	}
+	var connections []string
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var waits sync.WaitGroup
+		waits.Go(func() { _, _ = s.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}}) })
+		connections = append(connections, blocked())
+		cancel()
+		waits.Wait()
+	}
+	require.Len(t, slices.Compact(connections), 1, "an interrupted wait keeps its connection")
 }
 
 // createUser creates a user on a server with the rights of docs/redis.md and more.

@@ -18,6 +18,8 @@ const (
 	blockGrace   = 3 * time.Second
 	// interruptTime is how long a blocking command may take to end when its context has ended. Then its connection is closed.
 	interruptTime = time.Second
+	// pushInterrupt adds an element to a list, never without an expiry. It needs no rights that scripts do not need.
+	pushInterrupt = `redis.call("RPUSH", KEYS[1], "") return redis.call("PEXPIRE", KEYS[1], ARGV[1])`
 )
 
 // errInterrupted: a blocking command has taken an element of Interrupt.
@@ -143,10 +145,7 @@ func (l *Listener) interrupt(c *Client, client *blockingClient, ended <-chan str
 	if l.Interrupt != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), interruptTime)
 		defer cancel()
-		pipe := c.TxPipeline() // never an element without its expiry
-		pipe.RPush(ctx, l.Interrupt, "")
-		pipe.PExpire(ctx, l.Interrupt, 2*defaultBlock)
-		if _, err := pipe.Exec(ctx); err == nil {
+		if err := c.Eval(ctx, pushInterrupt, []string{l.Interrupt}, 2*defaultBlock.Milliseconds()).Err(); err == nil {
 			select {
 			case <-ended:
 				return
