@@ -138,6 +138,8 @@ func TestCheck_OpensNothing(t *testing.T) {
 	code, _, stderr := try(t, []string{"RINGBACK_CHECK=true"}, "version")
 	require.Equal(t, exitUsage, code, "it has no variable")
 	require.Contains(t, stderr, "RINGBACK_CHECK is not a known setting")
+	code, _, stderr = try(t, nil, "serve", "--check", "--token-file", filepath.Join(dir, "none"))
+	require.Equal(t, exitUsage, code, stderr)
 	file = writeConfig(t, "grace: 30s", "ca_file: "+filepath.Join(dir, "none.pem"))
 	code, _, stderr = try(t, nil, "serve", "--check", "--config", file)
 	require.Equal(t, exitUsage, code)

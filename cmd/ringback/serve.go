@@ -154,11 +154,11 @@ type serveCommand struct {
 func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	ignoreBrokenPipes()
 	options, err := c.options(p, c.AllowPrivate, c.Roles)
+	if c.Check {
+		return c.check(p, options, err)
+	}
 	if err != nil {
 		return err
-	}
-	if c.Check {
-		return c.check(p, options)
 	}
 	a, err := app.New(ctx, options)
 	if err != nil {
@@ -167,11 +167,14 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	return a.Run(ctx)
 }
 
-// check checks what app.New would refuse, except for what needs the store or the port.
-func (c *serveCommand) check(p *process, options app.Options) error {
-	if err := options.CheckFiles(); err != nil {
+// check checks what app.New would refuse, except for what needs the store or the port. err is why there are no options.
+func (c *serveCommand) check(p *process, options app.Options, err error) error {
+	if err == nil {
+		err = options.CheckFiles()
+	}
+	if err != nil {
 		return &usageError{p.settings.locate(err)}
 	}
-	_, err := fmt.Fprintln(p.stdout, "the settings are valid")
+	_, err = fmt.Fprintln(p.stdout, "the settings are valid")
 	return err
 }

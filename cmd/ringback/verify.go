@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,22 +27,21 @@ func (c *verifyCommand) Run(ctx context.Context, p *process) error {
 		return &usageError{p.settings.locate(err)}
 	}
 	left, reports := 0, []*app.AuditReport{}
-	if err := app.Audit(ctx, o, c.Repair, func(r *app.AuditReport) error {
+	err := app.Audit(ctx, o, c.Repair, func(r *app.AuditReport) error {
 		left += r.Left()
 		if c.Output == "text" {
 			return r.WriteText(p.stdout)
 		}
 		reports = append(reports, r)
 		return nil
-	}); err != nil {
-		return err
-	}
-	if c.Output == "json" {
+	})
+	if c.Output == "json" { // also what was found, and repaired, before an error
 		out := json.NewEncoder(p.stdout)
 		out.SetIndent("", "  ")
-		if err := out.Encode(reports); err != nil {
-			return err
-		}
+		err = errors.Join(err, out.Encode(reports))
+	}
+	if err != nil {
+		return err
 	}
 	if left > 0 {
 		return fmt.Errorf("%d faults are left: docs/verify.md says what each kind means", left)

@@ -27,24 +27,25 @@ type answer struct {
 //	/slow/DURATION   responds late, after 10m at most
 //	/flaky           responds with 500 to the first two attempts of every job
 //
-// Everything else responds with 200.
+// Everything else responds with 200, also status and slow without a number behind them.
 func answerTo(path string, n int) answer {
 	to := answer{status: http.StatusOK}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	for i, part := range parts {
 		value := strings.Join(parts[min(i+1, len(parts)):min(i+2, len(parts))], "")
-		switch part {
-		case "flaky":
+		numbered := strings.IndexAny(value, "-0123456789") == 0
+		switch {
+		case part == "flaky":
 			if n <= flakyFailures {
 				to.status = http.StatusInternalServerError
 			}
-		case "status":
+		case part == "status" && numbered:
 			code, err := strconv.Atoi(value)
 			if err != nil || code < 200 || code > 599 {
 				return notFound("%q is not a status from 200 to 599: use a path such as /status/503", value)
 			}
 			to.status = code
-		case "slow":
+		case part == "slow" && numbered:
 			delay, err := time.ParseDuration(value)
 			if err != nil || delay < 0 || delay > maxDelay {
 				return notFound("%q is not a duration up to 10m: use a path such as /slow/5s", value)

@@ -59,7 +59,7 @@ func TestInbox_AnswersAsThePathSays(t *testing.T) {
 	in, out := newInbox()
 	for path, want := range map[string]int{
 		"/status/503": 503, "/hooks/status/204": 204, "/slow/1ms": 200, "/slow/1ms/status/429": 429, "/status/500/slow/0s": 500, "/statuses": 200,
-		"/status/199": 404, "/status/600": 404, "/status": 404, "/status/x": 404, "/slow/11m": 404, "/slow/-1s": 404, "/slow": 404, "/slow/5": 404,
+		"/status/199": 404, "/status/600": 404, "/slow/11m": 404, "/slow/-1s": 404, "/slow/5": 404, "/orders/status": 200, "/status/paid": 200, "/slow": 200,
 	} {
 		require.Equal(t, want, post(in, path, path, ""), path)
 	}
