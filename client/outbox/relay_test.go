@@ -1,7 +1,6 @@
 package outbox_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/client/clienttest"
 	"github.com/ringback/ringback/client/outbox"
+	"github.com/ringback/ringback/internal/testlog"
 )
 
 // openSQLite opens a new database with the table.
@@ -133,7 +133,7 @@ func TestRelay_KeepsRefusedJobsWithTheirProblem(t *testing.T) {
 		db := openSQLite(t)
 		_, err := srv.Client().Register(t.Context(), client.Job{ID: "taken", URL: "https://shop.example/other"})
 		require.NoError(t, err)
-		var logs bytes.Buffer
+		var logs testlog.Log
 		relay, _ := runRelay(t, db, outbox.SQLite, srv.Client(), outbox.Options{Poll: time.Minute, Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		synctest.Wait()
 		add(t, db, outbox.SQLite,
@@ -319,7 +319,7 @@ func TestRelay_RetriesJobsThatTheStoreCannotTake(t *testing.T) {
 func TestRelay_RetriesFaultsOfTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, srv := openSQLite(t), newServer()
-		var logs bytes.Buffer
+		var logs testlog.Log
 		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		synctest.Wait()
 		add(t, db, outbox.SQLite, client.Job{ID: "a"})

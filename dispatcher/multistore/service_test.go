@@ -1,7 +1,6 @@
 package multistore_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/dispatcher/tenancy"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
@@ -86,13 +86,13 @@ type fixture struct {
 	*receiver
 
 	main, eu *engine
-	log      *bytes.Buffer
+	log      *testlog.Log
 }
 
 // start runs a Service. open decides whether eu can be opened; nil: it is open from the start.
 func start(t *testing.T, open func() error) *fixture {
 	t.Helper()
-	f := &fixture{main: newEngine(), eu: newEngine(), log: new(bytes.Buffer), receiver: &receiver{seen: make(map[string]int)}}
+	f := &fixture{main: newEngine(), eu: newEngine(), log: new(testlog.Log), receiver: &receiver{seen: make(map[string]int)}}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
 	opts := dispatcher.Options{Deliverer: f.receiver, Owner: store.NewLeaseOwner(), OtherStores: []string{"eu"}, Logger: log}
 	dispatch := func(s store.Store) *dispatcher.Dispatcher {
@@ -268,7 +268,7 @@ func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 func TestService_LogsAtItsStartWhichStoreIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, nil)
-		var logged bytes.Buffer
+		var logged testlog.Log
 		log := slog.New(slog.NewTextHandler(&logged, nil))
 		d, err := dispatcher.New(dispatcher.Options{Store: f.main, Deliverer: f.receiver, Logger: log})
 		require.NoError(t, err)
