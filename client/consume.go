@@ -45,7 +45,8 @@ type noRetryError struct{ err error }
 func (e *noRetryError) Error() string { return e.err.Error() }
 func (e *noRetryError) Unwrap() error { return e.err }
 
-// RetryAfter returns the error of a WorkFunc whose job is due again after a wait of up to 30 days, instead of the ladder's.
+// RetryAfter returns the error of a WorkFunc whose job is due again after a wait instead of the ladder's. A wait below 0 is 0, one of more
+// than 30 days is 30 days.
 func RetryAfter(after time.Duration, err error) error { return &retryError{after, err} }
 
 // NoRetry returns the error of a WorkFunc whose job is dead, whatever retries it has left.
@@ -58,6 +59,7 @@ const (
 	pollWait       = 30 * time.Second
 	maxConcurrency = 512 // reports of a request
 	maxLeases      = 100 // jobs of a request
+	maxWorkRetry   = 30 * 24 * time.Hour
 )
 
 // Work leases the jobs of a pulled topic and calls f for each, until ctx ends: then functions have a grace, what they return is reported,
@@ -181,8 +183,35 @@ func (w *consumer) send(ctx context.Context, x exchange) {
 	w.settling++
 	go func() {
 		x.settled, x.err = w.client.settle(ctx, s, &x.date)
+		if len(x.reports) > 0 && errors.Is(x.err, ErrInvalid) {
+			x.settled, x.err = w.settleApart(ctx, x.reports, x.err)
+		}
 		w.exchanges <- x
 	}()
+}
+
+// settleApart settles reports that were refused together: both halves alone. A job whose own report is refused has failed.
+func (w *consumer) settleApart(ctx context.Context, reports []report, refused error) (*Settled, error) {
+	if len(reports) == 1 {
+		failed := report{reports[0].job, fmt.Errorf("the report of its end was refused: %w", refused)}
+		settled, err := w.client.Settle(ctx, settlementOf([]report{failed}))
+		if errors.Is(err, ErrInvalid) { // it comes again when its lease has ended
+			return new(Settled), nil
+		}
+		return settled, err
+	}
+	all := new(Settled)
+	for _, half := range [][]report{reports[:len(reports)/2], reports[len(reports)/2:]} {
+		settled, err := w.client.Settle(ctx, settlementOf(half))
+		if errors.Is(err, ErrInvalid) {
+			settled, err = w.settleApart(ctx, half, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all.Done, all.Retry, all.Dead = append(all.Done, settled.Done...), append(all.Retry, settled.Retry...), append(all.Dead, settled.Dead...)
+	}
+	return all, nil
 }
 
 // settlementOf returns the settlement of reports.
@@ -199,7 +228,7 @@ func settlementOf(reports []report) Settlement {
 		}
 		retry := LeaseRetry{Lease: r.job.Lease, Error: shorten(r.err.Error())}
 		if after, ok := errors.AsType[*retryError](r.err); ok {
-			retry.After = &after.after
+			retry.After = new(min(max(after.after, 0), maxWorkRetry))
 		}
 		s.Retry = append(s.Retry, retry)
 	}

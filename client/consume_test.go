@@ -100,6 +100,61 @@ func TestWork_SettlesAndLeasesInOneRequest(t *testing.T) {
 	})
 }
 
+func TestWork_BoundsTheWaitOfRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 2)
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 2}, func(_ context.Context, j *client.LeasedJob) error {
+			if j.ID == "job-0" && j.Attempt == 1 {
+				return client.RetryAfter(-3*time.Second, errors.New("the time of the reset has passed"))
+			}
+			if j.ID == "job-1" {
+				return client.RetryAfter(40*24*time.Hour, errors.New("next season"))
+			}
+			return nil
+		})
+		srv.Advance(10 * time.Second)
+		requireState(t, srv.Client(), "job-0", client.Delivered)
+		job := requireState(t, srv.Client(), "job-1", client.Scheduled)
+		require.Equal(t, 1, job.AttemptsMade)
+		require.InDelta(t, 30*24, job.NextAttemptAt.Sub(job.CreatedAt).Hours(), 1)
+		require.NoError(t, stop())
+	})
+}
+
+// A report that the server refuses costs neither the other reports nor the end of Work.
+func TestWork_ReportsTheOthersWithoutARefusedReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 5)
+		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			if r.Body == nil {
+				return srv.HTTP.Transport.RoundTrip(r)
+			}
+			body, err := io.ReadAll(r.Body)
+			if err != nil || strings.Contains(string(body), "poison") {
+				refusal := `{"code": "invalid_field", "detail": "the request has an invalid field"}`
+				return &http.Response{StatusCode: http.StatusUnprocessableEntity, Body: io.NopCloser(strings.NewReader(refusal)), Request: r}, err
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			return srv.HTTP.Transport.RoundTrip(r)
+		})}})
+		require.NoError(t, err)
+		stop := work(t, c, client.WorkOptions{Concurrency: 5}, func(_ context.Context, j *client.LeasedJob) error {
+			time.Sleep(time.Second)
+			if j.ID == "job-3" {
+				return client.NoRetry(errors.New("poison"))
+			}
+			return nil
+		})
+		srv.Advance(20 * time.Second)
+		for _, i := range []int{0, 1, 2, 4} {
+			require.Equal(t, 1, requireState(t, srv.Client(), fmt.Sprint("job-", i), client.Delivered).AttemptsMade)
+		}
+		job := requireState(t, srv.Client(), "job-3", client.Scheduled)
+		require.Contains(t, job.Attempts[0].Error, "the report of its end was refused")
+		require.NoError(t, stop())
+	})
+}
+
 func TestWork_ReportsErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 4)
