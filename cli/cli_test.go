@@ -83,8 +83,19 @@ func runUntil(ctx context.Context, t *testing.T, args []string, answers ...func(
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 		Variables: map[string]string{"RINGBACK_SERVER": server.URL, OutputVariable: "table", "RINGBACK_TOKEN": "s3cret-token"},
 	}
+	require.NoError(t, kong.Visit(parser().Model, func(v kong.Visitable, next kong.Next) error {
+		switch v := v.(type) {
+		case *kong.Flag:
+			v.Set = false // of the command line before
+		case *kong.Value:
+			v.Set = false
+		}
+		return next(nil)
+	}))
 	k, err := parser().Parse(args)
-	require.NoError(t, err)
+	if err != nil {
+		return result{Report(&stderr, nil, &UsageError{err}), stdout.String(), stderr.String(), f}
+	}
 	k.BindTo(ctx, (*context.Context)(nil))
 	code := ExitOK
 	if err := k.Run(e); err != nil {
@@ -135,6 +146,34 @@ func TestRequests_AreWhatFlagsSay(t *testing.T) {
 	require.Contains(t, r.bodies[0], `"body": {"n":   1.0}`, "byte for byte")
 }
 
+// A variable of a shell that is not set must not make a filter wider, or name something else.
+func TestRequests_RefuseEmptyFlagsAndArguments(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		name string
+	}{
+		{[]string{"dead", "purge", "--topic", "", "--ended-before", "30d", "--yes"}, "--topic"},
+		{[]string{"dead", "purge", "--topic", "t", "--ended-before=", "--yes"}, "--ended-before"},
+		{[]string{"dead", "purge", "--topic", "t", "--namespace", "", "--yes"}, "--namespace"},
+		{[]string{"work", "start", "cancel", "--topic", "t", "--lane", "", "--yes"}, "--lane"},
+		{[]string{"job", "list", "--state", ""}, "--state"},
+		{[]string{"token", "create", "x", "--role", "read", "--topics", ""}, "--topics"},
+		{[]string{"topic", "delete", "", "--yes"}, "<topic>"},
+		{[]string{"dead", "revive", "a", "", "--yes"}, "id"},
+		{[]string{"stats", ""}, "topic"},
+		{[]string{"tail", "--topic", ""}, "--topic"},
+		{[]string{"check", "--topic", ""}, "--topic"},
+	} {
+		r := run(t, c.args, says(200, `{"matched":1}`))
+		require.Equal(t, ExitUsage, r.code, c.args)
+		require.Empty(t, r.requests, c.args)
+		require.Regexp(t, c.name+`.*: is empty; leave it out, or give a value`, r.stderr)
+	}
+	r := run(t, []string{"job", "edit", "j", "-d", ""}, says(200, `{}`))
+	require.Zero(t, r.code, r.stderr)
+	require.JSONEq(t, `{"body_text":""}`, r.bodies[0], "a body may be empty")
+}
+
 func TestCurl_PrintsTheRequestAndSendsNothing(t *testing.T) {
 	r := run(t, []string{"dead", "purge", "--all", "-o", "curl"}, says(200, `{}`))
 	require.Zero(t, r.code)
@@ -182,6 +221,17 @@ func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {
 	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
 	require.Equal(t, ExitUsage, r.code)
 	require.Contains(t, r.stderr, "line 2 is not a JSON object")
+}
+
+func TestPut_NeedsSettings(t *testing.T) {
+	for _, args := range [][]string{{"topic", "put", "t"}, {"lane", "put", "t", "l"}, {"namespace", "put", "n"}, {"schedule", "put", "s", "--if-revision", "1"}} {
+		r := run(t, args, says(200, `{}`))
+		require.Equal(t, ExitUsage, r.code, args)
+		require.Empty(t, r.requests)
+		require.Contains(t, r.stderr, "it replaces all settings")
+	}
+	r := run(t, []string{"namespace", "put", "n", "quota=null"}, says(200, `{}`))
+	require.Zero(t, r.code)
 }
 
 func TestStats_WatchesUntilItIsStopped(t *testing.T) {

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/mattn/go-isatty"
 
 	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/cli/settings"
 	"github.com/ringback/ringback/client"
 )
@@ -43,6 +45,14 @@ func isTerminal(stream any) bool {
 type formatFlags struct {
 	Output output.Format `short:"o" enum:",table,wide,json,jsonl,curl" default:"" group:"connection" in:"none" placeholder:"FORMAT" help:"Format: table, wide, json, jsonl, or curl, which prints the request and does not send it ($$RINGBACK_OUTPUT). Default: table on a terminal, else jsonl."`
 	JQ     string        `name:"jq" group:"connection" in:"none" placeholder:"FILTER" help:"Filter for each thing, in the language of jq."`
+}
+
+// AfterApply is a hook of kong: it refuses flags and arguments of the command that are empty.
+func (f *formatFlags) AfterApply(k *kong.Context) error {
+	if command := k.Selected(); command != nil {
+		return request.CheckEmpty(command)
+	}
+	return nil
 }
 
 // printer returns the printer of the flags.

@@ -270,7 +270,7 @@ type revokeToken struct {
 type namespaceCommand struct {
 	List   listAll         `cmd:"" call:"GET /v1/namespaces" show:"namespaces" help:"List namespaces." example:"ringback namespace list"`
 	Get    oneNamespace    `cmd:"" call:"GET /v1/namespaces/{name}" help:"Show a namespace with its quota." example:"ringback namespace get shop"`
-	Put    putNamespace    `cmd:"" call:"PUT /v1/namespaces/{name}" done:"{namespace} has revision {revision}" help:"Create a namespace, or set its quota." example:"ringback namespace put shop quota.pending=100000 quota.rate=500/s"`
+	Put    putNamespace    `cmd:"" call:"PUT /v1/namespaces/{name}" done:"{namespace} has revision {revision}" help:"Create a namespace, or replace its quota." example:"ringback namespace put shop quota.pending=100000 quota.rate=500/s"`
 	Delete deleteNamespace `cmd:"" call:"DELETE /v1/namespaces/{name}" ask:"Remove namespace {name}?" done:"{name} is removed" help:"Remove a namespace." example:"ringback namespace delete shop"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -86,14 +87,14 @@ func Of(command *kong.Node, read Reader) (*Request, error) {
 	if method != http.MethodGet && method != http.MethodDelete {
 		r.Body = Fields{}
 	}
-	values := slices.Clone(command.Positional)
-	for _, flag := range command.Flags {
-		values = append(values, flag.Value)
+	values := valuesOf(command)
+	if method == http.MethodPut && !slices.ContainsFunc(values, isSettings) {
+		return nil, errors.New("it replaces all settings: give them as NAME=VALUE, or with --file; NAME=null leaves one out")
 	}
 	// A file comes first: flags and assignments change it.
 	slices.SortStableFunc(values, func(a, b *kong.Value) int { return order(a) - order(b) })
 	for _, v := range values {
-		if !v.Set || v.Target.IsZero() {
+		if !v.Set || v.Target.IsZero() && v.Tag.Get("in") != "data" {
 			continue
 		}
 		if placeholder := "{" + v.Name + "}"; strings.Contains(r.Path, placeholder) {
@@ -108,6 +109,21 @@ func Of(command *kong.Node, read Reader) (*Request, error) {
 		r.Body = nil
 	}
 	return r, nil
+}
+
+// valuesOf returns the arguments and flags of a command.
+func valuesOf(command *kong.Node) []*kong.Value {
+	values := slices.Clone(command.Positional)
+	for _, flag := range command.Flags {
+		values = append(values, flag.Value)
+	}
+	return values
+}
+
+// isSettings reports whether a value was given that has settings.
+func isSettings(v *kong.Value) bool {
+	in := v.Tag.Get("in")
+	return v.Set && (in == "file" || in == "assignments")
 }
 
 func order(v *kong.Value) int {
