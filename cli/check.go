@@ -22,6 +22,9 @@ const (
 	checkUnknown
 )
 
+// ExitCheckUnknown is the exit code of ringback check if its command line is not valid: 2 would be an outage.
+const ExitCheckUnknown = checkUnknown
+
 var checkNames = []string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}
 
 // checkCommand is ringback check.

@@ -98,3 +98,14 @@ func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, "--jq: ")
 }
+
+// To monitoring the exit code 2 is an outage.
+func TestCheck_ExitsWith3IfTheCommandLineIsNotValid(t *testing.T) {
+	for _, args := range [][]string{{"check", "--no-such-flag"}, {"check", "--timeout", "soon"}, {"check", "--topic", ""}} {
+		code, _, stderr := try(t, nil, args...)
+		require.Equal(t, cli.ExitCheckUnknown, code, args)
+		require.NotEmpty(t, stderr)
+	}
+	code, _, _ := try(t, []string{"RINGBACK_NO_SUCH=1"}, "check")
+	require.Equal(t, cli.ExitCheckUnknown, code)
+}

@@ -131,6 +131,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	if err != nil {
 		printError(stderr, err)
 		fmt.Fprintln(stderr, "ringback: try ringback --help")
+		if args[0] == "check" {
+			return cli.ExitCheckUnknown
+		}
 		return exitUsage
 	}
 	client := &cli.Environment{
