@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -183,7 +184,7 @@ func (s *session) follow(ctx context.Context, answer json.RawMessage) error {
 	var p progress
 	for poll := 0; ; poll++ {
 		if err := json.Unmarshal(answer, &p); err != nil || p.ID == "" {
-			return fmt.Errorf("the answer is not work: %w", err)
+			return errors.Join(errors.New("the answer is not work"), err)
 		}
 		if p.State != "running" {
 			break

@@ -223,6 +223,78 @@ func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {
 	require.Contains(t, r.stderr, "line 2 is not a JSON object")
 }
 
+// A file is registered under the same ids when the command is repeated.
+func TestJobAdd_CanBeRepeated(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("{\"n\": 1}\n{\"n\": 1}\n{\"id\": \"own\"}\n"), 0o600))
+	ids := func(args ...string) (result, []string) {
+		r := run(t, append([]string{"job", "add", "-f", file}, args...), says(200, `{"results":[{"status":200},{"status":201},{"status":201}]}`))
+		var sent struct{ Jobs []struct{ ID string } }
+		require.NoError(t, json.Unmarshal([]byte(r.bodies[0]), &sent))
+		return r, []string{sent.Jobs[0].ID, sent.Jobs[1].ID, sent.Jobs[2].ID}
+	}
+	r, first := ids()
+	require.Equal(t, "3 registered, 1 of them before; 0 refused\n", r.stderr)
+	_, second := ids()
+	require.Equal(t, first, second)
+	require.NotEqual(t, first[0], first[1], "equal lines are two jobs")
+	require.Equal(t, "own", first[2])
+	_, third := ids("--new-ids")
+	require.NotEqual(t, first[0], third[0])
+	require.NoError(t, os.WriteFile(file, []byte("{\"n\": 1}\n{\"n\": 1}\n{\"id\": \"other\"}\n"), 0o600))
+	_, fourth := ids()
+	require.NotEqual(t, first[0], fourth[0], "another file has other jobs")
+}
+
+func TestJobAdd_SaysWhatIsRegisteredWhenItFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs.jsonl")
+	large := strings.Repeat("x", 3<<20)
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "{\"body\": %q}\n\n{\"body\": %q}\n", large, large), 0o600))
+	r := run(t, []string{"job", "add", "-f", file}, says(200, `{"results":[{"status":201}]}`), says(413, `{"code":"too_large","detail":"d"}`))
+	require.Len(t, r.requests, 2, "requests are bounded in bytes")
+	require.Equal(t, ExitRefused, r.code)
+	require.Contains(t, r.stderr, "lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 1 may be registered\nrepeat the command to go on: ")
+	require.NoError(t, os.WriteFile(file, []byte("{}\nnot json\n"), 0o600))
+	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
+	require.Equal(t, ExitUsage, r.code)
+	require.Empty(t, r.requests, "a file that is not valid is refused as a whole")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	require.NoError(t, os.WriteFile(file, []byte("{}\n"), 0o600))
+	r = runUntil(ctx, t, []string{"job", "add", "-f", file}, says(200, `{}`))
+	require.Contains(t, r.stderr, "no line is done; of the lines from 1 on, up to 1 may be registered\n")
+}
+
+func TestJobAdd_RefusesAnAnswerWithoutAResultForEachJob(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("{}\n"), 0o600))
+	r := run(t, []string{"job", "add", "-f", file}, says(200, `{"results":[]}`))
+	require.Equal(t, ExitFailed, r.code)
+	require.Contains(t, r.stderr, "ringback: the answer has 0 results for 1 jobs")
+	r = run(t, []string{"work", "wait", "w"}, says(200, `{}`))
+	require.Contains(t, r.stderr, "ringback: the answer is not work\n")
+}
+
+// A registration whose answer is lost can be repeated, if the id is known.
+func TestSend_NamesTheIDWhenItFails(t *testing.T) {
+	for _, args := range [][]string{{"send", "http://x/"}, {"job", "add", "--url", "http://x/"}} {
+		ctx, stop := context.WithCancel(t.Context())
+		r := runUntil(ctx, t, args, func(w http.ResponseWriter) {
+			stop()
+			says(503, `{"code":"store_unavailable"}`)(w)
+		})
+		var job struct{ ID string }
+		require.NoError(t, json.Unmarshal([]byte(r.bodies[0]), &job))
+		require.Contains(t, r.stderr, job.ID+" may be registered: the same command with --id "+job.ID+" registers it once\n")
+	}
+	r := run(t, []string{"send", "http://x/", "--wait"}, says(201, `{"id":"i"}`), says(503, `{"code":"x"}`), says(200, `{"id":"i","state":"delivered","attempts_made":1}`))
+	require.Zero(t, r.code, "it is registered, and the server is away for a moment")
+	r = run(t, []string{"send", "http://x/", "--wait"}, says(201, `{"id":"i"}`), says(401, `{"code":"x"}`))
+	require.Contains(t, r.stderr, "i is registered: ringback wait i waits for its end\n")
+	r = run(t, []string{"send", "http://x/"}, says(422, `{"code":"x"}`))
+	require.NotContains(t, r.stderr, "may be registered")
+}
+
 func TestPut_NeedsSettings(t *testing.T) {
 	for _, args := range [][]string{{"topic", "put", "t"}, {"lane", "put", "t", "l"}, {"namespace", "put", "n"}, {"schedule", "put", "s", "--if-revision", "1"}} {
 		r := run(t, args, says(200, `{}`))

@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -76,12 +72,17 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 		return err
 	}
 	r.Body.Set("url", c.URL)
-	answer, err := s.register(ctx, r)
+	answer, err := s.registerOne(ctx, r)
 	if err != nil {
 		return err
 	}
 	if c.Wait {
-		return s.wait(ctx, output.Texts(answer)["id"], c.Timeout)
+		id := output.Texts(answer)["id"]
+		err := s.wait(ctx, id, c.Timeout, true)
+		if _, ended := errors.AsType[*codeError](err); err != nil && !ended {
+			s.say("%s is registered: ringback wait %s waits for its end", output.Printable(id), output.Printable(id))
+		}
+		return err
 	}
 	return s.registered(answer)
 }
@@ -114,6 +115,18 @@ func (s *session) registered(answer json.RawMessage) error {
 // registrations is how often a registration is tried.
 const registrations = 4
 
+// registerOne registers a job that has an id. If it may be registered in spite of an error, it says so.
+func (s *session) registerOne(ctx context.Context, r *request.Request) (json.RawMessage, error) {
+	answer, err := s.register(ctx, r)
+	if err != nil && (ctx.Err() != nil || exitCode(err) == ExitUnavailable) {
+		var id string
+		_ = json.Unmarshal(r.Body["id"], &id) // the server refuses what is not a text
+		id = output.Printable(id)
+		s.say("%s may be registered: the same command with --id %s registers it once", id, id)
+	}
+	return answer, err
+}
+
 // register registers jobs that have ids. It repeats what may not have arrived: under the same id nothing is registered twice.
 func (s *session) register(ctx context.Context, r *request.Request) (json.RawMessage, error) {
 	for try, wait := 1, 250*time.Millisecond; ; try, wait = try+1, 2*wait {
@@ -143,7 +156,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 // addCommand is ringback job add.
 type addCommand struct {
 	newJobFields
-	File string `short:"f" in:"none" placeholder:"FILE" help:"Register the jobs in a file, one JSON object a line; - is the standard input. Jobs without an id get one."`
+	File   string `short:"f" in:"none" placeholder:"FILE" help:"Register the jobs in a file, one JSON object a line; - is the standard input. A job without an id gets one that the content of the file decides, so that the command can be repeated; of the standard input, a new one."`
+	NewIDs bool   `name:"new-ids" in:"none" help:"Give the jobs of --file new ids: if the same file is registered twice, its jobs are made twice."`
 	connection
 }
 
@@ -161,130 +175,13 @@ func (c *addCommand) Run(ctx context.Context, k *kong.Context, e *Environment) e
 		if delete(r.Body, "id"); len(r.Body) > 0 || c.ID != "" {
 			return usage("--file cannot be combined with the fields of a job")
 		}
-		return s.registerFile(ctx, c.File)
+		return s.registerFile(ctx, c.File, c.NewIDs)
 	}
-	answer, err := s.register(ctx, r)
+	answer, err := s.registerOne(ctx, r)
 	if err != nil {
 		return err
 	}
 	return s.registered(answer)
-}
-
-// batchJobs is the number of lines of a file that are registered together.
-const batchJobs = 500
-
-// registerFile registers the jobs of a file in batches, and prints the results of those that were refused.
-func (s *session) registerFile(ctx context.Context, name string) error {
-	in, err := s.input(name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxInput)
-	var total, refused, line int
-	var batch []string
-	var numbers []int
-	flush := func() error {
-		bad, err := s.registerBatch(ctx, batch, numbers)
-		total, refused = total+len(batch), refused+bad
-		batch, numbers = batch[:0], numbers[:0]
-		return err
-	}
-	for lines.Scan() {
-		line++
-		text := bytes.TrimSpace(lines.Bytes())
-		if len(text) == 0 {
-			continue
-		}
-		var job request.Fields
-		if err := json.Unmarshal(text, &job); err != nil {
-			return usage("%s: line %d is not a JSON object: %w; %d jobs before it are registered", name, line, err, total-refused)
-		}
-		if job["id"] == nil {
-			job.Set("id", client.NewID())
-		}
-		batch, numbers = append(batch, string(job.Encode())), append(numbers, line)
-		if len(batch) == batchJobs {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	if len(batch) > 0 {
-		if err := flush(); err != nil {
-			return err
-		}
-	}
-	s.say("%d registered, %d refused", total-refused, refused)
-	if refused > 0 {
-		return &codeError{code: ExitFailed}
-	}
-	return nil
-}
-
-// input opens a file; - is the standard input.
-func (s *session) input(name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return io.NopCloser(s.Stdin), nil
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, &UsageError{err}
-	}
-	return file, nil
-}
-
-// registerBatch registers jobs, and prints the results of those that were refused, whose number it returns. Those that the server
-// could not take yet are sent again.
-func (s *session) registerBatch(ctx context.Context, jobs []string, lines []int) (refused int, err error) {
-	for try, wait := 1, 250*time.Millisecond; len(jobs) > 0; try, wait = try+1, 2*wait {
-		r := &request.Request{Method: http.MethodPost, Path: "/v1/batch", Body: request.Fields{"jobs": json.RawMessage("[" + strings.Join(jobs, ",\n") + "]")}}
-		answer, err := s.register(ctx, r)
-		if err != nil {
-			return refused, err
-		}
-		var results struct {
-			Results []struct {
-				ID    string          `json:"id"`
-				Error *client.Problem `json:"error"`
-			} `json:"results"`
-		}
-		if err := json.Unmarshal(answer, &results); err != nil || len(results.Results) != len(jobs) {
-			return refused, fmt.Errorf("the answer has no result for each job: %w", err)
-		}
-		var later []string
-		var laterLines []int
-		for i, result := range results.Results {
-			switch p := result.Error; {
-			case p == nil:
-			case try < registrations && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable):
-				later, laterLines = append(later, jobs[i]), append(laterLines, lines[i])
-				wait = max(wait, min(p.RetryAfter(), longestPause))
-			default:
-				refused++
-				s.sayRefused(lines[i], result.ID, p)
-			}
-		}
-		if jobs, lines = later, laterLines; len(jobs) > 0 {
-			if err := sleep(ctx, wait); err != nil {
-				return refused, err
-			}
-		}
-	}
-	return refused, nil
-}
-
-// sayRefused prints why a line of a file was refused.
-func (s *session) sayRefused(line int, id string, p *client.Problem) {
-	texts := []string{problemText(p)}
-	for _, field := range p.Errors {
-		texts = append(texts, field.Field+" "+field.Detail)
-	}
-	s.say("line %d, %s: %s", line, output.Printable(id), output.Printable(strings.Join(texts, "; ")))
 }
 
 // waitCommand is ringback wait.
@@ -300,7 +197,7 @@ func (c *waitCommand) Run(ctx context.Context, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	return s.wait(ctx, c.ID, c.Timeout)
+	return s.wait(ctx, c.ID, c.Timeout, false)
 }
 
 // longestWait is how long a request waits for the end of a job.
@@ -312,10 +209,10 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// wait waits until a job has ended, and prints what became of it. A server that is away for a while does not end it.
-func (s *session) wait(ctx context.Context, id string, timeout time.Duration) error {
+// wait waits until a job has ended, and prints what became of it. A server that has answered and is away for a while does not end it.
+func (s *session) wait(ctx context.Context, id string, timeout time.Duration, answered bool) error {
 	began, away := time.Now(), firstPause
-	for answered := false; ; {
+	for {
 		left := longestWait
 		if timeout > 0 {
 			left = min(left, timeout-time.Since(began))
