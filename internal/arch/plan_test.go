@@ -508,6 +508,16 @@ var plan = []row{
 		ours:   []string{"cli/output"},
 	},
 	{
+		pkg:    "cli/jobfile",
+		reason: "files with a job a line; prints nothing",
+		ours:   []string{"cli/request", "client"},
+	},
+	{
+		pkg:    "cli/simulate",
+		reason: "the times of attempts that all fail, by package policy; prints nothing",
+		ours:   []string{"job/units", "policy"},
+	},
+	{
 		pkg:    "cli/completion",
 		reason: "what can follow in a command line; knows the grammar only",
 		others: []string{"github.com/alecthomas/kong"},
@@ -515,7 +525,7 @@ var plan = []row{
 	{
 		pkg:    "cli",
 		reason: "commands that see what any client of the API sees: no store, no app",
-		ours:   []string{"cli/completion", "cli/explain", "cli/output", "cli/request", "cli/settings", "client", "internal/secretfile", "job/units", "policy", "sign"},
+		ours:   []string{"cli/completion", "cli/explain", "cli/jobfile", "cli/output", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "job/units", "policy", "sign"},
 		others: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty"},
 	},
 	{

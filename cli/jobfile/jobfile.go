@@ -1,0 +1,116 @@
+// Package jobfile reads files with a job a line.
+package jobfile
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/ringback/ringback/cli/request"
+	"github.com/ringback/ringback/client"
+)
+
+// maxLine bounds a line, in bytes.
+const maxLine = 64 << 20
+
+// ErrInvalid is the error of a line that is no job.
+var ErrInvalid = errors.New("is not a JSON object")
+
+// ID returns the id of a line without one: the same one for the same content of the file, or without a seed a new one.
+func ID(seed []byte, line int) string {
+	if seed == nil {
+		return client.NewID()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%x %d", seed, line))
+	return hex.EncodeToString(sum[:16])
+}
+
+// A Line is a line of a file that is not empty, or the error that ends it.
+type Line struct {
+	Job request.Fields
+	Err error
+}
+
+// Lines returns the lines of a file by number.
+func Lines(name string, in io.Reader) iter.Seq2[int, Line] {
+	return func(yield func(int, Line) bool) {
+		lines := bufio.NewScanner(in)
+		lines.Buffer(nil, maxLine)
+		line := 0
+		for lines.Scan() {
+			line++
+			text := bytes.TrimSpace(lines.Bytes())
+			if len(text) == 0 {
+				continue
+			}
+			var job request.Fields
+			if err := json.Unmarshal(text, &job); err != nil || job == nil {
+				yield(line, Line{Err: fmt.Errorf("%s: line %d %w: %s", name, line, ErrInvalid, text[:min(len(text), 40)])})
+				return
+			}
+			if !yield(line, Line{Job: job}) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(line+1, Line{Err: fmt.Errorf("read %s: line %d: %w", name, line+1, err)})
+		}
+	}
+}
+
+// Examine reads a regular file, so that one with an invalid line is refused as a whole, and returns the hash of its content. Of other
+// files, which can be read once, it returns nil.
+func Examine(name string, file *os.File) ([]byte, error) {
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	content := sha256.New()
+	for _, l := range Lines(name, io.TeeReader(file, content)) {
+		if l.Err != nil {
+			return nil, l.Err
+		}
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read %s again: %w", name, err)
+	}
+	return content.Sum(nil), nil
+}
+
+// A Tally counts what became of the lines of a file.
+type Tally struct {
+	Registered, Before, Refused int
+	Done                        int // the last line of which, and of all before it, the result is known
+}
+
+// Summary says what became of a file that was read to its end.
+func (t Tally) Summary() string {
+	if t.Before > 0 {
+		return fmt.Sprintf("%d registered, %d of them before; %d refused", t.Registered, t.Before, t.Refused)
+	}
+	return fmt.Sprintf("%d registered, %d refused", t.Registered, t.Refused)
+}
+
+// Progress says what became of a file that is not registered to its end, and how to go on. open is the number of jobs whose results are
+// not known. stable reports whether a repeat gives lines without an id the same ones.
+func (t Tally) Progress(open int, stable bool) string {
+	done := "no line is done"
+	if t.Done > 0 {
+		done = fmt.Sprintf("lines 1 to %d are done: %d registered, %d refused", t.Done, t.Registered, t.Refused)
+	}
+	rest := "none is registered"
+	if open > 0 {
+		rest = fmt.Sprintf("up to %d may be registered", open)
+	}
+	next := "repeat the command to go on: nothing is registered twice as long as the file is the same"
+	if !stable {
+		next = fmt.Sprintf("go on from line %d: of lines without an id, ringback job list shows whether they are registered", t.Done+1)
+	}
+	return fmt.Sprintf("%s; of the lines from %d on, %s\n%s", done, t.Done+1, rest, next)
+}
