@@ -242,10 +242,29 @@ func (r *Relay) settle(ctx context.Context, statement string, rows []*row, until
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	statement, args := r.dialect.list(statement, rows, until)
-	if _, err := r.db.ExecContext(ctx, statement, args...); err != nil {
+	if err := r.record(ctx, statement, args...); err != nil {
 		return fmt.Errorf("record %d rows: %w", len(rows), err)
 	}
 	return nil
+}
+
+// Tries of a statement that records what became of rows, and the wait after the first, which doubles.
+const (
+	recordTries = 6
+	recordPause = 5 * time.Millisecond
+)
+
+// record executes a statement, and repeats it after faults: MySQL may end any transaction for a deadlock with another relay's, and jobs
+// whose rows stay would be registered again.
+func (r *Relay) record(ctx context.Context, statement string, args ...any) error {
+	for try := 0; ; try++ {
+		_, err := r.db.ExecContext(ctx, statement, args...)
+		if err == nil || try == recordTries-1 {
+			return err //nolint:wrapcheck // the caller says it
+		}
+		wait := recordPause << try
+		sleep(ctx, wait/2+rand.N(wait), nil)
+	}
 }
 
 // refuse records the problems of rows.
@@ -259,7 +278,7 @@ func (r *Relay) refuse(ctx context.Context, rows []*row, until int64) error {
 	statement := r.dialect.bind(refuseRow)
 	for _, w := range rows {
 		next := time.Now().Add(retryAfter(w.problem, w.tries)).UnixMilli()
-		if _, err := r.db.ExecContext(ctx, statement, next, problemText(w.problem), until, w.seq); err != nil {
+		if err := r.record(ctx, statement, next, problemText(w.problem), until, w.seq); err != nil {
 			return fmt.Errorf("record the problem of a job: %w", err)
 		}
 	}

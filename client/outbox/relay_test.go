@@ -357,6 +357,30 @@ func TestRelay_KeepsRowsThatCannotBeDeleted(t *testing.T) {
 	})
 }
 
+func TestRelay_RepeatsWhatItRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, srv := openSQLite(t), newServer()
+		for name, event := range map[string]string{"keep": "DELETE", "unmarked": "UPDATE OF problem"} { // as a deadlock in MySQL does
+			_, err := db.ExecContext(t.Context(), "CREATE TRIGGER "+name+" BEFORE "+event+" ON ringback_outbox BEGIN SELECT RAISE(ABORT, 'deadlock'); END")
+			require.NoError(t, err)
+		}
+		srv.problems["b"] = &client.Problem{Status: 422, Code: "invalid_field"}
+		add(t, db, outbox.SQLite, client.Job{ID: "a"}, client.Job{ID: "b"})
+		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{Poll: time.Hour})
+		for _, name := range []string{"keep", "unmarked"} {
+			time.Sleep(5 * time.Millisecond)
+			_, err := db.ExecContext(t.Context(), "DROP TRIGGER "+name)
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"a"}, srv.registered())
+		left := entries(t, db)
+		require.Len(t, left, 1)
+		require.Equal(t, "b", left[0].id)
+		require.Equal(t, 1, left[0].tries)
+	})
+}
+
 func TestRelay_TakesOverAfterALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, first, second := openSQLite(t), newServer(), newServer()
