@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -12,8 +11,9 @@ import (
 	"iter"
 	"net/http"
 	"slices"
-	"time"
 
+	"github.com/ringback/ringback/client/internal/ndjson"
+	"github.com/ringback/ringback/client/internal/retry"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -31,8 +31,8 @@ type Result struct {
 
 // Bounds of the jobs that are in flight: they are kept until they have a result.
 const (
-	maxPart      = 1000
-	maxPartBytes = 4 << 20
+	maxBatch      = 1000
+	maxBatchBytes = 4 << 20
 )
 
 // RegisterAll registers a sequence of any length in streams, and returns a result for each job. Of the jobs it keeps at most 1,000 or
@@ -45,30 +45,32 @@ const (
 // without a result may be registered.
 func (c *Client) RegisterAll(ctx context.Context, jobs iter.Seq[Job]) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		p := &part{client: c, ctx: ctx, yield: yield}
-		defer p.close()
+		b := &batch{client: c, ctx: ctx, yield: yield}
+		defer b.close()
 		index := 0
 		for j := range jobs {
-			if !p.add(index, j) {
+			if !b.add(index, j) {
 				return
 			}
 			index++
 		}
-		p.finish()
+		b.finish()
 	}
 }
 
-// part is the jobs without a result, and the stream that they are sent on.
-type part struct {
+// batch is the jobs without a result, and the stream that they are sent on.
+type batch struct {
 	client *Client
-	ctx    context.Context //nolint:containedctx // a part lives as long as a call of RegisterAll
+	ctx    context.Context //nolint:containedctx // a batch lives as long as a call of RegisterAll
 	yield  func(Result, error) bool
 
 	waiting []batchLine // without a result, in order
 	bytes   int
-	stream  *batchStream // nil: none
-	busy    error        // the 429 or 503 of a job that is sent again
-	pause   backoff
+	stream  *ndjson.Stream[batchResult] // nil: none
+	sent    []int                       // the job of each line of the stream
+	// unavailable is the 429 or 503 of a job that is sent again.
+	unavailable error
+	pause       retry.Backoff
 }
 
 // batchLine is a job on its way.
@@ -79,32 +81,32 @@ type batchLine struct {
 }
 
 // add sends a job, and passes on the results that are there. It returns false if the loop has ended.
-func (p *part) add(index int, j Job) bool {
+func (b *batch) add(index int, j Job) bool {
 	if j.ID == "" {
 		j.ID = NewID()
 	}
 	text, err := encodeLine(j)
 	if err != nil {
-		return p.yield(Result{Index: index, ID: j.ID, Err: fmt.Errorf("client: job %d: %w", index, err)}, nil)
+		return b.yield(Result{Index: index, ID: j.ID, Err: fmt.Errorf("client: job %d: %w", index, err)}, nil)
 	}
-	if len(p.waiting) > 0 && (len(p.waiting) == maxPart || p.bytes+len(text) > maxPartBytes) && !p.finish() {
+	if len(b.waiting) > 0 && (len(b.waiting) == maxBatch || b.bytes+len(text) > maxBatchBytes) && !b.finish() {
 		return false
 	}
 	line := batchLine{index, j.ID, text}
-	p.waiting, p.bytes = append(p.waiting, line), p.bytes+len(text)
-	if p.stream == nil {
-		p.stream = p.client.openBatch(p.ctx)
+	b.waiting, b.bytes = append(b.waiting, line), b.bytes+len(text)
+	if b.stream == nil {
+		b.open()
 	}
-	if !p.stream.send(line) || len(p.stream.sent) == maxPart {
-		return p.finish()
+	if !b.send(line) || len(b.sent) == maxBatch {
+		return b.finish()
 	}
 	for {
 		select {
-		case r, open := <-p.stream.results:
+		case r, open := <-b.stream.Results():
 			if !open {
-				return p.finish()
+				return b.finish()
 			}
-			if !p.accept(r) {
+			if !b.accept(r) {
 				return false
 			}
 		default:
@@ -126,97 +128,81 @@ func encodeLine(j Job) ([]byte, error) {
 }
 
 // finish waits until every job has a result, and sends those without one again. It returns false if the loop has ended.
-func (p *part) finish() bool {
+func (b *batch) finish() bool {
 	for {
-		if p.stream == nil && len(p.waiting) > 0 {
-			p.stream = p.client.openBatch(p.ctx)
-			for _, line := range p.waiting {
-				if !p.stream.send(line) {
+		if b.stream == nil && len(b.waiting) > 0 {
+			b.open()
+			for _, line := range b.waiting {
+				if !b.send(line) {
 					break
 				}
 			}
 		}
-		before := len(p.waiting)
-		if p.stream != nil && !p.drain() {
+		before := len(b.waiting)
+		if b.stream != nil && !b.drain() {
 			return false
 		}
-		if len(p.waiting) == 0 {
-			p.bytes, p.stream, p.pause = 0, nil, backoff{}
+		if len(b.waiting) == 0 {
+			b.bytes, b.stream, b.pause = 0, nil, retry.Backoff{}
 			return true
 		}
-		cause := cmp.Or(p.stream.cause, p.busy, errStreamEnded)
-		p.stream, p.busy = nil, nil
+		cause := cmp.Or(b.stream.Err(), b.unavailable, ndjson.ErrEnded)
+		b.stream, b.unavailable = nil, nil
 		if !isTemporary(cause) {
-			p.yield(Result{}, cause)
+			b.yield(Result{}, cause)
 			return false
 		}
-		if len(p.waiting) < before { // what was registered is progress
-			p.pause = backoff{}
+		if len(b.waiting) < before { // what was registered is progress
+			b.pause = retry.Backoff{}
 		}
-		if err := p.client.waitBefore(p.ctx, &p.pause, cause); err != nil {
-			p.yield(Result{}, err)
+		if err := b.client.waitBefore(b.ctx, &b.pause, cause); err != nil {
+			b.yield(Result{}, err)
 			return false
 		}
 	}
 }
 
-var errStreamEnded error = &brokenError{errors.New("client: the stream ended before all jobs had a result")}
-
 // drain ends the stream, and passes on its results. It returns false if the loop has ended.
-func (p *part) drain() bool {
-	_ = p.stream.body.Close()
+func (b *batch) drain() bool {
+	b.stream.CloseSend()
 	for {
-		timeout := time.AfterFunc(p.client.opts.Timeout, func() { p.stream.cancel(errNoAnswer) })
-		r, open := <-p.stream.results
-		timeout.Stop()
+		r, open := b.stream.Receive()
 		if !open {
 			return true
 		}
-		if !p.accept(r) {
+		if !b.accept(r) {
 			return false
 		}
 	}
 }
 
 // accept passes on a result, unless its job is sent again. It returns false if the loop has ended.
-func (p *part) accept(r batchResult) bool {
+func (b *batch) accept(r batchResult) bool {
 	if r.Error != nil && isTemporary(r.Error) {
-		p.busy = r.Error
+		b.unavailable = r.Error
 		return true
 	}
-	if *r.Index < 0 || *r.Index >= len(p.stream.sent) {
+	if *r.Index < 0 || *r.Index >= len(b.sent) {
 		return true
 	}
-	index := p.stream.sent[*r.Index]
-	i := slices.IndexFunc(p.waiting, func(l batchLine) bool { return l.index == index })
+	index := b.sent[*r.Index]
+	i := slices.IndexFunc(b.waiting, func(l batchLine) bool { return l.index == index })
 	if i < 0 {
 		return true
 	}
-	result := Result{Index: index, ID: p.waiting[i].id, Created: r.Status == http.StatusCreated, Durability: r.Durability}
+	result := Result{Index: index, ID: b.waiting[i].id, Created: r.Status == http.StatusCreated, Durability: r.Durability}
 	if r.Error != nil {
 		result.Err = r.Error
 	}
-	p.waiting = slices.Delete(p.waiting, i, i+1)
-	return p.yield(result, nil)
+	b.waiting = slices.Delete(b.waiting, i, i+1)
+	return b.yield(result, nil)
 }
 
 // close ends the stream, if there is one, and waits for its end.
-func (p *part) close() {
-	if p.stream != nil {
-		p.stream.cancel(context.Canceled)
-		for range p.stream.results {
-		}
+func (b *batch) close() {
+	if b.stream != nil {
+		b.stream.Close()
 	}
-}
-
-// batchStream is a request with a line for each job, and a result for each line.
-type batchStream struct {
-	cancel  context.CancelCauseFunc
-	timeout time.Duration
-	body    *io.PipeWriter
-	sent    []int              // the job of each line
-	results <-chan batchResult // closed at the end
-	cause   error              // why it ended, once results is closed; nil: all was read
 }
 
 // batchResult is a line of the answer.
@@ -228,67 +214,45 @@ type batchResult struct {
 	Error      *Problem    `json:"error"`
 }
 
-// openBatch begins a request.
-func (c *Client) openBatch(ctx context.Context) *batchStream {
-	ctx, cancel := context.WithCancelCause(ctx)
-	from, to := io.Pipe()
-	results := make(chan batchResult, maxPart+1) // so that reading never waits for the loop
-	s := &batchStream{cancel: cancel, timeout: c.opts.Timeout, body: to, results: results}
-	go func() {
-		defer close(results)
-		defer cancel(nil)
-		s.cause = c.readBatch(ctx, from, results)
-		if s.cause != nil && context.Cause(ctx) == errNoAnswer { //nolint:errorlint // it is the cause itself
-			s.cause = fmt.Errorf("client: POST /v1/batch: %w within %s", errNoAnswer, c.opts.Timeout)
-		}
-		_ = from.CloseWithError(errStreamEnded)
-	}()
-	return s
+// open begins a request.
+func (b *batch) open() {
+	b.sent = b.sent[:0]
+	b.stream = ndjson.Open(b.ctx, ndjson.Options[batchResult]{
+		Name: "POST /v1/batch", Post: b.client.postBatch, Read: readBatchResult, Timeout: b.client.opts.Timeout,
+		MaxLines: maxBatch, MaxLineBytes: maxProblem,
+	})
 }
 
 // send sends a line. It returns false if the stream has ended.
-func (s *batchStream) send(line batchLine) bool {
-	timeout := time.AfterFunc(s.timeout, func() { s.cancel(errNoAnswer) })
-	defer timeout.Stop()
-	s.sent = append(s.sent, line.index)
-	_, err := s.body.Write(line.text)
-	return err == nil
+func (b *batch) send(line batchLine) bool {
+	b.sent = append(b.sent, line.index)
+	return b.stream.Send(line.text)
 }
 
-// readBatch makes the request, and passes its results on.
-func (c *Client) readBatch(ctx context.Context, body io.Reader, results chan<- batchResult) error {
+// postBatch begins a request of lines.
+func (c *Client) postBatch(ctx context.Context, body io.Reader) (io.ReadCloser, error) {
 	res, err := c.Do(ctx, http.MethodPost, "/v1/batch", body, http.Header{"Content-Type": {"application/x-ndjson"}})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return readProblem(res)
+		defer func() { _ = res.Body.Close() }()
+		return nil, readProblem(res)
 	}
-	lines := bufio.NewScanner(res.Body)
-	lines.Buffer(nil, maxProblem)
-	for lines.Scan() {
-		var r batchResult
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
-			continue
-		}
-		if err := wire.Decode(lines.Bytes(), &r); err != nil {
-			return &brokenError{fmt.Errorf("client: a result of POST /v1/batch cannot be read: %w", err)} // it was cut off
-		}
-		if r.Index == nil {
-			if r.Error == nil || r.Status == http.StatusBadRequest { // the request was cut off on its way
-				return errStreamEnded
-			}
-			return r.Error
-		}
-		select {
-		case results <- r:
-		default:
-			return errors.New("client: POST /v1/batch has more results than jobs")
-		}
+	return res.Body, nil
+}
+
+// readBatchResult reads a line of the answer. An error ends the stream.
+func readBatchResult(line []byte) (batchResult, error) {
+	var r batchResult
+	if err := wire.Decode(line, &r); err != nil {
+		return r, retry.Incomplete(fmt.Errorf("client: a result of POST /v1/batch cannot be read: %w", err)) // it was cut off
 	}
-	if err := lines.Err(); err != nil {
-		return &brokenError{fmt.Errorf("client: read the results of POST /v1/batch: %w", err)}
+	if r.Index == nil {
+		if r.Error == nil || r.Status == http.StatusBadRequest { // the request was cut off on its way
+			return r, ndjson.ErrEnded
+		}
+		return r, r.Error
 	}
-	return nil
+	return r, nil
 }

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/client/internal/consume"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -30,7 +32,7 @@ type WorkOptions struct {
 }
 
 // ErrCancelRequested: the job was cancelled while it was in work. It ends as cancelled, unless the function returns nil.
-var ErrCancelRequested = errors.New("the job was cancelled")
+var ErrCancelRequested = consume.ErrCancelRequested
 
 type retryError struct {
 	after time.Duration
@@ -54,180 +56,91 @@ func NoRetry(err error) error { return &noRetryError{err} }
 
 // Bounds of Work.
 const (
-	defaultLease   = time.Minute
-	defaultGrace   = 10 * time.Second
-	pollWait       = 30 * time.Second
-	maxConcurrency = 512 // reports of a request
-	maxLeases      = 100 // jobs of a request
-	maxWorkRetry   = 30 * 24 * time.Hour
+	defaultLease = time.Minute
+	defaultGrace = 10 * time.Second
+	pollWait     = 30 * time.Second
+	maxLeases    = 100 // jobs of a request
+	maxWorkRetry = 30 * 24 * time.Hour
 )
 
 // Work leases the jobs of a pulled topic and calls f for each, until ctx ends: then functions have a grace, what they return is reported,
 // and Work returns nil. It returns an error if the server refuses to lease. What a function returns is reported in the request that
 // leases the next jobs. A job may come again: after a crash, and when its lease was lost.
 func (c *Client) Work(ctx context.Context, topic string, o WorkOptions, f WorkFunc) error {
-	o.Concurrency = min(max(o.Concurrency, 1), maxConcurrency)
 	o.Lease = max(cmp.Or(o.Lease, defaultLease), 2*time.Second)
-	o.Grace = cmp.Or(o.Grace, defaultGrace)
-	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
-	w := &consumer{
-		client: c, topic: topic, opts: o, work: f, free: o.Concurrency,
-		reports: make(chan report, o.Concurrency), exchanges: make(chan exchange, 2),
+	options := consume.Options{
+		Concurrency: min(max(o.Concurrency, 1), consume.MaxReports), Lease: o.Lease, Grace: cmp.Or(o.Grace, defaultGrace), Timeout: c.opts.Timeout,
 	}
-	err := w.lease(ctx, working)
-	defer time.AfterFunc(o.Grace, func() { stop(context.Cause(ctx)) }).Stop()
-	if err != nil {
-		stop(err)
-	}
-	return errors.Join(err, w.end(working))
+	return consume.Run(ctx, leaseServer{c, topic, o}, options, func(ctx context.Context, j *LeasedJob) error {
+		if err := f(ctx, j); err != nil {
+			return err
+		}
+		return encodeResponse(j)
+	})
 }
 
-// consumer is the state of Work. Only its goroutine uses it.
-type consumer struct {
+// leaseServer makes the requests of Work.
+type leaseServer struct {
 	client *Client
 	topic  string
 	opts   WorkOptions
-	work   WorkFunc
-
-	free      int      // functions that may be called
-	settling  int      // exchanges in flight
-	polling   bool     // one of them leases jobs
-	pending   []report // to be sent
-	reports   chan report
-	exchanges chan exchange
 }
 
-// report is what became of a job.
-type report struct {
-	job *LeasedJob
-	err error
-}
-
-// exchange is a request and its answer.
-type exchange struct {
-	reports []report
-	polled  bool
-	last    bool // it is not repeated
-	settled *Settled
-	date    time.Time
-	err     error
-}
-
-// lease leases jobs and settles them until ctx ends or a request fails. working is the context of functions.
-func (w *consumer) lease(ctx, working context.Context) error {
-	for {
-		switch {
-		case w.free > 0 && !w.polling:
-			w.send(ctx, exchange{polled: true})
-		case len(w.pending) > 0 && w.settling < cap(w.exchanges):
-			w.send(ctx, exchange{})
-		}
-		select {
-		case r := <-w.reports:
-			w.collect(r)
-		case x := <-w.exchanges:
-			if err := w.receive(working, x); err != nil && ctx.Err() == nil {
-				return err
-			}
-		case <-ctx.Done():
-			return nil
+// Exchange settles jobs, and leases others.
+func (s leaseServer) Exchange(ctx context.Context, reports []consume.Report[*LeasedJob], most int) (consume.Answer[*LeasedJob], error) {
+	settlement := settlementOf(reports)
+	if most > 0 {
+		settlement.Next = &NextLeases{Topic: s.topic, Max: min(most, maxLeases), Wait: pollWait, Lease: s.opts.Lease, Lanes: s.opts.Lanes}
+	}
+	var date time.Time
+	settled, err := s.client.settle(ctx, settlement, &date)
+	if err != nil {
+		return consume.Answer[*LeasedJob]{}, err
+	}
+	answer := consume.Answer[*LeasedJob]{Unavailable: make(map[string]bool)}
+	for _, r := range slices.Concat(settled.Done, settled.Retry, settled.Dead) {
+		if r.Result == "unavailable" {
+			answer.Unavailable[r.ID] = true
 		}
 	}
+	for i := range settled.Items {
+		j := &settled.Items[i]
+		left := s.opts.Lease
+		if !date.IsZero() { // the job may have a timeout, which its lease lasts for
+			left = min(left, max(j.LeaseUntil.Sub(date)-time.Second, time.Second)) // Date is in whole seconds
+		}
+		answer.Leased = append(answer.Leased, consume.Job[*LeasedJob]{ID: j.ID, Lease: j.Lease, For: left, Value: j})
+	}
+	return answer, nil
 }
 
-// end waits for the functions, and settles their jobs.
-func (w *consumer) end(working context.Context) error {
-	limited, cancel := context.WithTimeout(context.WithoutCancel(working), w.opts.Grace+w.client.opts.Timeout)
-	defer cancel()
-	for w.settling > 0 || w.free < w.opts.Concurrency || len(w.pending) > 0 {
-		if len(w.pending) > 0 && w.settling == 0 {
-			w.send(limited, exchange{last: true})
-		}
-		select {
-		case r := <-w.reports:
-			w.collect(r)
-		case x := <-w.exchanges:
-			if err := w.receive(working, x); err != nil && x.last {
-				return fmt.Errorf("report what became of jobs: %w", err)
-			}
-		}
+// Extend extends a lease.
+func (s leaseServer) Extend(ctx context.Context, lease string) (consume.Extension, error) {
+	settled, err := s.client.Settle(ctx, Settlement{Extend: []LeaseExtend{{lease, s.opts.Lease}}})
+	if err != nil || len(settled.Extend) == 0 {
+		return consume.Extension{}, err
 	}
-	return nil
+	r := settled.Extend[0]
+	return consume.Extension{Extended: r.Result == "ok", Lost: r.Result == "lost", CancelRequested: r.CancelRequested}, nil
 }
 
-// collect takes a report, and those that are there beside it.
-func (w *consumer) collect(r report) {
-	for {
-		w.free++
-		if !errors.Is(r.err, ErrLost) {
-			w.pending = append(w.pending, r)
-		}
-		select {
-		case r = <-w.reports:
-		default:
-			return
-		}
-	}
-}
-
-// send begins an exchange that reports what is pending.
-func (w *consumer) send(ctx context.Context, x exchange) {
-	x.reports = w.pending[:min(len(w.pending), maxConcurrency)]
-	w.pending = w.pending[len(x.reports):]
-	s := settlementOf(x.reports)
-	if x.polled {
-		w.polling = true
-		s.Next = &NextLeases{Topic: w.topic, Max: min(w.free, maxLeases), Wait: pollWait, Lease: w.opts.Lease, Lanes: w.opts.Lanes}
-	}
-	w.settling++
-	go func() {
-		x.settled, x.err = w.client.settle(ctx, s, &x.date)
-		if len(x.reports) > 0 && errors.Is(x.err, ErrInvalid) {
-			x.settled, x.err = w.settleApart(ctx, x.reports, x.err)
-		}
-		w.exchanges <- x
-	}()
-}
-
-// settleApart settles reports that were refused together: both halves alone. A job whose own report is refused has failed.
-func (w *consumer) settleApart(ctx context.Context, reports []report, refused error) (*Settled, error) {
-	if len(reports) == 1 {
-		failed := report{reports[0].job, fmt.Errorf("the report of its end was refused: %w", refused)}
-		settled, err := w.client.Settle(ctx, settlementOf([]report{failed}))
-		if errors.Is(err, ErrInvalid) { // it comes again when its lease has ended
-			return new(Settled), nil
-		}
-		return settled, err
-	}
-	all := new(Settled)
-	for _, half := range [][]report{reports[:len(reports)/2], reports[len(reports)/2:]} {
-		settled, err := w.client.Settle(ctx, settlementOf(half))
-		if errors.Is(err, ErrInvalid) {
-			settled, err = w.settleApart(ctx, half, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all.Done, all.Retry, all.Dead = append(all.Done, settled.Done...), append(all.Retry, settled.Retry...), append(all.Dead, settled.Dead...)
-	}
-	return all, nil
-}
+// IsInvalid reports whether a settlement was refused for what it says.
+func (leaseServer) IsInvalid(err error) bool { return errors.Is(err, ErrInvalid) }
 
 // settlementOf returns the settlement of reports.
-func settlementOf(reports []report) Settlement {
+func settlementOf(reports []consume.Report[*LeasedJob]) Settlement {
 	var s Settlement
 	for _, r := range reports {
-		if r.err == nil {
-			s.Done = append(s.Done, LeaseDone{r.job.Lease, r.job.Response})
+		if r.Err == nil {
+			s.Done = append(s.Done, LeaseDone{r.Job.Value.Lease, r.Job.Value.Response})
 			continue
 		}
-		if _, ok := errors.AsType[*noRetryError](r.err); ok {
-			s.Dead = append(s.Dead, LeaseDead{r.job.Lease, cmp.Or(shorten(r.err.Error()), "no reason")})
+		if _, ok := errors.AsType[*noRetryError](r.Err); ok {
+			s.Dead = append(s.Dead, LeaseDead{r.Job.Value.Lease, cmp.Or(shorten(r.Err.Error()), "no reason")})
 			continue
 		}
-		retry := LeaseRetry{Lease: r.job.Lease, Error: shorten(r.err.Error())}
-		if after, ok := errors.AsType[*retryError](r.err); ok {
+		retry := LeaseRetry{Lease: r.Job.Value.Lease, Error: shorten(r.Err.Error())}
+		if after, ok := errors.AsType[*retryError](r.Err); ok {
 			retry.After = new(min(max(after.after, 0), maxWorkRetry))
 		}
 		s.Retry = append(s.Retry, retry)
@@ -254,103 +167,4 @@ func encodeResponse(j *LeasedJob) error {
 		j.Response = shorten(string(raw))
 	}
 	return nil
-}
-
-// receive takes the answer of an exchange: jobs are begun, and what was not recorded is sent again.
-func (w *consumer) receive(working context.Context, x exchange) error {
-	w.settling--
-	if x.polled {
-		w.polling = false
-	}
-	if x.err != nil {
-		w.pending = append(w.pending, x.reports...)
-		return x.err
-	}
-	again := make(map[string]bool)
-	for _, results := range [][]LeaseResult{x.settled.Done, x.settled.Retry, x.settled.Dead} {
-		for _, r := range results {
-			again[r.ID] = r.Result == "unavailable"
-		}
-	}
-	for _, r := range x.reports {
-		if again[r.job.ID] {
-			w.pending = append(w.pending, r)
-		}
-	}
-	for i := range x.settled.Items {
-		w.free--
-		go w.do(working, &x.settled.Items[i], x.date)
-	}
-	return nil
-}
-
-// do calls the function for a job while its lease is extended.
-func (w *consumer) do(working context.Context, j *LeasedJob, date time.Time) {
-	ctx, cancel := context.WithCancelCause(working)
-	defer cancel(nil)
-	left := w.opts.Lease
-	if !date.IsZero() { // the job may have a timeout, which its lease lasts for
-		left = min(left, max(j.LeaseUntil.Sub(date)-time.Second, time.Second)) // Date is in whole seconds
-	}
-	done := make(chan struct{})
-	extended := make(chan struct{})
-	go func() {
-		defer close(extended)
-		w.extend(j.Lease, left, done, cancel)
-	}()
-	err := w.work(ctx, j)
-	if err == nil {
-		err = encodeResponse(j)
-	}
-	close(done)
-	<-extended
-	if lost := context.Cause(ctx); errors.Is(lost, ErrLost) {
-		err = lost
-	}
-	w.reports <- report{j, err}
-}
-
-// extend extends a lease until done is closed. It ends ctx of the function when the lease is lost, or the job cancelled.
-func (w *consumer) extend(lease string, left time.Duration, done <-chan struct{}, end context.CancelCauseFunc) {
-	until := time.Now().Add(left)
-	for {
-		timer := time.NewTimer(time.Until(until) / 2)
-		select {
-		case <-done:
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-		if time.Until(until) < firstWait {
-			end(ErrLost)
-			return
-		}
-		began := time.Now()
-		ctx, cancel := context.WithDeadline(context.Background(), until)
-		stopped := make(chan struct{})
-		go func() { // the function has ended: what was asked for is of no use
-			defer close(stopped)
-			select {
-			case <-done:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		settled, err := w.client.Settle(ctx, Settlement{Extend: []LeaseExtend{{lease, w.opts.Lease}}})
-		cancel()
-		<-stopped
-		if err != nil || len(settled.Extend) == 0 {
-			continue // until the lease has ended
-		}
-		switch r := settled.Extend[0]; {
-		case r.Result == "lost":
-			end(ErrLost)
-			return
-		case r.CancelRequested:
-			end(ErrCancelRequested)
-		}
-		if settled.Extend[0].Result == "ok" {
-			until = began.Add(w.opts.Lease)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/client/internal/retry"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -60,21 +61,9 @@ func (c *Client) Wait(ctx context.Context, id string) (*JobInfo, error) {
 		if last = info; info.State.Ended() {
 			return info, nil
 		}
-		if err := sleep(ctx, firstWait-time.Since(began)); err != nil { // a server that stops does not wait
+		if err := retry.Sleep(ctx, retry.FirstWait-time.Since(began)); err != nil { // a server that stops does not wait
 			return last, err
 		}
-	}
-}
-
-// sleep waits, and returns the cause if ctx ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx) //nolint:wrapcheck // it is the whole of it
-	case <-timer.C:
-		return nil
 	}
 }
 

@@ -2,15 +2,15 @@ package client
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/client/internal/consume"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
 // ErrLost: a lease has ended, or was settled before. Another client may have the job, and the report changed nothing.
-var ErrLost = errors.New("the lease is lost")
+var ErrLost = consume.ErrLost
 
 // LeaseOptions say which jobs are leased, and for how long.
 type LeaseOptions struct {

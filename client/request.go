@@ -1,20 +1,17 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
+	"github.com/ringback/ringback/client/internal/retry"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -22,13 +19,6 @@ import (
 const (
 	maxAnswer  = 64 << 20
 	maxProblem = 1 << 20
-)
-
-// Waits between tries.
-const (
-	firstWait     = 100 * time.Millisecond
-	longestWait   = 10 * time.Second
-	maxRetryAfter = 5 * time.Minute
 )
 
 // call is a request and where its answer goes.
@@ -49,7 +39,7 @@ type call struct {
 
 // do makes a call, and repeats it while that can help.
 func (c *Client) do(ctx context.Context, r call) error {
-	var pause backoff
+	var pause retry.Backoff
 	for {
 		err := c.try(ctx, r)
 		if err == nil || !isTemporary(err) || r.once && !isUnprocessed(err) {
@@ -100,7 +90,7 @@ func (c *Client) send(ctx context.Context, r call, body any, parts ...string) (e
 
 // try makes a call once.
 func (c *Client) try(ctx context.Context, r call) error {
-	limited, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout+r.wait, errNoAnswer)
+	limited, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout+r.wait, retry.ErrNoAnswer)
 	defer cancel()
 	target := r.path
 	if len(r.query) > 0 {
@@ -116,12 +106,10 @@ func (c *Client) try(ctx context.Context, r call) error {
 		err = readAnswer(res, r)
 	}
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return fmt.Errorf("client: %s %s: %w within %s", r.method, r.path, errNoAnswer, c.opts.Timeout+r.wait)
+		return fmt.Errorf("client: %s %s: %w within %s", r.method, r.path, retry.ErrNoAnswer, c.opts.Timeout+r.wait)
 	}
 	return err
 }
-
-var errNoAnswer = errors.New("no answer")
 
 // readAnswer reads a response within bounds.
 func readAnswer(res *http.Response, r call) error {
@@ -145,16 +133,10 @@ func readAnswer(res *http.Response, r call) error {
 	return nil
 }
 
-// brokenError is an answer that has not come whole.
-type brokenError struct{ err error }
-
-func (e *brokenError) Error() string { return e.err.Error() }
-func (e *brokenError) Unwrap() error { return e.err }
-
 func readBounded(from io.Reader, most int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(from, most+1))
 	if err != nil {
-		return nil, &brokenError{err}
+		return nil, retry.Incomplete(err)
 	}
 	if int64(len(data)) > most {
 		return nil, fmt.Errorf("it is larger than %d B", most)
@@ -197,18 +179,7 @@ func isTemporary(err error) bool {
 		}
 		return false
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, bufio.ErrTooLong) {
-		return false
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return false
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) { // there is no TLS
-		return false
-	}
-	_, isNetwork := errors.AsType[*url.Error](err)
-	_, isBroken := errors.AsType[*brokenError](err)
-	return isNetwork || isBroken || errors.Is(err, errNoAnswer)
+	return retry.IsFault(err)
 }
 
 // isUnprocessed reports whether the server has surely not begun with the request.
@@ -216,39 +187,17 @@ func isUnprocessed(err error) bool {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p.Status == http.StatusTooManyRequests || p.Code == "overloaded"
 	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial"
-}
-
-// backoff grows from try to try.
-type backoff struct {
-	wait    time.Duration
-	retries int
+	return retry.IsUnsent(err)
 }
 
 // waitBefore waits before a repeat. It returns why there is none: the context would end before, or there were enough.
-func (c *Client) waitBefore(ctx context.Context, b *backoff, cause error) error {
-	if b.retries++; c.opts.MaxRetries != 0 && b.retries > max(c.opts.MaxRetries, 0) {
+func (c *Client) waitBefore(ctx context.Context, b *retry.Backoff, cause error) error {
+	if c.opts.MaxRetries != 0 && b.Retries >= max(c.opts.MaxRetries, 0) {
 		return cause
 	}
-	b.wait = min(max(2*b.wait, firstWait), longestWait)
-	wait := b.wait/2 + rand.N(b.wait/2)
-	if p, ok := errors.AsType[*Problem](cause); ok && p.RetryAfter() > 0 {
-		after := min(p.RetryAfter(), maxRetryAfter)
-		wait = after + rand.N(after/4+firstWait)
+	var after time.Duration
+	if p, ok := errors.AsType[*Problem](cause); ok {
+		after = p.RetryAfter()
 	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: %w", context.Cause(ctx), cause)
-	}
-	if end, has := ctx.Deadline(); has && time.Until(end) < wait {
-		return fmt.Errorf("%w, before the next try in %s: %w", context.DeadlineExceeded, wait.Round(time.Millisecond), cause)
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", context.Cause(ctx), cause)
-	}
+	return b.Wait(ctx, after, cause) //nolint:wrapcheck // it wraps the cause
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/client/internal/retry"
 	"github.com/ringback/ringback/client/internal/sse"
 	"github.com/ringback/ringback/client/internal/wire"
 )
@@ -68,14 +69,14 @@ func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamE
 		if q := wire.Values(o); len(q) > 0 {
 			target += "?" + q.Encode()
 		}
-		var pause backoff
+		var pause retry.Backoff
 		for first := true; ; first = false {
 			more, began, err := c.stream(ctx, target, first, yield)
 			if !more {
 				return
 			}
 			if began {
-				pause = backoff{}
+				pause = retry.Backoff{}
 			}
 			if isTemporary(err) {
 				err = c.waitBefore(ctx, &pause, err)
@@ -92,7 +93,7 @@ func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamE
 func (c *Client) stream(ctx context.Context, target string, first bool, yield func(*StreamEvent, error) bool) (more, began bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := time.AfterFunc(c.opts.Timeout, func() { cancel(errNoAnswer) }) // servers send a comment every 15 s
+	idle := time.AfterFunc(c.opts.Timeout, func() { cancel(retry.ErrNoAnswer) }) // servers send a comment every 15 s
 	defer idle.Stop()
 	res, err := c.Do(ctx, http.MethodGet, target, nil, nil)
 	if err == nil {
@@ -109,8 +110,8 @@ func (c *Client) stream(ctx context.Context, target string, first bool, yield fu
 			return false, true, nil
 		}
 	}
-	if errors.Is(context.Cause(ctx), errNoAnswer) {
-		err = fmt.Errorf("client: GET %s: %w within %s", target, errNoAnswer, c.opts.Timeout)
+	if errors.Is(context.Cause(ctx), retry.ErrNoAnswer) {
+		err = fmt.Errorf("client: GET %s: %w within %s", target, retry.ErrNoAnswer, c.opts.Timeout)
 	}
 	return true, began, err
 }
@@ -119,7 +120,7 @@ func (c *Client) stream(ctx context.Context, target string, first bool, yield fu
 func readEvents(from io.Reader, heard func(), yield func(*StreamEvent, error) bool) (more bool, _ error) {
 	for e, err := range sse.Events(from, heard) {
 		if err != nil {
-			return true, &brokenError{fmt.Errorf("client: read the stream: %w", err)}
+			return true, retry.Incomplete(fmt.Errorf("client: read the stream: %w", err))
 		}
 		event, err := newStreamEvent(e.Kind, e.Data)
 		if err != nil {

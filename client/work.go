@@ -6,6 +6,8 @@ import (
 	"iter"
 	"net/http"
 	"time"
+
+	"github.com/ringback/ringback/client/internal/retry"
 )
 
 // The actions of bulk work.
@@ -145,7 +147,7 @@ func (c *Client) WaitWork(ctx context.Context, id string, progress func(*Work)) 
 		if !w.EndedAt.IsZero() || w.State == "failed" {
 			return w, nil
 		}
-		if err := sleep(ctx, workInterval); err != nil {
+		if err := retry.Sleep(ctx, workInterval); err != nil {
 			return last, err
 		}
 	}

@@ -44,9 +44,25 @@ var plan = []row{
 		reason: "reads server-sent events; knows none of them",
 	},
 	{
+		pkg:    "client/internal/retry",
+		reason: "waits between tries, and knows which faults of connections may pass; knows no request",
+	},
+	{
+		pkg:    "client/internal/ndjson",
+		reason: "sends and reads lines at once; does not know what they say",
+		ours:   []string{"client/internal/retry"},
+	},
+	{
+		pkg:    "client/internal/consume",
+		reason: "the loop of a consumer: calls, leases, reports; makes no request, so that its loop can be read alone",
+		ours:   []string{"client/internal/retry"},
+	},
+	{
 		pkg:    "client",
 		reason: "the Go client of the API; public, programs import it, so it needs the standard library alone and nothing of the server",
-		ours:   []string{"client/internal/sse", "client/internal/wire"},
+		ours: []string{
+			"client/internal/consume", "client/internal/ndjson", "client/internal/retry", "client/internal/sse", "client/internal/wire",
+		},
 	},
 	{
 		pkg:    "client/outbox",

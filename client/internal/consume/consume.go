@@ -1,0 +1,294 @@
+// Package consume works on leased jobs: it leases as many as functions are free, extends their leases while functions run, and reports
+// what became of them in the requests that lease the next. The requests are made by a Server.
+package consume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/ringback/ringback/client/internal/retry"
+)
+
+// Causes of the end of a function's context.
+var (
+	// ErrLost: the lease has ended, or was settled before.
+	ErrLost = errors.New("the lease is lost")
+	// ErrCancelRequested: the job was cancelled while it was in work.
+	ErrCancelRequested = errors.New("the job was cancelled")
+)
+
+// MaxReports bounds the reports of a request.
+const MaxReports = 512
+
+// Job is a leased job.
+type Job[J any] struct {
+	ID, Lease string
+	// For is how long the lease lasts from now.
+	For   time.Duration
+	Value J
+}
+
+// Report is what became of a job: it is done if Err is nil.
+type Report[J any] struct {
+	Job Job[J]
+	Err error
+}
+
+// Answer is the answer to reports.
+type Answer[J any] struct {
+	Leased []Job[J]
+	// Unavailable are the ids of the jobs whose reports must be repeated.
+	Unavailable map[string]bool
+}
+
+// Extension is what became of a request to extend a lease. The zero value: it is not known.
+type Extension struct{ Extended, Lost, CancelRequested bool }
+
+// Server makes the requests.
+type Server[J any] interface {
+	// Exchange reports what became of jobs, and leases up to most jobs; zero: none.
+	Exchange(ctx context.Context, reports []Report[J], most int) (Answer[J], error)
+	// Extend extends a lease by Options.Lease from now.
+	Extend(ctx context.Context, lease string) (Extension, error)
+	// IsInvalid reports whether a request was refused for what it says, so that one of its reports must be invalid.
+	IsInvalid(err error) bool
+}
+
+// Options are the options of Run. None may be zero.
+type Options struct {
+	// Concurrency is the number of functions that run at a time, up to MaxReports.
+	Concurrency int
+	// Lease is how long a lease is extended.
+	Lease time.Duration
+	// Grace is how long functions may go on when the context of Run has ended.
+	Grace time.Duration
+	// Timeout bounds the last reports, after Grace.
+	Timeout time.Duration
+}
+
+// Run leases jobs and calls work for each until ctx ends or the server refuses. Then functions have Grace, and Run reports what they return.
+func Run[J any](ctx context.Context, s Server[J], o Options, work func(context.Context, J) error) error {
+	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	w := &consumer[J]{
+		server: s, opts: o, work: work, free: o.Concurrency,
+		reports: make(chan Report[J], o.Concurrency), exchanges: make(chan exchange[J], 2),
+	}
+	err := w.lease(ctx, working)
+	defer time.AfterFunc(o.Grace, func() { stop(context.Cause(ctx)) }).Stop()
+	if err != nil {
+		stop(err)
+	}
+	return errors.Join(err, w.end(working))
+}
+
+// consumer is the state of Run. Only its goroutine uses it.
+type consumer[J any] struct {
+	server Server[J]
+	opts   Options
+	work   func(context.Context, J) error
+
+	free      int         // functions that may be called
+	inFlight  int         // exchanges
+	polling   bool        // one of them leases jobs
+	pending   []Report[J] // to be sent
+	reports   chan Report[J]
+	exchanges chan exchange[J]
+}
+
+// exchange is a request and its answer.
+type exchange[J any] struct {
+	reports []Report[J]
+	polls   bool // it leases jobs
+	last    bool // it is not repeated
+	answer  Answer[J]
+	err     error
+}
+
+// lease leases jobs and settles them until ctx ends or a request fails. working is the context of functions.
+func (w *consumer[J]) lease(ctx, working context.Context) error {
+	for {
+		switch {
+		case w.free > 0 && !w.polling:
+			w.send(ctx, exchange[J]{polls: true})
+		case len(w.pending) > 0 && w.inFlight < cap(w.exchanges):
+			w.send(ctx, exchange[J]{})
+		}
+		select {
+		case r := <-w.reports:
+			w.collect(r)
+		case x := <-w.exchanges:
+			if err := w.receive(working, x); err != nil && ctx.Err() == nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// end waits for the functions, and settles their jobs.
+func (w *consumer[J]) end(working context.Context) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(working), w.opts.Grace+w.opts.Timeout)
+	defer cancel()
+	for w.inFlight > 0 || w.free < w.opts.Concurrency || len(w.pending) > 0 {
+		if len(w.pending) > 0 && w.inFlight == 0 {
+			w.send(limited, exchange[J]{last: true})
+		}
+		select {
+		case r := <-w.reports:
+			w.collect(r)
+		case x := <-w.exchanges:
+			if err := w.receive(working, x); err != nil && x.last {
+				return fmt.Errorf("report what became of jobs: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// collect takes a report, and those that are there beside it.
+func (w *consumer[J]) collect(r Report[J]) {
+	for {
+		w.free++
+		if !errors.Is(r.Err, ErrLost) {
+			w.pending = append(w.pending, r)
+		}
+		select {
+		case r = <-w.reports:
+		default:
+			return
+		}
+	}
+}
+
+// send begins an exchange that reports what is pending.
+func (w *consumer[J]) send(ctx context.Context, x exchange[J]) {
+	x.reports = w.pending[:min(len(w.pending), MaxReports)]
+	w.pending = w.pending[len(x.reports):]
+	most := 0
+	if x.polls {
+		w.polling, most = true, w.free
+	}
+	w.inFlight++
+	go func() {
+		x.answer, x.err = w.server.Exchange(ctx, x.reports, most)
+		if len(x.reports) > 0 && x.err != nil && w.server.IsInvalid(x.err) {
+			x.answer, x.err = w.settleApart(ctx, x.reports, x.err)
+		}
+		w.exchanges <- x
+	}()
+}
+
+// settleApart settles reports that were refused together: both halves alone. A job whose own report is refused has failed.
+func (w *consumer[J]) settleApart(ctx context.Context, reports []Report[J], refused error) (Answer[J], error) {
+	if len(reports) == 1 {
+		failed := Report[J]{reports[0].Job, fmt.Errorf("the report of its end was refused: %w", refused)}
+		answer, err := w.server.Exchange(ctx, []Report[J]{failed}, 0)
+		if err != nil && w.server.IsInvalid(err) { // it comes again when its lease has ended
+			return Answer[J]{}, nil
+		}
+		return answer, err
+	}
+	all := Answer[J]{Unavailable: make(map[string]bool)}
+	for _, half := range [][]Report[J]{reports[:len(reports)/2], reports[len(reports)/2:]} {
+		answer, err := w.server.Exchange(ctx, half, 0)
+		if err != nil && w.server.IsInvalid(err) {
+			answer, err = w.settleApart(ctx, half, err)
+		}
+		if err != nil {
+			return Answer[J]{}, err
+		}
+		maps.Copy(all.Unavailable, answer.Unavailable)
+	}
+	return all, nil
+}
+
+// receive takes the answer of an exchange: jobs are begun, and what was not recorded is sent again.
+func (w *consumer[J]) receive(working context.Context, x exchange[J]) error {
+	w.inFlight--
+	if x.polls {
+		w.polling = false
+	}
+	if x.err != nil {
+		w.pending = append(w.pending, x.reports...)
+		return x.err
+	}
+	for _, r := range x.reports {
+		if x.answer.Unavailable[r.Job.ID] {
+			w.pending = append(w.pending, r)
+		}
+	}
+	for _, j := range x.answer.Leased {
+		w.free--
+		go w.do(working, j)
+	}
+	return nil
+}
+
+// do calls the function for a job while its lease is extended.
+func (w *consumer[J]) do(working context.Context, j Job[J]) {
+	ctx, cancel := context.WithCancelCause(working)
+	defer cancel(nil)
+	done := make(chan struct{})
+	extended := make(chan struct{})
+	go func() {
+		defer close(extended)
+		w.extend(j, done, cancel)
+	}()
+	err := w.work(ctx, j.Value)
+	close(done)
+	<-extended
+	if lost := context.Cause(ctx); errors.Is(lost, ErrLost) {
+		err = lost
+	}
+	w.reports <- Report[J]{j, err}
+}
+
+// extend extends a lease until done is closed. It ends ctx of the function when the lease is lost, or the job cancelled.
+func (w *consumer[J]) extend(j Job[J], done <-chan struct{}, end context.CancelCauseFunc) {
+	until := time.Now().Add(j.For)
+	for {
+		timer := time.NewTimer(time.Until(until) / 2)
+		select {
+		case <-done:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if time.Until(until) < retry.FirstWait {
+			end(ErrLost)
+			return
+		}
+		began := time.Now()
+		ctx, cancel := context.WithDeadline(context.Background(), until)
+		stopped := make(chan struct{})
+		go func() { // the function has ended: what was asked for is of no use
+			defer close(stopped)
+			select {
+			case <-done:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		result, err := w.server.Extend(ctx, j.Lease)
+		cancel()
+		<-stopped
+		if err != nil {
+			continue // until the lease has ended
+		}
+		switch {
+		case result.Lost:
+			end(ErrLost)
+			return
+		case result.CancelRequested:
+			end(ErrCancelRequested)
+		}
+		if result.Extended {
+			until = began.Add(w.opts.Lease)
+		}
+	}
+}
