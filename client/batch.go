@@ -58,6 +58,22 @@ func (c *Client) RegisterAll(ctx context.Context, jobs iter.Seq[Job]) iter.Seq2[
 	}
 }
 
+// RegisterLines is RegisterAll for jobs that are JSON already. Each must be an object on one line, and have an id.
+func (c *Client) RegisterLines(ctx context.Context, lines iter.Seq[[]byte]) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		b := &batch{client: c, ctx: ctx, yield: yield}
+		defer b.close()
+		index := 0
+		for text := range lines {
+			if !b.addText(index, text) {
+				return
+			}
+			index++
+		}
+		b.finish()
+	}
+}
+
 // batch is the jobs without a result, and the stream that they are sent on.
 type batch struct {
 	client *Client
@@ -89,11 +105,34 @@ func (b *batch) add(index int, j Job) bool {
 	if err != nil {
 		return b.yield(Result{Index: index, ID: j.ID, Err: fmt.Errorf("client: job %d: %w", index, err)}, nil)
 	}
-	if len(b.waiting) > 0 && (len(b.waiting) == maxBatch || b.bytes+len(text) > maxBatchBytes) && !b.finish() {
+	return b.addLine(batchLine{index, j.ID, text})
+}
+
+// addText sends a job that is JSON.
+func (b *batch) addText(index int, text []byte) bool {
+	var j struct {
+		ID string `json:"id"`
+	}
+	err := json.Unmarshal(text, &j)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("client: job %d: is not a JSON object with an id: %w", index, err)
+	case bytes.ContainsAny(text, "\r\n"):
+		err = fmt.Errorf("client: job %d: must be on one line", index)
+	case j.ID == "":
+		err = fmt.Errorf("client: job %d: id: is required, so that a repeat registers it once", index)
+	default:
+		return b.addLine(batchLine{index, j.ID, append(bytes.Clone(text), '\n')})
+	}
+	return b.yield(Result{Index: index, ID: j.ID, Err: err}, nil)
+}
+
+// addLine sends a line.
+func (b *batch) addLine(line batchLine) bool {
+	if len(b.waiting) > 0 && (len(b.waiting) == maxBatch || b.bytes+len(line.text) > maxBatchBytes) && !b.finish() {
 		return false
 	}
-	line := batchLine{index, j.ID, text}
-	b.waiting, b.bytes = append(b.waiting, line), b.bytes+len(text)
+	b.waiting, b.bytes = append(b.waiting, line), b.bytes+len(line.text)
 	if b.stream == nil {
 		b.open()
 	}
@@ -151,6 +190,10 @@ func (b *batch) finish() bool {
 		if !isTemporary(cause) {
 			b.yield(Result{}, cause)
 			return false
+		}
+		if len(b.sent) > 1 && len(b.waiting) == 1 && b.waiting[0].index == b.sent[len(b.sent)-1] {
+			b.pause = retry.Backoff{} // the sequence paused, and the server ended a stream whose jobs all had results
+			continue
 		}
 		if len(b.waiting) < before { // what was registered is progress
 			b.pause = retry.Backoff{}
@@ -237,7 +280,7 @@ func (c *Client) postBatch(ctx context.Context, body io.Reader) (io.ReadCloser, 
 	}
 	if res.StatusCode != http.StatusOK {
 		defer func() { _ = res.Body.Close() }()
-		return nil, readProblem(res)
+		return nil, ReadProblem(res)
 	}
 	return res.Body, nil
 }

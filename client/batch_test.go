@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -211,4 +212,65 @@ type silence struct{ ctx context.Context }
 func (s silence) Read([]byte) (int, error) {
 	<-s.ctx.Done()
 	return 0, errors.New("the connection was closed")
+}
+
+// Servers end a stream whose next line does not come.
+func TestRegisterAll_GoesOnAfterPausesOfTheSequence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(t)
+		c, err := client.New(srv.URL, client.Options{HTTP: srv.HTTP, MaxRetries: -1})
+		require.NoError(t, err)
+		paused := func(yield func(client.Job) bool) {
+			for j := range jobs(5) {
+				time.Sleep(10 * time.Minute)
+				if !yield(j) {
+					return
+				}
+			}
+		}
+		n := 0
+		for result, err := range c.RegisterAll(t.Context(), paused) {
+			require.NoError(t, err)
+			require.True(t, result.Created)
+			n++
+		}
+		require.Equal(t, 5, n)
+	})
+}
+
+func TestRegisterLines_RegistersJSONOnceOverCutConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(t)
+		tries := 0
+		c := proxied(t, srv, func(c net.Conn) net.Conn {
+			tries++
+			return &cutConn{c, -1, 61 * (tries - 1)}
+		})
+		lines := []string{
+			`{"id": "a", "url": "https://shop.example/", "delay": "1h"}`,
+			`{"id": "b", "url": "https://shop.example/", "dellay": "1h"}`,
+			`{"url": "https://shop.example/"}`, `[1]`, "{\"id\":\n\"e\"}",
+			`{"id": "f", "url": "https://shop.example/", "delay": "1h"}`,
+		}
+		errs := make(map[int]string)
+		for result, err := range c.RegisterLines(t.Context(), func(yield func([]byte) bool) {
+			for _, line := range lines {
+				if !yield([]byte(line)) {
+					return
+				}
+			}
+		}) {
+			require.NoError(t, err)
+			require.NotContains(t, errs, result.Index)
+			errs[result.Index] = fmt.Sprint(result.ID, " ", result.Err)
+		}
+		require.Greater(t, tries, 3)
+		require.Equal(t, "a <nil>", errs[0])
+		require.Contains(t, errs[1], "b 422")
+		require.Contains(t, errs[2], "id: is required")
+		require.Contains(t, errs[3], "is not a JSON object")
+		require.Contains(t, errs[4], "must be on one line")
+		require.Equal(t, "f <nil>", errs[5])
+		requireRegistered(t, srv, 2)
+	})
 }

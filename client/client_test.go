@@ -640,3 +640,30 @@ func TestWaitWork_FollowsItToItsEnd(t *testing.T) {
 		require.Positive(t, calls)
 	})
 }
+
+func TestCall_RepeatsAndReturnsTheAnswerAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		c := faked(t, client.Options{}, func(r *http.Request) (*http.Response, error) {
+			body, _ := io.ReadAll(r.Body)
+			require.Equal(t, "/v1/x?wait=60s {}", r.URL.RequestURI()+" "+string(body))
+			if calls++; calls == 1 {
+				return nil, io.ErrUnexpectedEOF
+			}
+			if calls == 4 {
+				return response(404, problem(404, "not_found")), nil
+			}
+			return response(200, "not JSON"), nil
+		})
+		r := client.Request{Method: http.MethodPost, Path: "/v1/x?wait=60s", Body: []byte("{}"), Wait: time.Minute}
+		answer, err := c.Call(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, "not JSON", string(answer))
+		calls, r.Once = 0, true
+		_, err = c.Call(t.Context(), r)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		calls = 3
+		_, err = c.Call(t.Context(), r)
+		require.ErrorIs(t, err, client.ErrNotFound)
+	})
+}

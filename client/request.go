@@ -114,7 +114,7 @@ func (c *Client) try(ctx context.Context, r call) error {
 // readAnswer reads a response within bounds.
 func readAnswer(res *http.Response, r call) error {
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return readProblem(res)
+		return ReadProblem(res)
 	}
 	if r.date != nil {
 		*r.date, _ = http.ParseTime(res.Header.Get("Date"))
@@ -126,6 +126,10 @@ func readAnswer(res *http.Response, r call) error {
 	data, err := readBounded(res.Body, maxAnswer)
 	if err != nil {
 		return fmt.Errorf("client: read the answer of %s %s: %w", r.method, r.path, err)
+	}
+	if raw, ok := r.into.(*[]byte); ok {
+		*raw = data
+		return nil
 	}
 	if err := wire.Decode(data, r.into); err != nil {
 		return fmt.Errorf("client: the answer of %s %s cannot be read: %w", r.method, r.path, err)
@@ -144,8 +148,8 @@ func readBounded(from io.Reader, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// readProblem returns the problem that a response is.
-func readProblem(res *http.Response) error {
+// ReadProblem reads a response of Do that is no success. It returns a *Problem, or why the response cannot be read.
+func ReadProblem(res *http.Response) error {
 	p := &Problem{Status: res.StatusCode, Title: http.StatusText(res.StatusCode)}
 	if 300 <= res.StatusCode && res.StatusCode <= 399 {
 		p.Detail = "redirects are not followed, as they would take the token along: set the server's URL to where it leads"

@@ -24,7 +24,7 @@ type StreamOptions struct {
 
 // StreamEvent is something that happened: one of its fields is set, or none if the event is of a kind that this version does not know.
 type StreamEvent struct {
-	Kind    string          // attempt, change, skipped, or another; resumed: see Resumed
+	Kind    string          // attempt, change, skipped, or another; connected and resumed: there is a connection, or another one
 	Data    json.RawMessage // as it was sent
 	Attempt *StreamAttempt
 	Change  *StreamChange
@@ -61,6 +61,9 @@ type streamSkipped struct {
 	Skipped int64 `json:"skipped"`
 }
 
+// idleTimeout is the least time without a byte after which a stream is broken: servers send a comment every 15 s.
+const idleTimeout = 45 * time.Second
+
 // Stream returns attempts and changes as they happen, until ctx ends or the loop breaks. A broken connection is replaced, which an event
 // with Resumed says. It is a view, not a queue: the server leaves out events of fast times, and those of a pause in the connection.
 func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamEvent, error] {
@@ -93,25 +96,31 @@ func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamE
 func (c *Client) stream(ctx context.Context, target string, first bool, yield func(*StreamEvent, error) bool) (more, began bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := time.AfterFunc(c.opts.Timeout, func() { cancel(retry.ErrNoAnswer) }) // servers send a comment every 15 s
+	bound := c.opts.Timeout
+	idle := time.AfterFunc(bound, func() { cancel(retry.ErrNoAnswer) })
 	defer idle.Stop()
 	res, err := c.Do(ctx, http.MethodGet, target, nil, nil)
 	if err == nil {
 		defer func() { _ = res.Body.Close() }()
 		if res.StatusCode != http.StatusOK {
-			return true, false, readProblem(res)
+			return true, false, ReadProblem(res)
 		}
-		if !first && !yield(&StreamEvent{Kind: "resumed", Resumed: true}, nil) {
+		kind := "connected"
+		if !first {
+			kind = "resumed"
+		}
+		if !yield(&StreamEvent{Kind: kind, Resumed: !first}, nil) {
 			return false, true, nil
 		}
-		began = true
-		more, err = readEvents(res.Body, func() { idle.Reset(c.opts.Timeout) }, yield)
+		began, bound = true, max(bound, idleTimeout)
+		idle.Reset(bound)
+		more, err = readEvents(res.Body, func() { idle.Reset(bound) }, yield)
 		if !more {
 			return false, true, nil
 		}
 	}
 	if errors.Is(context.Cause(ctx), retry.ErrNoAnswer) {
-		err = fmt.Errorf("client: GET %s: %w within %s", target, retry.ErrNoAnswer, c.opts.Timeout)
+		err = fmt.Errorf("client: GET %s: %w within %s", target, retry.ErrNoAnswer, bound)
 	}
 	return true, began, err
 }

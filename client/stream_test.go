@@ -30,7 +30,7 @@ func watch(t *testing.T, c *client.Client, o client.StreamOptions) (events <-cha
 		}
 		ended <- nil
 	}()
-	time.Sleep(3 * time.Second) // the stream has begun
+	require.Equal(t, "connected", (<-got).Kind)
 	return got, func() error {
 		cancel()
 		return <-ended
@@ -54,6 +54,19 @@ func TestStream_ShowsAttemptsAndChanges(t *testing.T) {
 		require.Equal(t, 200, attempt.Attempt.Status)
 		require.Equal(t, "delivered", attempt.Attempt.Verdict)
 		time.Sleep(time.Minute) // with comments only
+		require.Empty(t, events)
+		require.ErrorIs(t, stop(), context.Canceled)
+	})
+}
+
+// The server's comments come less often than this client expects answers.
+func TestStream_KeepsAQuietConnectionWithAShortTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(t)
+		c, err := client.New(srv.URL, client.Options{HTTP: srv.HTTP, Timeout: 5 * time.Second})
+		require.NoError(t, err)
+		events, stop := watch(t, c, client.StreamOptions{})
+		time.Sleep(10 * time.Minute)
 		require.Empty(t, events)
 		require.ErrorIs(t, stop(), context.Canceled)
 	})
@@ -100,7 +113,7 @@ func TestStream_ReadsWhatAServerMaySend(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t, last, client.ErrUnauthorized)
-		require.Equal(t, []string{`skipped {"skipped": 1250}`, "weather {\n}", "resumed ", "resumed "}, kinds)
+		require.Equal(t, []string{"connected ", `skipped {"skipped": 1250}`, "weather {\n}", "resumed ", "resumed "}, kinds)
 		require.Equal(t, 4, calls)
 	})
 }
