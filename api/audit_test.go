@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/internal/testlog"
 )
 
 func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
@@ -34,7 +34,7 @@ func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 		`PUT /v1/namespaces/new {}`:                            "action=namespace.put remote=192.0.2.1:1234 name=new",
 		`DELETE /v1/namespaces/shop`:                           "action=namespace.delete remote=192.0.2.1:1234 name=shop",
 	} {
-		var log bytes.Buffer
+		var log testlog.Log
 		h := New(Options{Service: fullService(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		parts := strings.SplitN(target, " ", 3)
 		w := call(t, h, parts[0], parts[1], strings.Join(parts[2:], ""))
@@ -58,7 +58,7 @@ func TestAudit_NamesTheTokenAndWhatItMayNot(t *testing.T) {
 		"POST /v1/topics/invoice/pause":     `msg="request forbidden" actor=ops token=5tR1nGs0 remote=192.0.2.1:1234 method=POST route=/v1/topics/{topic}/pause topic=invoice reason="the topic is not allowed: the token is restricted to the topics order.*"`,
 		"DELETE /v1/topics/order.close":     `msg="request forbidden" actor=ops token=5tR1nGs0 remote=192.0.2.1:1234 method=DELETE route=/v1/topics/{topic} topic=order.close reason="topic.delete requires`,
 	} {
-		var log bytes.Buffer
+		var log testlog.Log
 		h := New(Options{Service: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		method, path, _ := strings.Cut(target, " ")
 		call(t, h, method, path, "", "Authorization", "Bearer "+valid)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 	"log/slog"
 	"net"
@@ -15,12 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/internal/testlog"
 )
 
-// boundedServer serves h with a bound on connections. Its log may be read after it is closed.
-func boundedServer(t *testing.T, h http.Handler, bound int) (server *httptest.Server, log *bytes.Buffer) {
+// boundedServer serves h with a bound on connections.
+func boundedServer(t *testing.T, h http.Handler, bound int) (server *httptest.Server, log *testlog.Log) {
 	t.Helper()
-	log = new(bytes.Buffer)
+	log = new(testlog.Log)
 	server = httptest.NewUnstartedServer(h)
 	server.Config = Server(h, quiet)
 	limits.BoundConnections(server.Config, bound, slog.New(slog.NewTextHandler(log, nil)))

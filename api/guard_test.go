@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/store"
 )
 
@@ -96,7 +96,7 @@ func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 
 func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log testlog.Log
 		h := New(Options{Service: newFake(), Logger: slog.New(slog.NewTextHandler(&log, nil)), Access: access.Options{Tokens: []redact.Text{"right"}, Loopback: true}})
 		lines := func() []string {
 			defer log.Reset()
@@ -140,7 +140,7 @@ func TestHandle_LogsTheCauseOfEvery500(t *testing.T) {
 	for _, r := range new(api).routes() {
 		path := strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
 		for method := range r.methods {
-			var log bytes.Buffer
+			var log testlog.Log
 			f := newFake()
 			f.err = errors.New("the disk is on fire")
 			f.bad = f.err

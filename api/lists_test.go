@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -59,7 +60,7 @@ func TestServeList_BoundsListsInFlight(t *testing.T) {
 	for _, path := range []string{"/v1/jobs?topic=a&state=ready&", "/v1/dead?", "/v1/topics?", "/v1/topics/a/lanes?"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &slowListService{fake: newFake(), takes: listWait - time.Second}
-			var log bytes.Buffer
+			var log testlog.Log
 			h := New(Options{Service: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			const most = listSlots * slotItems / request.MaxListLimit
 			codes := make(chan int, 100)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -221,7 +221,7 @@ func TestDeleteNamespace_PurgesOnRequest(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=yes", "").Code)
 	require.Equal(t, http.StatusPreconditionFailed, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "", "If-Match", `"9"`).Code)
 
-	var log bytes.Buffer
+	var log testlog.Log
 	h = New(Options{Service: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	f.purgeFailed = &job.NamespaceInUseError{By: "more topics than could be read in time", Purged: true}
 	w = call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "")

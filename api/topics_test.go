@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/cursor"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -288,7 +288,7 @@ func TestDeleteTopic_AsksTheServiceAndExplainsWhatIsLeft(t *testing.T) {
 }
 
 func TestDeleteTopic_LogsWhatItPurged(t *testing.T) {
-	var log bytes.Buffer
+	var log testlog.Log
 	f := newFake()
 	f.topics["a"] = store.Topic{Name: "a"}
 	f.deleted, f.bad = store.TopicDeleted{Cancelled: 5, Purged: 2}, &store.TopicInUseError{Unfinished: 1}

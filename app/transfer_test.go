@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -73,7 +74,7 @@ func TestImport_ReadsAFileOrStdin(t *testing.T) {
 
 	file := filepath.Join(folder, "jobs.jsonl")
 	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o644))
-	var log bytes.Buffer
+	var log testlog.Log
 	to := transferOptions(filepath.Join(folder, "to.db"), file)
 	to.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	var did []string

@@ -1,9 +1,9 @@
 package carrier_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
@@ -42,12 +43,12 @@ func (s steppedClockShard) Carry(ctx context.Context, token store.Token, round s
 
 func TestCarrier_WarnsOnceOfAClockStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log testlog.Log
 		c := carrier.New(router.New(&steppedClockStore{Store: model(1)}), slog.New(slog.NewTextHandler(&log, nil)))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		c.Run(ctx)
-		require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("level=WARN")), log.String())
+		require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
 		require.Contains(t, log.String(), "store clock was stepped")
 		require.Contains(t, log.String(), "shard=0 step=-10m0s")
 	})

@@ -1,7 +1,6 @@
 package metrics_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/metrics"
 	"github.com/ringback/ringback/pool"
@@ -256,7 +256,7 @@ func TestGauges_AreServedWhileTheStoreHangs(t *testing.T) {
 	for name, heeds := range map[string]bool{"and heeds its context": true, "and heeds nothing": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var logged bytes.Buffer
+				var logged testlog.Log
 				m := metrics.New(metrics.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 				gate := make(chan struct{})
 				s := &source{state: pool.State{Workers: 8}}

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/metrics"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -178,7 +179,7 @@ func TestHandler_BoundsConcurrentScrapes(t *testing.T) {
 }
 
 func TestHandler_LogsErrorsOnOneLine(t *testing.T) {
-	var logged bytes.Buffer
+	var logged testlog.Log
 	m := metrics.New(metrics.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	m.Registry().MustRegister(broken{})
 	answer := httptest.NewRecorder()

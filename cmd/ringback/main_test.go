@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,12 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/internal/testlog"
 )
 
 // try runs a command line that ends without a signal.
 func try(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, errs bytes.Buffer
+	var out, errs testlog.Log
 	code = run(t.Context(), args, &out, &errs, env)
 	return code, out.String(), errs.String()
 }
@@ -174,7 +174,7 @@ func TestSecret_RejectsAFileWritableByOthers(t *testing.T) {
 	} {
 		require.NoError(t, os.Chmod(file, mode))
 		for _, name := range []string{file, link} {
-			var log strings.Builder
+			var log testlog.Log
 			token, err := secret("token", tokenVariable, "--token-file", "", name, slog.New(slog.NewTextHandler(&log, nil)))
 			if want.refused {
 				require.ErrorContains(t, err, "is writable by group or others", "%o", mode)

@@ -1,7 +1,6 @@
 package limitedlog
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,11 +8,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlog"
 )
 
 func TestLog_WritesALineASecondAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log testlog.Log
 		l := Log{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 		for range 30 {
 			l.Warn("a thing")

@@ -25,3 +25,10 @@ func (l *Log) String() string {
 	defer l.mu.Unlock()
 	return l.text.String()
 }
+
+// Reset removes everything written so far.
+func (l *Log) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}

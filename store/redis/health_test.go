@@ -1,14 +1,15 @@
 package redis
 
 import (
-	"bytes"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
 )
@@ -31,7 +32,7 @@ func pingNow(t *testing.T, s *Store) error {
 
 func TestHealth_AnEmptiedStoreIsNoticedByEveryProcessAndLaidOutAsItWas(t *testing.T) {
 	server := redistest.Start(t)
-	var log bytes.Buffer
+	var log testlog.Log
 	s := open(t, Options{URL: server.URL(), Shards: 3, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	other := open(t, Options{URL: server.URL()})
 	insert(t, s, entry("a"))
@@ -71,7 +72,7 @@ func TestHealth_DataThatAreLaidOutOtherwiseTakeNoJobs(t *testing.T) {
 
 func TestHealth_AServerThatMayEvictTakesNoJobs(t *testing.T) {
 	server := redistest.Start(t)
-	var log bytes.Buffer
+	var log testlog.Log
 	s := open(t, Options{URL: server.URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	admin := client(t, server.Addr())
 	require.NoError(t, pingNow(t, s))
@@ -81,7 +82,7 @@ func TestHealth_AServerThatMayEvictTakesNoJobs(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.ErrorContains(t, err, "allkeys-lru")
 	}
-	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("level=ERROR")), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), log.String())
 	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.NoError(t, admin.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"bytes"
 	"log/slog"
 	"net"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -133,7 +133,7 @@ func TestDurability_NewPrimaryWithoutWaitAcceptsJobs(t *testing.T) {
 		c.WriteInt(1)
 		c.WriteInt(0)
 	}))
-	var log bytes.Buffer
+	var log testlog.Log
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: connect.Wait{Fsync: true, Timeout: time.Second}, Logger: logger})
 	log.Reset()

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -86,7 +86,7 @@ func TestLaneSettings_ApplyWhereverTheQueueIsLoaded(t *testing.T) {
 
 func TestLaneSettings_UnreadableLimitsPauseTheirLaneAlone(t *testing.T) {
 	o := options(t)
-	var log bytes.Buffer
+	var log testlog.Log
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	s := openStore(t, o)
 	others := newJobs("other", 12, 0)
