@@ -92,6 +92,7 @@ func TestPut_AcceptsWhatGetReturned(t *testing.T) {
 	topic.Policy.Ladder, topic.Policy.Retries, topic.Policy.Jitter = policy.Ladder{time.Second}, new(3), new(0.25)
 	topic.Policy.Timeout, topic.Policy.MaxAge, topic.Policy.Workers, topic.Policy.LaneConcurrency = time.Second, time.Hour, 5, 6
 	topic.Policy.Ordered, lane.Settings.Ordered = true, true
+	topic.Policy.ManagedBy, lane.Settings.ManagedBy = "shop", "shop"
 	topic.Policy.GiveUpOn, topic.Policy.IDWindow = []string{}, new(time.Duration(0))
 	topic.Policy.Success.Status, topic.Policy.Deliver = []string{"200"}, policy.DeliverPull
 	chain, key := newCertificate(t)
@@ -193,7 +194,7 @@ func TestTopic_ShowsOnlyWhatWasSet(t *testing.T) {
 		"lane_concurrency": null, "rate": null, "lane_rate": null, "ordered": false, "deliver": null, "url": null, "headers": null,
 		"success": {"status": null, "body_equals": "ok", "body_contains": null}, "give_up_on": [],
 		"breaker": {"failures": null, "open": "1m"}, "on_delivered": null, "on_dead": null, "on_backlog": null, "client_cert": null,
-		"keep_delivered": null, "keep_dead": {"for": null, "max": 0, "max_bytes": null}, "id_window": null, "paused": false,
+		"keep_delivered": null, "keep_dead": {"for": null, "max": 0, "max_bytes": null}, "id_window": null, "managed_by": null, "paused": false,
 		"paused_at": null, "paused_by": null, "pause_note": null, "durability": null}`
 	require.JSONEq(t, want, call(t, h, http.MethodGet, "/v1/topics/a?defaults=false", "").Body.String())
 	require.JSONEq(t, `{"items": [`+want+`], "next_cursor": null}`, call(t, h, http.MethodGet, "/v1/topics?defaults=false", "").Body.String())

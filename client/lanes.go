@@ -16,6 +16,7 @@ type LaneSettings struct {
 	LaneConcurrency int     `json:"lane_concurrency,omitzero"`
 	LaneRate        string  `json:"lane_rate,omitzero"`
 	Ordered         *bool   `json:"ordered,omitzero"`
+	ManagedBy       string  `json:"managed_by,omitzero"` // as that of Policy
 	// Null are the names of members that get the topic's settings in PatchLane.
 	Null []string `json:"-" wire:"nulls"`
 }

@@ -24,6 +24,7 @@ type ScheduleRequest struct {
 	MaxRuns        int64         `json:"max_runs,omitzero"`
 	PauseAfterDead int           `json:"pause_after_dead,omitzero"`
 	Note           string        `json:"note,omitzero"`
+	ManagedBy      string        `json:"managed_by,omitzero"` // as that of Policy
 	// Paused pauses or resumes the schedule; nil: as it is. It is always set in a Schedule.
 	Paused *bool `json:"paused,omitzero"`
 }

@@ -35,6 +35,7 @@ type Policy struct {
 	KeepDelivered   *Retention      `json:"keep_delivered,omitzero"`
 	KeepDead        *Retention      `json:"keep_dead,omitzero"`
 	IDWindow        time.Duration   `json:"id_window,omitzero"`
+	ManagedBy       string          `json:"managed_by,omitzero"` // the files that set it; PutTopic keeps it if it is empty
 	// Null are the names of members that get their default in PatchTopic.
 	Null []string `json:"-" wire:"nulls"`
 }

@@ -16,6 +16,20 @@ func IsTopic(text string) bool { return consistsOf(text, 64, "._-") }
 // IsLane reports whether text is a valid lane name: 1 to 128 of [A-Za-z0-9._:\[\]-].
 func IsLane(text string) bool { return consistsOf(text, 128, "._:[]-") }
 
+// isMark reports whether text is a valid mark of managed settings: 1 to 64 of [A-Za-z0-9._:/-].
+func isMark(text string) bool { return consistsOf(text, 64, "._:/-") }
+
+// markRule is the error of an invalid mark.
+const markRule = "must be 1 to 64 of A-Z a-z 0-9 . _ : / and -"
+
+// ValidateMark returns the error of an invalid mark of managed settings.
+func ValidateMark(text string) []FieldError {
+	if text == "" || isMark(text) {
+		return nil
+	}
+	return []FieldError{{"/managed_by", markRule}}
+}
+
 // IsNamespace reports whether text is a valid namespace: 1 to 32 of [a-z0-9-], not beginning with -.
 func IsNamespace(text string) bool {
 	return consistsOf(text, 32, "-") && text[0] != '-' && text == strings.ToLower(text)

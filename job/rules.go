@@ -92,6 +92,7 @@ var settingRules = []rule{
 	{field: "KeepDead", name: "keep_dead"},
 	{field: "For", name: "for", tags: "omitnil," + rangeTags(0, MaxAhead), message: "must be 0s to 3653d (ten years)"},
 	{field: "Max", name: "max", tags: "omitnil,min=0,max=1000000000", message: "must be 0 to 1000000000"},
+	{field: "ManagedBy", name: "managed_by", tags: "omitempty,mark", message: markRule},
 	{field: "MaxBytes", name: "max_bytes", tags: "omitnil,min=0", message: "must be 0 or more"},
 }
 
@@ -125,6 +126,7 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 		"field_value": IsFieldValue,
 		"status":      isStatus,
 		"any_status":  isAnyStatus,
+		"mark":        isMark,
 		"answer":      func(s string) bool { return len(s) <= policy.MaxSuccessBody },
 	} {
 		err := v.RegisterValidation(tag, func(f validator.FieldLevel) bool { return good(f.Field().String()) })

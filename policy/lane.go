@@ -15,6 +15,8 @@ type Lane struct {
 	LaneRate        Rate `json:"lane_rate,omitzero"`
 	// Ordered delivers the lane's jobs one after the other, in the order of their registration, also if the topic does not.
 	Ordered bool `json:"ordered,omitempty"`
+	// ManagedBy names the files that set the settings; empty: none.
+	ManagedBy string `json:"managed_by,omitempty"`
 	// Paused stops attempts; jobs are still accepted. Pause describes the pause.
 	Paused bool  `json:"paused,omitempty"`
 	Pause  Pause `json:"pause,omitzero"`
@@ -32,7 +34,8 @@ const MaxPauseNote = 500
 
 // IsZero reports whether no setting is set.
 func (l Lane) IsZero() bool {
-	return l.URL == "" && len(l.Headers) == 0 && len(l.Secrets) == 0 && l.LaneConcurrency == 0 && l.LaneRate == Rate{} && !l.Ordered && !l.Paused
+	return l.URL == "" && len(l.Headers) == 0 && len(l.Secrets) == 0 && l.LaneConcurrency == 0 && l.LaneRate == Rate{} && !l.Ordered &&
+		!l.Paused && l.ManagedBy == ""
 }
 
 // Secret is a signing secret. Its value is in its stored form: encrypted if the installation has a secret key.

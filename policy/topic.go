@@ -49,6 +49,8 @@ type Topic struct {
 	KeepDead      Retention `json:"keep_dead,omitzero"`
 	// IDWindow is how long an id chosen by a client stays reserved after its job's end; nil: 1 h.
 	IDWindow *time.Duration `json:"id_window,omitempty"`
+	// ManagedBy names the files that set the policy; empty: none.
+	ManagedBy string `json:"managed_by,omitempty"`
 	// Paused stops attempts; jobs are still accepted. Pause describes the pause.
 	Paused bool  `json:"paused,omitempty"`
 	Pause  Pause `json:"pause,omitzero"`

@@ -71,6 +71,7 @@ type ScheduleSettings struct {
 	// PauseAfterDead pauses the schedule when as many of its jobs in a row have died; zero: never.
 	PauseAfterDead int
 	Note           string // for people
+	ManagedBy      string // the files that set the schedule; empty: none
 }
 
 // Schedule is a schedule with its progress.

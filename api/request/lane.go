@@ -13,10 +13,10 @@ type laneForm struct {
 	headers headerForm
 }
 
-// PutLane reads all settings of a lane. Fields left out are removed; secrets, secret headers and a pause are kept. Read-only
+// PutLane reads all settings of a lane. Fields left out are removed; secrets, secret headers, the mark of files and a pause are kept. Read-only
 // members are ignored.
 func PutLane(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
-	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets, Paused: stored.Paused, Pause: stored.Pause}}
+	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets, ManagedBy: stored.ManagedBy, Paused: stored.Paused, Pause: stored.Pause}}
 	f.read(text, false)
 	return f.finish(stored, false)
 }
@@ -36,6 +36,7 @@ func (f *laneForm) read(text []byte, patch bool) {
 		"lane_concurrency": set(&f.LaneConcurrency, f.positiveCount),
 		"lane_rate":        set(&f.LaneRate, f.rate),
 		"ordered":          set(&f.Ordered, f.boolean),
+		"managed_by":       set(&f.ManagedBy, f.name),
 		"secrets":          f.reject(haveOwnPath),
 	}
 	f.addReadOnly(table, patch)

@@ -73,11 +73,11 @@ type scheduleForm struct {
 	named   bool // the job
 }
 
-// DecodeSchedule reads a whole schedule into the stored one. Secret headers of the job are kept unless they are named, and so is the
-// state paused. Members that only answers have are ignored.
+// DecodeSchedule reads a whole schedule into the stored one. Secret headers of the job are kept unless they are named, and so are the
+// mark of files and the state paused. Members that only answers have are ignored.
 func DecodeSchedule(text []byte, stored *store.Schedule, maxBody int64, actor string) *response.Problem {
 	f := scheduleForm{ScheduleSettings: store.ScheduleSettings{
-		Overlap: store.OverlapAllow, CatchUp: store.CatchUp{Window: store.DefaultCatchUpWindow, Runs: store.CatchUpLast},
+		Overlap: store.OverlapAllow, CatchUp: store.CatchUp{Window: store.DefaultCatchUpWindow, Runs: store.CatchUpLast}, ManagedBy: stored.ManagedBy,
 	}}
 	table := fields{
 		"cron":      set(&f.Cron, f.text),
@@ -98,6 +98,7 @@ func DecodeSchedule(text []byte, stored *store.Schedule, maxBody int64, actor st
 		"pause_after_dead": set(&f.PauseAfterDead, f.positiveCount),
 		"paused":           setPointer(&f.paused, f.boolean),
 		"note":             set(&f.Note, f.text),
+		"managed_by":       set(&f.ManagedBy, f.name),
 		"job":              f.ifSet(func(at string, raw []byte) { f.readJob(at, raw, &stored.Job) }),
 	}
 	for _, name := range []string{
@@ -219,7 +220,7 @@ func (f *scheduleForm) check() *response.Problem {
 	if utf8.RuneCountInString(f.Note) > maxNote {
 		f.addErrorOnce("/note", fmt.Sprintf("must be at most %d characters", maxNote))
 	}
-	return f.problem(checkSpec(f.Spec))
+	return f.problem(append(checkSpec(f.Spec), job.ValidateMark(f.ManagedBy)...))
 }
 
 // checkSpec returns the invalid fields of the ticks.

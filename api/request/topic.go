@@ -21,10 +21,12 @@ type topicForm struct {
 }
 
 // PutTopic reads a whole policy. Fields left out get their defaults. Secrets, the client certificate and secret headers are
-// kept unless they are named, so that a client that reads a policy and puts it back does not lose them. Null removes them. A
-// pause is kept, and read-only members are ignored. A topic that is not pushed needs its deliver named.
+// kept unless they are named, so that a client that reads a policy and puts it back does not lose them, and so is the mark of
+// files. Null removes them. A pause is kept, and read-only members are ignored. A topic that is not pushed needs its deliver named.
 func PutTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
-	kept := policy.Topic{Secrets: stored.Secrets, ClientCert: stored.ClientCert, Paused: stored.Paused, Pause: stored.Pause}
+	kept := policy.Topic{
+		Secrets: stored.Secrets, ClientCert: stored.ClientCert, ManagedBy: stored.ManagedBy, Paused: stored.Paused, Pause: stored.Pause,
+	}
 	return decodeTopic(text, topicForm{Topic: kept, stored: stored})
 }
 
@@ -70,6 +72,7 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 		"keep_delivered": f.retention(&f.KeepDelivered),
 		"keep_dead":      f.retention(&f.KeepDead),
 		"id_window":      setPointer(&f.IDWindow, f.duration),
+		"managed_by":     set(&f.ManagedBy, f.name),
 		"secrets":        f.reject(haveOwnPath),
 	}
 	f.addReadOnly(table, f.merge)

@@ -29,6 +29,7 @@ func (o *Buffer) Schedule(s *store.Schedule) {
 	o.numberOrNull("max_runs", s.MaxRuns)
 	o.numberOrNull("pause_after_dead", int64(s.PauseAfterDead))
 	o.TextOrNull("note", s.Note)
+	o.TextOrNull("managed_by", s.ManagedBy)
 	o.pause(s.Paused, s.Pause)
 	o.Time("created_at", s.CreatedAt)
 	o.TextOrNull("created_by", s.CreatedBy)

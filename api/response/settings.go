@@ -45,6 +45,7 @@ func (o *Buffer) Topic(t *store.Topic, p policy.Topic) {
 	o.retention("keep_delivered", p.KeepDelivered)
 	o.retention("keep_dead", p.KeepDead)
 	o.spanOrNull("id_window", p.IDWindow)
+	o.TextOrNull("managed_by", t.Policy.ManagedBy)
 	o.pause(t.Policy.Paused, t.Policy.Pause)
 	o.Durability(t.Durability)
 }
@@ -144,6 +145,7 @@ func (o *Buffer) Lane(l *store.Lane) {
 	o.numberOrNull("lane_concurrency", int64(l.Settings.LaneConcurrency))
 	o.TextOrNull("lane_rate", units.FormatRate(l.Settings.LaneRate))
 	o.Bool("ordered", l.Settings.Ordered)
+	o.TextOrNull("managed_by", l.Settings.ManagedBy)
 	o.pause(l.Settings.Paused, l.Settings.Pause)
 	o.Durability(l.Durability)
 }
