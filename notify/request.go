@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,50 +60,13 @@ func setBody(r *http.Request, body []byte) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// header returns the job's header with ours added.
+// header returns the header of a request that is sent now.
 func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
-	h := make(http.Header, len(req.Header)+10)
-	for name, values := range req.Header {
-		if !job.IsFieldName(name) {
-			return nil, errors.New("a header's name is not one that HTTP can carry")
-		}
-		for _, v := range values {
-			if !job.IsFieldValue(v) {
-				return nil, fmt.Errorf("the header %s has a value that HTTP cannot carry", name)
-			}
-		}
-		if name, ok := sendable(name); ok && len(values) > 0 {
-			h[name] = values
-		}
+	sent, err := req.HeaderAt(now)
+	if err != nil {
+		return nil, err
 	}
-	// One array for all our values.
-	own := [7]string{
-		req.Ref.ID,
-		req.Queue.Topic,
-		strconv.Itoa(req.Attempt),
-		strconv.Itoa(req.RetriesLeft),
-		strconv.FormatInt(req.DueAt.UnixMilli(), 10),
-		req.ContentType,
-	}
-	if !job.IsFieldValue(own[0]) || !job.IsFieldValue(own[1]) || !job.IsFieldValue(own[5]) {
-		return nil, errors.New("the id, topic or content type is not one that a header can carry")
-	}
-	values := own[:]
-	h["Webhook-Id"] = values[0:1:1]
-	h["Ringback-Topic"] = values[1:2:2]
-	h["Ringback-Attempt"] = values[2:3:3]
-	h["Ringback-Retries-Left"] = values[3:4:4]
-	h["Ringback-Due-At"] = values[4:5:5]
-	if at, ok := job.ScheduledAt(req.Ref.ID, req.Queue); ok {
-		h["Ringback-Scheduled-At"] = []string{strconv.FormatInt(at.UnixMilli(), 10)}
-	}
-	if req.ContentType != "" {
-		h["Content-Type"] = values[5:6:6]
-	}
-	stamp(h, values[6:7:7], now, req)
-	if signature := h["Webhook-Signature"]; signature != nil && !job.IsFieldValue(signature[0]) {
-		return nil, errors.New("the signature is not one that a header can carry")
-	}
+	h := http.Header(sent)
 	if _, present := h["User-Agent"]; !present {
 		h["User-Agent"] = s.agent
 	}
@@ -113,31 +74,6 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 		h["Accept-Encoding"] = accept
 	}
 	return h, nil
-}
-
-// stamp sets the header with the time of sending, and the signature of that time and the body.
-func stamp(h http.Header, at []string, now time.Time, req job.Request) {
-	at[0] = strconv.FormatInt(now.Unix(), 10)
-	h["Webhook-Timestamp"] = at
-	if req.Signer != nil {
-		h["Webhook-Signature"] = []string{req.Signer.Sign(req.Ref.ID, now, req.Body)}
-	}
-}
-
-// sendable returns the name under which a job's header is sent, and whether it is sent: headers of the connection and our
-// own are dropped if validation let them pass.
-func sendable(name string) (string, bool) {
-	if job.ReservedHeader(name) {
-		return "", false
-	}
-	name = http.CanonicalHeaderKey(name)
-	switch name {
-	case "Idempotency-Key":
-		return "idempotency-key", true // equal for receivers, but net/http checks the canonical form only
-	case "X-Idempotency-Key":
-		return "x-idempotency-key", true
-	}
-	return name, true
 }
 
 // validQuery reports whether s may be in a request line: no spaces and no control characters.

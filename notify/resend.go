@@ -67,7 +67,7 @@ func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) 
 			a.Reset()
 			sender.Transport = freshTransport{transport}
 			r.Header = r.Header.Clone() // net/http owns the last one
-			stamp(r.Header, make([]string, 1), time.Now(), req)
+			req.Stamp(r.Header, make([]string, 1), time.Now())
 			return nil
 		},
 		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
