@@ -234,17 +234,23 @@ func (a *attempt) credentials() (job.Credentials, error) {
 	return c, a.schedJob.Settings.Err
 }
 
-// request returns the request for the deliverer: the job's settings override the lane's, which override the topic's.
+// request returns the request for the deliverer.
 func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
-	claimedJob, lane := a.job, a.schedJob.Settings.Policy()
+	lane := a.schedJob.Settings.Policy()
+	if a.isHandled() { // headers of topics and lanes are for receivers
+		topic.Headers, lane.Headers = nil, nil
+	}
+	return NewRequest(a.job, topic, lane, terms)
+}
+
+// NewRequest returns the request of a claimed job's attempt: the job's settings override the lane's, which override the topic's. It has
+// no credentials, and secret headers are sealed.
+func NewRequest(claimedJob *store.ClaimedJob, topic policy.Topic, lane policy.Lane, terms policy.Terms) job.Request {
 	request := job.Request{
 		Ref: claimedJob.Ref(), Queue: claimedJob.Queue, URL: cmp.Or(claimedJob.URL, lane.URL, topic.URL),
 		Method: claimedJob.Method, Header: claimedJob.Header, ContentType: claimedJob.ContentType, Body: claimedJob.Body, Labels: claimedJob.Labels,
 		Attempt: claimedJob.Attempts + 1, RetriesLeft: max(0, *terms.Retries-claimedJob.FailedAttempts),
 		DueAt: claimedJob.DueAt, Timeout: terms.Timeout,
-	}
-	if a.isHandled() {
-		return request // headers of topics and lanes are for receivers
 	}
 	if len(topic.Headers)+len(lane.Headers) > 0 {
 		request.Header = make(map[string][]string, len(topic.Headers)+len(lane.Headers)+len(claimedJob.Header))
