@@ -32,11 +32,12 @@ func TestLease_ReadsItsFields(t *testing.T) {
 	f := fullService()
 	require.Equal(t, http.StatusOK, call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", "").Code)
 	require.Equal(t, http.StatusOK, call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease",
-		`{"max": 32, "wait": "30s", "lease": 60, "lanes": ["customer-*", "a", "*"]}`).Code)
+		`{"max": 32, "wait": "30s", "lease": 60, "lanes": ["customer-*", "a", "*"], "request": true}`).Code)
 	require.Equal(t, []store.LeaseRequest{
 		{Namespace: "default", Topic: "order.close", Max: 1},
 		{
 			Namespace: "default", Topic: "order.close", Max: 32, Wait: 30 * time.Second, Lease: time.Minute, Lanes: []string{"customer-*", "a", "*"},
+			Request: true,
 		},
 	}, f.leaseRequests)
 	require.Empty(t, f.released)
@@ -58,6 +59,7 @@ func TestLease_RefusesBadInput(t *testing.T) {
 		`{"lanes": ["a*b", "**"]}`: "/lanes/0 /lanes/1",
 		`{"lanes": ` + many + `}`:  "/lanes",
 		`{"topic": "a"}`:           "/topic",
+		`{"request": "yes"}`:       "/request",
 	} {
 		f := fullService()
 		w := call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", body)
@@ -68,6 +70,48 @@ func TestLease_RefusesBadInput(t *testing.T) {
 		require.Empty(t, f.leaseRequests, body)
 	}
 	require.Equal(t, http.StatusNotFound, call(t, handlerOf(fullService()), "POST", "/v1/topics/a%20b/lease", "").Code)
+}
+
+// The request is that of a push, with its signature. Only those who ask for it get it.
+func TestLease_HasTheRequestOfAPush(t *testing.T) {
+	f := fullService()
+	require.Contains(t, call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", "").Body.String(), `"request":null`)
+	j := &f.leased[0]
+	j.Request = &job.Request{
+		Ref: j.Ref(), Queue: j.Queue, URL: "https://shop.example/hooks", Method: "PUT", Body: j.Body, Attempt: 2, DueAt: epoch,
+		Header: map[string][]string{"X-Many": {"1", "2"}}, Credentials: job.Credentials{Signer: fixedSigner("v1,abc")},
+	}
+	body := call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", `{"request": true}`).Body.String()
+	require.Contains(t, body, `"request":{"method":"PUT","url":"https://shop.example/hooks","headers":{`+
+		`"Ringback-Attempt":"2","Ringback-Due-At":"1896076800123","Ringback-Retries-Left":"0","Ringback-Topic":"order.close","Webhook-Id":"close-4711",`+
+		`"Webhook-Signature":"v1,abc","Webhook-Timestamp":"`)
+	require.Contains(t, body, `"X-Many":["1","2"]}}`)
+	j.Request.Header["bad name"] = []string{"1"}
+	require.NotContains(t, call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", `{"request": true}`).Body.String(), `"method"`)
+}
+
+// fixedSigner is a job.Signer.
+type fixedSigner string
+
+func (s fixedSigner) Sign(string, time.Time, []byte) string { return string(s) }
+
+func TestSettleLeases_ReadsAnswersAndReleases(t *testing.T) {
+	f := fullService()
+	f.leaseErrs = []error{nil, nil, nil}
+	a, b, c := leaseText("order.close", "a"), leaseText("order.close", "b"), leaseText("order.close", "c")
+	w := call(t, handlerOf(f), "POST", "/v1/leases", fmt.Sprintf(`{"release": [{"lease": %q}], "answered": [
+		{"lease": %q, "status": 503, "after": "30s", "nonretryable": true, "response": "busy"}, {"lease": %q, "status": 200}]}`, c, a, b))
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	require.Contains(t, w.Body.String(), `"answered":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b","result":"ok"}]`)
+	require.Contains(t, w.Body.String(), `"release":[{"index":0,"id":"c","result":"ok"}]`)
+	for i := range f.reports {
+		f.reports[i].Lease = store.ClientLease{}
+	}
+	require.Equal(t, []store.LeaseReport{
+		{Result: store.LeaseAnswered, Status: 503, After: new(30 * time.Second), NonRetryable: true, Response: []byte("busy")},
+		{Result: store.LeaseAnswered, Status: 200},
+		{Result: store.LeaseRelease},
+	}, f.reports)
 }
 
 func TestLease_AnswersErrors(t *testing.T) {
@@ -102,9 +146,9 @@ func TestSettleLeases_ReadsItsFields(t *testing.T) {
 		"done": [{"lease": %q, "response": "ok"}, {"lease": %q, "response": {"pages":  3}}],
 		"next": {"max": 7, "wait": "1s"}}`, a, b, c, d, a, b))
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
-	require.Contains(t, w.Body.String(), `{"done":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b","result":"lost"}],`+
+	require.Contains(t, w.Body.String(), `{"done":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b","result":"lost"}],"answered":[],`+
 		`"retry":[{"index":0,"id":"c","result":"unavailable"},{"index":1,"id":"d","result":"ok"}],"dead":[{"index":0,"id":"b","result":"ok"}],`+
-		`"extend":[{"index":0,"id":"a","result":"ok","cancel_requested":true}],"items":[{"id":"close-4711"`)
+		`"release":[],"extend":[{"index":0,"id":"a","result":"ok","cancel_requested":true}],"items":[{"id":"close-4711"`)
 	require.Equal(t, []store.LeaseRequest{{Namespace: "default", Topic: "order.close", Max: 7, Wait: time.Second}}, f.leaseRequests)
 	for i, want := range []store.LeaseReport{
 		{Result: store.LeaseDone, Response: []byte("ok")},
@@ -152,6 +196,12 @@ func TestSettleLeases_RefusesBadInput(t *testing.T) {
 		`{"next": {"topic": "a", "wait": "1h"}}`:                                        "/next/wait",
 		`{"done": [{"lease": "` + good + `"}, {"lease": "` + other + `"}], "next": {}}`: "/next/topic",
 		`{"more": []}`: "/more",
+		`{"answered": [{"lease": "` + good + `"}]}`:                                      "/answered/0/status",
+		`{"answered": [{"lease": "` + good + `", "status": 99}]}`:                        "/answered/0/status",
+		`{"answered": [{"lease": "` + good + `", "status": "200"}]}`:                     "/answered/0/status",
+		`{"answered": [{"lease": "` + good + `", "status": 200, "after": "31d"}]}`:       "/answered/0/after",
+		`{"answered": [{"lease": "` + good + `", "status": 200, "nonretryable": "no"}]}`: "/answered/0/nonretryable",
+		`{"release": [{"lease": "` + good + `", "after": "1s"}]}`:                        "/release/0/after",
 	} {
 		f := fullService()
 		w := call(t, handlerOf(f), "POST", "/v1/leases", body)

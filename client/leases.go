@@ -18,6 +18,8 @@ type LeaseOptions struct {
 	Wait  time.Duration `json:"wait,omitzero"`  // for a job, up to 60 s; zero: do not wait
 	Lease time.Duration `json:"lease,omitzero"` // 1 s to 12 h; zero: the topic's timeout. A job with a timeout is leased for that
 	Lanes []string      `json:"lanes,omitzero"` // names, or beginnings of names with a * at the end; empty: all
+
+	Request bool `json:"request,omitzero"` // return the request that a push would make
 }
 
 // LeasedJob is a job that this client has until its lease ends, or until it settles it.
@@ -37,8 +39,16 @@ type LeasedJob struct {
 	ExpiresAt   time.Time         `json:"expires_at"`
 	Lease       string            `json:"lease"`       // for Settlement
 	LeaseUntil  time.Time         `json:"lease_until"` // by the store's clock
+	Request     *LeasedRequest    `json:"request"`     // nil: not asked for, or none can be made
 	// Response is what a function of Work has to say, a string or other JSON: its first 1,024 bytes are stored.
 	Response any `json:"-"`
+}
+
+// LeasedRequest is the request that a push would make, signed, without secret headers.
+type LeasedRequest struct {
+	Method  string  `json:"method"`
+	URL     string  `json:"url"`
+	Headers Headers `json:"headers"`
 }
 
 // UnmarshalJSON reads a leased job as responses have it.
@@ -54,17 +64,33 @@ func (c *Client) Lease(ctx context.Context, topic string, o LeaseOptions) ([]Lea
 
 // Settlement reports what became of leased jobs, at most 512 of them, and leases the next.
 type Settlement struct {
-	Done   []LeaseDone   `json:"done,omitzero"`
-	Retry  []LeaseRetry  `json:"retry,omitzero"`
-	Dead   []LeaseDead   `json:"dead,omitzero"`
-	Extend []LeaseExtend `json:"extend,omitzero"`
-	Next   *NextLeases   `json:"next,omitzero"`
+	Done     []LeaseDone     `json:"done,omitzero"`
+	Answered []LeaseAnswered `json:"answered,omitzero"`
+	Retry    []LeaseRetry    `json:"retry,omitzero"`
+	Dead     []LeaseDead     `json:"dead,omitzero"`
+	Release  []LeaseRelease  `json:"release,omitzero"`
+	Extend   []LeaseExtend   `json:"extend,omitzero"`
+	Next     *NextLeases     `json:"next,omitzero"`
 }
 
 // LeaseDone reports a job that is delivered.
 type LeaseDone struct {
 	Lease    string `json:"lease"`
 	Response any    `json:"response,omitzero"` // a string, or other JSON: its first 1,024 bytes are stored
+}
+
+// LeaseAnswered reports what a receiver has answered, which is judged as the answer to a push.
+type LeaseAnswered struct {
+	Lease        string         `json:"lease"`
+	Status       int            `json:"status"`
+	Response     any            `json:"response,omitzero"`
+	After        *time.Duration `json:"after,omitzero"`        // its Retry-After, up to 30 days
+	NonRetryable bool           `json:"nonretryable,omitzero"` // it has Ringback-Nonretryable: true
+}
+
+// LeaseRelease gives back a job that was not begun: it is due at once, and no attempt is counted.
+type LeaseRelease struct {
+	Lease string `json:"lease"`
 }
 
 // LeaseRetry reports an attempt that failed.
@@ -93,17 +119,21 @@ type NextLeases struct {
 	Wait  time.Duration `json:"wait,omitzero"`
 	Lease time.Duration `json:"lease,omitzero"`
 	Lanes []string      `json:"lanes,omitzero"`
+
+	Request bool `json:"request,omitzero"`
 }
 
 // Settled has a result for each item of a Settlement, list by list in its order, and the next jobs.
 type Settled struct {
 	Answer
 
-	Done   []LeaseResult `json:"done"`
-	Retry  []LeaseResult `json:"retry"`
-	Dead   []LeaseResult `json:"dead"`
-	Extend []LeaseResult `json:"extend"`
-	Items  []LeasedJob   `json:"items"`
+	Done     []LeaseResult `json:"done"`
+	Answered []LeaseResult `json:"answered"`
+	Retry    []LeaseResult `json:"retry"`
+	Dead     []LeaseResult `json:"dead"`
+	Release  []LeaseResult `json:"release"`
+	Extend   []LeaseResult `json:"extend"`
+	Items    []LeasedJob   `json:"items"`
 }
 
 // LeaseResult is what became of a report.

@@ -21,6 +21,8 @@ type LeaseRequest struct {
 	Wait time.Duration
 	// Lease is the length of the leases of jobs that set no timeout; zero: the topic's timeout.
 	Lease time.Duration
+	// Request asks for the request that a push would make, with each job.
+	Request bool
 }
 
 // The bounds of leases that clients ask for.
@@ -38,6 +40,8 @@ type LeasedJob struct {
 	ClientLease ClientLease
 	// Until is the end of the lease, by the store's clock. Settlements that come up to LeaseMargin later may still be in time.
 	Until time.Time
+	// Request is the request that a push would make, without secret headers; nil: the client has not asked for it.
+	Request *job.Request
 }
 
 // ClientLease is a lease as a client has it. It contains what settling the attempt needs, so that any process can settle it
@@ -190,11 +194,14 @@ func (r *leaseReader) text() string {
 type LeaseReport struct {
 	Lease  ClientLease
 	Result LeaseResult
-	// After, with LeaseRetry, replaces the ladder's wait; nil: the ladder's.
+	// After, with LeaseRetry, replaces the ladder's wait; nil: the ladder's. With LeaseAnswered it is the receiver's Retry-After.
 	After *time.Duration
+	// Status, with LeaseAnswered, is that of a receiver's response, from 100 to 999. NonRetryable: it forbids a retry.
+	Status       int
+	NonRetryable bool
 	// For, with LeaseExtend, is how much longer the lease lasts from now on.
 	For time.Duration
-	// Error, with LeaseRetry and LeaseDead, says why; Response, with LeaseDone, is stored with the attempt.
+	// Error, with LeaseRetry and LeaseDead, says why; Response, with LeaseDone and LeaseAnswered, is stored with the attempt.
 	Error    string
 	Response []byte
 }
@@ -208,6 +215,8 @@ const (
 	LeaseRetry
 	LeaseDead
 	LeaseExtend
+	LeaseAnswered // a receiver has answered: judged as a push
+	LeaseRelease  // due again at once; the attempt costs no retry
 )
 
 // NotPulledError is the error of a request for jobs of a topic that is not pulled.

@@ -57,6 +57,8 @@ func (d *decoder) leaseFields(l *store.LeaseRequest) fields {
 		"wait":  set(&l.Wait, d.duration),
 		"lease": set(&l.Lease, d.positiveDuration),
 		"lanes": set(&l.Lanes, d.lanePatterns),
+
+		"request": set(&l.Request, d.boolean),
 	}
 }
 
@@ -106,7 +108,14 @@ type LeasesRequest struct {
 var LeaseLists = [...]struct {
 	Name   string
 	Result store.LeaseResult
-}{{"done", store.LeaseDone}, {"retry", store.LeaseRetry}, {"dead", store.LeaseDead}, {"extend", store.LeaseExtend}}
+}{
+	{"done", store.LeaseDone},
+	{"answered", store.LeaseAnswered},
+	{"retry", store.LeaseRetry},
+	{"dead", store.LeaseDead},
+	{"release", store.LeaseRelease},
+	{"extend", store.LeaseExtend},
+}
 
 // ReadLeases reads a request that settles leases.
 func ReadLeases(w http.ResponseWriter, r *http.Request) (LeasesRequest, error) {
@@ -146,7 +155,7 @@ func DecodeLeases(namespace string, text []byte) (LeasesRequest, *response.Probl
 	switch {
 	case len(f.errors) > 0 || f.duplicateKey != "":
 	case len(f.Reports) == 0 && f.Next == nil:
-		f.AddError("", "must have done, retry, dead, extend or next")
+		f.AddError("", "must have done, answered, retry, dead, release, extend or next")
 	case f.Next != nil:
 		f.checkNext()
 	}
@@ -218,6 +227,12 @@ func (f *LeasesRequest) report(at string, raw []byte, result store.LeaseResult) 
 	switch result {
 	case store.LeaseDone:
 		table["response"] = set(&r.Response, f.responseText)
+	case store.LeaseAnswered:
+		table["status"] = set(&r.Status, f.responseStatus)
+		table["response"] = set(&r.Response, f.responseText)
+		table["after"] = setPointer(&r.After, f.retryAfter)
+		table["nonretryable"] = set(&r.NonRetryable, f.boolean)
+		required = "status"
 	case store.LeaseRetry:
 		table["after"] = setPointer(&r.After, f.retryAfter)
 		table["error"] = set(&r.Error, f.text)
@@ -233,10 +248,20 @@ func (f *LeasesRequest) report(at string, raw []byte, result store.LeaseResult) 
 	if !leased && raw[0] == '{' {
 		f.AddError(at+"/lease", "is required")
 	}
-	if missing := r.Error == "" && r.For == 0; required != "" && missing && len(f.errors) == known {
+	if missing := r.Error == "" && r.For == 0 && r.Status == 0; required != "" && missing && len(f.errors) == known {
 		f.AddError(at+"/"+required, "is required")
 	}
 	return r
+}
+
+// responseStatus reads the status of a receiver's response.
+func (d *decoder) responseStatus(at string, raw []byte) int {
+	before := len(d.errors)
+	status := d.count(at, raw)
+	if len(d.errors) == before && (status < 100 || status > 999) {
+		d.AddError(at, "must be 100 to 999")
+	}
+	return status
 }
 
 // responseText reads what a client answers for a job: a string, or other JSON as it was sent.

@@ -271,16 +271,22 @@ func (o *Buffer) headers(name string, all map[string][]string) {
 	o.Object(name)
 	for _, key := range sortedKeys(all) {
 		o.Key(key)
-		switch values := all[key]; {
-		case job.SecretHeader(key):
+		if job.SecretHeader(key) {
 			o.quote(Redacted)
-		case len(values) == 1:
-			o.quote(values[0])
-		default:
-			o.textArray(values)
+		} else {
+			o.headerValues(all[key])
 		}
 	}
 	o.Close()
+}
+
+// headerValues writes the values of a header: one as a string.
+func (o *Buffer) headerValues(values []string) {
+	if len(values) == 1 {
+		o.quote(values[0])
+	} else {
+		o.textArray(values)
+	}
 }
 
 // headersOrNull is headers with null when there are none.

@@ -2,7 +2,9 @@ package response
 
 import (
 	"errors"
+	"time"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
@@ -21,6 +23,26 @@ func (o *Buffer) LeasedJob(j *store.LeasedJob) {
 	o.Time("expires_at", j.ExpiresAt)
 	o.Text("lease", j.ClientLease.String())
 	o.Time("lease_until", j.Until)
+	o.leaseRequest(j.Request)
+}
+
+// leaseRequest writes the request that a push would make now, or null if none can be made.
+func (o *Buffer) leaseRequest(r *job.Request) {
+	if r == nil {
+		o.Null("request")
+		return
+	}
+	header, err := r.HeaderAt(time.Now())
+	o.objectOrNull("request", err == nil, func() {
+		o.Text("method", r.Method)
+		o.TextOrNull("url", r.URL)
+		o.Object("headers") // the signature is one, and the job's secrets are not there
+		for _, key := range sortedKeys(header) {
+			o.Key(key)
+			o.headerValues(header[key])
+		}
+		o.Close()
+	})
 }
 
 // LeaseResult writes what came of a report about a lease; err is nil, store.ErrLeaseLost, store.ErrCancelRequested, or why the

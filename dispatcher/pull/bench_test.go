@@ -61,9 +61,13 @@ func (s *endless) Settle(
 // fixed is one policy for all topics.
 type fixed struct{ policy policy.Topic }
 
-func (f fixed) Topic(string, string) policy.Topic    { return f.policy }
-func (fixed) Update(context.Context) error           { return nil }
-func (fixed) Sync(context.Context, int64) bool       { return true }
+func (f fixed) Topic(string, string) policy.Topic { return f.policy }
+func (fixed) Update(context.Context) error        { return nil }
+func (fixed) Sync(context.Context, int64) bool    { return true }
+
+func (fixed) Credentials(string, string) (job.Credentials, error) { return job.Credentials{}, nil }
+func (fixed) Signer(store.Lane) (job.Signer, error)               { return nil, nil }
+
 func (fixed) callbacks(pool.EndedJob) []store.NewJob { return nil }
 
 // BenchmarkPull_Batches settles batches of 32 jobs and leases the next ones, by 8 clients. An operation is one job.

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 )
 
@@ -56,7 +58,7 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 		p.clockAhead.Store(int64(claimed.Jobs[0].Now().Sub(began)))
 	}
 	p.claimed(c.topic, from, claimed)
-	lanes := laneSettings(claimed.Queues)
+	lanes := readLanes(claimed.Queues)
 	topic := p.opts.Policies.Topic(c.topic.namespace, c.topic.name)
 	var leased []store.LeasedJob
 	var refused []store.Settlement
@@ -64,17 +66,22 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 		j := &claimed.Jobs[i]
 		lane := lanes[j.Queue]
 		terms := topic.Terms(j.Terms)
+		var request *job.Request
+		var unsigned error
+		if c.request.Request {
+			request, unsigned = p.requestOf(j, topic, lane.Lane, terms)
+		}
 		verdict := policy.CheckBefore(terms, progressOf(j, began), policy.Preflight{
-			SettingsUnreadable: lane.unreadable, PolicyStale: !fresh, Late: g.isLate(),
+			SettingsUnreadable: lane.unreadable, PolicyStale: !fresh, Late: g.isLate(), SecretsUnreadable: unsigned != nil,
 			RateChanged: topic.Rate.Limited() && topic.Rate != g.rate,
-			Uncounted:   !j.Rated && lane.limits.Over(topic.Limits()).Rate.Limited(), // it had expired by an older policy
+			Uncounted:   !j.Rated && lane.Settings.Limits().Over(topic.Limits()).Rate.Limited(), // it had expired by an older policy
 		})
 		if verdict.Kind != 0 {
 			refused = append(refused, p.refuse(ctx, j, terms, verdict))
 			continue
 		}
 		l := newLease(j)
-		leased = append(leased, store.LeasedJob{ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin)})
+		leased = append(leased, store.LeasedJob{ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin), Request: request})
 	}
 	if ctx.Err() != nil {
 		p.Release(lasting, leased)
@@ -93,15 +100,15 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 	return leased
 }
 
-// laneLimits are the limits of a lane's own settings.
-type laneLimits struct {
-	limits     policy.Limits
+// laneSettings are a lane's own settings.
+type laneSettings struct {
+	store.Lane
 	unreadable bool
 }
 
-// laneSettings reads the settings of lanes that have some.
-func laneSettings(queues []store.QueueStatus) map[job.Queue]laneLimits {
-	var lanes map[job.Queue]laneLimits
+// readLanes reads the settings of lanes that have some.
+func readLanes(queues []store.QueueStatus) map[job.Queue]laneSettings {
+	var lanes map[job.Queue]laneSettings
 	for i := range queues {
 		document := queues[i].LaneDocument
 		if document == nil {
@@ -109,11 +116,29 @@ func laneSettings(queues []store.QueueStatus) map[job.Queue]laneLimits {
 		}
 		lane, err := document.Lane()
 		if lanes == nil {
-			lanes = make(map[job.Queue]laneLimits)
+			lanes = make(map[job.Queue]laneSettings)
 		}
-		lanes[queues[i].Queue] = laneLimits{lane.Settings.Limits(), errors.Is(err, store.ErrUnreadable)}
+		lanes[queues[i].Queue] = laneSettings{lane, errors.Is(err, store.ErrUnreadable)}
 	}
 	return lanes
+}
+
+// requestOf returns the request that a push of a claimed job would make, without its secret headers: they are for the receiver
+// that they were registered for. The error says why it cannot be signed.
+func (p *Puller) requestOf(j *store.ClaimedJob, topic policy.Topic, lane store.Lane, terms policy.Terms) (*job.Request, error) {
+	r := pool.NewRequest(j, topic, lane.Settings, terms)
+	r.Header = maps.Clone(r.Header)
+	maps.DeleteFunc(r.Header, func(name string, values []string) bool {
+		_, sealed := job.Sealed(values)
+		return sealed || job.SecretHeader(name)
+	})
+	var err error
+	if len(lane.Settings.Secrets) > 0 {
+		r.Signer, err = p.opts.Policies.Signer(lane)
+	} else {
+		r.Credentials, err = p.opts.Policies.Credentials(j.Namespace, j.Topic)
+	}
+	return &r, err
 }
 
 // progressOf returns the progress of a job that a call that began at a time has claimed.

@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,9 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) (
 			item.Extend = r.For + store.LeaseMargin
 			continue
 		}
+		if r.Result == store.LeaseRelease {
+			continue
+		}
 		topic := p.opts.Policies.Topic(r.Lease.Queue.Namespace, r.Lease.Queue.Topic)
 		item.job = &store.ClaimedJob{Job: job.Job{Spec: job.Spec{ID: r.Lease.ID, Queue: r.Lease.Queue, Terms: ownTerms(&r.Lease)}}}
 		p.judge(item, r, topic)
@@ -61,9 +65,9 @@ func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) 
 	lasted := max(0, time.Since(l.LeasedAt)+time.Duration(p.clockAhead.Load()))
 	result := policy.Result{
 		StartedAt: l.LeasedAt, Duration: policy.RoundUp(lasted), Body: r.Response, Accepted: r.Result == store.LeaseDone,
-		NonRetryable: r.Result == store.LeaseDead,
+		Status: r.Status, NonRetryable: r.Result == store.LeaseDead || r.NonRetryable,
 	}
-	if !result.Accepted {
+	if r.Result == store.LeaseRetry || r.Result == store.LeaseDead {
 		result.Class, result.Error = policy.ClassConsumer, policy.OneLine(r.Error, maxError)
 	}
 	if r.After != nil {
@@ -75,7 +79,7 @@ func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) 
 	item.result, item.Verdict = &result, verdict
 	item.Attempt = job.Attempt{
 		N: l.Attempts + 1, Kind: job.KindAttempt, StartedAt: l.LeasedAt, Duration: result.Duration, Process: p.opts.Process,
-		Verdict: verdict.Kind.String(), Reason: verdict.Reason, Error: result.Error, ErrorClass: result.Class,
+		Status: r.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason, Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class,
 		Body: r.Response[:min(len(r.Response), job.MaxAttemptBody)],
 	}
 	if l.Probe {

@@ -36,6 +36,8 @@ type fixture struct {
 	policy policy.Topic
 	events []pool.AttemptEvent
 	stops  []func()
+	// unsigned is why the topic's secrets are not readable.
+	unsigned error
 }
 
 // start runs a carrier on a model.
@@ -87,6 +89,11 @@ func (f *fixture) Topic(string, string) policy.Topic {
 
 func (*fixture) Update(context.Context) error     { return nil }
 func (*fixture) Sync(context.Context, int64) bool { return true }
+
+func (f *fixture) Credentials(string, string) (job.Credentials, error) {
+	return job.Credentials{Signer: signerFunc("topic")}, f.unsigned
+}
+func (*fixture) Signer(store.Lane) (job.Signer, error) { return signerFunc("lane"), nil }
 
 func (f *fixture) AttemptEnded(e pool.AttemptEvent) {
 	f.mu.Lock()

@@ -26,6 +26,10 @@ type Policies interface {
 	Update(ctx context.Context) error
 	// Sync reloads policies older than a revision of the store, and reports whether they are new enough.
 	Sync(ctx context.Context, revision int64) bool
+	// Credentials returns what authenticates the attempts of a topic.
+	Credentials(namespace, topic string) (job.Credentials, error)
+	// Signer returns the signer of a lane with secrets.
+	Signer(lane store.Lane) (job.Signer, error)
 }
 
 // Options configures a Puller.

@@ -144,7 +144,11 @@ func tokenOf(reports []store.LeaseReport, indexes []int) store.Token {
 		if r.After != nil {
 			after = int64(*r.After)
 		}
-		text = binary.AppendVarint(text, after)
+		status := int64(r.Status)
+		if r.NonRetryable {
+			status = -status
+		}
+		text = binary.AppendVarint(binary.AppendVarint(text, after), status)
 		l := &r.Lease
 		for _, s := range [...]string{l.Queue.Namespace, l.Queue.Topic, l.Queue.Lane, l.ID, string(l.Token), r.Error} {
 			text = append(binary.AppendUvarint(text, uint64(len(s))), s...)
