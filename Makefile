@@ -150,9 +150,12 @@ vuln: ## ask the Go vulnerability database about Go and the modules in use (need
 # as for the tests that build ringback.
 TOOL := $(GO) build $(HEAP) '-gcflags=all=-dwarf=false -l' -gcflags=std=-dwarf=false -ldflags='-s -w'
 
-bin/golangci-lint: $(TOOLS_MOD)
+# Without the linters that are not enabled.
+bin/golangci-lint: $(TOOLS_MOD) tools/linters .golangci.yml
 	@echo 'building $@ (about a minute, once)'
-	@cd tools && $(TOOL) -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@tools/linters bin/linters
+	@cd tools && $(TOOL) -modfile=../bin/linters/go.mod -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@rm -rf bin/linters
 
 bin/gofumpt: $(TOOLS_MOD)
 	@cd tools && $(TOOL) -o ../$@ mvdan.cc/gofumpt
