@@ -31,9 +31,9 @@ func (e *exporter) exportOrdered(ctx context.Context, shard store.Shard, at, res
 				if !e.isOrdered(q) || topic == resumed.Topic && lane.Lane < resumed.Lane {
 					continue
 				}
-				var last turn
+				var last orderKey
 				if topic == resumed.Topic && lane.Lane == resumed.Lane {
-					last = turn{resumed.Number, resumed.ID}
+					last = orderKey{resumed.Number, resumed.ID}
 				}
 				if err := e.exportQueue(ctx, shard, at, q, last); err != nil {
 					return err
@@ -47,19 +47,19 @@ func (e *exporter) exportOrdered(ctx context.Context, shard store.Shard, at, res
 	return nil
 }
 
-// turn is the place of a job in the order of an ordered queue.
-type turn struct {
+// An orderKey is the place of a job in the order of an ordered queue.
+type orderKey struct {
 	number int64
 	id     string
 }
 
-func (t turn) compare(o turn) int {
-	return cmp.Or(cmp.Compare(t.number, o.number), cmp.Compare(t.id, o.id))
+func (k orderKey) compare(o orderKey) int {
+	return cmp.Or(cmp.Compare(k.number, o.number), cmp.Compare(k.id, o.id))
 }
 
 // exportQueue writes the jobs that wait in an ordered queue, those after last.
-func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place, q job.Queue, last turn) error {
-	var turns []turn
+func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place, q job.Queue, last orderKey) error {
+	var keys []orderKey
 	f := store.Filter{
 		Namespace: q.Namespace, Topic: q.Topic, Lane: q.Lane, States: []job.State{job.Scheduled, job.Ready, job.Running},
 	}
@@ -69,21 +69,21 @@ func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place,
 			refs[i] = page.Jobs[i].Ref()
 		}
 		return eachRecord(ctx, shard, refs, func(_ int, r *store.Record) error {
-			turns = append(turns, turn{r.Number, r.ID})
+			keys = append(keys, orderKey{r.Number, r.ID})
 			return nil
 		})
 	})
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(turns, turn.compare)
-	turns = slices.DeleteFunc(turns, func(t turn) bool { return t.compare(last) <= 0 })
+	slices.SortFunc(keys, orderKey.compare)
+	keys = slices.DeleteFunc(keys, func(k orderKey) bool { return k.compare(last) <= 0 })
 	at.After, at.Topic, at.Lane = nil, q.Topic, q.Lane
-	for part := range slices.Chunk(turns, store.MaxBatch) {
-		refs, places := make([]job.Ref, len(part)), make([]place, len(part))
-		for i, t := range part {
-			refs[i], places[i] = job.Ref{Namespace: q.Namespace, ID: t.id}, at
-			places[i].Number, places[i].ID = t.number, t.id
+	for chunk := range slices.Chunk(keys, store.MaxBatch) {
+		refs, places := make([]job.Ref, len(chunk)), make([]place, len(chunk))
+		for i, k := range chunk {
+			refs[i], places[i] = job.Ref{Namespace: q.Namespace, ID: k.id}, at
+			places[i].Number, places[i].ID = k.number, k.id
 		}
 		if err := e.exportJobs(ctx, shard, refs, places); err != nil {
 			return err

@@ -54,6 +54,8 @@ func lineOf(r *store.Record, now time.Time) *jobLine {
 	for i := range r.Events {
 		l.History = append(l.History, r.Events[i].JSON())
 	}
+	// A job that has lost its progress may have kept its history.
+	l.Attempts, l.Version = max(l.Attempts, countedAttempts(r)), max(l.Version, int64(len(r.Events))+1)
 	return l
 }
 
@@ -100,6 +102,16 @@ func entry(j *job.Job, i int) []byte {
 	return j.Events[i-len(j.History)].JSON()
 }
 
+// countedAttempts returns the number of attempts in the history that count.
+func countedAttempts(r *store.Record) (n int) {
+	for i := range r.History {
+		if r.History[i].Kind.Counts() {
+			n++
+		}
+	}
+	return n
+}
+
 // maxCount bounds numbers of attempts, versions and generations.
 const maxCount = 1 << 40
 
@@ -107,12 +119,6 @@ const maxCount = 1 << 40
 func check(r *store.Record) error {
 	if err := checkNames(r); err != nil {
 		return err
-	}
-	counted := 0
-	for i := range r.History {
-		if r.History[i].Kind.Counts() {
-			counted++
-		}
 	}
 	for name, n := range map[string]int64{
 		"version": r.Version - 1, "generation": int64(r.Generation), "attempts": int64(r.Attempts), "failed_attempts": int64(r.FailedAttempts),
@@ -137,7 +143,7 @@ func check(r *store.Record) error {
 		return errors.New("finished_at is for jobs that have ended")
 	case r.CancelRequested:
 		return errors.New("cancel_requested is for running jobs")
-	case counted > r.Attempts:
+	case countedAttempts(r) > r.Attempts:
 		return errors.New("history has more attempts than attempts says")
 	case int64(len(r.Events)) > r.Version-1:
 		return errors.New("history has more events than version says")

@@ -3,12 +3,9 @@ package transfer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/job"
@@ -51,92 +48,6 @@ func (o *Options) storeOf(name string) *Store {
 		return &o.Stores[i]
 	}
 	return nil
-}
-
-// InUseError is the error for a store whose jobs are delivered.
-type InUseError struct{ Store string }
-
-func (e *InUseError) Error() string {
-	return "the store " + e.Store + " is in use by a process that delivers: stop all processes of Ringback first"
-}
-
-const (
-	extendEvery    = store.LeadershipTTL / 3
-	releaseTimeout = time.Second
-)
-
-// lock takes the carrier locks of all shards, so that no process delivers until unlock. The context ends when one is lost.
-func (o *Options) lock(ctx context.Context) (_ context.Context, unlock func(), err error) {
-	var held []store.Leadership
-	release := func() {
-		for _, l := range held {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-			_ = l.Release(ctx) // else it expires
-			cancel()
-		}
-	}
-	for _, s := range o.Stores {
-		for n, shard := range s.Shards() {
-			l, err := takeOver(ctx, shard)
-			if errors.Is(err, store.ErrNotLeader) {
-				err = &InUseError{Store: s.Name}
-			}
-			if err != nil {
-				release()
-				return nil, nil, fmt.Errorf("lock shard %d: %w", n, err)
-			}
-			held = append(held, l)
-		}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	var extending sync.WaitGroup
-	extending.Go(func() { keepLocks(ctx, held, cancel) })
-	return ctx, func() {
-		cancel(nil)
-		extending.Wait()
-		release()
-	}, nil
-}
-
-// takeOver takes a carrier lock. It waits for one that a process has left behind.
-func takeOver(ctx context.Context, keeper store.Keeper) (store.Leadership, error) {
-	for until := time.Now().Add(store.LeadershipTTL + time.Second); ; {
-		l, err := keeper.Lead(ctx)
-		if !errors.Is(err, store.ErrNotLeader) || time.Now().After(until) {
-			return l, err
-		}
-		select {
-		case <-time.After(extendEvery / 4):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// keepLocks extends carrier locks until ctx ends. It ends ctx when one cannot be extended in time.
-func keepLocks(ctx context.Context, held []store.Leadership, end context.CancelCauseFunc) {
-	tick := time.NewTicker(extendEvery)
-	defer tick.Stop()
-	failed := 0
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		var err error
-		for _, l := range held {
-			err = errors.Join(err, l.Extend(ctx))
-		}
-		if err == nil {
-			failed = 0
-			continue
-		}
-		if failed++; errors.Is(err, store.ErrNotLeader) || failed > 2 {
-			end(fmt.Errorf("the carrier lock of a shard was lost: %w", err))
-			return
-		}
-	}
 }
 
 // namespaces returns the names of the namespaces of each store, in order, by the documents of the main store.
