@@ -31,13 +31,16 @@ func (i *importer) storeDocuments(ctx context.Context, docs []numbered[document]
 			return fmt.Errorf("read documents: %w", err)
 		}
 		if stored[0].Revision != 0 {
-			if !isSame(key.Kind, stored[0].Value, value) {
+			if !isStored(key.Kind, stored[0].Value, value) {
 				return &ConflictError{Line: n.line, What: describe(key)}
 			}
 			continue
 		}
 		if i.dry {
 			continue
+		}
+		if err := i.note(ctx); err != nil {
+			return err
 		}
 		doc, token := store.Document{Key: key, Value: value, Revision: store.MustNotExist}, store.NewToken()
 		if err := retry(ctx, func() error {
@@ -82,8 +85,8 @@ func (i *importer) settingsOf(number int, key store.DocumentKey) (store.Settings
 	return s, nil
 }
 
-// isSame reports whether a stored document need not be replaced.
-func isSame(kind string, stored, value []byte) bool {
+// isStored reports whether a stored document need not be replaced.
+func isStored(kind string, stored, value []byte) bool {
 	switch kind {
 	case tenancy.KindLastUses:
 		return true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -15,14 +16,14 @@ import (
 	"github.com/ringback/ringback/store/router"
 )
 
-// ErrChanged: jobs were registered or changed during an export.
-var ErrChanged = errors.New("the stores were changed during the export: stop all processes of Ringback, and export again to another file")
+// ErrChanged: jobs were registered, ended or removed, or settings were changed, during an export or before it was resumed.
+var ErrChanged = errors.New("the stores were changed since the export began: stop all processes of Ringback, and export again to another file")
 
 // UnreadableError is the error of an export that is complete but for jobs that cannot be read.
 type UnreadableError struct{ Jobs int64 }
 
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("the counters of the stores differ from the jobs that can be read by %d: see the log for jobs that cannot", e.Jobs)
+	return fmt.Sprintf("the file is complete but for %d jobs that cannot be read: see the log, and ringback verify", e.Jobs)
 }
 
 // Unfinished is a file that an interrupted export has left.
@@ -65,6 +66,12 @@ func Export(ctx context.Context, out io.Writer, o Options, resumed *Unfinished) 
 		return nil, err
 	}
 	defer unlock()
+	if err := CheckImports(ctx, o.Stores[0]); err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	e := &exporter{Options: o, ordered: make(map[job.Queue]bool)}
 	err = e.export(ctx, out, resumed)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -101,7 +108,7 @@ func (e *exporter) export(ctx context.Context, out io.Writer, resumed *Unfinishe
 	if err := e.relayOutboxes(ctx); err != nil {
 		return err
 	}
-	before, err := e.counters(ctx)
+	before, err := e.snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,9 +119,13 @@ func (e *exporter) export(ctx context.Context, out io.Writer, resumed *Unfinishe
 	e.total = counted.Jobs()
 	if resumed != nil && resumed.Offset > 0 {
 		u := &resumed.read
+		if u.header.Snapshot != before {
+			return ErrChanged
+		}
 		e.w.lines, e.w.sections, e.w.documents, e.w.ledger = u.lines, u.sections, u.documents, u.ledger
+		maps.Copy(e.w.unreadable, u.unreadable)
 		e.from, e.WithoutSecrets = resumed.next, u.header.WithoutSecrets
-	} else if err := e.writeHeader(); err != nil {
+	} else if err := e.writeHeader(before); err != nil {
 		return err
 	}
 	if err := e.exportDocuments(ctx); err != nil {
@@ -132,9 +143,14 @@ func (e *exporter) export(ctx context.Context, out io.Writer, resumed *Unfinishe
 	if e.from != nil {
 		return fmt.Errorf("the file is from other stores: they have no shard %d of %s with the namespace %s", e.from.Shard, e.from.Store, e.from.Namespace)
 	}
-	after, err := e.counters(ctx)
+	after, err := e.snapshot(ctx)
 	if err != nil {
 		return err
+	}
+	for row, n := range e.w.unreadable {
+		if counted[row] -= n; counted[row] == 0 {
+			delete(counted, row)
+		}
 	}
 	if after != before || !maps.Equal(counted, e.w.ledger) {
 		return ErrChanged
@@ -142,15 +158,17 @@ func (e *exporter) export(ctx context.Context, out io.Writer, resumed *Unfinishe
 	if err := e.w.end(); err != nil {
 		return err
 	}
-	if differ := before.pending - pending; differ != 0 {
-		return &UnreadableError{Jobs: max(differ, -differ)}
+	unlisted := before.Pending - pending
+	if jobs := max(unlisted, -unlisted) + e.w.unreadable.Jobs(); jobs > 0 {
+		return &UnreadableError{Jobs: jobs}
 	}
 	return nil
 }
 
-func (e *exporter) writeHeader() error {
+func (e *exporter) writeHeader(s snapshot) error {
 	h := &header{
 		Format: formatVersion, Version: e.Version, ID: string(store.NewToken()), CreatedAt: job.Millis(time.Now()), WithoutSecrets: e.WithoutSecrets,
+		Snapshot: s,
 	}
 	for _, s := range e.Stores {
 		h.Stores = append(h.Stores, storeLine{Name: s.Name, URL: s.URL, Shards: len(s.Shards())})
@@ -295,9 +313,16 @@ func (e *exporter) exportShard(ctx context.Context, shard store.Shard, at place)
 	return e.exportOrdered(ctx, shard, at, resumed)
 }
 
+// listed is a job to export, with its row in the ledger and the place after it.
+type listed struct {
+	ref job.Ref
+	row Row
+	at  place
+}
+
 // exportPage writes the jobs of a page, but those that wait in ordered queues.
 func (e *exporter) exportPage(ctx context.Context, shard store.Shard, at place, page *store.Page) error {
-	refs, places := make([]job.Ref, 0, len(page.Jobs)), make([]place, 0, len(page.Jobs))
+	jobs := make([]listed, 0, len(page.Jobs))
 	for i := range page.Jobs {
 		j := &page.Jobs[i]
 		if !j.State.Ended() && e.isOrdered(j.Queue) {
@@ -305,24 +330,61 @@ func (e *exporter) exportPage(ctx context.Context, shard store.Shard, at place, 
 		}
 		position := store.PositionOf(j, page.Ties[i])
 		at.After = &position
-		refs, places = append(refs, j.Ref()), append(places, at)
+		jobs = append(jobs, listed{j.Ref(), rowOfJob(j), at})
 	}
-	return e.exportJobs(ctx, shard, refs, places)
+	return e.exportJobs(ctx, shard, jobs)
 }
 
-// exportJobs writes jobs, each with the place after it.
-func (e *exporter) exportJobs(ctx context.Context, shard store.Records, refs []job.Ref, places []place) error {
-	return eachRecord(ctx, shard, refs, func(i int, r *store.Record) error {
+// exportJobs writes jobs.
+func (e *exporter) exportJobs(ctx context.Context, shard store.Records, jobs []listed) error {
+	return e.eachReadable(ctx, shard, jobs, func(i int, r *store.Record) error {
 		if e.WithoutSecrets {
 			if err := removeSecrets(r); err != nil {
 				return fmt.Errorf("job %s: %w", r.ID, err)
 			}
 		}
-		if err := e.w.write(&line{Job: lineOf(r, time.Now())}, &places[i]); err != nil {
+		if err := e.w.write(&line{Job: lineOf(r, time.Now())}, &jobs[i].at); err != nil {
 			return fmt.Errorf("job %s: %w", r.ID, err)
 		}
 		return nil
 	})
+}
+
+// maxUnreadable bounds the jobs that an export leaves out: more are a fault of something else.
+const maxUnreadable = 1000
+
+// eachReadable calls do for the records of jobs. It logs and counts those that cannot be read.
+func (e *exporter) eachReadable(ctx context.Context, shard store.Records, jobs []listed, do func(i int, r *store.Record) error) error {
+	for done, most := 0, store.MaxBatch; done < len(jobs); {
+		refs := make([]job.Ref, min(most, len(jobs)-done))
+		for i := range refs {
+			refs[i] = jobs[done+i].ref
+		}
+		records, err := shard.GetRecords(ctx, refs)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) || e.w.unreadable.Jobs() >= maxUnreadable:
+			return err
+		case most > 1:
+			most = 1
+			continue
+		default:
+			e.Logger.Error("job cannot be read, and is not exported", "job", refs[0].ID, "namespace", refs[0].Namespace, "err", err)
+			e.w.unreadable[jobs[done].row]++
+			done++
+			continue
+		}
+		for i := range records {
+			if records[i].ID == "" {
+				continue
+			}
+			if err := do(done+i, &records[i]); err != nil {
+				return err
+			}
+		}
+		done += len(records)
+	}
+	return nil
 }
 
 // eachRecord calls do for the records of jobs, as far as they exist.

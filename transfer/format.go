@@ -21,11 +21,11 @@ const (
 
 // line is a line of the file. One of its members is set.
 type line struct {
-	Header   *header   `json:"ringback_export,omitempty"`
-	Document *document `json:"document,omitempty"`
-	Job      *jobLine  `json:"job,omitempty"`
-	Section  *section  `json:"section,omitempty"`
-	End      *end      `json:"end,omitempty"`
+	Header   *header     `json:"ringback_export,omitempty"`
+	Document *document   `json:"document,omitempty"`
+	Job      *jobLine    `json:"job,omitempty"`
+	Section  *sectionEnd `json:"section,omitempty"`
+	End      *end        `json:"end,omitempty"`
 }
 
 // header is the first line.
@@ -37,6 +37,8 @@ type header struct {
 	CreatedAt      time.Time   `json:"created_at"`
 	Stores         []storeLine `json:"stores"`
 	WithoutSecrets bool        `json:"without_secrets,omitempty"`
+	// Snapshot is that of the stores at the beginning of the export.
+	Snapshot snapshot `json:"snapshot"`
 }
 
 // storeLine is a store from which an export is.
@@ -68,11 +70,13 @@ func describe(key store.DocumentKey) string {
 	return text
 }
 
-// section ends a section.
-type section struct {
+// sectionEnd is the line that ends a section.
+type sectionEnd struct {
 	Number int    `json:"number"` // from 1
 	Lines  int    `json:"lines"`  // without this one
 	SHA256 string `json:"sha256"` // of the lines with their line breaks, in hexadecimal
+	// Unreadable has the jobs so far that could not be read.
+	Unreadable Ledger `json:"unreadable,omitempty"`
 	// Next is where the export goes on; nil: at its beginning.
 	Next *place `json:"next,omitempty"`
 }

@@ -42,6 +42,14 @@ func rowOf(q job.Queue, state job.State) Row {
 	return row
 }
 
+// rowOfJob returns the row of a job of a store: a running one is cancelled in the file if that was requested.
+func rowOfJob(j *job.Job) Row {
+	if isCancelled(j) {
+		return rowOf(j.Queue, job.Cancelled)
+	}
+	return rowOf(j.Queue, j.State)
+}
+
 // Jobs returns the number of all jobs.
 func (l Ledger) Jobs() (sum int64) {
 	for _, n := range l {

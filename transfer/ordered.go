@@ -64,11 +64,11 @@ func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place,
 		Namespace: q.Namespace, Topic: q.Topic, Lane: q.Lane, States: []job.State{job.Scheduled, job.Ready, job.Running},
 	}
 	err := eachPage(ctx, shard, f, func(page *store.Page) error {
-		refs := make([]job.Ref, len(page.Jobs))
+		jobs := make([]listed, len(page.Jobs))
 		for i := range page.Jobs {
-			refs[i] = page.Jobs[i].Ref()
+			jobs[i] = listed{ref: page.Jobs[i].Ref(), row: rowOfJob(&page.Jobs[i])}
 		}
-		return eachRecord(ctx, shard, refs, func(_ int, r *store.Record) error {
+		return e.eachReadable(ctx, shard, jobs, func(_ int, r *store.Record) error {
 			keys = append(keys, orderKey{r.Number, r.ID})
 			return nil
 		})
@@ -80,12 +80,12 @@ func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place,
 	keys = slices.DeleteFunc(keys, func(k orderKey) bool { return k.compare(last) <= 0 })
 	at.After, at.Topic, at.Lane = nil, q.Topic, q.Lane
 	for chunk := range slices.Chunk(keys, store.MaxBatch) {
-		refs, places := make([]job.Ref, len(chunk)), make([]place, len(chunk))
+		jobs := make([]listed, len(chunk))
 		for i, k := range chunk {
-			refs[i], places[i] = job.Ref{Namespace: q.Namespace, ID: k.id}, at
-			places[i].Number, places[i].ID = k.number, k.id
+			at.Number, at.ID = k.number, k.id
+			jobs[i] = listed{job.Ref{Namespace: q.Namespace, ID: k.id}, rowOf(q, job.Scheduled), at}
 		}
-		if err := e.exportJobs(ctx, shard, refs, places); err != nil {
+		if err := e.exportJobs(ctx, shard, jobs); err != nil {
 			return err
 		}
 	}

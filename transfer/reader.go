@@ -23,14 +23,15 @@ type reader struct {
 	lines, sections, documents int
 	offset                     int64 // behind the last section
 	ledger                     Ledger
+	unreadable                 Ledger // jobs that the export could not read
 }
 
 func newReader(in io.Reader) *reader {
 	return &reader{in: bufio.NewReaderSize(in, 1<<20), ledger: make(Ledger)}
 }
 
-// A part is a section that was read.
-type part struct {
+// A section is what was read of a section.
+type section struct {
 	documents []numbered[document]
 	jobs      []numbered[store.Record]
 	next      *place
@@ -43,8 +44,8 @@ type numbered[T any] struct {
 }
 
 // read reads the next section. It returns io.EOF after the last line. Nothing of a section is returned before its checksum was checked.
-func (r *reader) read() (*part, error) {
-	p := &part{}
+func (r *reader) read() (*section, error) {
+	p := &section{}
 	ledger, hash, first, size := make(Ledger), sha256.New(), r.lines+1, int64(0)
 	for count := 0; ; count++ {
 		text, err := r.readLine()
@@ -73,7 +74,7 @@ func (r *reader) read() (*part, error) {
 			for row, n := range ledger {
 				r.ledger[row] += n
 			}
-			p.next = l.Section.Next
+			r.unreadable, p.next = l.Section.Unreadable, l.Section.Next
 			return p, nil
 		case l.End != nil:
 			if count > 0 {
@@ -104,8 +105,8 @@ func (r *reader) read() (*part, error) {
 func (r *reader) readLine() ([]byte, error) {
 	var text []byte
 	for {
-		part, err := r.in.ReadSlice('\n')
-		text = append(text, part...)
+		some, err := r.in.ReadSlice('\n')
+		text = append(text, some...)
 		switch {
 		case err == nil:
 			r.lines++
@@ -162,7 +163,7 @@ func checkHeader(h *header) (*header, error) {
 }
 
 // checkSection checks the line that ends a section.
-func (r *reader) checkSection(s *section, count, first int, sum string) error {
+func (r *reader) checkSection(s *sectionEnd, count, first int, sum string) error {
 	switch {
 	case s.Number != r.sections+1:
 		return faultf(r.lines, "is the section %d, and must be %d: lines are missing, or come twice", s.Number, r.sections+1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"slices"
 
@@ -117,14 +118,10 @@ func (o *Options) count(ctx context.Context) (ledger Ledger, pending int64, err 
 		for _, namespace := range of[s.Name] {
 			for _, shard := range s.Shards() {
 				err := eachJob(ctx, shard, store.Filter{Namespace: namespace}, func(j *job.Job, _ string) error {
-					state := j.State
-					if !state.Ended() {
+					if !j.State.Ended() {
 						pending++
 					}
-					if isCancelled(j) {
-						state = job.Cancelled
-					}
-					ledger.add(j.Queue, state)
+					ledger[rowOfJob(j)]++
 					return nil
 				})
 				if err != nil {
@@ -166,11 +163,19 @@ func eachPage(ctx context.Context, shard store.Shard, f store.Filter, do func(*s
 	}
 }
 
-// counters are what stores count. Bytes and due times are left out.
-type counters struct{ registered, pending, delivered, dead, cancelled int64 }
+// A snapshot is what stores count, by which an export notices that they are in use. Bytes and due times are left out.
+type snapshot struct {
+	Registered int64 `json:"registered"`
+	Pending    int64 `json:"pending"`
+	Delivered  int64 `json:"delivered"`
+	Dead       int64 `json:"dead"`
+	Cancelled  int64 `json:"cancelled"`
+	// Settings is a hash of the revisions of settings, but those of the last uses of tokens.
+	Settings uint64 `json:"settings"`
+}
 
-// counters adds up the counters of all topics.
-func (o *Options) counters(ctx context.Context) (sum counters, err error) {
+// snapshot adds up the counters of all topics.
+func (o *Options) snapshot(ctx context.Context) (sum snapshot, err error) {
 	of, err := o.namespaces(ctx)
 	if err != nil {
 		return sum, err
@@ -187,11 +192,48 @@ func (o *Options) counters(ctx context.Context) (sum counters, err error) {
 				return sum, fmt.Errorf("read counters: %w", err)
 			}
 			for _, t := range append(internal, total) {
-				sum.registered += t.Registered
-				sum.pending += t.Scheduled + t.Ready + t.Running
-				sum.delivered += t.Delivered
-				sum.dead += t.Dead
-				sum.cancelled += t.Cancelled
+				sum.Registered += t.Registered
+				sum.Pending += t.Scheduled + t.Ready + t.Running
+				sum.Delivered += t.Delivered
+				sum.Dead += t.Dead
+				sum.Cancelled += t.Cancelled
+			}
+		}
+	}
+	sum.Settings, err = o.hashSettings(ctx)
+	return sum, err
+}
+
+// hashSettings returns a hash of the revisions of all settings.
+func (o *Options) hashSettings(ctx context.Context) (sum uint64, err error) {
+	hashed := make(map[uint64]bool) // the settings of a lane may be read twice
+	add := func(parts ...any) {
+		h := fnv.New64a()
+		_, _ = fmt.Fprintln(h, parts...)
+		if n := h.Sum64(); !hashed[n] {
+			hashed[n] = true
+			sum += n
+		}
+	}
+	for i, s := range o.Stores {
+		kinds := storeKinds
+		if i == 0 {
+			kinds = append([]string{tenancy.KindNamespace, tenancy.KindToken}, storeKinds...)
+		}
+		for _, kind := range kinds {
+			_, revision, err := s.ListDocuments(ctx, store.DocumentKey{Kind: kind}, 1, 0)
+			if err != nil {
+				return 0, fmt.Errorf("read the revision of documents: %w", err)
+			}
+			add(s.Name, kind, revision)
+		}
+		for _, shard := range s.Shards() {
+			err := eachLane(ctx, shard, func(doc store.Document) error {
+				add(s.Name, describe(doc.Key), doc.Revision)
+				return nil
+			})
+			if err != nil {
+				return 0, err
 			}
 		}
 	}

@@ -19,6 +19,7 @@ type writer struct {
 	// What was written.
 	lines, sections, documents int
 	ledger                     Ledger
+	unreadable                 Ledger // jobs that could not be read
 
 	pending bytes.Buffer // the section
 	count   int          // its lines
@@ -27,7 +28,7 @@ type writer struct {
 }
 
 func newWriter(out io.Writer, ended func() error) *writer {
-	return &writer{out: out, ended: ended, ledger: make(Ledger), hash: sha256.New()}
+	return &writer{out: out, ended: ended, ledger: make(Ledger), unreadable: make(Ledger), hash: sha256.New()}
 }
 
 // write writes a line. at is the place after it.
@@ -59,8 +60,8 @@ func (w *writer) endSection() error {
 	if w.count == 0 {
 		return nil
 	}
-	text, err := encodeLine(&line{Section: &section{
-		Number: w.sections + 1, Lines: w.count, SHA256: hex.EncodeToString(w.hash.Sum(nil)), Next: w.next,
+	text, err := encodeLine(&line{Section: &sectionEnd{
+		Number: w.sections + 1, Lines: w.count, SHA256: hex.EncodeToString(w.hash.Sum(nil)), Unreadable: w.unreadable, Next: w.next,
 	}})
 	if err != nil {
 		return err
