@@ -25,6 +25,7 @@ import (
 type App struct {
 	options  Options
 	stores   []namedStore
+	main     engine
 	listener net.Listener
 	service  *multistore.Service
 	server   *http.Server
@@ -65,6 +66,10 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkImports(ctx, a.stores[0], main); err != nil {
+		return nil, err
+	}
+	a.main = main
 
 	guard, err := a.guard()
 	if err != nil {

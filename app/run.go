@@ -41,6 +41,13 @@ func (a *App) Run(ctx context.Context) (err error) {
 		delivered = a.service.Run(running)
 		end(fmt.Errorf("deliver: %w", cmp.Or(delivered, errExited)))
 	})
+	if !a.main.oneProcess {
+		parts.Go(func() {
+			if err := watchImports(running, a.stores[0], a.main); err != nil {
+				end(err)
+			}
+		})
+	}
 	served := make(chan struct{})
 	parts.Go(func() {
 		defer close(served)

@@ -48,8 +48,8 @@ func (e *SettingError) Unwrap() error { return e.error }
 // stdio is the File that stands for Stdin and Stdout.
 const stdio = "-"
 
-// openStores opens the stores, of an export only those that exist.
-func (o *TransferOptions) openStores(ctx context.Context, export bool) (t transfer.Options, closeAll func() error, err error) {
+// openStores opens the stores; with existing only those that exist.
+func (o *TransferOptions) openStores(ctx context.Context, existing bool) (t transfer.Options, closeAll func() error, err error) {
 	o.Options = o.withDefaults()
 	if errs := o.checkStores(); len(errs) > 0 {
 		return t, nil, &SettingError{errors.Join(errs...)}
@@ -58,7 +58,7 @@ func (o *TransferOptions) openStores(ctx context.Context, export bool) (t transf
 	if err != nil {
 		return t, nil, &SettingError{err}
 	}
-	t = transfer.Options{Version: o.Version, WithoutSecrets: o.WithoutSecrets}
+	t = transfer.Options{Version: o.Version, Logger: o.Logger, WithoutSecrets: o.WithoutSecrets}
 	closeAll = func() error {
 		var errs []error
 		for _, s := range t.Stores {
@@ -67,7 +67,7 @@ func (o *TransferOptions) openStores(ctx context.Context, export bool) (t transf
 		return errors.Join(errs...)
 	}
 	for _, n := range named {
-		if _, err := os.Stat(n.file); export && n.file != "" && err != nil {
+		if _, err := os.Stat(n.file); existing && n.file != "" && err != nil {
 			return t, nil, errors.Join(&SettingError{fmt.Errorf("open the store %s: %w", n, err)}, closeAll())
 		}
 		s, _, err := n.open(ctx, o.Options, o.Logger)

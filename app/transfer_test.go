@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -122,4 +123,35 @@ func TestExport_RefusesWhatItCannotRead(t *testing.T) {
 	_, err = app.Export(t.Context(), transferOptions(used, filepath.Join(folder, "x")))
 	require.ErrorContains(t, err, "another process uses the database")
 	require.NoFileExists(t, filepath.Join(folder, "x"))
+}
+
+func TestImport_MustBeCompleteBeforeTheServiceStarts(t *testing.T) {
+	from, folder := newStore(t), t.TempDir()
+	var out bytes.Buffer
+	o := transferOptions(from, "-")
+	o.Stdout = &out
+	_, err := app.Export(t.Context(), o)
+	require.NoError(t, err)
+	to := transferOptions(filepath.Join(folder, "to.db"), "-")
+	to.Stdin = bytes.NewReader(out.Bytes()[:out.Len()-2])
+	_, err = app.Import(t.Context(), to)
+	require.ErrorContains(t, err, "cut off")
+
+	service := app.Options{Store: to.Store, Addr: "127.0.0.1:0", NoAuth: true}
+	_, err = app.New(t.Context(), service)
+	require.ErrorContains(t, err, "is not complete: repeat ringback import with the same file; or keep what it has stored with ringback import --accept")
+	again := to
+	again.File = filepath.Join(folder, "x")
+	_, err = app.Export(t.Context(), again)
+	require.ErrorContains(t, err, "is not complete")
+	require.NoFileExists(t, again.File)
+
+	n, err := app.AcceptImports(t.Context(), to)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a, err := app.New(t.Context(), service)
+	require.NoError(t, err)
+	require.NoError(t, a.Run(ctx))
 }

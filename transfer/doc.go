@@ -15,10 +15,11 @@
 // ordered queue are in the order of their registration.
 //
 // An import stores a section once its checksum is right, so nothing of a damaged section is stored. It notes how many it has
-// stored in a document of the main store under the id of the export. So it can be repeated, and goes on where it was.
+// stored in a document of the main store under the id of the export. So it can be repeated, and goes on where it was. Until it is
+// complete, no process delivers: CheckImports.
 //
 // # Stores in use
 //
-// Both hold the carrier locks of all shards meanwhile, so that no process delivers. Export fails if counters of the store have
-// changed at its end.
+// Both hold the carrier locks of all shards meanwhile, so that no process delivers. Export fails if counters or settings
+// of the store have changed at its end.
 package transfer

@@ -49,12 +49,26 @@ type importCommand struct {
 	configFlag `embed:""`
 	storeFlags `embed:""`
 
-	From string `required:"" placeholder:"FILE" variable:"RINGBACK_IMPORT_FROM" help:"File to read, made by ringback export, or - for stdin. A repeated import goes on where it was."`
+	From   string `placeholder:"FILE" variable:"RINGBACK_IMPORT_FROM" help:"File to read, made by ringback export, or - for stdin. A repeated import goes on where it was."`
+	Accept bool   `variable:"-" help:"Import nothing: keep what imports that are not complete have stored, so that it is delivered."`
 }
 
 // Run stores the content of the file, and prints its ledger beside that of the stores.
 func (c *importCommand) Run(ctx context.Context, p *process) error {
 	o := c.options(p, c.From)
+	switch {
+	case c.Accept && c.From != "":
+		return &usageError{errors.New("--accept cannot be combined with --from")}
+	case c.Accept:
+		n, err := app.AcceptImports(ctx, o)
+		if err != nil {
+			return transferError(err)
+		}
+		_, err = fmt.Fprintf(p.stdout, "%d imports were not complete: what they have stored is kept\n", n)
+		return err
+	case c.From == "":
+		return &usageError{errors.New("missing flags: --from=FILE")}
+	}
 	bar := newProgress(p.stderr)
 	o.Progress = bar.show
 	result, err := app.Import(ctx, o)
@@ -65,6 +79,8 @@ func (c *importCommand) Run(ctx context.Context, p *process) error {
 	switch {
 	case err != nil:
 		return transferError(err)
+	case result.Accepted:
+		_, err = fmt.Fprintf(p.stdout, "nothing to do: what was imported from this file was accepted at %s\n", result.DoneAt.Format(time.RFC3339))
 	case !result.DoneAt.IsZero():
 		_, err = fmt.Fprintf(p.stdout, "nothing to do: this file was imported at %s\n", result.DoneAt.Format(time.RFC3339))
 	default:

@@ -15,8 +15,11 @@ func TestTransfer_ExitCodes(t *testing.T) {
 	require.Equal(t, exitUsage, code, stderr)
 	code, _, _ = try(t, nil, "export", "--store=sqlite:"+from)
 	require.Equal(t, exitUsage, code)
-	code, _, _ = try(t, nil, "import", "--store=sqlite:"+from, "--from="+file)
-	require.Equal(t, exitUsage, code)
+	for _, args := range [][]string{{"--from=" + file}, {}, {"--accept"}, {"--accept", "--from=-"}} {
+		code, _, stderr = try(t, nil, append([]string{"import", "--store=sqlite:" + from}, args...)...)
+		require.Equal(t, exitUsage, code, "%v: %s", args, stderr)
+		require.NoFileExists(t, from)
+	}
 	code, _, stderr = try(t, []string{"RINGBACK_STORE=redis://127.0.0.1:1"}, "export", "--to="+file)
 	require.Equal(t, exitFault, code, stderr)
 	require.NoFileExists(t, file)
