@@ -440,9 +440,13 @@ var plan = []row{
 		ours:   []string{"job", "store"},
 	},
 	{
+		pkg:    "api/request/clientcert",
+		reason: "checks texts in PEM; knows neither JSON nor problems",
+	},
+	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
-		ours:   []string{"access", "api/content", "api/cursor", "api/jsonscan", "api/limits", "api/response", "job", "job/units", "livetail", "policy", "schedule", "sign", "store"},
+		ours:   []string{"access", "api/content", "api/cursor", "api/jsonscan", "api/limits", "api/request/clientcert", "api/response", "job", "job/units", "livetail", "policy", "schedule", "sign", "store"},
 	},
 	{
 		pkg:    "api/ndjson",
