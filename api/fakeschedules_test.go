@@ -26,6 +26,9 @@ func (f *fake) PutSchedule(
 	if err == nil {
 		err = change(&s)
 	}
+	if errors.Is(err, store.ErrDryRun) && f.refuse == nil {
+		return s, nil
+	}
 	if err == nil {
 		err = store.CheckCondition(ifRevision, s.Revision)
 	}

@@ -27,6 +27,9 @@ func (f *fake) ChangeTopic(ctx context.Context, namespace, name string, ifRevisi
 	if err == nil {
 		err = change(&t.Policy)
 	}
+	if errors.Is(err, store.ErrDryRun) && f.bad == nil {
+		return t, nil
+	}
 	if err == nil {
 		err = f.bad
 	}
@@ -101,6 +104,9 @@ func (f *fake) ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, ch
 	}
 	if err == nil {
 		err = change(&l.Settings)
+	}
+	if errors.Is(err, store.ErrDryRun) && f.bad == nil {
+		return l, nil
 	}
 	if err == nil {
 		err = f.bad

@@ -83,18 +83,22 @@ func (a *api) decodeLane(
 	if err != nil {
 		return err
 	}
+	dry, err := request.DryRun(r)
+	if err != nil {
+		return err
+	}
 	text, err := content.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
-	return a.changeLane(w, r, q, func(stored *policy.Lane) error {
+	return a.changeLane(w, r, q, store.DryRun(func(stored *policy.Lane) error {
 		changed, p := form(text, *stored)
 		if p != nil {
 			return p
 		}
 		*stored = changed
 		return nil
-	}, write)
+	}, dry), write)
 }
 
 // pauseLane pauses a lane.

@@ -1,11 +1,16 @@
 package api
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/job"
 )
 
 // managedBodies are requests for settings with a mark, by path.
@@ -49,4 +54,54 @@ func TestManagedBy_AloneIsASetting(t *testing.T) {
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/topics/a/lanes/b", "").Code)
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodPut, "/v1/topics/a/lanes/b", `{"managed_by": null}`).Code)
 	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, "/v1/topics/a/lanes/b", "").Code)
+}
+
+func TestDryRun_AnswersWithWhatWouldBeStored(t *testing.T) {
+	for path, body := range managedBodies {
+		f := newFake()
+		h := handlerOf(f)
+		w := call(t, h, http.MethodPut, path+"?dry_run=true", body)
+		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+		got := decodeResponse(t, w)
+		require.Equal(t, "shop", got["managed_by"])
+		require.InDelta(t, 0, got["revision"], 0)
+		require.Nil(t, got["timeout"], "no defaults")
+		require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, path, "").Code, "nothing is stored")
+
+		require.Equal(t, http.StatusOK, call(t, h, http.MethodPut, path+"?dry_run=false", body).Code)
+		stored := decodeResponse(t, call(t, h, http.MethodGet, path, ""))
+		w = call(t, h, http.MethodPut, path+"?dry_run=true", strings.Replace(body, "shop", "mall", 1))
+		require.Equal(t, "mall", decodeResponse(t, w)["managed_by"])
+		require.Equal(t, stored, decodeResponse(t, call(t, h, http.MethodGet, path, "")))
+		for query, code := range map[string]int{"dry_run=yes": 422, "dry_run=true&dry_run=true": 422, "dry_run=": 200} {
+			require.Equal(t, code, call(t, h, http.MethodPut, path+"?"+query, body).Code, query)
+		}
+		w = call(t, h, http.MethodPut, path+"?dry_run=true", `{"color": "red", "job": {}}`)
+		require.Contains(t, problemIn(t, w).fields(), "/color")
+		w = call(t, h, http.MethodPatch, path+"?dry_run=true", `{}`)
+		require.NotEqual(t, http.StatusOK, w.Code)
+	}
+}
+
+// A dry run tells no more than a GET, so that a token of the role read can compare files with settings.
+func TestDryRun_NeedsTheRoleOfAGet(t *testing.T) {
+	valid, _ := access.NewText()
+	for path, body := range managedBodies {
+		f := newFake()
+		var log bytes.Buffer
+		h := New(Options{
+			Service: withTokens(f, map[string]*access.Principal{valid: {Actor: "ci", Role: access.Read, Namespace: job.DefaultNamespace}}),
+			Logger:  slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		put := func(query string) int {
+			return call(t, h, http.MethodPut, path+query, body, "Authorization", "Bearer "+valid).Code
+		}
+		require.Equal(t, http.StatusOK, put("?dry_run=true"))
+		require.NotContains(t, log.String(), "audit")
+		require.Equal(t, http.StatusForbidden, put(""))
+		require.Equal(t, http.StatusForbidden, put("?dry_run=false"))
+		require.Empty(t, f.topics)
+		require.Empty(t, f.own)
+		require.Empty(t, f.scheduled)
+	}
 }

@@ -67,8 +67,12 @@ var (
 	}
 	deadPages = onGet(request.FilterParameters("order", "limit", "cursor")...)
 	preview   = onGet("cron", "timezone", "every", "offset", "starts_at", "ends_at", "from", "limit")
+	dryPut    = map[string][]string{http.MethodPut: {dryRun}}
 	groups    = onGet(request.FilterParameters("by")...)
 )
+
+// dryRun is the parameter of a PUT that only checks it.
+const dryRun = "dry_run"
 
 // onGet returns query parameters of GET.
 func onGet(names ...string) map[string][]string { return map[string][]string{http.MethodGet: names} }
@@ -98,7 +102,9 @@ func (a *api) routes() []route {
 			http.MethodPost: {access.ReviveJob, ofJob, a.revive},
 		}, conditions: content.JobConditions},
 		{path: "/v1/topics", parameters: onGet("cursor", "limit", "defaults"), methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
-		{path: "/v1/topics/{topic}", parameters: map[string][]string{http.MethodGet: {"defaults"}, http.MethodDelete: {"purge"}}, methods: map[string]endpoint{
+		{path: "/v1/topics/{topic}", parameters: map[string][]string{
+			http.MethodGet: {"defaults"}, http.MethodPut: {dryRun}, http.MethodDelete: {"purge"},
+		}, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadTopic, ofPath, a.topic},
 			http.MethodPut:    {access.ChangeTopic, ofPath, a.putTopic},
 			http.MethodPatch:  {access.ChangeTopic, ofPath, a.patchTopic},
@@ -118,7 +124,7 @@ func (a *api) routes() []route {
 		}},
 		{path: "/v1/topics/{topic}/stats", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
 		{path: "/v1/topics/{topic}/lanes", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
-		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]endpoint{
+		{path: "/v1/topics/{topic}/lanes/{lane}", parameters: dryPut, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadLane, ofPath, a.lane},
 			http.MethodPut:    {access.ChangeLane, ofPath, a.putLane},
 			http.MethodPatch:  {access.ChangeLane, ofPath, a.patchLane},
@@ -149,7 +155,7 @@ func (a *api) routes() []route {
 		}},
 		{path: "/v1/schedules", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofItems, a.schedules.List}}},
 		{path: "/v1/schedules/preview", parameters: preview, methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofNone, a.schedules.Preview}}},
-		{path: "/v1/schedules/{schedule}", methods: map[string]endpoint{
+		{path: "/v1/schedules/{schedule}", parameters: dryPut, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadSchedule, ofSchedule, a.schedules.Get},
 			http.MethodPut:    {access.ChangeSchedule, ofRequest, a.schedules.Put},
 			http.MethodDelete: {access.DeleteSchedule, ofSchedule, a.schedules.Delete},
@@ -213,10 +219,20 @@ func (a *api) methods(r route) http.Handler {
 			w.Header().Set("Allow", allow)
 			return response.NewProblem(response.MethodNotAllowed, "the methods of this path are "+allow)
 		}
+		names := r.parameters[method]
+		dry := false
+		if slices.Contains(names, dryRun) && req.URL.RawQuery != "" {
+			var err error
+			if dry, err = request.DryRun(request.WithParameters(req, names)); err != nil {
+				return err
+			}
+		}
+		if dry { // it tells no more than a GET
+			found.action = r.methods[http.MethodGet].action
+		}
 		if err := a.authorize(req, found); err != nil {
 			return err
 		}
-		names := r.parameters[method]
 		switch {
 		case req.URL.RawQuery == "":
 		case len(names) > 0:
@@ -235,7 +251,7 @@ func (a *api) methods(r route) http.Handler {
 			}
 		}
 		err := found.serve(w, req)
-		if err == nil && r.audited && method != http.MethodGet {
+		if err == nil && r.audited && method != http.MethodGet && !dry {
 			a.auditChange(req, found.action)
 		}
 		return err

@@ -91,11 +91,15 @@ func (a *api) decodeTopic(
 	if err != nil {
 		return err
 	}
+	dry, err := request.DryRun(r)
+	if err != nil {
+		return err
+	}
 	text, err := content.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, topic, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+	return a.changeTopic(w, r, topic, dry, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 		return decode(text, stored)
 	}, write)
 }
@@ -110,7 +114,7 @@ func (a *api) pause(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+	return a.changeTopic(w, r, name, false, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 		stored.Pause = request.NewPause(r, stored.Paused, stored.Pause, note)
 		stored.Paused = true
 		return stored, nil
@@ -126,7 +130,7 @@ func (a *api) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+	return a.changeTopic(w, r, name, false, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 		stored.Paused, stored.Pause = false, policy.Pause{}
 		return stored, nil
 	}, a.service.ChangeTopic)
@@ -214,15 +218,16 @@ func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
 // writeTopic is Topics.ChangeTopic or Topics.ReplaceTopic.
 type writeTopic func(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error)
 
-// changeTopic changes a policy and answers with it.
+// changeTopic changes a policy and answers with it; with dry it answers with what would be stored.
 func (a *api) changeTopic(
-	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
+	w http.ResponseWriter, r *http.Request, name string, dry bool,
+	change func(policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
 	ifRevision, err := content.IfRevision(r)
 	if err != nil {
 		return err
 	}
-	put, err := write(r.Context(), namespaceOf(r), name, ifRevision, func(stored *policy.Topic) error {
+	put, err := write(r.Context(), namespaceOf(r), name, ifRevision, store.DryRun(func(stored *policy.Topic) error {
 		changed, p := change(*stored)
 		if p == nil && name == job.CallbackTopic {
 			p = rejectSelfNotification(changed)
@@ -232,11 +237,11 @@ func (a *api) changeTopic(
 		}
 		*stored = changed
 		return nil
-	})
+	}, dry))
 	if err != nil {
 		return err
 	}
-	a.answerTopic(w, r, put, true)
+	a.answerTopic(w, r, put, !dry)
 	return nil
 }
 

@@ -115,7 +115,7 @@ var operations = map[string]operation{
 	},
 	"putSchedule": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.PutSchedule(ctx, "n", ScheduleRequest{}) },
-		in:   ScheduleRequest{}, out: map[string]any{"200": Schedule{}},
+		in:   ScheduleRequest{}, out: map[string]any{"200": Schedule{}}, params: ofPuts,
 	},
 	"deleteSchedule": {call: func(ctx context.Context, c *Client) { _ = c.DeleteSchedule(ctx, "n") }},
 	"runSchedule": {
@@ -153,7 +153,7 @@ var operations = map[string]operation{
 	},
 	"putTopic": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.PutTopic(ctx, "t", Policy{}) },
-		in:   Policy{}, out: map[string]any{"200": Topic{}},
+		in:   Policy{}, out: map[string]any{"200": Topic{}}, params: ofPuts,
 	},
 	"patchTopic": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.PatchTopic(ctx, "t", Policy{}) },
@@ -206,7 +206,7 @@ var operations = map[string]operation{
 	},
 	"putLane": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.PutLane(ctx, "t", "l:1", LaneSettings{}) },
-		in:   LaneSettings{}, out: map[string]any{"200": Lane{}},
+		in:   LaneSettings{}, out: map[string]any{"200": Lane{}}, params: ofPuts,
 	},
 	"patchLane": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.PatchLane(ctx, "t", "l:1", LaneSettings{}) },
@@ -304,6 +304,9 @@ var ignored = map[string]string{
 
 // ofLists are the parameters of lists that the iterators send when there is a next page.
 var ofLists = map[string]string{"limit": "the default of the server", "cursor": "sent for the second page"}
+
+// ofPuts are the parameters of changes of settings.
+var ofPuts = map[string]string{"dry_run": "for tools that compare files with settings: Do"}
 
 // wholeQuery has every field.
 var wholeQuery = Query{

@@ -50,10 +50,12 @@ func (d *Dispatcher) changeLane(
 			return store.Lane{}, err
 		}
 		was, headers, paused := lane.Settings.URL, lane.Settings.Headers, lane.Settings.Paused
-		switch err := change(&lane.Settings); {
+		err = change(&lane.Settings)
+		dry := errors.Is(err, store.ErrDryRun)
+		switch {
 		case errors.Is(err, errNoChange):
 			return lane, nil
-		case err != nil:
+		case err != nil && !dry:
 			return store.Lane{}, err
 		}
 		if lane.Settings.URL != "" && lane.Settings.URL != was {
@@ -70,6 +72,9 @@ func (d *Dispatcher) changeLane(
 				return store.Lane{}, err
 			}
 			lane.Settings.Headers = d.sealer.SealHeaders(lane.Settings.Headers, job.Origin(target))
+		}
+		if dry {
+			return lane, nil
 		}
 		if lane.Revision == 0 {
 			if lane.Settings.IsZero() {

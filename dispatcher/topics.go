@@ -39,8 +39,8 @@ func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.T
 	return store.Topic{}, store.ErrNotFound
 }
 
-// putTopic checks the changed fields and writes the policy.
-func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Topic) (store.Topic, error) {
+// putTopic checks the changed fields and writes the policy, unless it is a dry run.
+func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Topic, dry bool) (store.Topic, error) {
 	if t.Name == job.CallbackTopic && !t.Policy.Deliver.Pushes() {
 		return store.Topic{}, invalid("/deliver", "must be push: callbacks are requests to their URLs")
 	}
@@ -49,6 +49,9 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 	}
 	if err := d.sealer.SealTopic(&t, was); err != nil {
 		return store.Topic{}, err
+	}
+	if dry {
+		return t, nil
 	}
 	put, err := d.store.PutTopic(ctx, t)
 	if err != nil {
@@ -96,16 +99,18 @@ func (d *Dispatcher) changeTopic(
 			return store.Topic{}, err
 		}
 		was := t.Policy
-		switch err := change(&t.Policy); {
+		err = change(&t.Policy)
+		dry := errors.Is(err, store.ErrDryRun)
+		switch {
 		case errors.Is(err, errNoChange):
 			return t, nil
-		case err != nil:
+		case err != nil && !dry:
 			return store.Topic{}, err
 		}
-		if t.Revision == 0 {
+		if t.Revision == 0 && !dry {
 			t.Revision = store.MustNotExist
 		}
-		return d.putTopic(ctx, t, was)
+		return d.putTopic(ctx, t, was, dry)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/ringback/ringback/job"
@@ -90,6 +91,22 @@ func CheckCondition(required, stored int64) error {
 		return nil
 	}
 	return &RevisionError{Revision: stored}
+}
+
+// ErrDryRun is the error of a change that is only checked: nothing is written, and the call returns what would be stored.
+var ErrDryRun = errors.New("dry run")
+
+// DryRun returns change, or with dry a function that calls it and returns ErrDryRun in place of nil.
+func DryRun[T any](change func(*T) error, dry bool) func(*T) error {
+	if !dry {
+		return change
+	}
+	return func(v *T) error {
+		if err := change(v); err != nil {
+			return err
+		}
+		return ErrDryRun
+	}
 }
 
 // Topic is the stored policy of a topic, without defaults.

@@ -106,6 +106,13 @@ func (q *Query) Bool(name string, standard bool) bool {
 	return standard
 }
 
+// DryRun returns the parameter dry_run.
+func DryRun(r *http.Request) (bool, error) {
+	q := NewQuery(r)
+	dry := q.Bool("dry_run", false)
+	return dry, q.Err()
+}
+
 // time returns a time; zero when there is none.
 func (q *Query) time(name string) time.Time {
 	text := q.Get(name)

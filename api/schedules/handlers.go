@@ -65,11 +65,15 @@ func (h *Handlers) Put(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	dry, err := request.DryRun(r)
+	if err != nil {
+		return err
+	}
 	text, err := content.ReadJSON(w, r, content.Limit(store.MaxScheduleBody))
 	if err != nil {
 		return err
 	}
-	return h.write(w, r, name, http.StatusOK, h.opts.Service.PutSchedule, func(stored *store.Schedule) error {
+	return h.write(w, r, name, http.StatusOK, h.opts.Service.PutSchedule, store.DryRun(func(stored *store.Schedule) error {
 		was := *stored
 		if p := request.DecodeSchedule(text, stored, h.opts.MaxBody, access.PrincipalOf(r.Context()).Actor); p != nil {
 			return p
@@ -82,7 +86,7 @@ func (h *Handlers) Put(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 		return checkTopic(r.Context(), &was)
-	})
+	}, dry))
 }
 
 // checkTopic returns store.ErrNotFound for a schedule of a topic that the request's token may not use, or whose topic is not known

@@ -51,6 +51,9 @@ func (s *Service) change(
 		if errors.Is(err, store.ErrVersion) {
 			continue
 		}
+		if errors.Is(err, store.ErrDryRun) {
+			return d.schedule(&doc), nil
+		}
 		if err == nil {
 			d, doc, err = s.wake(ctx, d, doc)
 		}
@@ -68,7 +71,7 @@ func (s *Service) change(
 	return store.Schedule{}, store.ErrContended
 }
 
-// apply makes a change once. store.ErrVersion: another one came first.
+// apply makes a change once. store.ErrVersion: another one came first. store.ErrDryRun: it is not written.
 func (s *Service) apply(
 	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error, replace bool,
 ) (*document, store.Document, error) {
@@ -83,7 +86,8 @@ func (s *Service) apply(
 	changed := d.schedule(&doc)
 	changed.Unreadable = unreadable
 	err = change(&changed) // first, since it may hide the schedule
-	if err == nil {
+	dry := errors.Is(err, store.ErrDryRun)
+	if err == nil || dry {
 		err = store.CheckCondition(ifRevision, doc.Revision)
 	}
 	if err == nil && doc.Revision == 0 {
@@ -99,6 +103,9 @@ func (s *Service) apply(
 		if d.Job, err = s.opts.Registrar.CheckJob(ctx, n); err != nil {
 			return nil, doc, err
 		}
+	}
+	if dry {
+		return d, doc, store.ErrDryRun
 	}
 	if d.JobID == "" {
 		d.CreatedBy = changed.CreatedBy
