@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -64,8 +65,15 @@ const (
 )
 
 // Work leases the jobs of a pulled topic and calls f for each, until ctx ends: then functions have a grace, what they return is reported,
-// and Work returns nil. It returns an error if the server refuses to lease. What a function returns is reported in the request that
-// leases the next jobs. A job may come again: after a crash, and when its lease was lost.
+// and Work returns nil. What a function returns is reported in the request that leases the next jobs. A job may come again: after a
+// crash, and when its lease was lost.
+//
+// Work returns an error if the server refuses to lease, such as for the token or the topic. Functions have their grace then, too. After
+// other errors it goes on, with growing waits, whatever Options.MaxRetries is. Functions that have not returned by the end of the grace
+// and Options.Timeout after it are an error: Work does not wait longer, and their leases end.
+//
+// If the end of the grace cuts a function off, so that it returns ctx's error or its cause, its job is given back: it is due at once,
+// and costs no retry.
 func (c *Client) Work(ctx context.Context, topic string, o WorkOptions, f WorkFunc) error {
 	o.Lease = max(cmp.Or(o.Lease, defaultLease), 2*time.Second)
 	options := consume.Options{
@@ -98,7 +106,7 @@ func (s leaseServer) Exchange(ctx context.Context, reports []consume.Report[*Lea
 		return consume.Answer[*LeasedJob]{}, err
 	}
 	answer := consume.Answer[*LeasedJob]{Unavailable: make(map[string]bool)}
-	for _, r := range slices.Concat(settled.Done, settled.Retry, settled.Dead) {
+	for _, r := range slices.Concat(settled.Done, settled.Retry, settled.Dead, settled.Release) {
 		if r.Result == "unavailable" {
 			answer.Unavailable[r.ID] = true
 		}
@@ -127,6 +135,15 @@ func (s leaseServer) Extend(ctx context.Context, lease string) (consume.Extensio
 // IsInvalid reports whether a settlement was refused for what it says.
 func (leaseServer) IsInvalid(err error) bool { return errors.Is(err, ErrInvalid) }
 
+// RetryAfter is about the errors that are left after the repeats of the client. A server that fails (500) may succeed later; one that
+// refuses the token, the topic or the request will not.
+func (leaseServer) RetryAfter(err error) (after time.Duration, again bool) {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p.RetryAfter(), isTemporary(err) || p.Status >= http.StatusInternalServerError
+	}
+	return 0, isTemporary(err) || errors.Is(err, errUnreadable)
+}
+
 // settlementOf returns the settlement of reports.
 func settlementOf(reports []consume.Report[*LeasedJob]) Settlement {
 	var s Settlement
@@ -139,11 +156,14 @@ func settlementOf(reports []consume.Report[*LeasedJob]) Settlement {
 			s.Dead = append(s.Dead, LeaseDead{r.Job.Value.Lease, cmp.Or(shorten(r.Err.Error()), "no reason")})
 			continue
 		}
-		retry := LeaseRetry{Lease: r.Job.Value.Lease, Error: shorten(r.Err.Error())}
+		again := LeaseRetry{Lease: r.Job.Value.Lease, Error: shorten(r.Err.Error())}
 		if after, ok := errors.AsType[*retryError](r.Err); ok {
-			retry.After = new(min(max(after.after, 0), maxWorkRetry))
+			again.After = new(min(max(after.after, 0), maxWorkRetry))
+		} else if r.Released {
+			s.Release = append(s.Release, LeaseRelease{again.Lease})
+			continue
 		}
-		s.Retry = append(s.Retry, retry)
+		s.Retry = append(s.Retry, again)
 	}
 	return s
 }

@@ -283,8 +283,143 @@ func TestWork_LetsFunctionsEndAndReportsThem(t *testing.T) {
 		require.NoError(t, stop())
 		require.WithinDuration(t, began.Add(10*time.Second), time.Now(), time.Second)
 		requireState(t, srv.Client(), "job-0", client.Delivered)
-		require.Equal(t, "context canceled", requireState(t, srv.Client(), "job-1", client.Scheduled).Attempts[0].Error)
+		require.Zero(t, requireState(t, srv.Client(), "job-1", client.Ready).AttemptsMade)
 		requireState(t, srv.Client(), "job-2", client.Ready)
+	})
+}
+
+// What a function asks for explicitly holds also for one that is cut off.
+func TestWork_KeepsTheVerdictOfAFunctionThatIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 4)
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 4}, func(ctx context.Context, j *client.LeasedJob) error {
+			<-ctx.Done()
+			switch j.ID {
+			case "job-0":
+				return client.NoRetry(ctx.Err())
+			case "job-1":
+				return client.RetryAfter(time.Hour, ctx.Err())
+			case "job-2":
+				return errors.New("page 3 is broken")
+			default:
+				return fmt.Errorf("page 3: %w", ctx.Err())
+			}
+		})
+		time.Sleep(time.Second)
+		require.NoError(t, stop())
+		requireState(t, srv.Client(), "job-0", client.Dead)
+		requireState(t, srv.Client(), "job-1", client.Scheduled)
+		require.Equal(t, 1, requireState(t, srv.Client(), "job-2", client.Scheduled).AttemptsMade)
+		require.Zero(t, requireState(t, srv.Client(), "job-3", client.Ready).AttemptsMade)
+	})
+}
+
+// A failure of one request costs neither the functions that run nor the end of Work.
+func TestWork_GoesOnAfterFailuresOfTheServer(t *testing.T) {
+	for name, failure := range map[string]func() *http.Response{
+		"500":               func() *http.Response { return response(500, problem(500, "internal")) },
+		"a page of a proxy": func() *http.Response { return response(200, "<html>") },
+		"overloaded, without repeats of the client": func() *http.Response { return response(503, problem(503, "overloaded")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := newPulled(t, 3)
+				var n atomic.Int64
+				c, err := client.New(srv.URL, client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+					if i := n.Add(1); 1 < i && i < 6 {
+						return failure(), nil
+					}
+					return srv.HTTP.Transport.RoundTrip(r)
+				})}})
+				require.NoError(t, err)
+				stop := work(t, c, client.WorkOptions{Concurrency: 3}, func(ctx context.Context, j *client.LeasedJob) error {
+					select {
+					case <-time.After(20 * time.Second):
+						return nil
+					case <-ctx.Done():
+						return context.Cause(ctx)
+					}
+				})
+				time.Sleep(time.Minute)
+				require.NoError(t, stop())
+				for i := range 3 {
+					require.Len(t, requireState(t, srv.Client(), fmt.Sprint("job-", i), client.Delivered).Attempts, 1)
+				}
+			})
+		})
+	}
+}
+
+func TestWork_LetsFunctionsEndAfterARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 2)
+		c, done := srv.Client(), make(chan struct{})
+		o := client.WorkOptions{Concurrency: 3, Grace: time.Minute}
+		err := c.Work(t.Context(), "pdf", o, func(ctx context.Context, j *client.LeasedJob) error {
+			if j.ID == "job-0" {
+				time.Sleep(time.Second)
+				_, err := c.PutTopic(ctx, "pdf", client.Policy{Deliver: "handler"})
+				close(done)
+				return err
+			}
+			<-done
+			select {
+			case <-time.After(40 * time.Second): // the wait of the request is over, and there is no other
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+		require.ErrorIs(t, err, client.ErrConflict)
+		for i := range 2 {
+			requireState(t, c, fmt.Sprint("job-", i), client.Delivered)
+		}
+	})
+}
+
+// A token that has expired refuses the reports, too. Work waits for its functions all the same.
+func TestWork_OutlivesItsFunctionsIfReportsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 3)
+		var n, running atomic.Int64
+		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			if n.Add(1) > 1 {
+				return response(401, problem(401, "token_expired")), nil
+			}
+			return srv.HTTP.Transport.RoundTrip(r)
+		})}})
+		require.NoError(t, err)
+		running.Add(3)
+		err = c.Work(t.Context(), "pdf", client.WorkOptions{Concurrency: 3}, func(_ context.Context, j *client.LeasedJob) error {
+			defer running.Add(-1)
+			time.Sleep(time.Duration(1+5*(int(j.Body[0])-'0')) * time.Second)
+			return nil
+		})
+		require.ErrorIs(t, err, client.ErrUnauthorized)
+		require.Zero(t, running.Load())
+	})
+}
+
+func TestWork_EndsWithoutAFunctionThatIgnoresItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 2)
+		hang := make(chan struct{})
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 2, Grace: 10 * time.Second, Lease: 20 * time.Second}, func(ctx context.Context, j *client.LeasedJob) error {
+			if j.ID == "job-0" {
+				<-hang
+			}
+			<-ctx.Done()
+			return nil
+		})
+		time.Sleep(time.Minute)
+		began := time.Now()
+		require.ErrorContains(t, stop(), "functions that have not returned: 1")
+		require.WithinDuration(t, began.Add(40*time.Second), time.Now(), time.Second)
+		requireState(t, srv.Client(), "job-1", client.Delivered)
+		requireState(t, srv.Client(), "job-0", client.Running)
+		time.Sleep(30 * time.Second)
+		require.Equal(t, "lost", requireState(t, srv.Client(), "job-0", client.Ready).Attempts[0].Kind, "its lease is not extended any more")
+		close(hang)
 	})
 }
 

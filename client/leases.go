@@ -88,7 +88,7 @@ type LeaseAnswered struct {
 	NonRetryable bool           `json:"nonretryable,omitzero"` // it has Ringback-Nonretryable: true
 }
 
-// LeaseRelease gives back a job that was not begun: it is due at once, and no attempt is counted.
+// LeaseRelease gives back a job that was not begun or not finished: it is due at once, and no attempt is counted.
 type LeaseRelease struct {
 	Lease string `json:"lease"`
 }

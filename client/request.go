@@ -132,7 +132,7 @@ func readAnswer(res *http.Response, r call) error {
 		return nil
 	}
 	if err := wire.Decode(data, r.into); err != nil {
-		return fmt.Errorf("client: the answer of %s %s cannot be read: %w", r.method, r.path, err)
+		return fmt.Errorf("client: the answer of %s %s %w: %w", r.method, r.path, errUnreadable, err)
 	}
 	return nil
 }
@@ -147,6 +147,9 @@ func readBounded(from io.Reader, most int64) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// errUnreadable: a successful answer is not what the API answers, but perhaps what a proxy does.
+var errUnreadable = errors.New("cannot be read")
 
 // ReadProblem reads a response of Do that is no success. It returns a *Problem, or why the response cannot be read.
 func ReadProblem(res *http.Response) error {

@@ -3,6 +3,7 @@
 package consume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type Job[J any] struct {
 type Report[J any] struct {
 	Job Job[J]
 	Err error
+	// Released: the function was cut off by the end of Run, so the job has not failed.
+	Released bool
 }
 
 // Answer is the answer to reports.
@@ -55,6 +58,8 @@ type Server[J any] interface {
 	Extend(ctx context.Context, lease string) (Extension, error)
 	// IsInvalid reports whether a request was refused for what it says, so that one of its reports must be invalid.
 	IsInvalid(err error) bool
+	// RetryAfter reports whether a failed exchange may succeed later, and how long to wait at least; zero: no matter.
+	RetryAfter(err error) (after time.Duration, again bool)
 }
 
 // Options are the options of Run. None may be zero.
@@ -69,19 +74,19 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Run leases jobs and calls work for each until ctx ends or the server refuses. Then functions have Grace, and Run reports what they return.
+// Run leases jobs and calls work for each until ctx ends or the server refuses. Then functions have Grace, and Run reports what they
+// return. It does not wait for functions longer than Grace and Timeout.
 func Run[J any](ctx context.Context, s Server[J], o Options, work func(context.Context, J) error) error {
 	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
+	running, ended := context.WithCancel(context.WithoutCancel(ctx))
+	defer ended()
 	w := &consumer[J]{
-		server: s, opts: o, work: work, free: o.Concurrency,
+		server: s, opts: o, work: work, running: running, free: o.Concurrency,
 		reports: make(chan Report[J], o.Concurrency), exchanges: make(chan exchange[J], 2),
 	}
 	err := w.lease(ctx, working)
-	defer time.AfterFunc(o.Grace, func() { stop(context.Cause(ctx)) }).Stop()
-	if err != nil {
-		stop(err)
-	}
+	defer time.AfterFunc(o.Grace, func() { stop(cmp.Or(err, context.Cause(ctx))) }).Stop()
 	return errors.Join(err, w.end(working))
 }
 
@@ -90,11 +95,15 @@ type consumer[J any] struct {
 	server Server[J]
 	opts   Options
 	work   func(context.Context, J) error
+	// running is the context of extensions: it ends with Run, so that a function that ignores its context does not keep its job.
+	running context.Context //nolint:containedctx // a consumer lives as long as a call of Run
 
-	free      int         // functions that may be called
-	inFlight  int         // exchanges
-	polling   bool        // one of them leases jobs
-	pending   []Report[J] // to be sent
+	free      int              // functions that may be called
+	inFlight  int              // exchanges
+	polling   bool             // one of them leases jobs
+	pending   []Report[J]      // to be sent
+	pause     <-chan time.Time // nil: an exchange may be made
+	backoff   retry.Backoff
 	reports   chan Report[J]
 	exchanges chan exchange[J]
 }
@@ -108,10 +117,11 @@ type exchange[J any] struct {
 	err     error
 }
 
-// lease leases jobs and settles them until ctx ends or a request fails. working is the context of functions.
+// lease leases jobs and settles them until ctx ends or a request is refused. working is the context of functions.
 func (w *consumer[J]) lease(ctx, working context.Context) error {
 	for {
 		switch {
+		case w.pause != nil:
 		case w.free > 0 && !w.polling:
 			w.send(ctx, exchange[J]{polls: true})
 		case len(w.pending) > 0 && w.inFlight < cap(w.exchanges):
@@ -121,21 +131,33 @@ func (w *consumer[J]) lease(ctx, working context.Context) error {
 		case r := <-w.reports:
 			w.collect(r)
 		case x := <-w.exchanges:
-			if err := w.receive(working, x); err != nil && ctx.Err() == nil {
+			if err := w.receive(working, x); err != nil && ctx.Err() == nil && !w.waitAfter(err) {
 				return err
 			}
+		case <-w.pause:
+			w.pause = nil
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// end waits for the functions, and settles their jobs.
-func (w *consumer[J]) end(working context.Context) error {
+// waitAfter begins a wait after a failed exchange. It returns false if the server has refused it.
+func (w *consumer[J]) waitAfter(err error) bool {
+	after, again := w.server.RetryAfter(err)
+	if again {
+		w.pause = time.After(w.backoff.Next(after))
+	}
+	return again
+}
+
+// end waits for the functions, and settles their jobs. Reports that are refused are dropped.
+func (w *consumer[J]) end(working context.Context) (failed error) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(working), w.opts.Grace+w.opts.Timeout)
 	defer cancel()
+	w.pause = nil
 	for w.inFlight > 0 || w.free < w.opts.Concurrency || len(w.pending) > 0 {
-		if len(w.pending) > 0 && w.inFlight == 0 {
+		if len(w.pending) > 0 && w.inFlight == 0 && w.pause == nil {
 			w.send(limited, exchange[J]{last: true})
 		}
 		select {
@@ -143,11 +165,21 @@ func (w *consumer[J]) end(working context.Context) error {
 			w.collect(r)
 		case x := <-w.exchanges:
 			if err := w.receive(working, x); err != nil && x.last {
-				return fmt.Errorf("report what became of jobs: %w", err)
+				failed = fmt.Errorf("report what became of jobs: %w", err)
+				if !w.waitAfter(err) {
+					w.pending = nil
+				}
 			}
+		case <-w.pause:
+			w.pause = nil
+		case <-limited.Done():
+			if running := w.opts.Concurrency - w.free; running > 0 {
+				return errors.Join(failed, fmt.Errorf("functions that have not returned: %d", running))
+			}
+			return cmp.Or(failed, fmt.Errorf("report what became of jobs: %w", context.Cause(limited)))
 		}
 	}
-	return nil
+	return failed
 }
 
 // collect takes a report, and those that are there beside it.
@@ -186,7 +218,7 @@ func (w *consumer[J]) send(ctx context.Context, x exchange[J]) {
 // settleApart settles reports that were refused together: both halves alone. A job whose own report is refused has failed.
 func (w *consumer[J]) settleApart(ctx context.Context, reports []Report[J], refused error) (Answer[J], error) {
 	if len(reports) == 1 {
-		failed := Report[J]{reports[0].Job, fmt.Errorf("the report of its end was refused: %w", refused)}
+		failed := Report[J]{Job: reports[0].Job, Err: fmt.Errorf("the report of its end was refused: %w", refused)}
 		answer, err := w.server.Exchange(ctx, []Report[J]{failed}, 0)
 		if err != nil && w.server.IsInvalid(err) { // it comes again when its lease has ended
 			return Answer[J]{}, nil
@@ -217,6 +249,7 @@ func (w *consumer[J]) receive(working context.Context, x exchange[J]) error {
 		w.pending = append(w.pending, x.reports...)
 		return x.err
 	}
+	w.backoff = retry.Backoff{}
 	for _, r := range x.reports {
 		if x.answer.Unavailable[r.Job.ID] {
 			w.pending = append(w.pending, r)
@@ -242,10 +275,12 @@ func (w *consumer[J]) do(working context.Context, j Job[J]) {
 	err := w.work(ctx, j.Value)
 	close(done)
 	<-extended
-	if lost := context.Cause(ctx); errors.Is(lost, ErrLost) {
-		err = lost
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrLost) {
+		err = cause
 	}
-	w.reports <- Report[J]{j, err}
+	cutOff := working.Err() != nil && errors.Is(cause, context.Cause(working))
+	w.reports <- Report[J]{j, err, cutOff && (errors.Is(err, ctx.Err()) || errors.Is(err, cause))}
 }
 
 // extend extends a lease until done is closed. It ends ctx of the function when the lease is lost, or the job cancelled.
@@ -257,6 +292,9 @@ func (w *consumer[J]) extend(j Job[J], done <-chan struct{}, end context.CancelC
 		case <-done:
 			timer.Stop()
 			return
+		case <-w.running.Done():
+			timer.Stop()
+			return
 		case <-timer.C:
 		}
 		if time.Until(until) < retry.FirstWait {
@@ -264,7 +302,7 @@ func (w *consumer[J]) extend(j Job[J], done <-chan struct{}, end context.CancelC
 			return
 		}
 		began := time.Now()
-		ctx, cancel := context.WithDeadline(context.Background(), until)
+		ctx, cancel := context.WithDeadline(w.running, until)
 		stopped := make(chan struct{})
 		go func() { // the function has ended: what was asked for is of no use
 			defer close(stopped)
