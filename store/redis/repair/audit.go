@@ -17,7 +17,8 @@ const (
 	auditShare = 4
 	// auditPause bounds it, and is the pause while scores are moved after a step of the clock.
 	auditPause = 100 * time.Millisecond
-	// movingPauses bounds how often an audit waits for scores to be moved: without a carrier they are not.
+	// movingPauses bounds how often an audit waits in a row for scores to be moved: without a carrier they are not. An audit that
+	// repairs gives up then.
 	movingPauses = 100
 	// staleSteps bounds how often a step is made again in a row because queues were forgotten meanwhile.
 	staleSteps = 10
@@ -35,12 +36,18 @@ func (s *Repairer) Audit(ctx context.Context, repair bool) iter.Seq2[store.Audit
 			case err != nil:
 				err = connect.MapError(ctx, err)
 				continue
+			case moving > 0 && repair && pauses == movingPauses:
+				err = errors.New("the clock was set, and times are not moved yet: repair the store while a process with the role worker runs")
+				continue
 			case moving > 0 && pauses < movingPauses: // a step of the clock: queues whose score is not moved yet would seem to be scheduled wrongly
 				pauses++
 				if !yield(store.AuditPage{Pause: auditPause}, nil) {
 					return
 				}
 				continue
+			}
+			if moving == 0 {
+				pauses = 0
 			}
 			last, err = s.makeStep(ctx, p)
 			if errors.Is(err, script.ErrStale) && stale < staleSteps {

@@ -35,6 +35,7 @@ func (s *Repairer) repairEnded(ctx context.Context, p *pass) (bool, error) {
 		topics[i] = s.Keys.TopicByName(name)
 	}
 	c := s.NewCall(scriptEnded.of(p), s.Keys.Reply("repair", "e"), nil, topics, 3)
+	c.Keys = append(c.Keys, s.Keys.Clock, s.Keys.StaleAgenda)
 	c.Add(p.set, p.at, 4*stepSize)
 	answer, err := s.RunList(ctx, c, 4)
 	if err != nil {

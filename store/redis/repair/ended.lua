@@ -1,5 +1,5 @@
 -- Walks through topics' lists of ended jobs, and takes out what does not belong there.
--- KEYS    those of keys.lua; no queues
+-- KEYS    those of keys.lua; no queues; clock, stale agenda
 -- ARGV    where to go on in the first topic: the state of a list (d, x, c), and a cursor; about how many entries to look at
 -- result  topics that are done, where to go on in the next: a state, and a cursor; faults (mend.lua)
 allow()

@@ -1,5 +1,5 @@
 -- Checks that jobs are where they belong, and moves those that are not.
--- KEYS    those of keys.lua
+-- KEYS    those of keys.lua; clock, stale agenda
 -- ARGV    for each job: position of its queue, member, 1 if it has an expiry
 -- result  how many of the jobs wait, are claimed, are delivered, are dead, are cancelled; faults (mend.lua)
 allow()

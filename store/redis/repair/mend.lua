@@ -19,8 +19,9 @@ local function repaired(kind, member, where, what)
 end
 
 -- LOST is what is added to a job's timeout for the deadline of a lease that has none, in ms. A lease that ends after LONGEST has none.
+-- Deadlines are of the clock before its last step as long as the reading of a carrier is in the future, and then while they are moved.
 local LOST = 30000
-local LONGEST = now + LEASE_MAX
+local LONGEST = call('EXISTS', KEYS[K + 2]) == 1 and math.huge or math.max(now, tonumber(call('HGET', KEYS[K + 1], 'reading') or 0)) + LEASE_MAX
 
 -- name_of returns a queue's full name.
 local names_by_number = {}

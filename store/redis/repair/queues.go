@@ -89,6 +89,7 @@ func (s *Repairer) repairQueues(ctx context.Context, p *pass) (bool, error) {
 	}
 	some := p.queues[:min(len(p.queues), stepSize/2)]
 	c := s.NewCall(scriptQueues.of(p), s.Keys.Reply("repair", "q"), some, nil, 4)
+	c.Keys = append(c.Keys, s.Keys.Clock, s.Keys.StaleAgenda)
 	c.Add(p.set, p.at, 4*stepSize, p.daily)
 	answer, err := s.RunList(ctx, c, 4)
 	if errors.Is(err, script.ErrStale) {
@@ -184,6 +185,7 @@ func (s *Repairer) repairSome(
 		return nil
 	}
 	c := s.NewCall(scriptJobs.of(p), s.Keys.Reply("repair", "j"), all, nil, len(args))
+	c.Keys = append(c.Keys, s.Keys.Clock, s.Keys.StaleAgenda)
 	c.Add(args...)
 	answer, err := s.RunList(ctx, c, 2)
 	if err != nil {

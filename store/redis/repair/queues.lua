@@ -1,5 +1,5 @@
 -- Walks through queues, removes what does not belong there, and writes their agenda anew.
--- KEYS    those of keys.lua
+-- KEYS    those of keys.lua; clock, stale agenda
 -- ARGV    where to go on in the first queue: ready, claimed or due, and a cursor; about how many entries to look at; 1 when
 --         nothing has happened to the server, so that what it says of queues without jobs is right
 -- result  queues that are done, where to go on in the next: ready, claimed or due, and a cursor; faults (mend.lua)
