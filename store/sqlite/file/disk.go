@@ -10,13 +10,14 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// WithoutOwner runs do with the lock of a database, unless another process has it. It creates no lock file.
+// WithoutOwner runs do with a share of the lock of a database, unless another process has the lock. Acquire waits for do. It creates
+// no lock file.
 func WithoutOwner(path string, do func() error) (err error) {
 	if _, err := os.Stat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) {
 		return do()
 	}
 	lock := flock.New(path + lockSuffix)
-	ok, err := lock.TryLock()
+	ok, err := lock.TryRLock()
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", lock.Path(), err)
 	}

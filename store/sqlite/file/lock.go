@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -78,7 +79,7 @@ func Acquire(path string, replace bool, log *slog.Logger) (*Lock, error) {
 		return nil, fmt.Errorf("%s is %s, not a database", path, what)
 	}
 	lock := flock.New(path+lockSuffix, flock.SetPermissions(0o600))
-	ok, err := lock.TryLock()
+	ok, err := lockUnlessOwned(lock)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil, fmt.Errorf("the folder %s of the database is not writable", folder)
 	}
@@ -93,6 +94,28 @@ func Acquire(path string, replace bool, log *slog.Logger) (*Lock, error) {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	return &Lock{file: lock, inode: inode}, nil
+}
+
+const (
+	// shareTimeout bounds how long Acquire waits for those that share the lock: they read the log, mostly for less than a second.
+	shareTimeout = 10 * time.Second
+	sharePause   = 20 * time.Millisecond
+)
+
+// lockUnlessOwned takes a lock, unless another process has it as a whole. It waits for those that share it.
+func lockUnlessOwned(lock *flock.Flock) (bool, error) {
+	for until := time.Now().Add(shareTimeout); ; time.Sleep(sharePause) {
+		if ok, err := lock.TryLock(); ok || err != nil || time.Now().After(until) {
+			return ok, err
+		}
+		shared := flock.New(lock.Path())
+		if ok, err := shared.TryRLock(); !ok || err != nil {
+			return false, err
+		}
+		if err := shared.Unlock(); err != nil {
+			return false, err
+		}
+	}
 }
 
 // lockDatabase creates the database file if it is missing, and locks it.

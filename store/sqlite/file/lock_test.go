@@ -1,12 +1,15 @@
 package file
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -91,4 +94,30 @@ func TestAcquire_FollowsLinksToFilesThatAreMissing(t *testing.T) {
 	require.NoError(t, os.Symlink("round", filepath.Join(filepath.Dir(target), "round")))
 	_, err = acquire(filepath.Join(filepath.Dir(target), "round"))
 	require.ErrorContains(t, err, "too many symbolic links")
+}
+
+func TestAcquire_WaitsForThoseThatOnlyLook(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	lock, err := acquire(path)
+	require.NoError(t, err)
+	require.NoError(t, WithoutOwner(path, func() error { return errors.New("somebody has the lock") }))
+	require.NoError(t, lock.Unlock())
+
+	acquired := make(chan error, 1)
+	require.NoError(t, WithoutOwner(path, func() error {
+		go func() {
+			lock, err := acquire(path)
+			if err == nil {
+				err = lock.Unlock()
+			}
+			acquired <- err
+		}()
+		select {
+		case err := <-acquired:
+			return fmt.Errorf("it did not wait: %w", err)
+		case <-time.After(3 * sharePause):
+		}
+		return WithoutOwner(path, func() error { return nil }) // another one can look as well
+	}))
+	require.NoError(t, <-acquired)
 }
