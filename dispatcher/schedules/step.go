@@ -314,8 +314,11 @@ const maxUndecided = 100
 
 // record adds a tick that has passed. One that leaves Last is undecided while its job is unfinished.
 func (s *step) record(t store.ScheduleTick) {
-	if s.doc.PauseAfterDead > 0 && len(s.Last) == store.MaxScheduleTicks && s.isUndecided(&s.Last[0]) && len(s.Undecided) < maxUndecided {
+	if s.doc.PauseAfterDead > 0 && len(s.Last) == store.MaxScheduleTicks && s.isUndecided(&s.Last[0]) {
 		s.Undecided = append(s.Undecided, s.Last[0].At.Unix())
+		if len(s.Undecided) > maxUndecided {
+			s.Undecided = s.Undecided[1:]
+		}
 	}
 	s.progress.record(t)
 }
