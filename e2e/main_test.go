@@ -62,6 +62,6 @@ func buildAndRun(m *testing.M) int {
 // once for all of them: without debug information and with a larger heap, in less processor time.
 func goBuild(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-gcflags=all=-dwarf=false"}, args...)...)
-	cmd.Env = append(os.Environ(), "GOGC=400")
+	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")
 	return cmd
 }

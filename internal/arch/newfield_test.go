@@ -80,7 +80,7 @@ func TestNewField_TouchesFiveFiles(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-gcflags=all=-dwarf=false",
 		"-gcflags=github.com/ringback/ringback/...=-l -dwarf=false", "-overlay", list, "-run", "Note|Fingerprint|OpenAPI", "./internal/arch", "./job/codec", "./api")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOGC=400")
+	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
