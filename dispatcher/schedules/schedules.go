@@ -102,8 +102,8 @@ type progress struct {
 	// DeadUntil do not count: after a pause, those from before it may still die.
 	DeadInRow int       `json:"dead_in_row,omitempty"`
 	DeadUntil time.Time `json:"dead_until,omitzero"`
-	// Undecided are ticks before Last, in Unix seconds, whose jobs were unfinished: the last maxUndecided. The jobs of older ones do
-	// not count: of most of them nothing is known, as they were delivered and removed while ticks ran late.
+	// Undecided are ticks before Last, in Unix seconds, whose jobs were unfinished: at most maxUndecided. Of more, those of which
+	// nothing is known are not looked at, and then the newest.
 	Undecided []int64   `json:"undecided,omitempty"`
 	Backfill  *backfill `json:"backfill,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ringback/ringback/dispatcher/internaljobs"
@@ -45,6 +46,7 @@ type step struct {
 	claimedAt time.Time // by the store's, not later than started
 	now       time.Time // claimedAt less the delay of jobs after their ticks: the ticks until then are due
 	outbox    []store.NewJob
+	unknown   map[int64]bool // ticks of whose jobs nothing is known
 }
 
 // Step makes the ticks that are due.
@@ -315,9 +317,13 @@ const maxUndecided = 100
 // record adds a tick that has passed. One that leaves Last is undecided while its job is unfinished.
 func (s *step) record(t store.ScheduleTick) {
 	if s.doc.PauseAfterDead > 0 && len(s.Last) == store.MaxScheduleTicks && s.isUndecided(&s.Last[0]) {
-		s.Undecided = append(s.Undecided, s.Last[0].At.Unix())
-		if len(s.Undecided) > maxUndecided {
-			s.Undecided = s.Undecided[1:]
+		if len(s.Undecided) == maxUndecided { // one of which nothing is known was perhaps delivered and removed
+			if i := slices.IndexFunc(s.Undecided, func(unix int64) bool { return s.unknown[unix] }); i >= 0 {
+				s.Undecided = slices.Delete(s.Undecided, i, i+1)
+			}
+		}
+		if len(s.Undecided) < maxUndecided {
+			s.Undecided = append(s.Undecided, s.Last[0].At.Unix())
 		}
 	}
 	s.progress.record(t)
@@ -350,8 +356,9 @@ func (s *step) countDead(ctx context.Context) error {
 	}
 	lateInserted := s.claimedAt.Sub(s.LastLateAt) > outboxTime
 	older := len(s.Undecided)
-	s.Undecided = s.Undecided[:0]
+	s.Undecided, s.unknown = s.Undecided[:0], make(map[int64]bool)
 	for i, t := range ticks {
+		s.unknown[t.At.Unix()] = !statuses[i].Known()
 		ended := statuses[i].Ended
 		if !statuses[i].Known() && lateInserted && s.now.Sub(t.At) > punctual+outboxTime {
 			ended = job.Delivered // long ago: dead jobs are retained for longer
