@@ -162,6 +162,37 @@ func TestDatabases_SkipRowsThatAreLocked(t *testing.T) {
 	})
 }
 
+// A stricter isolation would lock gaps between rows, into which Add inserts.
+func TestRelay_ReadsOnlyWhatIsCommittedOnMySQL(t *testing.T) {
+	d := openServer(t, outbox.MySQL, "mysql", mariadb)
+	d.db.SetMaxOpenConns(1) // so that the log is of one session
+	var log string
+	require.NoError(t, d.db.QueryRowContext(t.Context(), "SELECT @@general_log_file").Scan(&log))
+	before, err := os.ReadFile(log)
+	require.NoError(t, err)
+	srv := newServer()
+	srv.problems["b"] = &client.Problem{Status: 422, Code: "invalid_field"}
+	add(t, d.db, d.dialect, client.Job{ID: "a"}, client.Job{ID: "b"})
+	_, stop := runRelay(t, d.db, d.dialect, srv.client(t), outbox.Options{Poll: time.Hour})
+	require.Eventually(t, func() bool { left := entries(t, d.db); return len(left) == 1 && left[0].tries == 1 }, 30*time.Second, time.Millisecond)
+	stop()
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	changes, isolated := 0, false
+	for line := range strings.Lines(string(text[len(before):])) {
+		switch {
+		case strings.Contains(line, "Query\tSET TRANSACTION ISOLATION LEVEL READ COMMITTED"):
+			isolated = true
+		case strings.Contains(line, "Execute\tDELETE"), strings.Contains(line, "Execute\tUPDATE"):
+			require.True(t, isolated, line)
+			changes++
+		case strings.Contains(line, "Query\tCOMMIT"), strings.Contains(line, "Query\tROLLBACK"):
+			isolated = false
+		}
+	}
+	require.GreaterOrEqual(t, changes, 3, "reserve, delete, refuse")
+}
+
 // servers are the servers that were started, which are ended after the tests.
 var servers []func()
 
@@ -211,7 +242,8 @@ var mariadb = sync.OnceValues(func() (string, error) {
 	}
 	socket := filepath.Join(dir, "socket")
 	cmd := exec.Command(mariadbd, "--no-defaults", "--user="+strconv.Itoa(os.Getuid()), "--datadir="+dir, "--socket="+socket, "--skip-networking", "--skip-grant-tables",
-		"--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M")
+		"--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M",
+		"--general-log", "--general-log-file="+filepath.Join(dir, "general.log"))
 	root := "root@unix(" + socket + ")/"
 	if err := startServer(cmd, syscall.SIGKILL, "mysql", root); err != nil {
 		return "", err

@@ -49,7 +49,7 @@ const (
 	size        integer NOT NULL,           -- bytes of the JSON
 	added_at    bigint NOT NULL,            -- times are milliseconds since 1970
 	next_try_at bigint NOT NULL DEFAULT 0,  -- also the end of a relay's lease; 0: now
-	tries       integer NOT NULL DEFAULT 0, -- how often it was refused
+	tries       integer NOT NULL DEFAULT 0, -- how often it was refused, without quotas and faults
 	problem     text                        -- why, the last time
 );
 CREATE INDEX IF NOT EXISTS ringback_outbox_next ON ringback_outbox (next_try_at, seq);
@@ -61,7 +61,7 @@ CREATE INDEX IF NOT EXISTS ringback_outbox_next ON ringback_outbox (next_try_at,
 	size        INT NOT NULL,              -- bytes of the JSON
 	added_at    BIGINT NOT NULL,           -- times are milliseconds since 1970
 	next_try_at BIGINT NOT NULL DEFAULT 0, -- also the end of a relay's lease; 0: now
-	tries       INT NOT NULL DEFAULT 0,    -- how often it was refused
+	tries       INT NOT NULL DEFAULT 0,    -- how often it was refused, without quotas and faults
 	problem     TEXT,                      -- why, the last time
 	INDEX ringback_outbox_next (next_try_at, seq)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4
@@ -73,7 +73,7 @@ CREATE INDEX IF NOT EXISTS ringback_outbox_next ON ringback_outbox (next_try_at,
 	size        INTEGER NOT NULL,           -- bytes of the JSON
 	added_at    INTEGER NOT NULL,           -- times are milliseconds since 1970
 	next_try_at INTEGER NOT NULL DEFAULT 0, -- also the end of a relay's lease; 0: now
-	tries       INTEGER NOT NULL DEFAULT 0, -- how often it was refused
+	tries       INTEGER NOT NULL DEFAULT 0, -- how often it was refused, without quotas and faults
 	problem     TEXT                        -- why, the last time
 );
 CREATE INDEX IF NOT EXISTS ringback_outbox_next ON ringback_outbox (next_try_at, seq);
@@ -86,17 +86,17 @@ const maxBatch = 100
 // Statements. A %s is a list of placeholders.
 const (
 	insertJobs = `INSERT INTO ringback_outbox (id, job, size, added_at) VALUES `
-	selectDue  = `SELECT seq, id, size, tries FROM ringback_outbox WHERE next_try_at <= ? ORDER BY next_try_at, seq LIMIT 100`
+	selectDue  = `SELECT seq, id, size, tries, added_at FROM ringback_outbox WHERE next_try_at BETWEEN ? AND ? ORDER BY next_try_at, seq LIMIT 100`
 	lockDue    = selectDue + ` FOR UPDATE SKIP LOCKED`
 	leaseRows  = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (%s)`
 	// SQLite locks the whole database, and a transaction that has begun with a SELECT cannot wait for that lock.
-	leaseDue    = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (SELECT seq FROM ringback_outbox WHERE next_try_at <= ? ORDER BY next_try_at, seq LIMIT 100) RETURNING seq, id, size, tries`
+	leaseDue    = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (SELECT seq FROM ringback_outbox WHERE next_try_at BETWEEN ? AND ? ORDER BY next_try_at, seq LIMIT 100) RETURNING seq, id, size, tries, added_at`
 	anyDue      = `SELECT 1 FROM ringback_outbox WHERE next_try_at <= ? LIMIT 1`
 	selectJobs  = `SELECT seq, job FROM ringback_outbox WHERE next_try_at = ? AND seq IN (%s)`
 	deleteRows  = `DELETE FROM ringback_outbox WHERE next_try_at = ? AND seq IN (%s)`
 	releaseRows = `UPDATE ringback_outbox SET next_try_at = 0 WHERE next_try_at = ? AND seq IN (%s)`
-	refuseRow   = `UPDATE ringback_outbox SET next_try_at = ?, tries = tries + 1, problem = ? WHERE next_try_at = ? AND seq = ?`
-	countRows   = `SELECT COUNT(*), COUNT(problem), COALESCE(MIN(added_at), 0) FROM ringback_outbox`
+	refuseRow   = `UPDATE ringback_outbox SET next_try_at = ?, tries = tries + ?, problem = ? WHERE next_try_at = ? AND seq = ?`
+	countRows   = `SELECT COUNT(*), COUNT(CASE WHEN tries > 0 THEN 1 END), COALESCE(MIN(added_at), 0) FROM ringback_outbox`
 )
 
 // bind returns a statement with the placeholders of the dialect instead of question marks.
@@ -127,16 +127,41 @@ func (d Dialect) list(statement string, rows []*row, args ...any) (string, []any
 	return d.bind(strings.Replace(statement, "%s", marks, 1)), args
 }
 
-// claim reserves rows that are due at now until a time, at most maxBatch, and returns them.
-func (d Dialect) claim(ctx context.Context, db *sql.DB, now, until int64) (rows []*row, err error) {
-	options := &sql.TxOptions{Isolation: sql.LevelReadCommitted} // a stricter one locks the gaps between rows in MySQL, so Add would wait
-	statement, args := d.bind(lockDue), []any{now}
+// begin begins a transaction of a relay. A stricter isolation locks the gaps between rows in MySQL, so that Add would wait.
+func (d Dialect) begin(ctx context.Context, db *sql.DB) (*sql.Tx, error) {
+	options := &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 	if d == SQLite {
-		options, statement, args = nil, leaseDue, []any{until, now}
+		options = nil
 	}
-	tx, err := db.BeginTx(ctx, options)
+	return db.BeginTx(ctx, options) //nolint:wrapcheck // the caller says it
+}
+
+// execute executes one statement of a relay.
+func (d Dialect) execute(ctx context.Context, db *sql.DB, statement string, args []any) error {
+	if d != MySQL {
+		_, err := db.ExecContext(ctx, statement, args...)
+		return err //nolint:wrapcheck // the caller says it
+	}
+	tx, err := d.begin(ctx, db)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says it
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
+		return err //nolint:wrapcheck // the caller says it
+	}
+	return tx.Commit() //nolint:wrapcheck // the caller says it
+}
+
+// claim reserves rows whose next_try_at is from a time to now, at most maxBatch, and returns them.
+func (d Dialect) claim(ctx context.Context, db *sql.DB, from, now, until int64) (rows []*row, err error) {
+	statement, args := d.bind(lockDue), []any{from, now}
+	if d == SQLite {
+		statement, args = leaseDue, []any{until, from, now}
+	}
+	tx, err := d.begin(ctx, db)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	if rows, err = readRows(ctx, tx, statement, args); err != nil || len(rows) == 0 {
@@ -160,7 +185,7 @@ func readRows(ctx context.Context, tx *sql.Tx, statement string, args []any) (al
 	defer func() { _ = found.Close() }()
 	for found.Next() {
 		r := new(row)
-		if err := found.Scan(&r.seq, &r.id, &r.size, &r.tries); err != nil {
+		if err := found.Scan(&r.seq, &r.id, &r.size, &r.tries, &r.addedAt); err != nil {
 			return nil, err //nolint:wrapcheck // the caller says it
 		}
 		all = append(all, r)

@@ -9,7 +9,11 @@
 //	relay.Wake()
 //
 //	relay := outbox.NewRelay(db, box, c, outbox.Options{})
-//	go relay.Run(ctx)                                          // in one program or several, as long as they run
+//	relays.Go(func() { relay.Run(ctx) })                       // in one program or several, as long as they run
+//
+//	stop()                                                     // when the program ends: ctx
+//	relays.Wait()                                              // a sync.WaitGroup
+//	db.Close()
 //
 // # Guarantees
 //
@@ -26,7 +30,7 @@
 //
 // Rows are registered in the order of their insertion, a hundred at a time. That is not the order of commits: of two transactions at the
 // same time the later insertion may be committed, and registered, first. Several relays register different rows at once, and jobs that
-// are tried again come later. For ordered lanes run one relay, and add the jobs of a lane one transaction after the other.
+// are tried again come later: while there is a backlog, every second hundred is of these. For ordered lanes run one relay, and add the jobs of a lane one transaction after the other.
 //
 // # Relays
 //

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite"
@@ -68,7 +69,8 @@ func Example() {
 		panic(err)
 	}
 	relay := outbox.NewRelay(db, box, c, outbox.Options{})
-	go relay.Run(ctx)
+	var relays sync.WaitGroup
+	relays.Go(func() { relay.Run(ctx) })
 
 	if err := placeOrder(ctx, db, relay, 4711); err != nil {
 		panic(err)
@@ -77,6 +79,9 @@ func Example() {
 		fmt.Println("the order exists, and has one job")
 	}
 	fmt.Println("registered:", <-registered)
+
+	stop()
+	relays.Wait() // it lets go of its rows
 	// Output:
 	// the order exists, and has one job
 	// registered: close-4711

@@ -62,12 +62,12 @@ func (r *Relay) post(ctx context.Context, rows []*row) error {
 		return fmt.Errorf("register jobs: %w", err)
 	}
 	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("register jobs: %w", client.ReadProblem(res))
+	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswerBytes))
 	if err != nil {
 		return fmt.Errorf("register jobs: read the results: %w", err)
-	}
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("register jobs: %w", problemOf(res, text))
 	}
 	var answer struct {
 		Results []result `json:"results"`
@@ -79,16 +79,6 @@ func (r *Relay) post(ctx context.Context, rows []*row) error {
 		w.problem, w.registered = answer.Results[i].Error, answer.Results[i].Error == nil
 	}
 	return nil
-}
-
-// problemOf returns the problem that an answer is.
-func problemOf(res *http.Response, text []byte) *client.Problem {
-	p := new(client.Problem)
-	if json.Unmarshal(text, p) != nil || p.Code == "" {
-		p = &client.Problem{Detail: http.StatusText(res.StatusCode) + ", and the answer is not Ringback's: is there a proxy in front of it?"}
-	}
-	p.Status = res.StatusCode
-	return p
 }
 
 // isTemporary reports whether a problem may pass without a change of the job.

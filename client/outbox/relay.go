@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/client/internal/retry"
 )
 
 // Options are the options of NewRelay. The zero value is useful.
@@ -41,6 +42,9 @@ type Relay struct {
 	lease   time.Duration
 	log     *slog.Logger
 	wake    chan struct{}
+	// triedFirst: the next batch is of rows that were tried before, if there are any. Otherwise new rows come first, and could keep them
+	// waiting for as long as there is a backlog. Only Run uses it.
+	triedFirst bool
 }
 
 // NewRelay returns a relay between a database with the table of Dialect.Schema and a server. It panics if the dialect is unknown.
@@ -64,24 +68,29 @@ func (r *Relay) Wake() {
 }
 
 // Run registers jobs until ctx ends, and returns then. Faults of the database and of Ringback are logged and repeated with growing waits.
-// Of rows in progress at the end those that are registered are deleted, and the others are released.
+// Of rows in progress at the end those that are registered are deleted, and the others are released. Wait for Run to return before you
+// close the database or end the program: rows that could not be released are registered when their lease has ended.
 //
 // Several relays may run at once on one table, in one program or several.
 func (r *Relay) Run(ctx context.Context) {
-	var pause backoff
+	var pause retry.Backoff
 	for ctx.Err() == nil {
 		more, err := r.relayBatch(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			wait := pause.next(err)
+			var after time.Duration
+			if p, ok := errors.AsType[*client.Problem](err); ok {
+				after = p.RetryAfter()
+			}
+			wait := pause.Next(after)
 			r.log.Warn("outbox relay failed, retrying", "err", err, "retry_in", wait)
 			sleep(ctx, wait, nil)
 		case more:
-			pause = backoff{}
+			pause = retry.Backoff{}
 		default:
-			pause = backoff{}
+			pause = retry.Backoff{}
 			sleep(ctx, r.poll, r.wake)
 		}
 	}
@@ -98,33 +107,14 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	}
 }
 
-// Waits after faults.
-const (
-	firstPause    = 100 * time.Millisecond
-	longestPause  = 10 * time.Second
-	maxRetryAfter = time.Minute
-)
-
-// backoff grows from fault to fault.
-type backoff struct{ wait time.Duration }
-
-// next returns the wait after a fault, at least the one that the server asks for.
-func (b *backoff) next(err error) time.Duration {
-	b.wait = min(max(2*b.wait, firstPause), longestPause)
-	wait := b.wait/2 + rand.N(b.wait/2)
-	if p, ok := errors.AsType[*client.Problem](err); ok {
-		wait = max(wait, min(p.RetryAfter(), maxRetryAfter))
-	}
-	return wait
-}
-
 // row is a row that is reserved.
 type row struct {
-	seq   int64
-	id    string
-	size  int // bytes of job
-	tries int
-	job   []byte
+	seq     int64
+	id      string
+	size    int // bytes of job
+	tries   int
+	addedAt int64 // Unix milliseconds
+	job     []byte
 
 	registered bool
 	problem    *client.Problem // nil: not refused
@@ -138,11 +128,10 @@ func (r *Relay) relayBatch(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	until := now.Add(r.lease).UnixMilli()
-	rows, err := r.dialect.claim(ctx, r.db, now.UnixMilli(), until)
+	rows, more, err := r.claim(ctx, now.UnixMilli(), until)
 	if err != nil {
 		return false, fmt.Errorf("reserve rows: %w", err)
 	}
-	more = len(rows) == maxBatch
 	limited, cancel := context.WithDeadline(ctx, now.Add(r.lease/2))
 	defer cancel()
 	for len(rows) > 0 && err == nil {
@@ -151,6 +140,20 @@ func (r *Relay) relayBatch(ctx context.Context) (more bool, err error) {
 		rows = rows[n:]
 	}
 	return more, errors.Join(err, r.settle(ctx, releaseRows, rows, until))
+}
+
+// claim reserves rows, and reports whether there may be more. While there is a backlog, every second batch is of rows that were tried
+// before.
+func (r *Relay) claim(ctx context.Context, now, until int64) (rows []*row, more bool, err error) {
+	if r.triedFirst {
+		r.triedFirst = false
+		if rows, err = r.dialect.claim(ctx, r.db, 1, now, until); err != nil || len(rows) > 0 {
+			return rows, true, err //nolint:wrapcheck // the caller says it
+		}
+	}
+	rows, err = r.dialect.claim(ctx, r.db, 0, now, until)
+	r.triedFirst = len(rows) == maxBatch
+	return rows, r.triedFirst, err //nolint:wrapcheck // the caller says it
 }
 
 // due reports whether there are rows to register. It takes no lock, so that a relay without work is in nobody's way.
@@ -184,7 +187,7 @@ func (r *Relay) relayRows(ctx context.Context, rows []*row, until int64) error {
 		err = r.register(ctx, rows)
 	}
 	var registered, released, refused []*row
-	var busy *client.Problem
+	var fault *client.Problem
 	for _, w := range rows {
 		w.job = nil
 		switch {
@@ -193,14 +196,14 @@ func (r *Relay) relayRows(ctx context.Context, rows []*row, until int64) error {
 		case w.problem != nil:
 			refused = append(refused, w)
 			if isTemporary(w.problem) {
-				busy = w.problem
+				fault = w.problem
 			}
 		default:
 			released = append(released, w)
 		}
 	}
-	if err == nil && busy != nil && len(registered) == 0 {
-		err = fmt.Errorf("register jobs: %w", busy) // the next rows would hardly fare better
+	if err == nil && fault != nil && len(registered) == 0 {
+		err = fmt.Errorf("register jobs: %w", fault) // the next rows would hardly fare better
 	}
 	return errors.Join(err, r.settle(ctx, deleteRows, registered, until), r.refuse(ctx, refused, until), r.settle(ctx, releaseRows, released, until))
 }
@@ -258,7 +261,7 @@ const (
 // whose rows stay would be registered again.
 func (r *Relay) record(ctx context.Context, statement string, args ...any) error {
 	for try := 0; ; try++ {
-		_, err := r.db.ExecContext(ctx, statement, args...)
+		err := r.dialect.execute(ctx, r.db, statement, args)
 		if err == nil || try == recordTries-1 {
 			return err //nolint:wrapcheck // the caller says it
 		}
@@ -277,31 +280,36 @@ func (r *Relay) refuse(ctx context.Context, rows []*row, until int64) error {
 	defer cancel()
 	statement := r.dialect.bind(refuseRow)
 	for _, w := range rows {
-		next := time.Now().Add(retryAfter(w.problem, w.tries)).UnixMilli()
-		if err := r.record(ctx, statement, next, problemText(w.problem), until, w.seq); err != nil {
+		wait, tries := afterRefusal(w.problem, w.tries), 1
+		if isTemporary(w.problem) {
+			wait, tries = afterFault(w.problem, time.Since(time.UnixMilli(w.addedAt))), 0
+		}
+		next := time.Now().Add(wait).UnixMilli()
+		if err := r.record(ctx, statement, next, tries, problemText(w.problem), until, w.seq); err != nil {
 			return fmt.Errorf("record the problem of a job: %w", err)
 		}
 	}
 	return nil
 }
 
-// Waits before a job is tried again, after its first refusal and at most.
+// Waits before a job is tried again, at least and at most: one that is refused, and one that may be registered later as it is.
 const (
-	firstRefused, longestRefused = 10 * time.Second, time.Hour
-	firstBusy, longestBusy       = time.Second, time.Minute
+	firstRefusedWait, longestRefusedWait = 10 * time.Second, time.Hour
+	leastFaultWait, longestFaultWait     = time.Second, time.Minute
 )
 
-// retryAfter returns the wait before a job with a problem is tried again.
-func retryAfter(p *client.Problem, tries int) time.Duration {
-	first, longest := firstRefused, longestRefused
-	if isTemporary(p) {
-		first, longest = firstBusy, longestBusy
-	}
-	wait := longest
+// afterRefusal returns the wait before a job that was refused is tried again. It doubles with each try.
+func afterRefusal(p *client.Problem, tries int) time.Duration {
+	wait := longestRefusedWait
 	if tries < 16 { // more would overflow, and is longer than the longest
-		wait = min(first<<tries, longest)
+		wait = min(firstRefusedWait<<tries, longestRefusedWait)
 	}
-	return max(wait, min(p.RetryAfter(), longest))
+	return max(wait, min(p.RetryAfter(), longestRefusedWait))
+}
+
+// afterFault returns the wait before a job is tried again that a quota or a fault keeps from being registered: as long as it has waited.
+func afterFault(p *client.Problem, waited time.Duration) time.Duration {
+	return min(max(waited, p.RetryAfter(), leastFaultWait), longestFaultWait)
 }
 
 // maxProblemBytes bounds the text of a problem in the table.

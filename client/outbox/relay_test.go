@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -300,7 +301,7 @@ func TestRelay_RetriesJobsThatTheStoreCannotTake(t *testing.T) {
 		}
 		add(t, db, outbox.SQLite, numbered("away", 150)...)
 		add(t, db, outbox.SQLite, numbered("good", 10)...)
-		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
+		relay, _ := runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
 		synctest.Wait()
 		require.Equal(t, []int{100}, srv.batchSizes(), "if the store takes no job, the next ones wait")
 		time.Sleep(5 * time.Second)
@@ -309,10 +310,52 @@ func TestRelay_RetriesJobsThatTheStoreCannotTake(t *testing.T) {
 		left := entries(t, db)
 		require.Len(t, left, 150)
 		require.Less(t, left[0].next, time.Minute+time.Second)
-		require.InDelta(t, 6+9, left[0].tries, 4) // 2 s, 2 s, 4 s, … 1 min
+		require.InDelta(t, 2*(6+9), len(srv.batchSizes()), 8) // 2 s, 2 s, 4 s, … 1 min
+		require.Zero(t, left[0].tries, "they were not refused")
+		stats, err := relay.Stats(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, int64(150), stats.Jobs)
+		require.Zero(t, stats.Refused)
 		srv.set(func() { srv.problems = nil })
 		time.Sleep(time.Minute + 10*time.Second)
 		require.Len(t, srv.registered(), 160)
+	})
+}
+
+// A quota that a job met over lunch does not make its first refusal wait for an hour.
+func TestRelay_CountsRefusalsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, srv := openSQLite(t), newServer()
+		srv.problems["a"] = &client.Problem{Status: 429, Code: "too_many_jobs"}
+		add(t, db, outbox.SQLite, client.Job{ID: "a"})
+		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Contains(t, entries(t, db)[0].problem, "429")
+		srv.set(func() { srv.problems["a"] = &client.Problem{Status: 422, Code: "invalid_field"} })
+		for entries(t, db)[0].tries == 0 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		require.InDelta(t, 10*time.Second, entries(t, db)[0].next, float64(2*time.Second))
+	})
+}
+
+// New rows, of which there may always be more, do not keep those waiting that were tried before.
+func TestRelay_TakesTurnsBetweenNewRowsAndThoseTriedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, srv := openSQLite(t), newServer()
+		srv.problems["tried"] = &client.Problem{Status: 429, Code: "too_many_jobs"}
+		add(t, db, outbox.SQLite, client.Job{ID: "tried"})
+		_, stop := runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
+		synctest.Wait()
+		stop()
+		srv.set(func() { srv.problems = nil })
+		add(t, db, outbox.SQLite, numbered("new", 1000)...)
+		time.Sleep(2 * time.Second)
+		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
+		synctest.Wait()
+		require.Equal(t, slices.Insert(idsOf(numbered("new", 1000)), 100, "tried"), srv.registered())
 	})
 }
 

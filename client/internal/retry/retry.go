@@ -66,11 +66,12 @@ type Backoff struct {
 func (b *Backoff) Next(after time.Duration) time.Duration {
 	b.Retries++
 	b.wait = min(max(2*b.wait, FirstWait), longestWait)
+	wait := b.wait/2 + rand.N(b.wait/2)
 	if after > 0 {
 		after = min(after, maxAfter)
-		return after + rand.N(after/4+FirstWait)
+		wait = max(wait, after+rand.N(after/4+FirstWait))
 	}
-	return b.wait/2 + rand.N(b.wait/2)
+	return wait
 }
 
 // Wait waits before a repeat after a failure. It returns an error that wraps the cause if ctx would end before.
