@@ -190,6 +190,8 @@ type Options struct {
 	// HealthOnly serves only the routes that are always served, for a process that only delivers: health, metrics, version,
 	// contract. Of the Service it uses Readiness, and for /v1/version Authenticate and HasNamespace.
 	HealthOnly bool
+	// Tracer makes the spans of requests that register jobs. Nil: none are made.
+	Tracer Tracer
 	// Metrics serves /metrics, without a token unless Access has MetricsTokens. Nil: 404.
 	Metrics http.Handler
 	// Closing reports whether the process is about to stop. Answers then close their connection. It is called for every
@@ -212,6 +214,7 @@ type api struct {
 	process      string
 	healthOnly   bool
 	metrics      http.Handler
+	tracer       Tracer
 	log          *slog.Logger
 	callers      *apiaccess.Authenticator
 	bodies       *limits.BodyBudget
@@ -252,6 +255,7 @@ func newAPI(o Options) (a *api, end func()) {
 		process:    o.Process,
 		healthOnly: o.HealthOnly,
 		metrics:    o.Metrics,
+		tracer:     o.Tracer,
 		log:        cmp.Or(o.Logger, slog.Default()),
 		waiting:    make(chan struct{}, maxWaiting),
 		leaseWaits: make(chan struct{}, max(1, maxWaiting*3/4)),

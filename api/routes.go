@@ -250,6 +250,9 @@ func (a *api) methods(r route) http.Handler {
 				return err
 			}
 		}
+		if a.tracer != nil && (found.action == access.RegisterJob || found.action == access.RunSchedule) {
+			return a.traced(found.serve, w, req)
+		}
 		err := found.serve(w, req)
 		if err == nil && r.audited && method != http.MethodGet && !dry {
 			a.auditChange(req, found.action)

@@ -19,6 +19,7 @@ import (
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/metrics"
+	"github.com/ringback/ringback/tracing"
 )
 
 // App is a composed Ringback service. Make one with New and call Run once.
@@ -87,6 +88,11 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
 		Seal: box, Observer: observer, ObserveWork: observer.WorkTreated, ObserveTicks: observer.TicksPassed, Grace: a.options.Grace,
 	}
+	var tracer api.Tracer
+	if a.options.TracerProvider != nil {
+		spans := tracing.New(a.options.TracerProvider)
+		opts.Tracer, tracer = spans, spans
+	}
 	if a.options.has(RoleWorker) {
 		sender, err := a.sender(guard, descriptors.idle)
 		if err != nil {
@@ -107,7 +113,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		Access: access.Options{
 			Tokens: a.options.RootTokens(), MetricsTokens: linesOf(a.options.MetricsToken), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
 		},
-		Metrics: observer.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
+		Tracer: tracer, Metrics: observer.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
 	descriptors.log(a.options.Logger, a.options.has(RoleWorker))

@@ -15,6 +15,7 @@ import (
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/tracing"
 )
 
 // Options configures an App. A field's zero value means its default.
@@ -74,6 +75,9 @@ type Options struct {
 	Logger *slog.Logger
 	// LogDropped returns the number of dropped log lines, for the metrics; nil: always zero.
 	LogDropped func() uint64 `json:"-"`
+	// TracerProvider makes the spans of registrations and attempts, whose traces jobs carry. It is not shut down. Default: none are
+	// made.
+	TracerProvider tracing.Provider `json:"-"`
 	// Version is reported by the API and in the User-Agent of deliveries. Default: dev.
 	Version string
 }

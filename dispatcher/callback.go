@@ -17,7 +17,9 @@ func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
 		return nil
 	}
 	n.Lane = laneOf(n.URL)
-	return []store.NewJob{d.outboxEntry(&n)}
+	callback := d.outboxEntry(&n)
+	callback.Header = d.keepTrace(end.Job.Header, callback.Header) // that of the attempt replaces it
+	return []store.NewJob{callback}
 }
 
 // outboxEntry returns the outbox entry of a callback.

@@ -63,6 +63,8 @@ type Options struct {
 	Seal *seal.Box
 	// Observer, if set, is notified of each claimed job.
 	Observer pool.Observer
+	// Tracer, if set, makes spans of registrations and attempts, whose traces jobs carry in their headers: tracing.New.
+	Tracer Tracer
 	// ObserveWork, if set, is called with the jobs that a step of bulk work has treated.
 	ObserveWork func(action store.WorkAction, done, failed, skipped int64)
 	// ObserveTicks, if set, is called with the ticks that a step of a schedule has treated.
@@ -155,7 +157,7 @@ func New(opts Options) (*Dispatcher, error) {
 	d.pool = pool.New(pool.Options{
 		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
 		MaxBytes: opts.MaxBytes, Owner: opts.Owner, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
-		Callbacks: d.notifyEnd, Observer: liveObserver{opts.Observer, d.live},
+		Callbacks: d.notifyEnd, Observer: liveObserver{opts.Observer, d.live}, Tracer: d.poolTracer(),
 	})
 	d.internal = d.newRunner()
 	explaining.Pool = d.pool

@@ -83,6 +83,7 @@ func (d *Dispatcher) editJob(ctx context.Context, found *job.Job, edit job.Edit)
 	if err != nil {
 		return job.Job{}, err
 	}
+	spec.Header = d.keepTrace(found.Header, spec.Header)
 	if err := d.checkEdit(ctx, found, &spec); err != nil {
 		return job.Job{}, err
 	}
@@ -176,6 +177,9 @@ func (d *Dispatcher) prepareRevival(ctx context.Context, found *job.Job, revival
 		if revival.Header == nil {
 			return d.checkSecretsStayOnOrigin(found, revival.URL, detail)
 		}
+	}
+	if revival.Header != nil {
+		revival.Header = d.keepTrace(found.Header, revival.Header)
 	}
 	if secrets.HasPlain(revival.Header) {
 		target, err := d.target(ctx, found.Queue, cmp.Or(revival.URL, found.URL))

@@ -60,6 +60,9 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 		}
 		results[at[k]] = r
 	}
+	if d.opts.Tracer != nil {
+		d.opts.Tracer.Registered(ctx, results)
+	}
 	return results
 }
 
@@ -131,6 +134,9 @@ func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now
 			}
 		}
 		newJob.Header = d.sealHeaders(newJob.Header, cmp.Or(newJob.URL, laneURL, topicURL))
+	}
+	if d.opts.Tracer != nil { // after the fingerprint: a repetition has another trace
+		newJob.Header = d.opts.Tracer.Carry(ctx, newJob.Header)
 	}
 	d.sealer.SealCallbacks(&newJob.OnDelivered, &newJob.OnDead)
 	newJob.MaxAge = d.policies.Resolve(ctx, newJob.Namespace, newJob.Topic).MaxAge

@@ -50,6 +50,11 @@ func (r registrar) PrepareJobs(ctx context.Context, jobs []job.New) ([]store.New
 			break
 		}
 	}
+	if r.d.opts.Tracer != nil {
+		for i := range prepared {
+			r.d.opts.Tracer.Tick(ctx, &prepared[i].New)
+		}
+	}
 	inserted := make([]store.RoutedResult, len(prepared))
 	for i := range inserted {
 		inserted[i].Outcome = store.Created // by the carrier, soon

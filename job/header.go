@@ -59,12 +59,8 @@ func foldName(name string) string {
 // checkHeaders validates headers with names in any case. at is the JSON pointer of the object. Sealed values are allowed in
 // settings only.
 func checkHeaders(at string, header map[string][]string, settings bool) []FieldError {
-	bytes, lines := 0, 0
-	for name, values := range header {
-		bytes += headerSize(name, values)
-		lines += len(values)
-	}
-	if max(lines, len(header)) > MaxHeaderLines {
+	bytes, lines := sizeOf(header)
+	if lines > MaxHeaderLines {
 		return []FieldError{{at, fmt.Sprintf("must be at most %d values together", MaxHeaderLines)}}
 	}
 	if bytes > MaxHeaders { // report no further errors
@@ -95,6 +91,21 @@ func checkHeaders(at string, header map[string][]string, settings bool) []FieldE
 		}
 	}
 	return sortFieldErrors(errs)
+}
+
+// HeadersFit reports whether headers are not more than a job may have.
+func HeadersFit(header map[string][]string) bool {
+	bytes, lines := sizeOf(header)
+	return bytes <= MaxHeaders && lines <= MaxHeaderLines
+}
+
+// sizeOf returns the size of headers together, in bytes and in lines, at least one for each.
+func sizeOf(header map[string][]string) (bytes, lines int) {
+	for name, values := range header {
+		bytes += headerSize(name, values)
+		lines += len(values)
+	}
+	return bytes, max(lines, len(header))
 }
 
 // checkHeaderName returns the violated rule of a header name; empty: valid.

@@ -153,6 +153,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	if a.tracksSent(terms) {
 		request.Sent = a.bodySent
 	}
+	ctx, span := a.startSpan(ctx, &request)
 	result := a.send(ctx, request) // the request and its body are not used after this
 	verdict := a.judge(terms, result)
 	record := job.Attempt{
@@ -173,7 +174,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	}
 	a.end(ctx, attemptResult{
 		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
-		concurrency: a.schedJob.Settings.Limits(topic).Concurrency,
+		concurrency: a.schedJob.Settings.Limits(topic).Concurrency, span: span,
 	})
 }
 
@@ -309,7 +310,8 @@ type attemptResult struct {
 	result      *policy.Result // nil: no request was made
 	late        time.Duration
 	breaker     policy.Breaker
-	concurrency int // the lane's concurrency
+	concurrency int  // the lane's concurrency
+	span        Span // nil: none
 }
 
 // end queues the settlement and updates the lane's state.
@@ -323,6 +325,7 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	}
 	if r.verdict.Kind == policy.Delivered || r.verdict.Kind == policy.Dead {
 		item.Outbox = p.opts.Callbacks(EndedJob{Job: claimedJob, URL: r.url, Terms: r.terms, Verdict: r.verdict, Attempt: r.record})
+		CarryTrace(r.span, item.Outbox)
 	}
 	out := sched.AttemptResult{
 		Result: r.result, Probe: claimedJob.Probe, Breaker: r.breaker, Concurrency: r.concurrency, Cooldown: r.verdict.LaneWait,
@@ -348,11 +351,15 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	if wake {
 		s.wake()
 	}
-	p.opts.Observer.AttemptEnded(AttemptEvent{
+	event := AttemptEvent{
 		Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Verdict: r.verdict, Result: r.result, Late: r.late,
 		Job: claimedJob, Record: r.record, URL: r.url,
-	})
-	p.logAttempt(ctx, claimedJob, r.verdict, r.record)
+	}
+	p.opts.Observer.AttemptEnded(event)
+	if r.span != nil {
+		r.span.End(event)
+	}
+	p.logAttempt(ctx, claimedJob, r)
 }
 
 // bodySent is called by the deliverer when it has released the body.

@@ -13,7 +13,8 @@ import (
 const maxAttemptLines = 100
 
 // logAttempt logs the result of a claimed job.
-func (p *Pool) logAttempt(ctx context.Context, claimedJob *store.ClaimedJob, v policy.Verdict, r job.Attempt) {
+func (p *Pool) logAttempt(ctx context.Context, claimedJob *store.ClaimedJob, result attemptResult) {
+	v, r := result.verdict, result.record
 	if !p.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
@@ -42,6 +43,9 @@ func (p *Pool) logAttempt(ctx context.Context, claimedJob *store.ClaimedJob, v p
 	}
 	if r.Error != "" {
 		attrs = append(attrs, slog.String("error_class", string(r.ErrorClass)), slog.String("err", r.Error))
+	}
+	if result.span != nil {
+		attrs = append(attrs, slog.String("trace_id", result.span.TraceID()))
 	}
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int("suppressed", suppressed))

@@ -86,7 +86,7 @@ func (s *shardLoop) expire(ctx context.Context, claimedJob *store.ClaimedJob, la
 	p.opts.Observer.AttemptEnded(AttemptEvent{
 		Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Verdict: item.Verdict, Job: claimedJob,
 	})
-	p.logAttempt(ctx, claimedJob, item.Verdict, job.Attempt{})
+	p.logAttempt(ctx, claimedJob, attemptResult{verdict: item.Verdict})
 	return item
 }
 

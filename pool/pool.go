@@ -79,6 +79,8 @@ type Options struct {
 	Callbacks func(ended EndedJob) []store.NewJob
 	// Observer is notified of each claimed job; may be nil.
 	Observer Observer
+	// Tracer makes the spans of attempts; nil: none are made.
+	Tracer Tracer
 	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default

@@ -69,6 +69,8 @@ type ClientLease struct {
 	Retries int
 	Rung    time.Duration
 	Probe   bool // the lane's breaker was open
+	// Trace is the trace that the job carries, as in job.HeaderTraceparent; empty: none, or attempts are not traced.
+	Trace string
 }
 
 // Ref returns the reference of the job.
@@ -80,8 +82,12 @@ const (
 	leaseOwnCallbacks
 	leaseProbe
 	leaseOwnRetries
+	leaseTrace
 	leaseFlags // more than all
 )
+
+// MaxLeaseTrace bounds the Trace of a ClientLease, in bytes.
+const MaxLeaseTrace = 64
 
 // maxLeaseText is more than the longest text of a lease has.
 const maxLeaseText = 1024
@@ -103,7 +109,10 @@ func (l *ClientLease) String() string {
 	if l.Probe {
 		flags |= leaseProbe
 	}
-	b := make([]byte, 0, 128)
+	if l.Trace != "" {
+		flags |= leaseTrace
+	}
+	b := make([]byte, 0, 192)
 	b = binary.AppendUvarint(b, flags)
 	for _, n := range [...]int64{
 		l.LeasedAt.UnixMilli(), l.Age.Milliseconds(), l.Late.Milliseconds(), l.ExpiresIn.Milliseconds(), int64(l.Attempts), int64(l.FailedAttempts),
@@ -115,6 +124,9 @@ func (l *ClientLease) String() string {
 	}
 	for _, s := range [...]string{string(l.Token), l.Queue.Topic, l.Queue.Lane, l.ID} {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	}
+	if l.Trace != "" {
+		b = append(binary.AppendUvarint(b, uint64(len(l.Trace))), l.Trace...)
 	}
 	return leaseEncoding.EncodeToString(b)
 }
@@ -144,9 +156,12 @@ func ParseClientLease(namespace, text string) (l ClientLease, err error) {
 	}
 	l.Token, l.Queue = Token(r.text()), job.Queue{Namespace: namespace, Topic: r.text(), Lane: r.text()}
 	l.ID = r.text()
+	if flags&leaseTrace != 0 {
+		l.Trace = r.text()
+	}
 	const most = 1 << 30 // attempts
 	ok := r.left != nil && len(r.left) == 0 && flags < leaseFlags && len(l.Token) == len(NewToken()) &&
-		job.IsTopic(l.Queue.Topic) && job.IsLane(l.Queue.Lane) && job.IsID(l.ID) &&
+		len(l.Trace) <= MaxLeaseTrace && job.IsTopic(l.Queue.Topic) && job.IsLane(l.Queue.Lane) && job.IsID(l.ID) &&
 		l.FailedAttempts >= 0 && l.FailedAttempts <= l.Attempts && l.Attempts < most && l.Retries >= 0 && l.Retries < most &&
 		l.Rung <= policy.MaxRung && min(l.Rung, l.Age, l.Late, l.ExpiresIn) >= 0
 	if !ok || l.String() != text { // numbers may be written in several ways

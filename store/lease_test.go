@@ -22,7 +22,7 @@ func someLeases() []store.ClientLease {
 		ID: "rb:" + strings.Repeat("i", 93), Queue: job.Queue{Namespace: "shop", Topic: strings.Repeat("t", 64), Lane: strings.Repeat("l", 128)},
 		Token: store.NewToken(), LeasedAt: time.Date(2100, 1, 1, 0, 0, 0, 1e6, time.UTC), Age: 1e6 * time.Hour, Late: 1e6 * time.Hour,
 		Expires: true, ExpiresIn: 1e6 * time.Hour, Attempts: 1 << 29, FailedAttempts: 1 << 29, OwnCallbacks: true, Probe: true,
-		OwnRetries: true, Retries: 1000, Rung: policy.MaxRung,
+		OwnRetries: true, Retries: 1000, Rung: policy.MaxRung, Trace: strings.Repeat("0", store.MaxLeaseTrace),
 	}
 	return []store.ClientLease{short, long}
 }

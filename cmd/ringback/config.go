@@ -23,6 +23,10 @@ func (c *configCommand) Run(ctx *kong.Context, p *process) error {
 	if err != nil {
 		return err
 	}
+	exporter, err := traces()
+	if err != nil {
+		return err
+	}
 	onCommandLine := make(map[*kong.Flag]bool)
 	for _, path := range ctx.Path {
 		onCommandLine[path.Flag] = !path.Resolved
@@ -33,6 +37,7 @@ func (c *configCommand) Run(ctx *kong.Context, p *process) error {
 			fmt.Fprintf(out, "# %s is set\n", name)
 		}
 	}
+	fmt.Fprintf(out, "# traces: %s\n", describeTraces(exporter))
 	for _, flag := range ctx.Flags() {
 		if variable(flag.Value) == "" || flag.Name == configFlagName {
 			continue

@@ -145,3 +145,23 @@ func TestCheck_OpensNothing(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, stderr, file+":2: ca-file: ")
 }
+
+func TestCheck_SaysWhereTracesGo(t *testing.T) {
+	for _, name := range []string{"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+		t.Setenv(name, "")
+	}
+	_, stdout, _ := try(t, nil, "config")
+	require.Contains(t, stdout, "# traces: off\n")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:pa55@collector:4318")
+	_, stdout, _ = try(t, nil, "config")
+	require.Contains(t, stdout, "# traces: to http://user:xxxxx@collector:4318/v1/traces (OTEL_EXPORTER_OTLP_ENDPOINT)\n")
+	code, stdout, _ := try(t, nil, "serve", "--check")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, stdout, "the settings are valid\ntraces are exported to http://user:xxxxx@collector")
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	for _, args := range [][]string{{"serve", "--check"}, {"serve"}, {"dev"}, {"config"}} {
+		code, _, stderr := try(t, nil, args...)
+		require.Equal(t, exitUsage, code)
+		require.Contains(t, stderr, "ringback: OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf")
+	}
+}

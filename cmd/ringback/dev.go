@@ -29,6 +29,10 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
+	exporter, err := traces()
+	if err != nil {
+		return err
+	}
 	stdout := logbuffer.New(p.stdout) // a blocked stdout must not block the inbox
 	defer stdout.Close(flushTime)
 	in, err := inbox.Open(ctx, c.Inbox, c.InboxKeys, stdout)
@@ -46,16 +50,13 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 		}
 	})
 
-	a, err := app.New(ctx, options)
-	if err != nil {
-		return err
-	}
-	background.Go(func() {
-		banner{
-			api: callableAddr(a.Addr()), inbox: callableAddr(in.Addr()), tokens: options.RootTokens(), tokenFile: c.TokenFile, out: stdout,
-		}.print(ctx)
+	err = runApp(ctx, options, exporter, func(a *app.App) {
+		background.Go(func() {
+			banner{
+				api: callableAddr(a.Addr()), inbox: callableAddr(in.Addr()), tokens: options.RootTokens(), tokenFile: c.TokenFile, out: stdout,
+			}.print(ctx)
+		})
 	})
-	err = a.Run(ctx)
 	cancel()
 	return err
 }

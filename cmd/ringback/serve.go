@@ -150,6 +150,11 @@ type serveCommand struct {
 	Check bool `variable:"-" help:"Check the settings and the files that they name, and exit: 0 if they are valid, else 2. The store is not opened."`
 }
 
+// Help is what --help adds to the flags.
+func (*serveCommand) Help() string {
+	return "Traces are exported by OTLP if OTEL_EXPORTER_OTLP_ENDPOINT is set, as the other variables of OpenTelemetry say."
+}
+
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	ignoreBrokenPipes()
@@ -160,11 +165,11 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	a, err := app.New(ctx, options)
+	exporter, err := traces()
 	if err != nil {
 		return err
 	}
-	return a.Run(ctx)
+	return runApp(ctx, options, exporter, func(*app.App) {})
 }
 
 // check checks what app.New would refuse, except for what needs the store or the port. err is why there are no options.
@@ -175,6 +180,13 @@ func (c *serveCommand) check(p *process, options app.Options, err error) error {
 	if err != nil {
 		return &usageError{p.settings.locate(err)}
 	}
-	_, err = fmt.Fprintln(p.stdout, "the settings are valid")
-	return err
+	exporter, err := traces()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(p.stdout, "the settings are valid")
+	if exporter != nil {
+		fmt.Fprintln(p.stdout, "traces are exported", describeTraces(exporter))
+	}
+	return nil
 }

@@ -81,6 +81,7 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 			continue
 		}
 		l := newLease(j)
+		l.Trace = p.traceOf(j)
 		leased = append(leased, store.LeasedJob{ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin), Request: request})
 	}
 	if ctx.Err() != nil {
@@ -170,6 +171,17 @@ func newLease(j *store.ClaimedJob) store.ClientLease {
 		l.ExpiresIn = max(0, j.ExpiresAt.Sub(j.Now()))
 	}
 	return l
+}
+
+// traceOf returns the trace that a job carries, if attempts are traced.
+func (p *Puller) traceOf(j *store.ClaimedJob) string {
+	if p.opts.Tracer == nil {
+		return ""
+	}
+	if values := j.Header[job.HeaderTraceparent]; len(values) == 1 && len(values[0]) <= store.MaxLeaseTrace {
+		return values[0]
+	}
+	return ""
 }
 
 // claimed notes which of the queues of a claim have more jobs. Those that got none come first the next time.

@@ -23,6 +23,7 @@ type settled struct {
 	lease  *store.ClientLease
 	job    *store.ClaimedJob // what is known of it
 	result *policy.Result    // nil: the lease was extended
+	span   pool.Span         // nil: none
 }
 
 // settlements judges reports. The errors are those of jobs that could not be read.
@@ -46,6 +47,9 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) (
 		topic := p.opts.Policies.Topic(r.Lease.Queue.Namespace, r.Lease.Queue.Topic)
 		item.job = &store.ClaimedJob{Job: job.Job{Spec: job.Spec{ID: r.Lease.ID, Queue: r.Lease.Queue, Terms: ownTerms(&r.Lease)}}}
 		p.judge(item, r, topic)
+		if p.opts.Tracer != nil {
+			item.span = p.startSpan(ctx, item)
+		}
 		if !callsBack(item, &topic) {
 			continue
 		}
@@ -111,6 +115,17 @@ func callsBack(item *settled, topic *policy.Topic) bool {
 	}
 }
 
+// startSpan begins the span of an attempt that a client reports, at the time of its lease. Its parent is the trace of the job, not
+// that of the report.
+func (p *Puller) startSpan(ctx context.Context, item *settled) pool.Span {
+	request := job.Request{Ref: item.Ref, Queue: item.Queue, Attempt: item.Attempt.N}
+	if item.lease.Trace != "" {
+		request.Header = map[string][]string{job.HeaderTraceparent: {item.lease.Trace}}
+	}
+	_, span := p.opts.Tracer.StartAttempt(ctx, request, policy.DeliverPull, item.lease.LeasedAt)
+	return span
+}
+
 // readForCallback reads a job that has ended, and adds the callback that its end makes. A job that is gone has no lease any more.
 func (p *Puller) readForCallback(ctx context.Context, item *settled, topic policy.Topic) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
@@ -127,6 +142,7 @@ func (p *Puller) readForCallback(ctx context.Context, item *settled, topic polic
 		item.Outbox = p.opts.Callbacks(pool.EndedJob{
 			Job: item.job, URL: found.URL, Terms: topic.Terms(found.Terms), Verdict: item.Verdict, Attempt: item.Attempt,
 		})
+		pool.CarryTrace(item.span, item.Outbox)
 	}
 	return nil
 }
@@ -139,6 +155,6 @@ func (p *Puller) refuse(ctx context.Context, j *store.ClaimedJob, terms policy.T
 	if verdict.Kind == policy.Dead {
 		item.Outbox = p.opts.Callbacks(pool.EndedJob{Job: j, URL: j.URL, Terms: terms, Verdict: verdict})
 	}
-	p.attemptEnded(ctx, pool.AttemptEvent{Namespace: j.Namespace, Topic: j.Topic, Verdict: verdict, Job: j})
+	p.attemptEnded(ctx, pool.AttemptEvent{Namespace: j.Namespace, Topic: j.Topic, Verdict: verdict, Job: j}, nil)
 	return item
 }

@@ -43,6 +43,8 @@ type Options struct {
 	Callbacks func(ended pool.EndedJob) []store.NewJob
 	// Observer is notified of each attempt that was settled; may be nil.
 	Observer pool.Observer
+	// Tracer makes the spans of attempts that were settled; nil: none are made.
+	Tracer pool.Tracer
 	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default

@@ -255,14 +255,17 @@ func (p *Puller) observe(ctx context.Context, item *settled, err error) {
 		p.attemptEnded(ctx, pool.AttemptEvent{
 			Namespace: item.Queue.Namespace, Topic: item.Queue.Topic, Verdict: item.Verdict, Result: item.result, Late: item.lease.Late,
 			Job: item.job, Record: item.Attempt,
-		})
+		}, item.span)
 	}
 }
 
-// attemptEnded notifies the observer, and logs.
-func (p *Puller) attemptEnded(ctx context.Context, e pool.AttemptEvent) {
+// attemptEnded notifies the observer, ends the span, if there is one, and logs.
+func (p *Puller) attemptEnded(ctx context.Context, e pool.AttemptEvent, span pool.Span) {
 	if p.opts.Observer != nil {
 		p.opts.Observer.AttemptEnded(e)
+	}
+	if span != nil {
+		span.End(e)
 	}
 	if !p.log.Enabled(ctx, slog.LevelInfo) {
 		return
@@ -271,7 +274,11 @@ func (p *Puller) attemptEnded(ctx context.Context, e pool.AttemptEvent) {
 	if !ok {
 		return
 	}
-	p.log.LogAttrs(ctx, slog.LevelInfo, "attempt", slog.String("job", e.Job.ID), slog.String("namespace", e.Namespace), slog.String("topic", e.Topic),
+	log := p.log
+	if span != nil {
+		log = log.With("trace_id", span.TraceID())
+	}
+	log.LogAttrs(ctx, slog.LevelInfo, "attempt", slog.String("job", e.Job.ID), slog.String("namespace", e.Namespace), slog.String("topic", e.Topic),
 		slog.String("lane", e.Job.Lane), slog.Int("attempt", e.Record.N), slog.String("verdict", e.Verdict.Kind.String()),
 		slog.String("reason", string(e.Verdict.Reason)), slog.String("err", e.Record.Error), slog.Int("suppressed", suppressed))
 }

@@ -410,6 +410,21 @@ var plan = []row{
 		others: []string{"github.com/prometheus/client_golang"},
 	},
 	{
+		pkg:    "tracing",
+		reason: "spans of registrations and attempts, by the API of OpenTelemetry; knows no exporter",
+		ours:   []string{"job", "policy", "pool", "store"},
+		others: []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/trace"},
+	},
+	{
+		pkg:    "tracing/otlp",
+		reason: "exports spans; knows nothing of jobs",
+		ours:   []string{"internal/limitedlog"},
+		others: []string{
+			"github.com/hashicorp/go-retryablehttp", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/exporters/otlp/otlptrace", "go.opentelemetry.io/otel/sdk",
+			"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf",
+		},
+	},
+	{
 		pkg:    "api/response",
 		reason: "writes JSON and problems; knows no handler and no service",
 		ours:   []string{"access", "job", "job/units", "livetail", "policy", "schedule", "store"},
@@ -492,7 +507,7 @@ var plan = []row{
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
 			"api", "api/access", "api/limits", "audit", "carrier", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
-			"store", "store/redis", "store/redis/connect", "store/sqlite", "transfer",
+			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},
 	{
@@ -551,7 +566,7 @@ var plan = []row{
 	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
-		ours:   []string{"app", "cli", "cli/request", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units"},
+		ours:   []string{"app", "cli", "cli/request", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units", "tracing/otlp"},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
 	{
