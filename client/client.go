@@ -19,7 +19,7 @@ type Options struct {
 	Token string
 	// Namespace is the namespace of requests with a root token, or of a server without tokens; empty: that of the token.
 	Namespace string
-	// HTTP makes the requests; nil: a client with connections of its own, and the proxy of the environment. Redirects are never
+	// HTTP makes the requests; nil: a new client, which uses the proxy of the environment. Redirects are never
 	// followed: they would take the token elsewhere. Its Timeout is replaced by Options.Timeout, as it would cut streams.
 	HTTP *http.Client
 	// Timeout bounds one try of a request, in addition to the time for which the server is asked to wait; zero: 30 s.
