@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/counts"
 	"github.com/ringback/ringback/store/redis/health"
@@ -102,14 +101,5 @@ func (s *Store) openMeta(ctx context.Context, o *Options) (n int, err error) {
 		return 0, fmt.Errorf("open %s: %w", key, connect.MapError(ctx, err))
 	}
 	values := script.Strs(found)
-	version, n := script.Num(values[0]), int(script.Num(values[1]))
-	switch {
-	case version != layout.Version:
-		return 0, fmt.Errorf("redis: the data have schema version %s, this program requires version %d", values[0], layout.Version)
-	case n < 1 || n > job.MaxShards:
-		return 0, fmt.Errorf("redis: %s has %q shards, want 1 to %d", key, values[1], job.MaxShards)
-	case shards != 0 && shards != n:
-		return 0, fmt.Errorf("redis: the data have %d shards, not %d: the number is fixed when they are laid out", n, shards)
-	}
-	return n, nil
+	return layout.CheckMeta(values[0], values[1], shards)
 }

@@ -31,8 +31,22 @@ type Address struct {
 	// master is the primary's name at the sentinels; user and password authenticate with the sentinels.
 	master, user, password string
 	serverName             string // of certificates; empty: the host that is dialled
+	files                  tlsFiles
 	shown                  string
 }
+
+// Certificates returns the names of the files with certificates.
+func (a Address) Certificates() (files []string) {
+	for _, name := range []string{a.files.ca, a.files.cert} {
+		if name != "" {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
+// IsCluster reports whether it is that of a cluster.
+func (a Address) IsCluster() bool { return a.form == cluster }
 
 // String is the address without passwords and options.
 func (a Address) String() string { return a.shown }
@@ -94,7 +108,7 @@ func ParseAddress(text string) (Address, error) {
 			return Address{}, errors.New("redis: several hosts are for redis+sentinel:// and redis+cluster://")
 		}
 	}
-	files := tlsFiles{ca: take(options, "tls_ca"), cert: take(options, "tls_cert"), key: take(options, "tls_key")}
+	a.files = tlsFiles{ca: take(options, "tls_ca"), cert: take(options, "tls_cert"), key: take(options, "tls_key")}
 	a.serverName = take(options, "tls_server_name")
 	if a.form == sentinel {
 		a.master, a.user, a.password = take(options, "master_name"), take(options, "sentinel_user"), take(options, "sentinel_password")
@@ -117,7 +131,7 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, errors.New("redis: a cluster has database 0 only: leave the number out")
 	}
 	a.options = *parsed
-	if err := a.secure(files); err != nil {
+	if err := a.secure(a.files); err != nil {
 		return Address{}, err
 	}
 	a.shown = a.show(text)

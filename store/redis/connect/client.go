@@ -90,7 +90,10 @@ func (a *Address) client(o *redis.Options) redis.UniversalClient {
 }
 
 // IsCluster reports whether the servers form a cluster.
-func (c *Client) IsCluster() bool { return c.address.form == cluster }
+func (c *Client) IsCluster() bool { return c.address.IsCluster() }
+
+// MaxConns is the largest number of connections to a server for calls.
+func (c *Client) MaxConns() int { return c.address.options.PoolSize }
 
 // Node returns a client of the one server that serves a key.
 func (c *Client) Node(ctx context.Context, key string) (*redis.Client, error) {
@@ -104,8 +107,8 @@ func (c *Client) Node(ctx context.Context, key string) (*redis.Client, error) {
 	}
 }
 
-// eachPrimary calls do for every primary, concurrently on a cluster.
-func (c *Client) eachPrimary(ctx context.Context, do func(context.Context, *redis.Client) error) error {
+// EachPrimary calls do for every primary, concurrently on a cluster. Errors are not mapped.
+func (c *Client) EachPrimary(ctx context.Context, do func(context.Context, *redis.Client) error) error {
 	switch client := c.UniversalClient.(type) {
 	case *redis.ClusterClient:
 		return client.ForEachMaster(ctx, do)

@@ -96,8 +96,8 @@ func isTimeout(err error) bool {
 // IsNil reports whether a key or field does not exist.
 func IsNil(err error) bool { return errors.Is(err, redis.Nil) }
 
-// isNotPermitted reports whether a server refuses or does not know a command.
-func isNotPermitted(err error) bool {
+// IsNotPermitted reports whether a server refuses or does not know a command.
+func IsNotPermitted(err error) bool {
 	answer, ok := errors.AsType[redis.Error](err)
 	if !ok || isClientSide(err) {
 		return false

@@ -16,7 +16,7 @@ import (
 // when one keeps nothing on disk. Settings that a server does not disclose (hosted ones forbid CONFIG) pass.
 func (c *Client) CheckServers(ctx context.Context) (persistent bool, err error) {
 	var volatile atomic.Bool
-	err = c.eachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
+	err = c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
 		if err := c.checkKind(ctx, server); err != nil {
 			return err
 		}
@@ -27,8 +27,8 @@ func (c *Client) CheckServers(ctx context.Context) (persistent bool, err error) 
 		if policy != "" {
 			return fmt.Errorf("redis: maxmemory-policy is %s, which would evict jobs: set it to noeviction", policy)
 		}
-		keeps, err := isPersistent(ctx, server)
-		if !keeps {
+		on, err := ReadSettings(ctx, server, "appendonly", "save")
+		if err == nil && !IsPersistent(on) {
 			volatile.Store(true)
 		}
 		return err
@@ -41,7 +41,7 @@ func (c *Client) CheckServers(ctx context.Context) (persistent bool, err error) 
 func (c *Client) checkKind(ctx context.Context, server *redis.Client) error {
 	info, err := server.Info(ctx, "server").Result()
 	switch {
-	case isNotPermitted(err) || c.address.form == cluster:
+	case IsNotPermitted(err) || c.address.form == cluster:
 		return nil
 	case err != nil:
 		return fmt.Errorf("read the mode of redis: %w", MapError(ctx, err))
@@ -53,38 +53,45 @@ func (c *Client) checkKind(ctx context.Context, server *redis.Client) error {
 	return nil
 }
 
-// evictionPolicy returns the server's maxmemory-policy, empty for noeviction.
+// evictionPolicy returns the server's maxmemory-policy if it may evict jobs, else an empty text.
 func evictionPolicy(ctx context.Context, server *redis.Client) (string, error) {
-	policy, err := setting(ctx, server, "maxmemory-policy")
-	if policy == "noeviction" {
-		return "", nil
+	on, err := ReadSettings(ctx, server, "maxmemory-policy")
+	if policy := on["maxmemory-policy"]; Evicts(policy) {
+		return policy, err
 	}
-	return policy, err
+	return "", err
 }
 
-// isPersistent reports whether a server writes anything to disk; true if it does not disclose that.
-func isPersistent(ctx context.Context, server *redis.Client) (bool, error) {
-	appends, err := setting(ctx, server, "appendonly")
-	if err != nil {
-		return true, err
-	}
-	saves, err := setting(ctx, server, "save")
-	if err != nil {
-		return true, err
-	}
-	return appends != "no" || saves != "", nil
+// Evicts reports whether a maxmemory-policy may evict jobs; an unknown one does not.
+func Evicts(policy string) bool { return policy != "" && policy != "noeviction" }
+
+// IsPersistent reports whether a server with these settings writes anything to disk; true if it does not disclose them.
+func IsPersistent(settings map[string]string) bool {
+	appends, known := settings["appendonly"]
+	saves, knows := settings["save"]
+	return !known || !knows || appends != "no" || saves != ""
 }
 
-// setting reads a configuration parameter; empty where the server does not disclose it.
-func setting(ctx context.Context, server *redis.Client, name string) (string, error) {
-	found, err := server.ConfigGet(ctx, name).Result()
-	if err == nil {
-		return found[name], nil
+// ReadSettings reads configuration parameters, one by one: before version 7 Redis takes one at a time. Those that the server does
+// not disclose are missing.
+func ReadSettings(ctx context.Context, server *redis.Client, names ...string) (map[string]string, error) {
+	pipe := server.Pipeline()
+	reads := make([]*redis.MapStringStringCmd, len(names))
+	for i, name := range names {
+		reads[i] = pipe.ConfigGet(ctx, name)
 	}
-	if isNotPermitted(err) {
-		return "", nil
+	_, _ = pipe.Exec(ctx) // each command has its error
+	settings := make(map[string]string)
+	for i, name := range names {
+		found, err := reads[i].Result()
+		switch value, has := found[name]; {
+		case err == nil && has:
+			settings[name] = value
+		case err != nil && !IsNotPermitted(err):
+			return settings, fmt.Errorf("read setting %s: %w", strconv.Quote(name), MapError(ctx, err))
+		}
 	}
-	return "", fmt.Errorf("read setting %s: %w", strconv.Quote(name), MapError(ctx, err))
+	return settings, nil
 }
 
 // Servers describes the primaries.
@@ -100,7 +107,7 @@ type Servers struct {
 func (c *Client) Servers(ctx context.Context) (Servers, error) {
 	var mu sync.Mutex
 	found := Servers{RunIDs: make(map[string]string)}
-	err := c.eachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
+	err := c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
 		id, err := RunID(ctx, server)
 		if err != nil {
 			return err
@@ -140,7 +147,7 @@ func (c *Client) addressOf(server *redis.Client) string {
 // resynchronization one of them.
 func RunID(ctx context.Context, server *redis.Client) (string, error) {
 	info, err := server.Info(ctx).Result()
-	if err != nil && !isNotPermitted(err) {
+	if err != nil && !IsNotPermitted(err) {
 		return "", MapError(ctx, err)
 	}
 	id := ""

@@ -124,7 +124,7 @@ func (c *Client) CheckWait(ctx context.Context) error {
 	if !c.Waits() {
 		return nil
 	}
-	return c.eachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
+	return c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
 		err := server.Do(ctx, c.wait.command()...).Err()
 		switch {
 		case err == nil:
