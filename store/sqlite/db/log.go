@@ -90,6 +90,12 @@ func (e *foreignLogError) Error() string {
 		name, e.path, e.why, name)
 }
 
+// IsForeignLog reports whether err says that a log was not written for the file beside it.
+func IsForeignLog(err error) bool {
+	_, ok := errors.AsType[*foreignLogError](err)
+	return ok
+}
+
 // checkLog returns a foreignLogError if the log was not written for the file beside it. No other process and no connection
 // of this process may use the database meanwhile. A log or a file that cannot be judged passes.
 func checkLog(ctx context.Context, path string) error {

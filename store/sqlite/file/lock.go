@@ -61,27 +61,13 @@ func Resolve(path string) (string, error) {
 // going to be replaced, it also fails for a file with several hard links: the log lies beside one of the names, and a
 // process that opens another name would not see it.
 func Acquire(path string, replace bool, log *slog.Logger) (*Lock, error) {
-	folder := filepath.Dir(path)
-	info, err := os.Stat(folder)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the folder %s of the database does not exist", folder)
-	case err != nil:
-		return nil, fmt.Errorf("look at the database's folder: %w", err)
-	case !info.IsDir():
-		return nil, fmt.Errorf("%s is no folder, so the database %s cannot be in it", folder, path)
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		what := "no regular file"
-		if info.IsDir() {
-			what = "a folder"
-		}
-		return nil, fmt.Errorf("%s is %s, not a database", path, what)
+	if err := checkPlace(path); err != nil {
+		return nil, err
 	}
 	lock := flock.New(path+lockSuffix, flock.SetPermissions(0o600))
 	ok, err := lockUnlessOwned(lock)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return nil, fmt.Errorf("the folder %s of the database is not writable", folder)
+		return nil, errFolder(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w (the file system must have locks; network file systems are not supported)", lock.Path(), err)
@@ -123,13 +109,10 @@ func lockDatabase(path string, replace bool, log *slog.Logger) (io.Closer, error
 	if err := Create(path); err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("look at the database: %w", err)
-	}
-	if n := links(info); n > 1 && !replace {
-		return nil, fmt.Errorf("the database %s has %d names (hard links): its log %s-wal belongs to one of them alone; remove the others, or copy the file",
-			path, n, filepath.Base(path))
+	if !replace {
+		if err := checkLinks(path); err != nil {
+			return nil, err
+		}
 	}
 	inode, ok, err := lockInode(path)
 	if err != nil {
@@ -147,18 +130,11 @@ func lockDatabase(path string, replace bool, log *slog.Logger) (io.Closer, error
 // restrict removes the rights of all but the owner from an existing database and the files beside it: rows may hold
 // secrets. For a file that belongs to another user it logs a warning.
 func restrict(path string, log *slog.Logger) error {
-	for _, name := range []string{path, path + WAL, path + SHM, path + lockSuffix} {
-		info, err := os.Stat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("look at the database's files: %w", err)
-		}
-		mode := info.Mode().Perm()
-		if mode&0o077 == 0 {
-			continue
-		}
+	exposed, err := Exposed(path)
+	if err != nil {
+		return err
+	}
+	for name, mode := range exposed {
 		if err := os.Chmod(name, mode&^0o077); err != nil {
 			log.Warn("the database may be read by other users, and its mode cannot be changed", "file", name, "mode", mode.String(), "err", err)
 			continue
@@ -173,7 +149,7 @@ func restrict(path string, log *slog.Logger) error {
 func Create(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("the database %s is not writable", path)
+		return errFile(path)
 	}
 	if err == nil {
 		err = file.Close()
