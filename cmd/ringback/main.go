@@ -7,6 +7,7 @@
 //	ringback backup    copies a SQLite store, in use or not, and verifies the copy
 //	ringback restore   replaces a SQLite store that is not in use by a copy
 //	ringback verify    checks the data of stores, in use or not, and repairs faults
+//	ringback doctor    looks for what is wrong with stores, clocks, limits, rights and settings, and says what to do
 //	ringback export    writes the jobs and settings of stores that are not in use to a file
 //	ringback import    stores what an export has written
 //	ringback version   prints the version
@@ -74,6 +75,7 @@ type serviceCommands struct {
 	Backup  backupCommand  `cmd:"" group:"service" help:"Copy a SQLite store, in use or not, and verify the copy."`
 	Restore restoreCommand `cmd:"" group:"service" help:"Verify a copy and replace a SQLite store that is not in use by it."`
 	Verify  verifyCommand  `cmd:"" group:"service" help:"Check the data of stores, in use or not, and repair faults. Exits 1 if faults are left."`
+	Doctor  doctorCommand  `cmd:"" group:"service" help:"Look for what is wrong with stores, clocks, limits, rights and settings, and say what to do. Exits 1 if something is."`
 	Export  exportCommand  `cmd:"" group:"service" help:"Write the jobs and settings of stores that are not in use to a file of JSON lines."`
 	Import  importCommand  `cmd:"" group:"service" help:"Store what an export has written in stores that are not in use."`
 	Version versionCommand `cmd:"" group:"service" help:"Print the version."`

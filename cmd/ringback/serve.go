@@ -48,29 +48,38 @@ type serverFlags struct {
 	MetricsTokenFile string `placeholder:"FILE" help:"File with the token that /metrics requires then, or with several for rotation, one a line. Root tokens are accepted, too. Without it /metrics needs no token."`
 }
 
-// options converts the flags, with those of one command, to app.Options.
+// options converts the flags, with those of one command, to valid app.Options.
 func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (app.Options, error) {
-	if err := f.checkZeros(); err != nil {
+	options, err := f.read(p, allowPrivate, roles)
+	if err != nil {
+		return app.Options{}, err
+	}
+	if err := options.Validate(); err != nil {
 		return app.Options{}, &usageError{p.settings.locate(err)}
 	}
+	return options, nil
+}
+
+// read converts the flags as far as it can, also if it returns an error.
+func (f *serverFlags) read(p *process, allowPrivate bool, roles app.Roles) (app.Options, error) {
+	var errs []error
+	if err := f.checkZeros(); err != nil {
+		errs = append(errs, &usageError{p.settings.locate(err)})
+	}
 	logger := newLogger(p.stderr, f.Log)
-	token, err := secret("token", tokenVariable, "--token-file", p.settings.env[tokenVariable], f.TokenFile, logger)
-	if err != nil {
-		return app.Options{}, err
+	read := func(what, variable, flag, value, file string) app.Secret {
+		text, err := secret(what, variable, flag, value, file, logger)
+		errs = append(errs, err)
+		return app.Secret(text)
 	}
-	metricsToken, err := secret("metrics token", "", "--metrics-token-file", "", f.MetricsTokenFile, logger)
-	if err != nil {
-		return app.Options{}, err
-	}
-	keys, err := secret("secret key", secretKeyVariable, "--secret-key-file", p.settings.env[secretKeyVariable], f.SecretKeyFile, logger)
-	if err != nil {
-		return app.Options{}, err
-	}
+	token := read("token", tokenVariable, "--token-file", p.settings.env[tokenVariable], f.TokenFile)
+	metricsToken := read("metrics token", "", "--metrics-token-file", "", f.MetricsTokenFile)
+	keys := read("secret key", secretKeyVariable, "--secret-key-file", p.settings.env[secretKeyVariable], f.SecretKeyFile)
 	keysFrom := secretKeyVariable
 	if f.SecretKeyFile != "" {
 		keysFrom = "--secret-key-file " + f.SecretKeyFile
 	}
-	options := app.Options{
+	return app.Options{
 		Addr:           f.Addr,
 		Store:          f.join(),
 		Shards:         f.Shards,
@@ -82,24 +91,20 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 		DenyTargets:    f.DenyTargets,
 		Proxy:          app.ProxyURL(f.Proxy),
 		CAFile:         f.CAFile,
-		SecretKey:      app.Secret(keys),
+		SecretKey:      keys,
 		SecretKeyFrom:  keysFrom,
 		AllowedHosts:   f.AllowedHosts,
 		DeclaredTopics: f.Topics == "declared",
 		MaxBody:        int64(f.MaxBody),
 		Grace:          f.Grace,
 		Drain:          f.Drain,
-		Token:          app.Secret(token),
-		MetricsToken:   app.Secret(metricsToken),
+		Token:          token,
+		MetricsToken:   metricsToken,
 		NoAuth:         f.NoAuth,
 		Logger:         logger,
 		LogDropped:     droppedCounter(p.stderr),
 		Version:        versionName(),
-	}
-	if err := options.Validate(); err != nil {
-		return app.Options{}, &usageError{p.settings.locate(err)}
-	}
-	return options, nil
+	}, errors.Join(errs...)
 }
 
 // checkZeros rejects explicit zeros, which would mean the default in app.Options.

@@ -404,6 +404,26 @@ var plan = []row{
 		ours:   []string{"dispatcher", "dispatcher/tenancy", "job", "livetail", "policy", "pool", "sign", "store"},
 	},
 	{
+		pkg:    "internal/cgroup",
+		reason: "limits of control groups, read from a file system that it is given",
+	},
+	{
+		pkg:    "doctor",
+		reason: "findings and bounded checks; given what it looks at, and knows no engine and no flags",
+		ours:   []string{"internal/cgroup", "internal/secretfile", "sign"},
+	},
+	{
+		pkg:    "doctor/redis",
+		reason: "looks at Redis servers where the engine may refuse to open them",
+		ours:   []string{"doctor", "store/redis/connect", "store/redis/layout"},
+		others: []string{"github.com/redis/go-redis/v9"},
+	},
+	{
+		pkg:    "doctor/sqlite",
+		reason: "looks at the files of a database beside the process that uses it",
+		ours:   []string{"doctor", "store/sqlite/db", "store/sqlite/file", "store/sqlite/table"},
+	},
+	{
 		pkg:    "metrics",
 		reason: "counters, histograms and their page; wraps a store and observes the pool",
 		ours:   []string{"job", "policy", "pool", "store"},
@@ -506,7 +526,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},
@@ -566,7 +586,7 @@ var plan = []row{
 	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
-		ours:   []string{"app", "cli", "cli/request", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units", "tracing/otlp"},
+		ours:   []string{"app", "cli", "cli/request", "doctor", "internal/cgroup", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units", "tracing/otlp"},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
 	{

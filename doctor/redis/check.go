@@ -1,0 +1,181 @@
+// Package redis makes the doctor's checks of a Redis store: the servers, their settings, and what the user may do. It opens
+// connections of its own and writes nothing, so it also works where the service refuses to start.
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/doctor"
+	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
+)
+
+// timeout bounds the calls to a server.
+const timeout = 5 * time.Second
+
+// Options are what the checks of a store are given.
+type Options struct {
+	// URL is that of the store.
+	URL string
+	// Prefix begins every key; empty: rb.
+	Prefix string
+	// Shards is the number of shards that is set; zero: none is.
+	Shards int
+	// Wait is the durability that writes wait for.
+	Wait connect.Wait
+}
+
+// Check returns the checks of a store.
+func Check(subject string, o Options) doctor.Check {
+	names := []doctor.Name{
+		doctor.RedisReach, doctor.RedisVersion, doctor.RedisData, doctor.RedisClock, doctor.RedisEviction, doctor.RedisMemory, doctor.RedisPersistence,
+		doctor.RedisSaving, doctor.RedisReplicas, doctor.RedisConnections, doctor.RedisRights, doctor.RedisLatency, doctor.RedisLosses,
+	}
+	o.Prefix = cmp.Or(o.Prefix, "rb")
+	address, err := connect.ParseAddress(o.URL)
+	if err == nil && address.IsCluster() {
+		names = append(names, doctor.RedisCluster)
+	}
+	return doctor.Check{Subject: subject, Names: names, Run: func(ctx context.Context) ([]doctor.Finding, error) {
+		if err != nil {
+			return []doctor.Finding{doctor.Bad(doctor.RedisReach, doctor.Fault, "Correct --store.", "%v", err)}, err
+		}
+		return o.look(ctx, address)
+	}}
+}
+
+// look reads what the servers tell, and judges it.
+func (o Options) look(ctx context.Context, address connect.Address) (_ []doctor.Finding, err error) {
+	ctx, cancel := connect.WithTimeout(ctx, timeout)
+	defer cancel()
+	client := connect.New(address, o.Wait, slog.New(slog.DiscardHandler))
+	defer func() { err = errors.Join(err, client.Close()) }()
+	if err := client.Check(ctx); err != nil {
+		return []doctor.Finding{doctor.Bad(doctor.RedisReach, doctor.Fault,
+			"Start Redis, correct --store, or open the network between the two; jobs are refused and none is delivered until then.", "%v", err)}, err
+	}
+	f := facts{Options: o, cluster: address.IsCluster(), maxConns: client.MaxConns()}
+	f.readMeta(ctx, client)
+	if f.cluster {
+		f.readSlots(ctx, client)
+	}
+	var mu sync.Mutex
+	err = client.EachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
+		s := f.readServer(ctx, c)
+		mu.Lock()
+		defer mu.Unlock()
+		f.servers = append(f.servers, s)
+		return nil
+	})
+	slices.SortFunc(f.servers, func(a, b server) int { return cmp.Compare(a.addr, b.addr) })
+	return f.judge(), connect.MapError(ctx, err)
+}
+
+// facts are what was read of a store.
+type facts struct {
+	Options
+
+	cluster  bool
+	maxConns int // of a process, to a server
+	servers  []server
+	shards   int // of the data; zero: none, or not known
+	meta     doctor.Finding
+	slots    *doctor.Finding // of a cluster
+}
+
+// readMeta checks that the data can be read by this program.
+func (f *facts) readMeta(ctx context.Context, client *connect.Client) {
+	found, err := client.HMGet(ctx, layout.MetaKey(f.Prefix), "version", "shards").Result()
+	if err != nil {
+		f.meta = doctor.Bad(doctor.RedisData, doctor.Fault, "Mend what the error names, such as the rights of the user.", "%v", connect.MapError(ctx, err))
+		return
+	}
+	if found[0] == nil && found[1] == nil {
+		f.meta = doctor.Bad(doctor.RedisData, doctor.Warn, "Correct --store or --redis-prefix, unless the service has never run with them.",
+			"there are no data under the prefix %s", f.Prefix)
+		return
+	}
+	n, err := layout.CheckMeta(fmt.Sprint(found[0]), fmt.Sprint(found[1]), f.Shards)
+	if err != nil {
+		f.meta = doctor.Bad(doctor.RedisData, doctor.Fault, "Correct --shards, or use the program's version that made the data, or another --redis-prefix (docs/export.md).", "%v", err)
+		return
+	}
+	f.shards = n
+	f.meta = doctor.Good(doctor.RedisData, "version %d with %d shards under the prefix %s", layout.Version, n, f.Prefix)
+}
+
+// allSlots is the number of slots of a cluster.
+const allSlots = 16384
+
+// readSlots checks that each slot of a cluster has a server.
+func (f *facts) readSlots(ctx context.Context, client *connect.Client) {
+	found, err := client.ClusterSlots(ctx).Result()
+	if err != nil {
+		return // a missing finding is unknown
+	}
+	covered, alone := 0, 0
+	for _, s := range found {
+		covered += s.End - s.Start + 1
+		if len(s.Nodes) < 2 {
+			alone++
+		}
+	}
+	f.slots = new(judgeSlots(covered, alone, len(found)))
+}
+
+func judgeSlots(covered, alone, ranges int) doctor.Finding {
+	switch {
+	case covered < allSlots:
+		return doctor.Bad(doctor.RedisCluster, doctor.Fault, "Bring the missing servers back, or run redis-cli --cluster fix.",
+			"%d of %d slots have no server: the shards there are down", allSlots-covered, allSlots)
+	case alone > 0:
+		return doctor.Bad(doctor.RedisCluster, doctor.Warn, "Give each primary a replica.",
+			"all slots are served, but %d of %d ranges have no replica: when their server dies, their shards are down", alone, ranges)
+	}
+	return doctor.Good(doctor.RedisCluster, "all slots are served, by servers with replicas")
+}
+
+// judge judges the facts. A check of several servers has a finding for each that is not ok, else one.
+func (f *facts) judge() []doctor.Finding {
+	found := []doctor.Finding{f.meta}
+	if f.slots != nil {
+		found = append(found, *f.slots)
+	}
+	for _, judge := range []func(*facts, *server) (doctor.Finding, bool){
+		judgeReach, judgeVersion, judgeClock, judgeEviction, judgeMemory, judgePersistence, judgeSaving, judgeReplicas, judgeConnections, judgeRights,
+		judgeLatency, judgeLosses,
+	} {
+		var good, bad []doctor.Finding
+		for i := range f.servers {
+			s := &f.servers[i]
+			one, ok := judge(f, s)
+			switch {
+			case !ok:
+				continue
+			case one.Level == doctor.OK:
+				good = append(good, one)
+				continue
+			case len(f.servers) > 1:
+				one.Seen = s.addr + ": " + one.Seen
+			}
+			bad = append(bad, one)
+		}
+		if len(bad) == 0 && len(good) > 1 {
+			good[0].Seen = fmt.Sprintf("%s; and %d more servers are fine", good[0].Seen, len(good)-1)
+		}
+		if len(bad) == 0 && len(good) > 0 {
+			bad = good[:1]
+		}
+		found = append(found, bad...)
+	}
+	return found
+}
