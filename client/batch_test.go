@@ -218,8 +218,7 @@ func (s silence) Read([]byte) (int, error) {
 func TestRegisterAll_GoesOnAfterPausesOfTheSequence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(t)
-		c, err := client.New(srv.URL, client.Options{HTTP: srv.HTTP, MaxRetries: -1})
-		require.NoError(t, err)
+		c := newClient(t, srv, client.Options{MaxRetries: -1}, srv.HTTP.Transport.RoundTrip)
 		paused := func(yield func(client.Job) bool) {
 			for j := range jobs(5) {
 				time.Sleep(10 * time.Minute)

@@ -16,7 +16,7 @@ import (
 )
 
 // WorkFunc does the work of a job. If it returns nil the job is delivered, with the job's Response. After an error the job is due again as
-// its ladder says; RetryAfter and NoRetry say otherwise. ctx ends when the work is of no use any more: context.Cause is ErrLost if
+// its ladder says; RetryAfter and NoRetry say otherwise. ctx ends when the work is of no use any more: context.Cause is ErrLeaseLost if
 // another client may have the job, ErrCancelRequested if the job was cancelled, and that of Work's context after WorkOptions.Grace.
 type WorkFunc func(ctx context.Context, j *LeasedJob) error
 

@@ -34,6 +34,15 @@ func newPulled(t *testing.T, n int) *clienttest.Server {
 	return srv
 }
 
+// newClient returns a client whose requests to a server a function makes.
+func newClient(t *testing.T, srv *clienttest.Server, o client.Options, send transport) *client.Client {
+	t.Helper()
+	o.HTTP = &http.Client{Transport: send}
+	c, err := client.New(srv.URL, o)
+	require.NoError(t, err)
+	return c
+}
+
 // work runs Work in the background until stop is called, which returns its error.
 func work(t *testing.T, c *client.Client, o client.WorkOptions, f client.WorkFunc) (stop func() error) {
 	t.Helper()
@@ -87,11 +96,10 @@ func TestWork_SettlesAndLeasesInOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 10)
 		var requests, done atomic.Int64
-		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		c := newClient(t, srv, client.Options{}, func(r *http.Request) (*http.Response, error) {
 			requests.Add(1)
 			return srv.HTTP.Transport.RoundTrip(r)
-		})}})
-		require.NoError(t, err)
+		})
 		stop := work(t, c, client.WorkOptions{}, func(context.Context, *client.LeasedJob) error { done.Add(1); return nil })
 		srv.Advance(10 * time.Second)
 		require.Equal(t, int64(10), done.Load())
@@ -125,7 +133,7 @@ func TestWork_BoundsTheWaitOfRetryAfter(t *testing.T) {
 func TestWork_ReportsTheOthersWithoutARefusedReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 5)
-		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		c := newClient(t, srv, client.Options{}, func(r *http.Request) (*http.Response, error) {
 			if r.Body == nil {
 				return srv.HTTP.Transport.RoundTrip(r)
 			}
@@ -136,8 +144,7 @@ func TestWork_ReportsTheOthersWithoutARefusedReport(t *testing.T) {
 			}
 			r.Body = io.NopCloser(strings.NewReader(string(body)))
 			return srv.HTTP.Transport.RoundTrip(r)
-		})}})
-		require.NoError(t, err)
+		})
 		stop := work(t, c, client.WorkOptions{Concurrency: 5}, func(_ context.Context, j *client.LeasedJob) error {
 			time.Sleep(time.Second)
 			if j.ID == "job-3" {
@@ -213,15 +220,14 @@ func TestWork_TellsTheFunctionThatItsLeaseIsLost(t *testing.T) {
 		srv := newPulled(t, 1)
 		broken := make(chan struct{}) // closed: no connection works
 		direct := srv.HTTP.Transport.(*http.Transport)
-		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		c := newClient(t, srv, client.Options{}, func(r *http.Request) (*http.Response, error) {
 			select {
 			case <-broken:
 				return nil, net.ErrClosed
 			default:
 				return direct.RoundTrip(r)
 			}
-		})}})
-		require.NoError(t, err)
+		})
 		cause := make(chan error, 1)
 		var leased, lost time.Time
 		stop := work(t, c, client.WorkOptions{Lease: 10 * time.Second}, func(ctx context.Context, _ *client.LeasedJob) error {
@@ -235,7 +241,7 @@ func TestWork_TellsTheFunctionThatItsLeaseIsLost(t *testing.T) {
 			cause <- context.Cause(ctx)
 			return nil // too late: it is not reported
 		})
-		require.ErrorIs(t, <-cause, client.ErrLost)
+		require.ErrorIs(t, <-cause, client.ErrLeaseLost)
 		require.LessOrEqual(t, lost.Sub(leased), 10*time.Second)
 		require.NoError(t, stop())
 		time.Sleep(20 * time.Second)
@@ -325,13 +331,12 @@ func TestWork_GoesOnAfterFailuresOfTheServer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := newPulled(t, 3)
 				var n atomic.Int64
-				c, err := client.New(srv.URL, client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+				c := newClient(t, srv, client.Options{MaxRetries: -1}, func(r *http.Request) (*http.Response, error) {
 					if i := n.Add(1); 1 < i && i < 6 {
 						return failure(), nil
 					}
 					return srv.HTTP.Transport.RoundTrip(r)
-				})}})
-				require.NoError(t, err)
+				})
 				stop := work(t, c, client.WorkOptions{Concurrency: 3}, func(ctx context.Context, j *client.LeasedJob) error {
 					select {
 					case <-time.After(20 * time.Second):
@@ -382,15 +387,14 @@ func TestWork_OutlivesItsFunctionsIfReportsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 3)
 		var n, running atomic.Int64
-		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		c := newClient(t, srv, client.Options{}, func(r *http.Request) (*http.Response, error) {
 			if n.Add(1) > 1 {
 				return response(401, problem(401, "token_expired")), nil
 			}
 			return srv.HTTP.Transport.RoundTrip(r)
-		})}})
-		require.NoError(t, err)
+		})
 		running.Add(3)
-		err = c.Work(t.Context(), "pdf", client.WorkOptions{Concurrency: 3}, func(_ context.Context, j *client.LeasedJob) error {
+		err := c.Work(t.Context(), "pdf", client.WorkOptions{Concurrency: 3}, func(_ context.Context, j *client.LeasedJob) error {
 			defer running.Add(-1)
 			time.Sleep(time.Duration(1+5*(int(j.Body[0])-'0')) * time.Second)
 			return nil
@@ -427,7 +431,7 @@ func TestWork_GoesOnOverBrokenConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 10)
 		var n atomic.Int64
-		c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		c := newClient(t, srv, client.Options{}, func(r *http.Request) (*http.Response, error) {
 			if n.Add(1)%3 != 0 {
 				return srv.HTTP.Transport.RoundTrip(r)
 			}
@@ -437,8 +441,7 @@ func TestWork_GoesOnOverBrokenConnections(t *testing.T) {
 				_ = res.Body.Close()
 			}
 			return nil, io.ErrUnexpectedEOF
-		})}})
-		require.NoError(t, err)
+		})
 		stop := work(t, c, client.WorkOptions{Concurrency: 2, Lease: 5 * time.Second}, func(context.Context, *client.LeasedJob) error { return nil })
 		time.Sleep(10 * time.Minute)
 		require.NoError(t, stop())

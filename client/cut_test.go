@@ -61,17 +61,13 @@ func proxied(t *testing.T, srv *clienttest.Server, through func(net.Conn) net.Co
 		return through(c), nil
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	c, err := client.New(srv.URL, client.Options{HTTP: &http.Client{Transport: transport}})
-	require.NoError(t, err)
-	return c
+	return newClient(t, srv, client.Options{}, transport.RoundTrip)
 }
 
+// newServer returns a server whose receivers answer 200.
 func newServer(t *testing.T) *clienttest.Server {
 	t.Helper()
-	return clienttest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.WriteHeader(http.StatusOK)
-	}))
+	return newServerOf(t, func(*http.Request) {})
 }
 
 func TestRegister_RegistersOnceThroughAProxyThatCutsAfterEveryByte(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
-// ErrLost: a lease has ended, or was settled before. Another client may have the job, and the report changed nothing.
-var ErrLost = consume.ErrLost
+// ErrLeaseLost: a lease has ended, or was settled before. Another client may have the job, and the report changed nothing.
+var ErrLeaseLost = consume.ErrLeaseLost
 
 // LeaseOptions say which jobs are leased, and for how long.
 type LeaseOptions struct {

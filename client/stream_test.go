@@ -63,8 +63,7 @@ func TestStream_ShowsAttemptsAndChanges(t *testing.T) {
 func TestStream_KeepsAQuietConnectionWithAShortTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(t)
-		c, err := client.New(srv.URL, client.Options{HTTP: srv.HTTP, Timeout: 5 * time.Second})
-		require.NoError(t, err)
+		c := newClient(t, srv, client.Options{Timeout: 5 * time.Second}, srv.HTTP.Transport.RoundTrip)
 		events, stop := watch(t, c, client.StreamOptions{})
 		time.Sleep(10 * time.Minute)
 		require.Empty(t, events)

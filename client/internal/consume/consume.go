@@ -15,8 +15,8 @@ import (
 
 // Causes of the end of a function's context.
 var (
-	// ErrLost: the lease has ended, or was settled before.
-	ErrLost = errors.New("the lease is lost")
+	// ErrLeaseLost: the lease has ended, or was settled before.
+	ErrLeaseLost = errors.New("the lease is lost")
 	// ErrCancelRequested: the job was cancelled while it was in work.
 	ErrCancelRequested = errors.New("the job was cancelled")
 )
@@ -186,7 +186,7 @@ func (w *consumer[J]) end(working context.Context) (failed error) {
 func (w *consumer[J]) collect(r Report[J]) {
 	for {
 		w.free++
-		if !errors.Is(r.Err, ErrLost) {
+		if !errors.Is(r.Err, ErrLeaseLost) {
 			w.pending = append(w.pending, r)
 		}
 		select {
@@ -276,7 +276,7 @@ func (w *consumer[J]) do(working context.Context, j Job[J]) {
 	close(done)
 	<-extended
 	cause := context.Cause(ctx)
-	if errors.Is(cause, ErrLost) {
+	if errors.Is(cause, ErrLeaseLost) {
 		err = cause
 	}
 	cutOff := working.Err() != nil && errors.Is(cause, context.Cause(working))
@@ -298,7 +298,7 @@ func (w *consumer[J]) extend(j Job[J], done <-chan struct{}, end context.CancelC
 		case <-timer.C:
 		}
 		if time.Until(until) < retry.FirstWait {
-			end(ErrLost)
+			end(ErrLeaseLost)
 			return
 		}
 		began := time.Now()
@@ -320,7 +320,7 @@ func (w *consumer[J]) extend(j Job[J], done <-chan struct{}, end context.CancelC
 		}
 		switch {
 		case result.Lost:
-			end(ErrLost)
+			end(ErrLeaseLost)
 			return
 		case result.CancelRequested:
 			end(ErrCancelRequested)
