@@ -29,5 +29,5 @@ func CompareClocks(check Name, whose string, diff, precision time.Duration) Find
 		return Bad(check, Unknown, "Look at the network between the two, then run ringback doctor again.",
 			"the answer took %s, too long to compare the clock of %s", (2 * precision).Round(time.Millisecond), whose)
 	}
-	return Good(check, "the clock of %s is within %s of this machine", whose, (diff.Abs() + precision).Round(time.Millisecond))
+	return Good(check, "the clock of %s is within %s of this machine", whose, max(diff.Abs()+precision, time.Millisecond).Round(time.Millisecond))
 }

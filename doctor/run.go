@@ -52,8 +52,12 @@ func Run(ctx context.Context, checks ...Check) []Finding {
 		var r result
 		select {
 		case r = <-results[i]:
-		case <-over.Done(): // also a goroutine that hangs in a system call, such as one about a network file system
-			r.err = errLate
+		case <-over.Done():
+			select {
+			case r = <-results[i]: // it ended while another was waited for
+			default: // its goroutine stays in a system call, such as one about a network file system
+				r.err = errLate
+			}
 		}
 		all = append(all, complete(c, r.findings, r.err)...)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,6 +54,9 @@ func Check(subject string, o Options) doctor.Check {
 	}}
 }
 
+// errDown is why findings are missing of which no server could be asked.
+var errDown = errors.New("no server answers")
+
 // look reads what the servers tell, and judges it.
 func (o Options) look(ctx context.Context, address connect.Address) (_ []doctor.Finding, err error) {
 	ctx, cancel := connect.WithTimeout(ctx, timeout)
@@ -77,7 +81,10 @@ func (o Options) look(ctx context.Context, address connect.Address) (_ []doctor.
 		return nil
 	})
 	slices.SortFunc(f.servers, func(a, b server) int { return cmp.Compare(a.addr, b.addr) })
-	return f.judge(), connect.MapError(ctx, err)
+	if err != nil {
+		return f.judge(), connect.MapError(ctx, err)
+	}
+	return f.judge(), errDown
 }
 
 // facts are what was read of a store.
@@ -144,38 +151,60 @@ func judgeSlots(covered, alone, ranges int) doctor.Finding {
 	return doctor.Good(doctor.RedisCluster, "all slots are served, by servers with replicas")
 }
 
-// judge judges the facts. A check of several servers has a finding for each that is not ok, else one.
+// judge judges the facts.
 func (f *facts) judge() []doctor.Finding {
 	found := []doctor.Finding{f.meta}
 	if f.slots != nil {
 		found = append(found, *f.slots)
 	}
-	for _, judge := range []func(*facts, *server) (doctor.Finding, bool){
-		judgeReach, judgeVersion, judgeClock, judgeEviction, judgeMemory, judgePersistence, judgeSaving, judgeReplicas, judgeConnections, judgeRights,
-		judgeLatency, judgeLosses,
+	found = append(found, f.judgeEach(judgeReach, false)...)
+	for _, judge := range []judgeFunc{
+		judgeVersion, judgeClock, judgeEviction, judgeMemory, judgePersistence, judgeSaving, judgeReplicas, judgeConnections, judgeRights, judgeLatency,
+		judgeLosses,
 	} {
-		var good, bad []doctor.Finding
-		for i := range f.servers {
-			s := &f.servers[i]
-			one, ok := judge(f, s)
-			switch {
-			case !ok:
-				continue
-			case one.Level == doctor.OK:
-				good = append(good, one)
-				continue
-			case len(f.servers) > 1:
-				one.Seen = s.addr + ": " + one.Seen
-			}
-			bad = append(bad, one)
+		found = append(found, f.judgeEach(judge, true)...)
+	}
+	return found
+}
+
+// A judgeFunc judges one server in one respect.
+type judgeFunc func(*facts, *server) doctor.Finding
+
+// judgeEach judges all servers. What is wrong has a finding, which names the servers. If nothing is, there is one finding, which is not ok
+// if servers that are down were left out.
+func (f *facts) judgeEach(judge judgeFunc, skip bool) (found []doctor.Finding) {
+	var good []doctor.Finding
+	var addrs [][]string // of found
+	left := 0
+	for i := range f.servers {
+		s := &f.servers[i]
+		if s.down && skip {
+			left++
+			continue
 		}
-		if len(bad) == 0 && len(good) > 1 {
-			good[0].Seen = fmt.Sprintf("%s; and %d more servers are fine", good[0].Seen, len(good)-1)
+		one := judge(f, s)
+		if one.Level == doctor.OK {
+			good = append(good, one)
+		} else if at := slices.Index(found, one); at >= 0 {
+			addrs[at] = append(addrs[at], s.addr)
+		} else {
+			found, addrs = append(found, one), append(addrs, []string{s.addr})
 		}
-		if len(bad) == 0 && len(good) > 0 {
-			bad = good[:1]
+	}
+	switch {
+	case len(found) > 0 && len(f.servers) > 1:
+		for i := range found {
+			found[i].Seen = strings.Join(addrs[i], ", ") + ": " + found[i].Seen
 		}
-		found = append(found, bad...)
+	case len(found) > 0 || len(good) == 0: // none: Run reports it as unknown
+	case left > 0:
+		found = []doctor.Finding{doctor.Bad(good[0].Check, doctor.Unknown, "Mend what keeps them from answering, and run ringback doctor again.",
+			"%d of %d servers could not be looked at; the others are fine", left, len(f.servers))}
+	case len(good) > 1:
+		good[0].Seen = fmt.Sprintf("%s; and %d more servers are fine", good[0].Seen, len(good)-1)
+		fallthrough
+	default:
+		found = good[:1]
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"errors"
 	"net"
 	"os"
 	"slices"
@@ -167,6 +168,22 @@ func TestJudge_SaysWhichOfSeveralServers(t *testing.T) {
 	found := f.judge()
 	requireFinding(t, found, doctor.RedisEviction, doctor.Fault, "10.0.0.9:6379: maxmemory-policy is allkeys-lru")
 	requireFinding(t, found, doctor.RedisSaving, doctor.OK, "; and 2 more servers are fine")
+
+	again := healthy()
+	again.addr, again.settings["maxmemory-policy"] = "10.0.0.8:6379", "allkeys-lru"
+	f = &facts{servers: []server{healthy(), again, sick}}
+	requireFinding(t, f.judge(), doctor.RedisEviction, doctor.Fault, "10.0.0.8:6379, 10.0.0.9:6379: maxmemory-policy is allkeys-lru")
+}
+
+func TestJudge_OfAServerThatIsDownSaysNothingElse(t *testing.T) {
+	down := server{addr: "10.0.0.9:6379", down: true, err: errors.New("connection refused")}
+	f := &facts{servers: []server{healthy(), healthy(), down}}
+	found := f.judge()
+	requireFinding(t, found, doctor.RedisReach, doctor.Fault, "10.0.0.9:6379: connection refused")
+	requireFinding(t, found, doctor.RedisEviction, doctor.Unknown, "1 of 3 servers could not be looked at")
+	require.Len(t, found, 13)
+	f = &facts{servers: []server{down}}
+	require.Len(t, f.judge(), 2, "Run reports the others as unknown")
 }
 
 func TestJudgeSlots_CountsThoseWithoutServersAndReplicas(t *testing.T) {

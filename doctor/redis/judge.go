@@ -34,21 +34,24 @@ func (s *server) hidden(check doctor.Name, what string) doctor.Finding {
 	return doctor.Bad(check, doctor.Unknown, infoRight, "the server does not tell %s", what)
 }
 
-func judgeReach(_ *facts, s *server) (doctor.Finding, bool) {
-	if len(s.trips) == 0 {
-		return s.hidden(doctor.RedisReach, "the time"), true
+func judgeReach(_ *facts, s *server) doctor.Finding {
+	switch {
+	case s.down:
+		return doctor.Bad(doctor.RedisReach, doctor.Fault, "Start the server again, or let a replica take over: its shards are down until then.", "%v", s.err)
+	case len(s.trips) == 0:
+		return s.hidden(doctor.RedisReach, "the time")
 	}
 	seen := fmt.Sprintf("a round trip takes %s (the slowest of %d: %s)", short(s.median()), len(s.trips), short(s.trips[len(s.trips)-1]))
 	if s.median() > slowTrip {
-		return doctor.Bad(doctor.RedisReach, doctor.Warn, "Run Ringback near Redis, in the same zone: each claim and each result takes a round trip.", "%s", seen), true
+		return doctor.Bad(doctor.RedisReach, doctor.Warn, "Run Ringback near Redis, in the same zone: each claim and each result takes a round trip.", "%s", seen)
 	}
-	return doctor.Good(doctor.RedisReach, "%s", seen), true
+	return doctor.Good(doctor.RedisReach, "%s", seen)
 }
 
 // short rounds a duration to what people read.
 func short(d time.Duration) time.Duration { return d.Round(max(d/100, 10*time.Microsecond)) }
 
-func judgeVersion(f *facts, s *server) (doctor.Finding, bool) {
+func judgeVersion(f *facts, s *server) doctor.Finding {
 	version := s.info["redis_version"]
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -57,37 +60,37 @@ func judgeVersion(f *facts, s *server) (doctor.Finding, bool) {
 	mode := s.info["redis_mode"]
 	switch {
 	case err != nil || err2 != nil:
-		return s.hidden(doctor.RedisVersion, "its version"), true
+		return s.hidden(doctor.RedisVersion, "its version")
 	case a < oldestMajor || a == oldestMajor && b < oldestMinor:
-		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Upgrade Redis to 6.2 or later.", "Redis %s lacks commands that Ringback needs", version), true
+		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Upgrade Redis to 6.2 or later.", "Redis %s lacks commands that Ringback needs", version)
 	case f.Wait.Fsync && (a < 7 || a == 7 && b < 2):
-		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Upgrade Redis to 7.2, or leave fsync out of --redis-wait.", "Redis %s cannot wait for fsync", version), true
+		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Upgrade Redis to 7.2, or leave fsync out of --redis-wait.", "Redis %s cannot wait for fsync", version)
 	case mode == "sentinel" || mode == "cluster" && !f.cluster:
-		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Use redis+sentinel:// or redis+cluster:// in --store.", "the server is one of a %s", mode), true
+		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Use redis+sentinel:// or redis+cluster:// in --store.", "the server is one of a %s", mode)
 	}
-	return doctor.Good(doctor.RedisVersion, "Redis %s, %s", version, mode), true
+	return doctor.Good(doctor.RedisVersion, "Redis %s, %s", version, mode)
 }
 
-func judgeClock(_ *facts, s *server) (doctor.Finding, bool) {
+func judgeClock(_ *facts, s *server) doctor.Finding {
 	if len(s.trips) == 0 {
-		return s.hidden(doctor.RedisClock, "the time"), true
+		return s.hidden(doctor.RedisClock, "the time")
 	}
-	return doctor.CompareClocks(doctor.RedisClock, "Redis", s.ahead, s.precision), true
+	return doctor.CompareClocks(doctor.RedisClock, "Redis", s.ahead, s.precision)
 }
 
-func judgeEviction(_ *facts, s *server) (doctor.Finding, bool) {
+func judgeEviction(_ *facts, s *server) doctor.Finding {
 	policy, known := s.settings["maxmemory-policy"]
 	switch {
 	case !known:
-		return s.hidden(doctor.RedisEviction, "its maxmemory-policy"), true
+		return s.hidden(doctor.RedisEviction, "its maxmemory-policy")
 	case connect.Evicts(policy):
 		return doctor.Bad(doctor.RedisEviction, doctor.Fault, "Run CONFIG SET maxmemory-policy noeviction, and set it in redis.conf.",
-			"maxmemory-policy is %s: Redis removes jobs when memory is full; Ringback refuses to start, or to register jobs", policy), true
+			"maxmemory-policy is %s: Redis removes jobs when memory is full; Ringback refuses to start, or to register jobs", policy)
 	}
-	return doctor.Good(doctor.RedisEviction, "maxmemory-policy is %s", policy), true
+	return doctor.Good(doctor.RedisEviction, "maxmemory-policy is %s", policy)
 }
 
-func judgeMemory(_ *facts, s *server) (doctor.Finding, bool) {
+func judgeMemory(_ *facts, s *server) doctor.Finding {
 	used, known := s.number("used_memory")
 	most, limited := s.number("maxmemory")
 	machine, _ := s.number("total_system_memory")
@@ -97,53 +100,53 @@ func judgeMemory(_ *facts, s *server) (doctor.Finding, bool) {
 	}
 	switch {
 	case !known || !limited:
-		return s.hidden(doctor.RedisMemory, "its memory"), true
+		return s.hidden(doctor.RedisMemory, "its memory")
 	case most == 0:
-		return doctor.Bad(doctor.RedisMemory, doctor.Unknown, "Set maxmemory with room above what you expect.", "%s are used, and there is no maxmemory", doctor.Size(used)), true
+		return doctor.Bad(doctor.RedisMemory, doctor.Unknown, "Set maxmemory with room above what you expect.", "%s are used, and there is no maxmemory", doctor.Size(used))
 	case used >= most:
 		return doctor.Bad(doctor.RedisMemory, doctor.Fault, "Raise maxmemory, or shorten keep_delivered and keep_dead of the largest topics.",
-			"memory is full (%s of %s): registrations get 503", doctor.Size(used), doctor.Size(most)), true
+			"memory is full (%s of %s): registrations get 503", doctor.Size(used), doctor.Size(most))
 	case used*100 >= most*memoryWarn:
 		return doctor.Bad(doctor.RedisMemory, doctor.Warn, "Raise maxmemory, or shorten keep_delivered and keep_dead of the largest topics.",
-			"%s of %s (%s) are used", doctor.Size(used), doctor.Size(most), whose), true
+			"%s of %s (%s) are used", doctor.Size(used), doctor.Size(most), whose)
 	case whose != "maxmemory":
 		return doctor.Bad(doctor.RedisMemory, doctor.Warn, "Set maxmemory below the memory of the machine: a full Redis refuses jobs, a full machine kills Redis.",
-			"there is no maxmemory; %s are used, the machine has %s", doctor.Size(used), doctor.Size(most)), true
+			"there is no maxmemory; %s are used, the machine has %s", doctor.Size(used), doctor.Size(most))
 	}
-	return doctor.Good(doctor.RedisMemory, "%s of %s are used", doctor.Size(used), doctor.Size(most)), true
+	return doctor.Good(doctor.RedisMemory, "%s of %s are used", doctor.Size(used), doctor.Size(most))
 }
 
-func judgePersistence(f *facts, s *server) (doctor.Finding, bool) {
+func judgePersistence(f *facts, s *server) doctor.Finding {
 	appends, known := s.settings["appendonly"]
 	saves, knows := s.settings["save"]
 	fsync := s.settings["appendfsync"]
 	const appendOnly = "Set appendonly yes (docs/redis.md#durability)."
 	switch {
 	case !known || !knows:
-		return s.hidden(doctor.RedisPersistence, "whether it persists data"), true
+		return s.hidden(doctor.RedisPersistence, "whether it persists data")
 	case f.Wait.Fsync && appends != "yes":
 		return doctor.Bad(doctor.RedisPersistence, doctor.Fault, "Set appendonly yes, or leave fsync out of --redis-wait.",
-			"--redis-wait asks for fsync, but appendonly is %s: Ringback refuses to start", appends), true
+			"--redis-wait asks for fsync, but appendonly is %s: Ringback refuses to start", appends)
 	case !connect.IsPersistent(s.settings):
-		return doctor.Bad(doctor.RedisPersistence, doctor.Warn, appendOnly, "Redis persists nothing: all jobs are lost when its process ends"), true
+		return doctor.Bad(doctor.RedisPersistence, doctor.Warn, appendOnly, "Redis persists nothing: all jobs are lost when its process ends")
 	case appends != "yes":
 		return doctor.Bad(doctor.RedisPersistence, doctor.Warn, appendOnly,
-			"snapshots only (save %s): when Redis dies, all accepted jobs and results since the last one are lost", saves), true
+			"snapshots only (save %s): when Redis dies, all accepted jobs and results since the last one are lost", saves)
 	case fsync == "no":
 		return doctor.Bad(doctor.RedisPersistence, doctor.Warn, "Set appendfsync everysec or always.",
-			"appendfsync is no: when the machine dies, some 30 seconds of accepted jobs are lost"), true
+			"appendfsync is no: when the machine dies, some 30 seconds of accepted jobs are lost")
 	case fsync == "always":
-		return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync always: an accepted job survives the machine"), true
+		return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync always: an accepted job survives the machine")
 	case f.Wait.Fsync:
-		return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync %s: a job answered with \"synced\": true survives the machine", fsync), true
+		return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync %s: a job answered with \"synced\": true survives the machine", fsync)
 	}
-	return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync %s: when the machine dies, up to about two seconds of accepted jobs are lost", fsync), true
+	return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync %s: when the machine dies, up to about two seconds of accepted jobs are lost", fsync)
 }
 
 // judgeSaving looks at the last writes to disk.
-func judgeSaving(_ *facts, s *server) (doctor.Finding, bool) {
+func judgeSaving(_ *facts, s *server) doctor.Finding {
 	if s.info["rdb_last_bgsave_status"] == "" {
-		return s.hidden(doctor.RedisSaving, "whether its last writes to disk succeeded"), true
+		return s.hidden(doctor.RedisSaving, "whether its last writes to disk succeeded")
 	}
 	var failed []string
 	for _, field := range []string{"rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status"} {
@@ -154,22 +157,22 @@ func judgeSaving(_ *facts, s *server) (doctor.Finding, bool) {
 	switch {
 	case len(failed) > 0:
 		return doctor.Bad(doctor.RedisSaving, doctor.Fault, "Look at Redis's log: its disk is full or fails, or it has no memory to fork (vm.overcommit_memory).",
-			"%s", strings.Join(failed, ", ")), true
+			"%s", strings.Join(failed, ", "))
 	case s.info["loading"] == "1":
-		return doctor.Bad(doctor.RedisSaving, doctor.Fault, "Wait until it has loaded its data.", "Redis is loading its data"), true
+		return doctor.Bad(doctor.RedisSaving, doctor.Fault, "Wait until it has loaded its data.", "Redis is loading its data")
 	}
-	return doctor.Good(doctor.RedisSaving, "its last writes to disk succeeded"), true
+	return doctor.Good(doctor.RedisSaving, "its last writes to disk succeeded")
 }
 
-func judgeReplicas(f *facts, s *server) (doctor.Finding, bool) {
+func judgeReplicas(f *facts, s *server) doctor.Finding {
 	role := s.info["role"]
 	count, known := s.number("connected_slaves")
 	least, _ := s.setting("min-replicas-to-write")
 	if role == "slave" {
-		return doctor.Bad(doctor.RedisReplicas, doctor.Fault, "Name the primary in --store, or use redis+sentinel://.", "the server is a replica: it takes no writes"), true
+		return doctor.Bad(doctor.RedisReplicas, doctor.Fault, "Name the primary in --store, or use redis+sentinel://.", "the server is a replica: it takes no writes")
 	}
 	if !known {
-		return s.hidden(doctor.RedisReplicas, "its replicas"), true
+		return s.hidden(doctor.RedisReplicas, "its replicas")
 	}
 	online, late := int64(0), ""
 	for i := range count {
@@ -184,20 +187,20 @@ func judgeReplicas(f *facts, s *server) (doctor.Finding, bool) {
 	switch {
 	case online < least:
 		return doctor.Bad(doctor.RedisReplicas, doctor.Fault, "Bring replicas back, or lower min-replicas-to-write.",
-			"%d replicas follow, min-replicas-to-write is %d: Redis refuses all writes", online, least), true
+			"%d replicas follow, min-replicas-to-write is %d: Redis refuses all writes", online, least)
 	case online < int64(f.Wait.Replicas):
 		return doctor.Bad(doctor.RedisReplicas, doctor.Warn, "Bring replicas back, or lower --redis-wait: each registration waits in vain for its timeout.",
-			"%d replicas follow, --redis-wait asks for %d", online, f.Wait.Replicas), true
+			"%d replicas follow, --redis-wait asks for %d", online, f.Wait.Replicas)
 	case late != "":
-		return doctor.Bad(doctor.RedisReplicas, doctor.Warn, "Look at that replica and the network to it.", "%s", late), true
+		return doctor.Bad(doctor.RedisReplicas, doctor.Warn, "Look at that replica and the network to it.", "%s", late)
 	case count == 0:
-		return doctor.Good(doctor.RedisReplicas, "no replicas: jobs wait for this server when it is down"), true
+		return doctor.Good(doctor.RedisReplicas, "no replicas: jobs wait for this server when it is down")
 	case f.Wait.Replicas == 0 && least == 0:
 		return doctor.Bad(doctor.RedisReplicas, doctor.Warn,
 			"Use --redis-wait replicas=1 or Redis's min-replicas-to-write 1, if no accepted job may be lost (docs/redis.md#durability).",
-			"%d replicas follow, and no write waits for them: a failover loses what the promoted one had not received", online), true
+			"%d replicas follow, and no write waits for them: a failover loses what the promoted one had not received", online)
 	}
-	return doctor.Good(doctor.RedisReplicas, "%d replicas follow", online), true
+	return doctor.Good(doctor.RedisReplicas, "%d replicas follow", online)
 }
 
 // field returns a field of a text such as ip=127.0.0.1,state=online,lag=1.
@@ -210,7 +213,7 @@ func field(text, name string) string {
 	return "unknown"
 }
 
-func judgeConnections(f *facts, s *server) (doctor.Finding, bool) {
+func judgeConnections(f *facts, s *server) doctor.Finding {
 	now, known := s.number("connected_clients")
 	most, knows := s.number("maxclients")
 	keepalive, tells := s.setting("tcp-keepalive")
@@ -218,41 +221,41 @@ func judgeConnections(f *facts, s *server) (doctor.Finding, bool) {
 	need := int64(f.maxConns + shardConns*max(f.shards, 1))
 	switch {
 	case !known || !knows:
-		return s.hidden(doctor.RedisConnections, "its connections"), true
+		return s.hidden(doctor.RedisConnections, "its connections")
 	case now+need > most:
 		return doctor.Bad(doctor.RedisConnections, doctor.Warn, "Raise maxclients (and the limit of open files of Redis), or set pool_size in --store.",
-			"%d of %d connections are open, a further process of Ringback takes up to %d", now, most, need), true
+			"%d of %d connections are open, a further process of Ringback takes up to %d", now, most, need)
 	case tells && keepalive == 0:
-		return doctor.Bad(doctor.RedisConnections, doctor.Warn, "Set tcp-keepalive 300.", "tcp-keepalive is 0: connections of machines that died stay open and count against maxclients"), true
+		return doctor.Bad(doctor.RedisConnections, doctor.Warn, "Set tcp-keepalive 300.", "tcp-keepalive is 0: connections of machines that died stay open and count against maxclients")
 	case idle > 0 && idle < 10:
 		return doctor.Bad(doctor.RedisConnections, doctor.Warn, "Set timeout 0, or 60 and more.",
-			"timeout is %d: Redis closes idle connections all the time, and each is opened anew", idle), true
+			"timeout is %d: Redis closes idle connections all the time, and each is opened anew", idle)
 	}
-	return doctor.Good(doctor.RedisConnections, "%d of %d connections are open, a process takes up to %d", now, most, need), true
+	return doctor.Good(doctor.RedisConnections, "%d of %d connections are open, a process takes up to %d", now, most, need)
 }
 
-func judgeRights(_ *facts, s *server) (doctor.Finding, bool) {
+func judgeRights(_ *facts, s *server) doctor.Finding {
 	const remedy = "Give them to the user with ACL SETUSER, as in docs/redis.md#rights."
 	switch r := s.rights; {
 	case r == nil && s.err != nil:
-		return doctor.Bad(doctor.RedisRights, doctor.Unknown, "Compare the user's rights with docs/redis.md#rights.", "the rights could not be read: %v", s.err), true
+		return doctor.Bad(doctor.RedisRights, doctor.Unknown, "Compare the user's rights with docs/redis.md#rights.", "the rights could not be read: %v", s.err)
 	case r == nil:
-		return doctor.Bad(doctor.RedisRights, doctor.Unknown, "Compare the user's rights with docs/redis.md#rights.", "Redis tells the rights of users from version 7 on"), true
+		return doctor.Bad(doctor.RedisRights, doctor.Unknown, "Compare the user's rights with docs/redis.md#rights.", "Redis tells the rights of users from version 7 on")
 	case len(r.missing) > 0:
-		return doctor.Bad(doctor.RedisRights, doctor.Fault, remedy, "the user may not call %s on the keys of the store", strings.Join(r.missing, ", ")), true
+		return doctor.Bad(doctor.RedisRights, doctor.Fault, remedy, "the user may not call %s on the keys of the store", strings.Join(r.missing, ", "))
 	case len(r.optional) > 0:
-		return doctor.Bad(doctor.RedisRights, doctor.Warn, remedy, "the user may not call %s: a part of Ringback does not work", strings.Join(r.optional, ", ")), true
+		return doctor.Bad(doctor.RedisRights, doctor.Warn, remedy, "the user may not call %s: a part of Ringback does not work", strings.Join(r.optional, ", "))
 	}
-	return doctor.Good(doctor.RedisRights, "the user has all rights"), true
+	return doctor.Good(doctor.RedisRights, "the user has all rights")
 }
 
-func judgeLatency(_ *facts, s *server) (doctor.Finding, bool) {
+func judgeLatency(_ *facts, s *server) doctor.Finding {
 	threshold, known := s.setting("latency-monitor-threshold")
 	switch {
 	case s.spikes == nil:
-		return doctor.Bad(doctor.RedisLatency, doctor.Unknown, "Give the user +latency|latest to see them; Ringback works without.", "the server does not tell its latency spikes"), true
+		return doctor.Bad(doctor.RedisLatency, doctor.Unknown, "Give the user +latency|latest to see them; Ringback works without.", "the server does not tell its latency spikes")
 	case known && threshold == 0 && len(s.spikes) == 0:
-		return doctor.Bad(doctor.RedisLatency, doctor.Unknown, "Run CONFIG SET latency-monitor-threshold 100 to record spikes from now on.", "latency-monitor-threshold is 0: Redis records no spikes"), true
+		return doctor.Bad(doctor.RedisLatency, doctor.Unknown, "Run CONFIG SET latency-monitor-threshold 100 to record spikes from now on.", "latency-monitor-threshold is 0: Redis records no spikes")
 	}
 	var slow []string
 	for _, event := range slices.Sorted(maps.Keys(s.spikes)) {
@@ -262,24 +265,24 @@ func judgeLatency(_ *facts, s *server) (doctor.Finding, bool) {
 	}
 	if len(slow) > 0 {
 		return doctor.Bad(doctor.RedisLatency, doctor.Warn, "Run LATENCY DOCTOR in redis-cli, which says what to change; then LATENCY RESET.",
-			"Redis stood still: %s", strings.Join(slow, ", ")), true
+			"Redis stood still: %s", strings.Join(slow, ", "))
 	}
-	return doctor.Good(doctor.RedisLatency, "no spike of %s or more", slowSpike), true
+	return doctor.Good(doctor.RedisLatency, "no spike of %s or more", slowSpike)
 }
 
-func judgeLosses(_ *facts, s *server) (doctor.Finding, bool) {
+func judgeLosses(_ *facts, s *server) doctor.Finding {
 	evicted, known := s.number("evicted_keys")
 	expired, _ := s.number("expired_keys")
 	rejected, _ := s.number("rejected_connections")
 	switch {
 	case !known:
-		return s.hidden(doctor.RedisLosses, "whether it evicted keys"), true
+		return s.hidden(doctor.RedisLosses, "whether it evicted keys")
 	case evicted > 0:
 		return doctor.Bad(doctor.RedisLosses, doctor.Warn, "Set maxmemory-policy noeviction, then run ringback verify --repair: jobs may be missing.",
-			"Redis has evicted %d keys since its start", evicted), true
+			"Redis has evicted %d keys since its start", evicted)
 	case rejected > 0:
 		return doctor.Bad(doctor.RedisLosses, doctor.Warn, "Raise maxclients, and see who opens so many connections (CLIENT LIST).",
-			"Redis has rejected %d connections since its start", rejected), true
+			"Redis has rejected %d connections since its start", rejected)
 	}
-	return doctor.Good(doctor.RedisLosses, "no key was evicted and no connection rejected; %d keys expired, as markers and replies do", expired), true
+	return doctor.Good(doctor.RedisLosses, "no key was evicted and no connection rejected; %d keys expired, as markers and replies do", expired)
 }

@@ -23,6 +23,7 @@ type server struct {
 	settings  map[string]string
 	spikes    map[string]time.Duration // largest latency by event; nil: not known
 	rights    *rights                  // nil: not known
+	down      bool                     // nothing could be read
 	err       error                    // why something is missing
 }
 
@@ -37,13 +38,16 @@ func (f *facts) readServer(ctx context.Context, c *redis.Client) server {
 		at, err := c.Time(ctx).Result()
 		took := time.Since(began)
 		if err != nil {
-			s.err = connect.MapError(ctx, err)
+			s.err, s.down = connect.MapError(ctx, err), !connect.IsNotPermitted(err)
 			break
 		}
 		if len(s.trips) == 0 || took < 2*s.precision { // the fastest is the most exact
 			s.ahead, s.precision = at.Sub(began.Add(took/2)), took/2
 		}
 		s.trips = append(s.trips, took)
+	}
+	if s.down {
+		return s
 	}
 	slices.Sort(s.trips)
 	if text, err := c.Info(ctx).Result(); err == nil {
