@@ -56,16 +56,16 @@ func Run(ctx context.Context, a store.Auditor, repair bool) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	report.add(look{faults: missing})
+	report.add(result{faults: missing})
 	return report, nil
 }
 
-func (r *Report) add(l look) {
-	faults := slices.SortedFunc(maps.Values(l.faults), func(a, b store.Fault) int {
+func (r *Report) add(found result) {
+	faults := slices.SortedFunc(maps.Values(found.faults), func(a, b store.Fault) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Where, b.Where), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Detail, b.Detail))
 	})
 	r.Faults = append(r.Faults, faults...)
-	r.Ledger, r.More = r.Ledger.Plus(l.ledger), r.More || l.more
+	r.Ledger, r.More = r.Ledger.Plus(found.ledger), r.More || found.more
 }
 
 // A run is the audit of one shard.
@@ -74,8 +74,8 @@ type run struct {
 	shard   int
 }
 
-// A look is the result of one look at all data of a shard.
-type look struct {
+// A result is what one look at all data of a shard has found.
+type result struct {
 	faults map[key]store.Fault
 	ledger store.Ledger
 	more   bool
@@ -97,9 +97,9 @@ func keyOf(f *store.Fault) key {
 	return key{f.Kind, f.Where, f.ID, detail}
 }
 
-// look looks once. With repair it repairs.
-func (r *run) look(ctx context.Context, repair bool) (look, error) {
-	found := look{faults: map[key]store.Fault{}}
+// auditOnce looks at all data once. With repair it repairs.
+func (r *run) auditOnce(ctx context.Context, repair bool) (result, error) {
+	found := result{faults: map[key]store.Fault{}}
 	for page, err := range r.auditor.Audit(ctx, r.shard, repair) {
 		if err != nil {
 			return found, fmt.Errorf("audit: %w", err)
@@ -123,9 +123,9 @@ func (r *run) look(ctx context.Context, repair bool) (look, error) {
 }
 
 // confirmed returns the faults that two looks have found. If the first finds none, it is the only one.
-func (r *run) confirmed(ctx context.Context) (look, error) {
+func (r *run) confirmed(ctx context.Context) (result, error) {
 	began := time.Now()
-	first, err := r.look(ctx, false)
+	first, err := r.auditOnce(ctx, false)
 	if err != nil || len(first.faults) == 0 {
 		return first, err
 	}
@@ -136,7 +136,7 @@ func (r *run) confirmed(ctx context.Context) (look, error) {
 	if err := sleep(ctx, after-time.Since(began)); err != nil {
 		return first, err
 	}
-	second, err := r.look(ctx, false)
+	second, err := r.auditOnce(ctx, false)
 	maps.DeleteFunc(second.faults, func(k key, _ store.Fault) bool {
 		_, twice := first.faults[k]
 		return !twice
@@ -146,8 +146,8 @@ func (r *run) confirmed(ctx context.Context) (look, error) {
 }
 
 // repair repairs a shard in which faults were found, and looks what is left. Each fault is reported once: as left, or as repaired.
-func (r *run) repair(ctx context.Context, found look) (look, error) {
-	if _, err := r.look(ctx, true); err != nil {
+func (r *run) repair(ctx context.Context, found result) (result, error) {
+	if _, err := r.auditOnce(ctx, true); err != nil {
 		return found, err
 	}
 	left, err := r.confirmed(ctx)
