@@ -1,11 +1,15 @@
 package main
 
 import (
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/sqlite"
 )
 
 func TestTransfer_ExitCodes(t *testing.T) {
@@ -33,5 +37,29 @@ func TestProgressLine_ShowsShareAndRate(t *testing.T) {
 		"[##############################] 100% checked 3 of 2":              progressLine("checked", 3, 2, 0),
 	} {
 		require.Equal(t, want, got)
+	}
+}
+
+func TestTransfer_MovesAStore(t *testing.T) {
+	folder := t.TempDir()
+	from, to, file := filepath.Join(folder, "a.db"), filepath.Join(folder, "b.db"), filepath.Join(folder, "jobs.jsonl")
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: from, Limits: policy.Builtin().Limits(), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	insertOne(t, s)
+	require.NoError(t, s.Close())
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"export", "--store=sqlite:" + from, "--to=" + file}, "default    orders  pending  1\nexported 1 jobs\n"},
+		{[]string{"import", "--store=sqlite:" + to, "--from=" + file}, "default    orders  pending  1     1\nimported 1 jobs; 0 were there\n"},
+		{[]string{"import", "--store=sqlite:" + to, "--from=" + file}, "nothing to do: this file was imported at "},
+		{[]string{"import", "--store=sqlite:" + to, "--accept"}, "0 imports were not complete: what they have stored is kept\n"},
+		{[]string{"verify", "--store=sqlite:" + to}, "\n1 jobs, no fault\n"},
+		{[]string{"backup", "--store=sqlite:" + to, "--to=" + filepath.Join(folder, "copy.db")}, "copy.db holds 1 jobs\n"},
+	} {
+		code, stdout, stderr := try(t, nil, c.args...)
+		require.Equal(t, exitOK, code, stderr)
+		require.Contains(t, stdout, c.want)
 	}
 }
