@@ -2,10 +2,6 @@ package redis
 
 import (
 	"errors"
-	"fmt"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,9 +11,9 @@ import (
 
 	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // audit audits the first shard, and returns the faults.
@@ -155,83 +151,9 @@ func TestAudit_CountsALedger(t *testing.T) {
 // While jobs are inserted, claimed, settled and carried nothing is a fault.
 func TestAudit_FindsNothingInABusyStore(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: "ordered", Policy: policy.Topic{Ordered: true}})
-	require.NoError(t, err)
-	stop := make(chan struct{})
-	var load sync.WaitGroup
-	var rounds atomic.Int64
-	for worker := range 2 {
-		load.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-					busyRound(t, s, fmt.Sprint(worker, "-", n), n)
-					rounds.Add(1)
-				}
-			}
-		})
-	}
-	halt := sync.OnceFunc(func() {
-		close(stop)
-		load.Wait()
-	})
-	defer halt()
-	for looks := 0; looks < 4 || rounds.Load() < 30; looks++ {
-		require.Empty(t, audit(t, s, false))
-	}
+	storetest.AuditBusy(t, s, func() []store.Fault { return audit(t, s, false) })
 	require.Empty(t, audit(t, s, true), "a repair finds nothing either")
-	halt()
 	require.Empty(t, audit(t, s, false))
-}
-
-// busyRound inserts jobs into some lanes, claims some, settles them in every way, and carries.
-func busyRound(t *testing.T, s *Store, name string, n int) {
-	ctx, shard := t.Context(), s.Shards()[0]
-	var entries []store.NewJob
-	for i := range 20 {
-		e := entry(fmt.Sprint(name, "-", i))
-		e.Topic, e.Lane = []string{"t", "u", "ordered"}[i%3], fmt.Sprint("lane-", i%4)
-		if i%5 == 0 {
-			e.Delay, e.ExpiresIn = 20*time.Millisecond, time.Second
-		}
-		entries = append(entries, e)
-	}
-	if _, err := shard.Insert(ctx, store.NewToken(), entries); !noFault(t, err) {
-		return
-	}
-	if _, err := shard.Cancel(ctx, store.NewToken(), entries[n%20].Ref(), store.Cancellation{}); !noFault(t, err) {
-		return
-	}
-	request := wants(8)
-	request.Queues[0].Queue = entries[n%20].Queue
-	claimed, err := shard.Claim(ctx, store.NewToken(), request)
-	if !noFault(t, err) {
-		return
-	}
-	for i, j := range claimed.Jobs {
-		verdict := []policy.Verdict{{Kind: policy.Delivered}, {Kind: policy.Dead, Reason: policy.ReasonGaveUp}, {Kind: policy.Again, Wait: 10 * time.Millisecond}}[i%3]
-		item := settlement(j, verdict, 200)
-		if i%4 == 0 {
-			item.Outbox = []store.NewJob{entry("outbox-" + j.ID)}
-		}
-		if _, _, err := shard.Settle(ctx, store.NewToken(), []store.Settlement{item}, nil); !noFault(t, err) {
-			return
-		}
-	}
-	_, err = shard.Carry(ctx, store.NewToken(), store.CarryOptions{})
-	noFault(t, err)
-}
-
-// noFault reports a fault of the load, other than a refusal.
-func noFault(t *testing.T, err error) bool {
-	_, refused := errors.AsType[*store.StateError](err)
-	if err == nil || refused || strings.Contains(err.Error(), store.ErrNotFound.Error()) {
-		return true
-	}
-	t.Error(err)
-	return false
 }
 
 func TestOpenAuditor_LaysOutNothing(t *testing.T) {
