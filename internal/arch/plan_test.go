@@ -67,7 +67,7 @@ var plan = []row{
 	{
 		pkg:    "client/outbox",
 		reason: "registers jobs in transactions of a program's database; public, so it brings no driver and nothing but the client",
-		ours:   []string{"client"},
+		ours:   []string{"client", "client/internal/retry"},
 	},
 	{
 		pkg:    "seal",
