@@ -568,6 +568,12 @@ var plan = []row{
 		ours:   []string{"cli/request", "client"},
 	},
 	{
+		pkg:    "cli/manifest",
+		reason: "files with topics, lanes and schedules, and how a server differs from them; knows no rule of the API, and is given the requests",
+		ours:   []string{"cli/output", "client"},
+		others: []string{"go.yaml.in/yaml/v3"},
+	},
+	{
 		pkg:    "cli/simulate",
 		reason: "the times of attempts that all fail, by package policy; prints nothing",
 		ours:   []string{"job/units", "policy"},

@@ -1,0 +1,116 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ringback/ringback/client"
+)
+
+// Apply makes the changes of a plan, and calls done after each. A resource that has changed since it was read is not written. After an
+// error the changes that were not made are found again by the next plan.
+func (p *Plan) Apply(ctx context.Context, call Server, done func(c *Change)) error {
+	var mu sync.Mutex
+	made := 0
+	for _, some := range p.phases() {
+		err := forEach(ctx, len(some), func(ctx context.Context, i int) error {
+			err := some[i].make(ctx, call)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				made++
+				done(some[i])
+			}
+			return err
+		})
+		if err != nil {
+			return &ApplyError{Made: made, Of: len(p.Changes), Err: err}
+		}
+	}
+	return nil
+}
+
+// phases returns the changes of each kind in order: first what is written, then what is removed.
+func (p *Plan) phases() [][]*Change {
+	var phases [][]*Change
+	for _, remove := range []bool{false, true} {
+		order := slices.Clone(kinds)
+		if remove {
+			slices.Reverse(order)
+		}
+		for _, kind := range order {
+			var some []*Change
+			for _, c := range p.Changes {
+				if c.Kind == kind && (c.Action == Remove) == remove {
+					some = append(some, c)
+				}
+			}
+			phases = append(phases, some)
+		}
+	}
+	return phases
+}
+
+// make makes a change, if the resource has not changed since it was read.
+func (c *Change) make(ctx context.Context, call Server) error {
+	header := http.Header{"If-Match": {`"` + c.revision + `"`}}
+	if c.revision == "" {
+		header = http.Header{"If-None-Match": {"*"}}
+	}
+	method := http.MethodPut
+	if c.Action == Remove {
+		method = http.MethodDelete
+	}
+	_, err := call(ctx, method, c.path(), nil, header, c.body)
+	switch {
+	case err == nil, c.Action == Remove && errors.Is(err, client.ErrNotFound):
+		return nil
+	case errors.Is(err, client.ErrRevision):
+		return &changeError{c, errors.Join(errors.New("it has changed since it was compared: apply the files again"), err)}
+	}
+	if c.res != nil {
+		if faults, other := c.faults(err); other == nil {
+			return &changeError{c, errors.Join(errors.New(strings.Join(faults, "\n")), err)}
+		}
+	}
+	return &changeError{c, err}
+}
+
+// A changeError is the error of a change that was not made.
+type changeError struct {
+	change *Change
+	err    error
+}
+
+func (e *changeError) Unwrap() error { return e.err }
+
+// Error returns the change and the first line of its error.
+func (e *changeError) Error() string {
+	text, _, _ := strings.Cut(e.err.Error(), "\n")
+	return fmt.Sprintf("%s %s: %s", e.change.Action, e.change.ID, text)
+}
+
+// An ApplyError is the error of a plan that was not carried out to its end.
+type ApplyError struct {
+	Made, Of int
+	Err      error
+}
+
+func (e *ApplyError) Unwrap() error { return e.Err }
+
+// Error returns the error, how much is done, and what to do.
+func (e *ApplyError) Error() string {
+	return fmt.Sprintf("%s\n%d of %s made: a repeat goes on with the others", e.Err, e.Made, was(e.Of))
+}
+
+func was(n int) string {
+	if n == 1 {
+		return "1 change was"
+	}
+	return count(n, "change") + " were"
+}

@@ -1,0 +1,75 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Dump returns the topics, lanes and schedules of a server as a file, with those of one mark only unless it is empty. A pause is
+// left out, and so are secrets: they are placeholders, with which the server keeps what it has.
+func Dump(ctx context.Context, call Server, managedBy string) ([]byte, error) {
+	have, err := fetch(ctx, call, func(string) bool { return true }, nil)
+	if err != nil {
+		return nil, err
+	}
+	tree := map[Kind]map[string]any{Topic: {}, Lane: {}, Schedule: {}}
+	marks := make(map[string]bool)
+	for id, s := range have {
+		if managedBy != "" && s.managedBy != managedBy || s.doc["state"] == "unreadable" {
+			continue
+		}
+		marks[s.managedBy] = true
+		doc := settings(id.Kind, s.doc)
+		delete(doc, "managed_by")
+		delete(doc, "paused")
+		of := tree[id.Kind]
+		if id.Kind == Lane {
+			lanes, ok := of[id.Topic].(map[string]any)
+			if !ok {
+				lanes = make(map[string]any)
+				of[id.Topic] = lanes
+			}
+			of = lanes
+		}
+		of[id.Name] = doc
+	}
+	var b bytes.Buffer
+	delete(marks, "")
+	for mark := range marks {
+		if managedBy = mark; len(marks) > 1 {
+			managedBy = ""
+		}
+	}
+	if managedBy == "" {
+		b.WriteString("# managed_by: NAME   # required: what these files manage is marked with it\n")
+	}
+	all := make(map[string]any)
+	if managedBy != "" {
+		all["managed_by"] = managedBy
+	}
+	for _, kind := range kinds {
+		if len(tree[kind]) > 0 {
+			all[string(kind)+"s"] = tree[kind]
+		}
+	}
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(ordered(all)); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// ordered returns the node of a file, with its keys in the order in which they are read.
+func ordered(all map[string]any) *yaml.Node {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	for _, key := range []string{"managed_by", "topics", "lanes", "schedules"} {
+		if value, ok := all[key]; ok {
+			root.Content = append(root.Content, toNode(key), toNode(value))
+		}
+	}
+	return root
+}

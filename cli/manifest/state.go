@@ -1,0 +1,160 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ringback/ringback/client"
+)
+
+// Server makes a request and returns its answer. An answer that is an error is a *client.Problem.
+type Server func(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error)
+
+// inFlight is the number of requests at once.
+const inFlight = 8
+
+// forEach calls do for 0 to n-1, a few at once, until one fails. It returns the first error.
+func forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range min(n, inFlight) {
+		all.Go(func() {
+			for i := range next {
+				if ctx.Err() != nil {
+					continue
+				}
+				if err := do(context.WithoutCancel(ctx), i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// A stored resource is what the server has.
+type stored struct {
+	doc       map[string]any
+	revision  string // empty: none
+	managedBy string
+}
+
+// state is what the server has.
+type state map[ID]stored
+
+// add adds an item of a list, if it has settings.
+func (s state) add(id ID, doc map[string]any) {
+	revision, _ := doc["revision"].(json.Number)
+	if revision == "" || revision == "0" {
+		return
+	}
+	mark, _ := doc["managed_by"].(string)
+	s[id] = stored{doc, revision.String(), mark}
+}
+
+// fetch reads the topics of a server, the lanes of those that wanted accepts, and the schedules.
+func fetch(ctx context.Context, call Server, lanesOf func(topic string) bool, topics []string) (state, error) {
+	found := make(state)
+	text := func(doc map[string]any, name string) string { value, _ := doc[name].(string); return value }
+	all := make(map[string]bool)
+	for _, topic := range topics {
+		all[topic] = true
+	}
+	query := url.Values{"defaults": {"false"}, "limit": {"500"}}
+	err := list(ctx, call, "/v1/topics", query, func(doc map[string]any) {
+		all[text(doc, "topic")] = true
+		found.add(ID{Kind: Topic, Name: text(doc, "topic")}, doc)
+	})
+	if errors.Is(err, client.ErrForbidden) && topics != nil { // the token is restricted to topics
+		err = fetchTopics(ctx, call, topics, found)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(topic string) bool { return !lanesOf(topic) })
+	err = forEach(ctx, len(names), func(ctx context.Context, i int) error {
+		err := list(ctx, call, ID{Kind: Topic, Name: names[i]}.path()+"/lanes", url.Values{"limit": {"500"}}, func(doc map[string]any) {
+			mu.Lock()
+			defer mu.Unlock()
+			found.add(ID{Lane, names[i], text(doc, "lane")}, doc)
+		})
+		if errors.Is(err, client.ErrNotFound) { // it has neither settings nor jobs
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, list(ctx, call, "/v1/schedules", url.Values{"limit": {"100"}}, func(doc map[string]any) {
+		found.add(ID{Kind: Schedule, Name: text(doc, "name")}, doc)
+	})
+}
+
+// fetchTopics reads topics by name.
+func fetchTopics(ctx context.Context, call Server, topics []string, found state) error {
+	for _, name := range topics {
+		id := ID{Kind: Topic, Name: name}
+		answer, err := call(ctx, http.MethodGet, id.path(), url.Values{"defaults": {"false"}}, nil, nil)
+		if errors.Is(err, client.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		doc, err := decode(answer)
+		if err != nil {
+			return err
+		}
+		found.add(id, doc)
+	}
+	return nil
+}
+
+// list calls add for the items of a list, page after page.
+func list(ctx context.Context, call Server, path string, query url.Values, add func(map[string]any)) error {
+	for {
+		answer, err := call(ctx, http.MethodGet, path, query, nil, nil)
+		if err != nil {
+			return err
+		}
+		page, err := decode(answer)
+		if err != nil {
+			return err
+		}
+		items, ok := page["items"].([]any)
+		if !ok {
+			return fmt.Errorf("the answer of %s is not a list", strings.SplitN(path, "?", 2)[0])
+		}
+		for _, item := range items {
+			if doc, ok := item.(map[string]any); ok {
+				add(doc)
+			}
+		}
+		cursor, _ := page["next_cursor"].(string)
+		if cursor == "" {
+			return nil
+		}
+		query = maps.Clone(query)
+		query.Set("cursor", cursor)
+	}
+}
