@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/cli/forward"
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/client"
@@ -139,10 +140,8 @@ func (c *tailCommand) print(s *session, kind string, data json.RawMessage, left 
 	if err := s.printEvent(kind, &ev, data); err != nil {
 		return err
 	}
-	if *left > 0 {
-		if *left--; *left == 0 {
-			return errEnough
-		}
+	if *left--; *left == 0 { // it begins with 0 if there is no end
+		return errEnough
 	}
 	return nil
 }
@@ -238,4 +237,19 @@ func hour(t *time.Time) string {
 		return "        "
 	}
 	return t.UTC().Format("15:04:05")
+}
+
+// forwardCommand is ringback forward.
+type forwardCommand struct {
+	forward.Flags
+	connection
+}
+
+// Run passes jobs on until it is stopped.
+func (c *forwardCommand) Run(ctx context.Context, e *Environment) error {
+	s, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	return forward.Command(ctx, &c.Flags, forward.Options{Client: s.client, Agent: "Ringback/" + e.Version}, s.out, s.Stderr)
 }

@@ -190,7 +190,10 @@ func (s *script) run(ts *testscript.TestScript, neg bool, args []string) string 
 func live(ts *testscript.TestScript, _ bool, args []string) {
 	s := scriptOf(ts)
 	i := slices.Index(args, "--")
-	follow := exec.Command(binary, args[1:i]...)
+	follow := exec.Command(binary)
+	for _, arg := range args[1:i] {
+		follow.Args = append(follow.Args, s.actual.Replace(arg))
+	}
 	follow.Env = cleanEnv("HOME="+ts.Getenv("HOME"), "RINGBACK_OUTPUT=table")
 	follow.Dir = ts.MkAbs(".")
 	var stdout strings.Builder

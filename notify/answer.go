@@ -32,7 +32,7 @@ func (a *attempt) read(resp *http.Response, keep int) policy.Result {
 	}
 	result := policy.Result{
 		Status:       resp.StatusCode,
-		RetryAfter:   askedWait(resp.StatusCode, resp.Header, time.Now()),
+		RetryAfter:   AskedWait(resp.StatusCode, resp.Header, time.Now()),
 		NonRetryable: strings.EqualFold(strings.TrimSpace(resp.Header.Get("Ringback-Nonretryable")), "true"),
 	}
 	result.Header = keepHeader(resp.Header)

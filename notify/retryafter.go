@@ -9,10 +9,10 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// askedWait returns the wait that a response requests, counted from now, the time of its receipt: 0 to policy.MaxRetryAfter.
+// AskedWait returns the wait that a response requests, counted from now, the time of its receipt: 0 to policy.MaxRetryAfter.
 // It is Retry-After with any status. Without a valid one, responses about a limit (429, 503, and 403 with nothing
 // remaining) may have the time of the limit's reset.
-func askedWait(status int, h http.Header, now time.Time) time.Duration {
+func AskedWait(status int, h http.Header, now time.Time) time.Duration {
 	if wait, ok := retryAfter(h.Get("Retry-After"), now); ok {
 		return wait
 	}

@@ -139,7 +139,7 @@ func TestAskedWait_DependsOnFieldAndStatus(t *testing.T) {
 		{"200", 200, fields("X-RateLimit-Reset", "9", "X-RateLimit-Remaining", "0"), 0},
 		{"500", 500, fields("X-RateLimit-Reset", "9", "X-RateLimit-Remaining", "0"), 0},
 	} {
-		require.Equal(t, test.wait, askedWait(test.status, test.header, now), "%s: %d", test.name, test.status)
+		require.Equal(t, test.wait, AskedWait(test.status, test.header, now), "%s: %d", test.name, test.status)
 	}
 }
 

@@ -255,13 +255,19 @@ var colors = map[string]string{
 	"running": "36", "ready": "36", "again": "33", "paused": "33", "half_open": "33", "stopped": "33", "cancelled": "33",
 }
 
+// Colored returns a text in the colour of a state.
+func (p *Printer) Colored(text, state string) string {
+	if color := colors[state]; p.color && color != "" {
+		return "\x1b[" + color + "m" + text + "\x1b[0m"
+	}
+	return text
+}
+
 // colored returns a cell in the colour of its state.
 func (p *Printer) colored(name, cell string) string {
 	switch strings.ToLower(name) {
 	case "state", "verdict", "breaker", "outcome":
-		if color := colors[cell]; p.color && color != "" {
-			return "\x1b[" + color + "m" + cell + "\x1b[0m"
-		}
+		return p.Colored(cell, cell)
 	}
 	return cell
 }

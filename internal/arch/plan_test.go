@@ -579,6 +579,11 @@ var plan = []row{
 		ours:   []string{"job/units", "policy"},
 	},
 	{
+		pkg:    "cli/forward",
+		reason: "leases jobs and sends them to a receiver nearby, through the client alone; prints nothing",
+		ours:   []string{"cli/output", "client", "internal/secretfile", "notify", "sign"},
+	},
+	{
 		pkg:    "cli/completion",
 		reason: "what can follow in a command line; knows the grammar only",
 		others: []string{"github.com/alecthomas/kong"},
@@ -586,7 +591,7 @@ var plan = []row{
 	{
 		pkg:    "cli",
 		reason: "commands that see what any client of the API sees: no store, no app",
-		ours:   []string{"cli/completion", "cli/explain", "cli/jobfile", "cli/output", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "job/units", "policy", "sign"},
+		ours:   []string{"cli/completion", "cli/explain", "cli/forward", "cli/jobfile", "cli/output", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "job/units", "policy", "sign"},
 		others: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty"},
 	},
 	{

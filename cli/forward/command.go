@@ -1,0 +1,75 @@
+package forward
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/cli/output"
+)
+
+// errCurl: there is no request to print.
+var errCurl = errors.New("--output curl: there are many requests, which answers decide about")
+
+// Command runs the command with its flags: deliveries are printed, and what else there is to say is written to stderr.
+func Command(ctx context.Context, flags *Flags, o Options, out *output.Printer, stderr io.Writer) error {
+	if out.Format() == output.Curl {
+		return errCurl
+	}
+	if err := flags.apply(&o); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	var failed error // of the output
+	o.Say = func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(stderr, output.Printable(text))
+	}
+	o.Report = func(d Delivery) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err := d.print(out); err != nil {
+			failed = err
+			cancel()
+		}
+	}
+	return errors.Join(Run(ctx, o), failed)
+}
+
+// print prints a delivery: a line for people, or JSON.
+func (d *Delivery) print(out *output.Printer) error {
+	if out.ForPeople() {
+		_, err := fmt.Fprintln(out.Out, d.line(out.Colored))
+		return err
+	}
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	return out.One(raw)
+}
+
+// line is a delivery for people. The status has the colour of a state.
+func (d *Delivery) line(colored func(text, state string) string) string {
+	status, state := "failed", "failed"
+	if d.Status != 0 {
+		status = strconv.Itoa(d.Status)
+	}
+	if d.Status >= 200 && d.Status < 300 {
+		state = "delivered"
+	}
+	text := fmt.Sprintf("%s  %s  %s  %s  attempt %d  %s", d.At.Format("15:04:05"), colored(status, state), output.Printable(d.Topic),
+		output.Printable(d.ID), d.Attempt, output.Span(time.Duration(d.DurationMS*float64(time.Millisecond))))
+	if d.Error != "" {
+		text += "  " + output.Printable(d.Error)
+	}
+	return text
+}

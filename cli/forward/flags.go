@@ -1,0 +1,102 @@
+package forward
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/ringback/ringback/internal/secretfile"
+	"github.com/ringback/ringback/sign"
+)
+
+// Flags are the flags of the command.
+type Flags struct {
+	Topic       []string `in:"none" sep:"none" placeholder:"TOPIC" help:"Topic whose jobs go to the URL of --to. Repeatable."`
+	To          string   `in:"none" placeholder:"URL" help:"Where the jobs of --topic go: a URL, or a port of this machine."`
+	Route       []string `in:"none" sep:"none" placeholder:"PATTERN=URL" help:"Where the jobs of a topic go, or of all pulled topics with this beginning: order.*=http://localhost:3000/orders. The first that matches. Repeatable."`
+	Lane        []string `in:"none" sep:"none" placeholder:"LANE" help:"Only this lane, or those with this beginning: customer-*. Repeatable."`
+	Copy        bool     `in:"none" help:"Send copies of what the server sends, and take no jobs."`
+	KeepPath    bool     `in:"none" help:"Append the path and the query of the job's own URL."`
+	Concurrency int      `in:"none" default:"8" placeholder:"N" help:"Requests of a topic at a time, up to 100 (default 8)."`
+	Header      []string `short:"H" sep:"none" in:"none" placeholder:"NAME: VALUE" help:"Header of each request, for example one that is secret, which the server does not tell. Repeatable."`
+	Count       int      `in:"none" placeholder:"N" help:"End after this number of requests, and those that run beside them. Default: never."`
+	SecretFile  string   `in:"none" placeholder:"FILE" help:"File with a secret (whsec_…) or key (whsk_…) that signs, instead of the topic's secrets."`
+}
+
+// Validate is a hook of kong: it reports all flags that are not valid.
+func (c *Flags) Validate() error { return c.apply(new(Options)) }
+
+// apply sets the options of the flags.
+func (c *Flags) apply(o *Options) error {
+	o.Lanes, o.Copy, o.KeepPath, o.Concurrency, o.Count = c.Lane, c.Copy, c.KeepPath, c.Concurrency, c.Count
+	o.Header = make(http.Header)
+	var faults []error
+	fault := func(flag string, err error) { faults = append(faults, fmt.Errorf("%s: %w", flag, err)) }
+	switch {
+	case len(c.Topic) == 0 && len(c.Route) == 0:
+		fault("--topic", errors.New("is required, with --to; or pass --route PATTERN=URL"))
+	case len(c.Topic) > 0 && c.To == "":
+		fault("--to", errors.New("is required with --topic: a URL, or a port of this machine"))
+	case len(c.Topic) == 0 && c.To != "":
+		fault("--to", errors.New("needs --topic: it is where the jobs of these topics go"))
+	case c.To != "":
+		to, err := ParseURL(c.To)
+		if err != nil {
+			fault("--to", err)
+		}
+		for _, topic := range c.Topic {
+			if strings.Contains(topic, "*") {
+				fault("--topic", fmt.Errorf("%q is not a topic: pass --route '%s=%s' for several", topic, topic, c.To))
+			}
+			o.Routes = append(o.Routes, Route{topic, to})
+		}
+	}
+	for _, text := range c.Route {
+		r, err := ParseRoute(text)
+		if err != nil {
+			fault("--route", err)
+		}
+		o.Routes = append(o.Routes, r)
+	}
+	for _, lane := range c.Lane {
+		if i := strings.IndexByte(lane, '*'); i >= 0 && i < len(lane)-1 {
+			fault("--lane", fmt.Errorf("%q is neither a lane nor the beginning of one and a *", lane))
+		}
+	}
+	if c.Concurrency < 1 || c.Concurrency > 100 {
+		fault("--concurrency", errors.New("must be 1 to 100"))
+	}
+	if c.Count < 0 {
+		fault("--count", errors.New("must not be negative"))
+	}
+	for _, line := range c.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			fault("--header", fmt.Errorf("%q is not NAME: VALUE", line))
+			continue
+		}
+		o.Header.Add(name, strings.TrimSpace(value))
+	}
+	if c.SecretFile != "" {
+		signer, err := readSigner(c.SecretFile)
+		if err != nil {
+			fault("--secret-file", err)
+		}
+		o.Signer = signer
+	}
+	return errors.Join(faults...)
+}
+
+// readSigner returns the signer of a file with a secret.
+func readSigner(file string) (*sign.Signer, error) {
+	text, _, err := secretfile.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := sign.ParseSecret(text)
+	if err != nil {
+		return nil, err
+	}
+	return sign.NewSigner(secret)
+}

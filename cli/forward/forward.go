@@ -1,0 +1,314 @@
+package forward
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/sign"
+)
+
+// Options are the options of Run.
+type Options struct {
+	Client *client.Client
+	// Routes say where the jobs of topics go: by the first that matches. Those without a * name topics, which must be pulled; the others
+	// are for all pulled topics that match, also those that come later.
+	Routes []Route
+	Lanes  []string // names, or beginnings of names with a * at the end; empty: all
+	Copy   bool     // send copies of what the server sends, and lease nothing
+	// KeepPath appends the path and the query of the job's own URL to that of its route.
+	KeepPath    bool
+	Concurrency int           // requests of a topic at a time, up to 100; zero: 8
+	Count       int           // requests after which Run ends; zero: it does not
+	Grace       time.Duration // for requests that run when the context ends; zero: 10 s
+	Header      http.Header   // instead of the jobs' fields of these names
+	Agent       string        // User-Agent of jobs that have none
+	Signer      *sign.Signer  // signs instead of the server; nil: it does not
+	Report      func(Delivery)
+	Say         func(text string)                                                    // what a person should know beside deliveries
+	Dial        func(ctx context.Context, network, address string) (net.Conn, error) // nil: as usual
+}
+
+// Bounds and waits.
+const (
+	leaseFor    = time.Minute
+	firstExtend = 2 * time.Second // jobs may have a timeout that is shorter than leaseFor
+	pollWait    = 30 * time.Second
+	answerTime  = 15 * time.Second // for an answer of the server, beyond a wait
+	lookEvery   = 30 * time.Second // for new topics
+	minPause    = 500 * time.Millisecond
+	maxPause    = 5 * time.Second
+)
+
+// errNotPulled is the error for a topic whose jobs cannot be leased.
+func errNotPulled(topic string) error {
+	return &client.Problem{Status: http.StatusConflict, Code: "wrong_state", Detail: fmt.Sprintf(
+		"the jobs of topic %s are pushed to their URLs, so there are none to take: mirror them with --copy, or make all of them wait until they are "+
+			"taken with ringback topic set %s deliver=pull (and push them again with deliver=push)", topic, topic)}
+}
+
+// The reasons why a request is cancelled.
+var (
+	errStopped   = errors.New("stopped")
+	errCancelled = errors.New("the job was cancelled")
+	errLost      = errors.New("its lease has ended: it comes again")
+)
+
+// forwarder is the state of Run.
+type forwarder struct {
+	opts      Options
+	transport *http.Transport
+	dial      func(ctx context.Context, network, address string) (net.Conn, error)
+	working   context.Context //nolint:containedctx // of requests, which may outlive Run's context for a grace
+	inFlight  sync.WaitGroup
+
+	mu      sync.Mutex
+	down    map[string]bool // hosts at which nothing listens
+	running int
+}
+
+// Run passes jobs on until ctx ends, and returns nil then. It returns an error if a topic is not pulled, or the server refuses.
+func Run(ctx context.Context, o Options) error {
+	o.Concurrency, o.Grace = min(cmp.Or(o.Concurrency, 8), 100), cmp.Or(o.Grace, 10*time.Second)
+	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer stop(nil)
+	f := &forwarder{opts: o, dial: o.Dial, working: working, down: make(map[string]bool)}
+	if f.dial == nil {
+		f.dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
+	}
+	f.transport = newTransport(f.dial)
+	defer f.transport.CloseIdleConnections()
+	var reported atomic.Int64
+	f.opts.Report = func(d Delivery) {
+		o.Report(d)
+		if reported.Add(1) == int64(o.Count) {
+			end()
+		}
+	}
+	var err error
+	if o.Copy {
+		err = f.mirror(ctx)
+	} else {
+		err = f.lease(ctx)
+	}
+	if n := f.count(0); n > 0 {
+		f.say("waiting up to %s for %d requests; the jobs of others are given back", o.Grace, n)
+	}
+	defer time.AfterFunc(o.Grace, func() { stop(errStopped) }).Stop()
+	f.inFlight.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (f *forwarder) say(format string, args ...any) { f.opts.Say(fmt.Sprintf(format, args...)) }
+
+// count changes the number of requests that run, and returns it.
+func (f *forwarder) count(change int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running += change
+	return f.running
+}
+
+// lease leases the jobs of all topics until ctx ends or one fails.
+func (f *forwarder) lease(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var topics sync.WaitGroup
+	defer topics.Wait()
+	known := make(map[string]bool)
+	begin := func(topic string) {
+		if known[topic] {
+			return
+		}
+		known[topic] = true
+		target := targetOf(f.opts.Routes, topic)
+		f.say("forwarding %s to %s", topic, target)
+		topics.Go(func() {
+			if err := f.leaseTopic(ctx, topic, target); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	open := false
+	for i := range f.opts.Routes {
+		r := &f.opts.Routes[i]
+		if open = open || r.isOpen(); r.isOpen() {
+			continue
+		}
+		switch topic, err := f.opts.Client.GetTopic(ctx, r.Pattern); {
+		case errors.Is(err, client.ErrNotFound), err == nil && topic.Deliver != "pull":
+			cancel(nil)
+			return errNotPulled(r.Pattern)
+		case err != nil:
+			return err
+		}
+		begin(r.Pattern)
+	}
+	for first := true; open; first = false {
+		for topic, err := range f.opts.Client.Topics(ctx) {
+			if err != nil {
+				return cmp.Or(context.Cause(ctx), err)
+			}
+			if topic.Deliver == "pull" && targetOf(f.opts.Routes, topic.Name) != nil {
+				begin(topic.Name)
+			}
+		}
+		if first && len(known) == 0 {
+			f.say("no pulled topic matches the routes yet")
+		}
+		if !sleep(ctx, lookEvery) {
+			break
+		}
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// leaseTopic leases the jobs of a topic until ctx ends.
+func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.URL) error {
+	slots := make(chan struct{}, f.opts.Concurrency)
+	pause := minPause
+	var suspect atomic.Bool // nothing may listen: at first, and after a request that could not be sent
+	suspect.Store(true)
+	for {
+		if suspect.Swap(false) && !f.awaitListener(ctx, target) {
+			return nil
+		}
+		free := takeSlots(ctx, slots)
+		if free == 0 {
+			return nil
+		}
+		leased, err := f.leaseJobs(ctx, topic, free)
+		for range free - len(leased) {
+			<-slots
+		}
+		switch problem, refused := errors.AsType[*client.Problem](err); {
+		case ctx.Err() != nil:
+			for i := range leased {
+				f.settle(client.Settlement{Release: []client.LeaseRelease{{Lease: leased[i].Lease}}})
+			}
+			return nil
+		case errors.Is(err, client.ErrConflict):
+			return errNotPulled(topic)
+		case refused && problem.Status < http.StatusInternalServerError && problem.Status != http.StatusTooManyRequests:
+			return err
+		case err != nil:
+			f.say("no answer from the server, trying again: %s", err)
+			if !sleep(ctx, pause) {
+				return nil
+			}
+			pause = min(2*pause, maxPause)
+			continue
+		}
+		pause = minPause
+		for i := range leased {
+			f.count(1)
+			f.inFlight.Go(func() {
+				if f.pass(&leased[i], target) {
+					suspect.Store(true)
+				}
+				f.count(-1)
+				<-slots
+			})
+		}
+	}
+}
+
+// takeSlots waits for a free slot, and takes all that are free; zero: ctx has ended.
+func takeSlots(ctx context.Context, slots chan struct{}) (taken int) {
+	select {
+	case slots <- struct{}{}:
+		taken++
+	case <-ctx.Done():
+		return 0
+	}
+	for {
+		select {
+		case slots <- struct{}{}:
+			taken++
+		default:
+			return taken
+		}
+	}
+}
+
+// leaseJobs leases up to a number of jobs; none after a wait without one.
+func (f *forwarder) leaseJobs(ctx context.Context, topic string, most int) ([]client.LeasedJob, error) {
+	limited, cancel := context.WithTimeout(ctx, pollWait+answerTime)
+	defer cancel()
+	return f.opts.Client.Lease(limited, topic, client.LeaseOptions{
+		Max: most, Wait: pollWait, Lease: leaseFor, Lanes: f.opts.Lanes, Request: true,
+	})
+}
+
+// awaitListener waits until something listens at a URL. It returns false if ctx ends first.
+func (f *forwarder) awaitListener(ctx context.Context, target *url.URL) bool {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		limited, cancel := context.WithTimeout(ctx, maxPause)
+		c, err := f.dial(limited, "tcp", hostPort(target))
+		cancel()
+		if err == nil {
+			_ = c.Close()
+			f.noteListener(target, true)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		f.noteListener(target, false)
+		if !sleep(ctx, pause) {
+			return false
+		}
+	}
+}
+
+// noteListener says when something begins or ends to listen.
+func (f *forwarder) noteListener(target *url.URL, listens bool) {
+	f.mu.Lock()
+	was := f.down[target.Host]
+	f.down[target.Host] = !listens
+	f.mu.Unlock()
+	switch {
+	case was && listens:
+		f.say("%s listens", target.Host)
+	case was || listens:
+	case f.opts.Copy:
+		f.say("nothing listens at %s: copies are dropped until something does", target.Host)
+	default:
+		f.say("nothing listens at %s: jobs wait on the server until something does", target.Host)
+	}
+}
+
+// hostPort returns the address of a URL.
+func hostPort(u *url.URL) string {
+	port := "80"
+	if u.Scheme == "https" {
+		port = "443"
+	}
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
+}
+
+// sleep returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

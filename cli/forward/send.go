@@ -1,0 +1,98 @@
+package forward
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/notify"
+	"github.com/ringback/ringback/sign"
+)
+
+// Delivery is a request that was made, for the output.
+type Delivery struct {
+	At         time.Time `json:"at"`
+	ID         string    `json:"id"`
+	Topic      string    `json:"topic"`
+	Lane       string    `json:"lane"`
+	Attempt    int       `json:"attempt"`
+	URL        string    `json:"url"`
+	Status     int       `json:"status,omitempty"`
+	DurationMS float64   `json:"duration_ms"`
+	Error      string    `json:"error,omitempty"` // why there is no status, or it could not be reported
+	Copy       bool      `json:"copy,omitempty"`
+}
+
+// maxRead bounds what is read of an answer: as much as a push reads.
+const maxRead = 64 << 10
+
+// errNotListening: nothing was sent, because no connection could be made.
+var errNotListening = errors.New("nothing listens there")
+
+// answer is what a receiver has answered.
+type answer struct {
+	status       int
+	body         string
+	after        time.Duration // its Retry-After; zero: none
+	nonretryable bool
+}
+
+// newTransport returns the connections to receivers. Answers are read as they are, and no proxy is between.
+func newTransport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+	return &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second}
+}
+
+// send sends a request, and reads the answer. The error is errNotListening if nothing was sent.
+func (f *forwarder) send(ctx context.Context, method, target string, header http.Header, body []byte) (answer, error) {
+	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	r.Header = header
+	maps.Copy(r.Header, f.opts.Header)
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", f.opts.Agent)
+	}
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+	}
+	resp, err := f.transport.RoundTrip(r) // redirects are answers
+	if err != nil {
+		if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" && ctx.Err() == nil {
+			return answer{}, errNotListening
+		}
+		return answer{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRead))
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{
+		status: resp.StatusCode, body: strings.ToValidUTF8(string(text), "\ufffd"),
+		after:        notify.AskedWait(resp.StatusCode, resp.Header, time.Now()),
+		nonretryable: strings.EqualFold(strings.TrimSpace(resp.Header.Get("Ringback-Nonretryable")), "true"),
+	}, nil
+}
+
+// headerOf returns a copy of a header in canonical names, signed anew if there is a signer.
+func (f *forwarder) headerOf(of client.Headers, id string, body []byte) http.Header {
+	h := make(http.Header, len(of)+4)
+	for name, values := range of {
+		h[http.CanonicalHeaderKey(name)] = values
+	}
+	if f.opts.Signer != nil {
+		now := time.Now()
+		h.Set(sign.HeaderTimestamp, strconv.FormatInt(now.Unix(), 10))
+		h.Set(sign.HeaderSignature, f.opts.Signer.Sign(id, now, body))
+	}
+	return h
+}
