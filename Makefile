@@ -148,7 +148,7 @@ vuln: ## ask the Go vulnerability database about Go and the modules in use (need
 
 # Without inlining, the linter is built with a quarter less processor time, and runs as fast. The standard library is compiled
 # as for the tests that build ringback.
-TOOL := $(GO) build $(HEAP) '-gcflags=all=-dwarf=false -l' -gcflags=std=-dwarf=false -ldflags='-s -w'
+TOOL := $(GO) build -trimpath $(HEAP) '-gcflags=all=-dwarf=false -l' -gcflags=std=-dwarf=false -ldflags='-s -w'
 
 # Without the linters that are not enabled.
 bin/golangci-lint: $(TOOLS_MOD) tools/linters .golangci.yml

@@ -56,10 +56,8 @@ var buildPrevious = sync.OnceValues(func() (program string, err error) {
 		}
 	}
 	program = filepath.Join(filepath.Dir(binary), "ringback-previous")
-	// The flags are those of the program under test where they matter: what both import was compiled for that one.
-	// Ringback's packages are compiled faster without inlining.
-	build := goBuild(ctx, "-buildvcs=false", "-ldflags=-X main.version=previous",
-		"-gcflags=github.com/ringback/ringback/...=-l -dwarf=false", "-o", program, "./cmd/ringback")
+	// With the flags of the program under test, for which the packages that are equal were compiled.
+	build := goBuild(ctx, "-buildvcs=false", "-ldflags=-X main.version=previous", "-o", program, "./cmd/ringback")
 	build.Dir = dir
 	build.Env = append(build.Env, "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
