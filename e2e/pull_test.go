@@ -40,7 +40,7 @@ const (
 	sent     moment = "sent"     // all of it is sent: it is executed, or not
 )
 
-// interrupted sends a request of a consumer over a connection of its own, as far as the moment says, and returns the answer if
+// interrupted sends a request of a consumer over a new connection, as far as the moment says, and returns the answer if
 // there is one. What the process does not answer, no other that gets its port can answer either.
 func interrupted(t *testing.T, p *process, m moment, body obj) (answer leases) {
 	t.Helper()

@@ -9,7 +9,7 @@
 // # How it works
 //
 // One goroutine writes. It takes the waiting calls, runs them as one transaction and answers all of them. Reads have
-// connections of their own and see the last commit.
+// separate connections and see the last commit.
 //
 // Counters and heads of queues, leases, throttles, the agenda and the wake-ups are in memory. The database has all of it that
 // must survive the process. Open reads the queues that are pending or throttled, and of the jobs only those that were claimed,

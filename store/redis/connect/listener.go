@@ -25,7 +25,7 @@ const (
 // errInterrupted: a blocking command has taken an element of Interrupt.
 var errInterrupted = errors.New("interrupted")
 
-// A Listener waits for elements of lists on a connection of its own, which it opens as needed. Its zero value is ready for use.
+// A Listener waits for elements of lists on a separate connection, which it opens as needed. Its zero value is ready for use.
 // It never repeats a command: a second BLPOP would take a second element. It is for one Pop at a time.
 type Listener struct {
 	// Interrupt is a list of this Listener's own, on the server of the others. An element in it ends the blocking command when the

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/file"
 )
 
-// The log (-wal) is moved into the database by a connection of its own, so that no commit has to wait for it. If the log grows
+// The log (-wal) is moved into the database by a separate connection, so that no commit has to wait for it. If the log grows
 // large nevertheless, because readers and writers leave no pause, the writer truncates it between two transactions.
 const (
 	// checkpointPages is how many pages are written between two checkpoints.

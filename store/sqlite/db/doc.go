@@ -2,7 +2,7 @@
 // writes, the connections that read, the write-ahead log, and copies of the file.
 //
 // A Writer runs the calls that wait as one transaction and answers all of them after its commit, with fsync if one of them
-// is durable. Reads have connections of their own and see the last commit. The log is moved into the file by a third
+// is durable. Reads have separate connections and see the last commit. The log is moved into the file by a third
 // connection, so that no commit waits for it.
 //
 // The package knows no tables but wal_check, by which Open recognises a log that was written for another file, and nothing
