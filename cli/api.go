@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/cli/request"
 )
@@ -27,13 +28,13 @@ func (c *apiCommand) Run(ctx context.Context, e *Environment) error {
 		return err
 	}
 	if !strings.HasPrefix(c.Path, "/") {
-		return usage("the path must begin with /, such as /v1/jobs")
+		return exit.Usagef("the path must begin with /, such as /v1/jobs")
 	}
 	r := &request.Request{Method: strings.ToUpper(c.Method), Path: c.Path, Header: http.Header{}}
 	for _, line := range c.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return usage("--header: %q is not NAME: VALUE", line)
+			return exit.Usagef("--header: %q is not NAME: VALUE", line)
 		}
 		r.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}

@@ -12,7 +12,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/cli/progress"
 	"github.com/ringback/ringback/cli/request"
 )
 
@@ -117,31 +119,14 @@ func (c *bulk) ask(ctx context.Context, s *session, action string, answer json.R
 		return false, nil
 	}
 	for _, g := range count.Groups {
-		s.say("%12s  %s", grouped(g.Count), output.Printable(strings.TrimSpace(g.Topic+"  "+g.Reason)))
+		s.say("%12s  %s", output.Number(g.Count), output.Printable(strings.TrimSpace(g.Topic+"  "+g.Reason)))
 	}
 	atLeast := ""
 	if !count.Exact {
 		atLeast = "at least "
 	}
-	question := fmt.Sprintf("%s %s%s?", strings.ToUpper(action[:1])+action[1:], atLeast, jobs(count.Matched))
+	question := fmt.Sprintf("%s %s%s?", strings.ToUpper(action[:1])+action[1:], atLeast, output.Jobs(count.Matched))
 	return true, s.confirm(ctx, question, false)
-}
-
-// jobs is a number of jobs.
-func jobs(n int64) string {
-	if n == 1 {
-		return "1 job"
-	}
-	return grouped(n) + " jobs"
-}
-
-// grouped writes a number with commas.
-func grouped(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }
 
 // waitWork is ringback work wait.
@@ -163,25 +148,13 @@ func (c *waitWork) Run(ctx context.Context, e *Environment) error {
 	return s.follow(ctx, answer)
 }
 
-// progress is what is shown of work.
-type progress struct {
-	ID, Action, State     string
-	Total                 *int64
-	Matched               int64
-	Exact                 bool
-	Done, Failed, Skipped int64
-	ETA                   *time.Time `json:"eta_at"`
-	CreatedAt             time.Time  `json:"created_at"`
-	Failures              []struct{ ID, Reason string }
-}
-
 // workPolls are the pauses between two looks at work: short at first, so that little work ends soon.
 var workPolls = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second}
 
 // follow shows the progress of work until it has ended. A server that is away for a while does not end it.
 func (s *session) follow(ctx context.Context, answer json.RawMessage) error {
 	bar := isTerminal(s.Stderr)
-	var p progress
+	var p progress.Work
 	for poll := 0; ; poll++ {
 		if err := json.Unmarshal(answer, &p); err != nil || p.ID == "" {
 			return errors.Join(errors.New("the answer is not work"), err)
@@ -190,7 +163,7 @@ func (s *session) follow(ctx context.Context, answer json.RawMessage) error {
 			break
 		}
 		if bar {
-			fmt.Fprintf(s.Stderr, "\r\x1b[K%s", p.bar(time.Now()))
+			fmt.Fprintf(s.Stderr, "\r\x1b[K%s", p.Bar(time.Now()))
 		}
 		next, err := s.nextLook(ctx, p.ID, workPolls[min(poll, len(workPolls)-1)])
 		if err != nil {
@@ -215,7 +188,7 @@ func (s *session) nextLook(ctx context.Context, id string, pause time.Duration) 
 			return nil, err
 		}
 		answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: "/v1/work/" + url.PathEscape(id)})
-		if err == nil || ctx.Err() != nil || exitCode(err) != ExitUnavailable {
+		if err == nil || ctx.Err() != nil || exit.CodeOf(err) != exit.Unavailable {
 			return answer, err
 		}
 		pause = min(2*pause, longestPause)
@@ -223,10 +196,9 @@ func (s *session) nextLook(ctx context.Context, id string, pause time.Duration) 
 }
 
 // workEnded prints work that has ended, and returns an error if it did not do all.
-func (s *session) workEnded(answer json.RawMessage, p *progress) error {
+func (s *session) workEnded(answer json.RawMessage, p *progress.Work) error {
 	if s.out.ForPeople() {
-		text := fmt.Sprintf("%s %s is %s: %s done, %s failed, %s skipped", p.Action, p.ID, p.State, grouped(p.Done), grouped(p.Failed), grouped(p.Skipped))
-		if _, err := fmt.Fprintln(s.Stdout, output.Printable(text)); err != nil {
+		if _, err := fmt.Fprintln(s.Stdout, output.Printable(p.Summary())); err != nil {
 			return err
 		}
 		for _, f := range p.Failures {
@@ -236,27 +208,7 @@ func (s *session) workEnded(answer json.RawMessage, p *progress) error {
 		return err
 	}
 	if p.State != "done" || p.Failed > 0 {
-		return &codeError{code: ExitFailed}
+		return &exit.Error{Code: exit.Failed}
 	}
 	return nil
-}
-
-// barWidth is the length of a progress bar in characters.
-const barWidth = 30
-
-// bar is the progress on one line.
-func (p *progress) bar(now time.Time) string {
-	treated := p.Done + p.Failed + p.Skipped
-	text := fmt.Sprintf("%s %s", p.Action, grouped(treated))
-	if p.Total != nil && *p.Total > 0 {
-		full := int(min(treated, *p.Total) * barWidth / *p.Total)
-		text = fmt.Sprintf("%s [%s%s] %s of %s", p.Action, strings.Repeat("#", full), strings.Repeat("-", barWidth-full), grouped(treated), grouped(*p.Total))
-	}
-	if p.Failed > 0 {
-		text += fmt.Sprintf(", %s failed", grouped(p.Failed))
-	}
-	if p.ETA != nil && p.ETA.After(now) {
-		text += ", ends in " + output.Span(p.ETA.Sub(now))
-	}
-	return text
 }

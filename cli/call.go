@@ -18,6 +18,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/client"
@@ -182,7 +183,7 @@ func (s *session) list(ctx context.Context, r *request.Request, view output.View
 }
 
 // errPrinted ends a command whose request was printed instead of sent.
-var errPrinted = &codeError{code: ExitOK}
+var errPrinted = &exit.Error{Code: exit.OK}
 
 // requestTimeout bounds a request, in addition to the time for which the server is asked to wait.
 const requestTimeout = 30 * time.Second
@@ -224,6 +225,14 @@ func (s *session) send(ctx context.Context, r *request.Request) (*http.Response,
 	return s.client.Do(ctx, r.Method, r.Target(), bytes.NewReader(content), r.Header)
 }
 
+// failure is the error of a method of the client.
+func (s *session) failure(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*client.Problem](err); ok {
+		return err
+	}
+	return s.unavailable(ctx, err)
+}
+
 // unavailable says that the server did not answer, unless the command was stopped.
 func (s *session) unavailable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -234,7 +243,7 @@ func (s *session) unavailable(ctx context.Context, err error) error {
 	}
 	text := strings.TrimPrefix(err.Error(), "client: ")
 	hint := "is ringback running there? ringback context show says where the address is from"
-	return &unavailableError{fmt.Errorf("no answer from %s: %s\n%s", s.target.Server, text, hint)}
+	return &exit.UnavailableError{Err: fmt.Errorf("no answer from %s: %s\n%s", s.target.Server, text, hint)}
 }
 
 // waitOf is the time that the server is asked to wait.
@@ -264,7 +273,7 @@ func (s *session) printRequest(r *request.Request) error {
 func (s *session) requestOf(command *kong.Node) (*request.Request, error) {
 	r, err := request.Of(command, s.read)
 	if err != nil {
-		return nil, &UsageError{err}
+		return nil, &exit.UsageError{Err: err}
 	}
 	return r, nil
 }

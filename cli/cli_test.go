@@ -20,7 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ringback/ringback/cli/check"
 	"github.com/ringback/ringback/cli/completion"
+	"github.com/ringback/ringback/cli/exit"
 )
 
 // fake is a server that answers with one answer after the other, and keeps the requests.
@@ -93,12 +95,12 @@ func runUntil(ctx context.Context, t *testing.T, args []string, answers ...func(
 	}))
 	k, err := parser().Parse(args)
 	if err != nil {
-		return result{Report(&stderr, nil, &UsageError{err}), stdout.String(), stderr.String(), f}
+		return result{exit.Report(&stderr, nil, &exit.UsageError{Err: err}), stdout.String(), stderr.String(), f}
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
-	code := ExitOK
+	code := exit.OK
 	if err := k.Run(e); err != nil {
-		code = Report(&stderr, k.Selected(), err)
+		code = exit.Report(&stderr, k.Selected(), err)
 	}
 	return result{code, stdout.String(), strings.ReplaceAll(stderr.String(), server.URL, "SERVER"), f}
 }
@@ -164,7 +166,7 @@ func TestRequests_RefuseEmptyFlagsAndArguments(t *testing.T) {
 		{[]string{"check", "--topic", ""}, "--topic"},
 	} {
 		r := run(t, c.args, says(200, `{"matched":1}`))
-		require.Equal(t, ExitUsage, r.code, c.args)
+		require.Equal(t, exit.Usage, r.code, c.args)
 		require.Empty(t, r.requests, c.args)
 		require.Regexp(t, c.name+`.*: is empty; leave it out, or give a value`, r.stderr)
 	}
@@ -193,10 +195,10 @@ func TestErrors_HaveACodeAndNameTheFlag(t *testing.T) {
 	r := run(t, []string{"whoami"}, problem(401, "token_unknown"))
 	require.Contains(t, r.stderr, "ringback context show")
 	r = run(t, []string{"whoami"}, says(502, "<html>proxy</html>"))
-	require.Equal(t, ExitUnavailable, r.code)
+	require.Equal(t, exit.Unavailable, r.code)
 	require.Contains(t, r.stderr, "answers as Ringback does not: <html>proxy</html>")
 	r = run(t, []string{"whoami"}, says(302, ""))
-	require.Equal(t, ExitRefused, r.code, "redirects would take the token elsewhere")
+	require.Equal(t, exit.Refused, r.code, "redirects would take the token elsewhere")
 }
 
 func TestSend_RepeatsUnderTheSameID(t *testing.T) {
@@ -213,12 +215,12 @@ func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {
 	first := `{"results":[{"id":"a","error":null},{"id":"b","error":{"status":503,"code":"store_unavailable","retry_after_ms":1}},
 		{"id":"c","error":{"status":422,"code":"invalid_field","detail":"d","errors":[{"field":"/url","detail":"is required"}]}}]}`
 	r := run(t, []string{"job", "add", "-f", file}, says(200, first), says(200, `{"results":[{"id":"b","error":null}]}`))
-	require.Equal(t, ExitFailed, r.code)
+	require.Equal(t, exit.Failed, r.code)
 	require.Equal(t, "line 4, c: d (422 invalid_field); /url is required\n2 registered, 1 refused\n", r.stderr)
 	require.JSONEq(t, `{"jobs":[{"id":"b","x":1}]}`, r.bodies[1])
 	require.NoError(t, os.WriteFile(file, []byte("{\"id\": \"a\"}\nnot json\n"), 0o600))
 	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
-	require.Equal(t, ExitUsage, r.code)
+	require.Equal(t, exit.Usage, r.code)
 	require.Contains(t, r.stderr, "line 2 is not a JSON object")
 }
 
@@ -251,11 +253,11 @@ func TestJobAdd_SaysWhatIsRegisteredWhenItFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "{\"body\": %q}\n\n{\"body\": %q}\n", large, large), 0o600))
 	r := run(t, []string{"job", "add", "-f", file}, says(200, `{"results":[{"status":201}]}`), says(413, `{"code":"too_large","detail":"d"}`))
 	require.Len(t, r.requests, 2, "requests are bounded in bytes")
-	require.Equal(t, ExitRefused, r.code)
+	require.Equal(t, exit.Refused, r.code)
 	require.Contains(t, r.stderr, "lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 1 may be registered\nrepeat the command to go on: ")
 	require.NoError(t, os.WriteFile(file, []byte("{}\nnot json\n"), 0o600))
 	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
-	require.Equal(t, ExitUsage, r.code)
+	require.Equal(t, exit.Usage, r.code)
 	require.Empty(t, r.requests, "a file that is not valid is refused as a whole")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
@@ -268,7 +270,7 @@ func TestJobAdd_RefusesAnAnswerWithoutAResultForEachJob(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{}\n"), 0o600))
 	r := run(t, []string{"job", "add", "-f", file}, says(200, `{"results":[]}`))
-	require.Equal(t, ExitFailed, r.code)
+	require.Equal(t, exit.Failed, r.code)
 	require.Contains(t, r.stderr, "ringback: the answer has 0 results for 1 jobs")
 	r = run(t, []string{"work", "wait", "w"}, says(200, `{}`))
 	require.Contains(t, r.stderr, "ringback: the answer is not work\n")
@@ -297,7 +299,7 @@ func TestSend_NamesTheIDWhenItFails(t *testing.T) {
 func TestPut_NeedsSettings(t *testing.T) {
 	for _, args := range [][]string{{"topic", "put", "t"}, {"lane", "put", "t", "l"}, {"namespace", "put", "n"}, {"schedule", "put", "s", "--if-revision", "1"}} {
 		r := run(t, args, says(200, `{}`))
-		require.Equal(t, ExitUsage, r.code, args)
+		require.Equal(t, exit.Usage, r.code, args)
 		require.Empty(t, r.requests)
 		require.Contains(t, r.stderr, "it replaces all settings")
 	}
@@ -320,9 +322,9 @@ func TestWait_OutlivesAServerThatIsAway(t *testing.T) {
 	require.Equal(t, "j of topic t is delivered after 2 attempts\n", r.stdout)
 	require.Equal(t, "GET /v1/jobs/j?wait=60000ms", r.requests[0])
 	r = run(t, []string{"wait", "j"}, says(200, `{"state":"cancelled"}`))
-	require.Equal(t, ExitFailed, r.code)
+	require.Equal(t, exit.Failed, r.code)
 	r = run(t, []string{"wait", "j", "--timeout", "1ms"}, says(200, `{"state":"running"}`))
-	require.Equal(t, ExitTimeout, r.code)
+	require.Equal(t, exit.Timeout, r.code)
 	require.Contains(t, r.stderr, "ringback explain j")
 }
 
@@ -335,11 +337,11 @@ func TestWork_GoesOnWithoutTheCommand(t *testing.T) {
 		says(200, work)(w)
 		stop(stopped)
 	})
-	require.Equal(t, ExitFailed, r.code)
+	require.Equal(t, exit.Failed, r.code)
 	require.Contains(t, r.stderr, "the work goes on in the server: ringback work wait w shows it, ringback work stop w stops it")
 	require.Contains(t, r.stderr, stopped.Error())
 	r = run(t, []string{"work", "wait", "w"}, says(200, work), says(503, `{"code":"x"}`), says(200, `{"id":"w","action":"purge","state":"done","done":9,"failed":1,"failures":[{"id":"j","reason":"r"}]}`))
-	require.Equal(t, ExitFailed, r.code, "a job failed")
+	require.Equal(t, exit.Failed, r.code, "a job failed")
 	require.Equal(t, "purge w is done: 9 done, 1 failed, 0 skipped\n", r.stdout)
 	require.Contains(t, r.stderr, "  j r\n")
 }
@@ -349,17 +351,9 @@ func TestWork_AsksOnlyIfThereIsSomethingToDo(t *testing.T) {
 	require.Zero(t, r.code)
 	require.Contains(t, r.stderr, "no job matches")
 	r = run(t, []string{"dead", "purge", "--all"}, says(200, `{"matched":1234567,"exact":false,"groups":[{"topic":"t","reason":"r","count":1234567}]}`))
-	require.Equal(t, ExitUsage, r.code)
+	require.Equal(t, exit.Usage, r.code)
 	require.Contains(t, r.stderr, "1,234,567  t  r\n")
 	require.Len(t, r.requests, 1, "only the dry run")
-}
-
-func TestBar_ShowsTheProgress(t *testing.T) {
-	now := time.Now()
-	p := progress{Action: "revive", Total: new(int64(31200)), Done: 12000, Failed: 10, ETA: new(now.Add(240 * time.Second))}
-	require.Equal(t, "revive [###########-------------------] 12,010 of 31,200, 10 failed, ends in 4m", p.bar(now))
-	require.Equal(t, "revive 12,010, 10 failed", (&progress{Action: "revive", Done: 12000, Failed: 10}).bar(now))
-	require.Contains(t, (&progress{Total: new(int64(1)), Done: 9}).bar(now), "[##############################] 9 of 1", "never longer than the bar")
 }
 
 func TestList_GoesOnUntilTheLimit(t *testing.T) {
@@ -379,7 +373,7 @@ func TestList_GoesOnUntilTheLimit(t *testing.T) {
 	r = run(t, []string{"job", "list", "--limit", "1"}, page("c1", "a"))
 	require.Contains(t, r.stderr, "--limit 0 lists all")
 	r = run(t, []string{"job", "list", "-o", "json"}, page("c1", "a"), says(503, `{"code":"x"}`))
-	require.Equal(t, ExitUnavailable, r.code)
+	require.Equal(t, exit.Unavailable, r.code)
 	require.JSONEq(t, `[{"id":"a"}]`, r.stdout, "what was read is whole")
 }
 
@@ -408,7 +402,7 @@ data: {"skipped": 1250}
 	r = run(t, []string{"tail", "--failed", "--count", "2", "-o", "jsonl", "--jq", "[.event, .id]"}, events)
 	require.Equal(t, "[\"attempt\",\"a\"]\n[\"change\",\"d\"]\n", r.stdout)
 	r = run(t, []string{"tail"}, says(200, "event: problem\ndata: {\"code\": \"token_expired\", \"status\": 401, \"detail\": \"d\"}\n\n"))
-	require.Equal(t, ExitRefused, r.code)
+	require.Equal(t, exit.Refused, r.code)
 }
 
 func TestCheck_JudgesAsPluginsDo(t *testing.T) {
@@ -420,19 +414,19 @@ func TestCheck_JudgesAsPluginsDo(t *testing.T) {
 	} {
 		r := run(t, append([]string{"check"}, strings.Fields(flags)...), ready, stats)
 		require.Equal(t, code, r.code, "%s: %s", flags, r.stdout)
-		require.True(t, strings.HasPrefix(r.stdout, "RINGBACK "+checkNames[code]+" - "), r.stdout)
+		require.True(t, strings.HasPrefix(r.stdout, "RINGBACK "+check.State(code).String()+" - "), r.stdout)
 	}
 	r := run(t, []string{"check"}, says(503, `{"code":"not_ready","detail":"the store is away"}`))
-	require.Equal(t, checkCritical, r.code)
+	require.Equal(t, int(check.Critical), r.code)
 	require.Contains(t, r.stdout, "not ready: 503 not_ready: the store is away")
 	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats, says(200, `{"items":[{"count":1},{"count":1}]}`))
-	require.Equal(t, checkWarning, r.code)
+	require.Equal(t, int(check.Warning), r.code)
 }
 
 func TestSimulate_FollowsItsFlags(t *testing.T) {
 	for _, flags := range []string{"--ladder 1x", "--ladder 40d", "--retries 1001", "--jitter 2", "--took x", "--start tomorrow"} {
 		r := run(t, append([]string{"simulate"}, strings.Fields(flags)...), says(200, ""))
-		require.Equal(t, ExitUsage, r.code, flags)
+		require.Equal(t, exit.Usage, r.code, flags)
 		require.Empty(t, r.requests)
 	}
 	r := run(t, strings.Fields("simulate --ladder 1h --expires-in 90m --took 10m --jq .note"), says(200, ""))
@@ -463,7 +457,6 @@ func TestCommands_CoverTheAPI(t *testing.T) {
 	covered := map[string]string{
 		"POST /v1/jobs":                "send, job add",
 		"POST /v1/batch":               "job add --file",
-		"GET /v1/stream":               "tail",
 		"GET /v1/stats":                "stats",
 		"GET /v1/topics/{topic}/stats": "stats TOPIC",
 		"GET /readyz":                  "check",

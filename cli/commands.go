@@ -17,7 +17,7 @@ type Commands struct {
 	Send    sendCommand    `cmd:"" group:"jobs" help:"Send a request, now or later." example:"ringback send https://shop.example/hooks -d '{\"order\": 4711}' --wait"`
 	Explain explainCommand `cmd:"" group:"jobs" help:"Say what happened to a job, what it waits for, and what happens next." example:"ringback explain close-4711"`
 	Wait    waitCommand    `cmd:"" group:"jobs" help:"Wait until a job has ended. Exits 0 if it was delivered." example:"ringback wait close-4711 --timeout 10m"`
-	Tail    tailCommand    `cmd:"" group:"jobs" help:"Show attempts and changes as they happen, in all processes." example:"ringback tail --topic order.close --failed"`
+	Tail    tailCommand    `cmd:"" group:"jobs" call:"GET /v1/stream" help:"Show attempts and changes as they happen, in all processes." example:"ringback tail --topic order.close --failed"`
 	Forward forwardCommand `cmd:"" group:"jobs" help:"Pass jobs on to a server on this machine." example:"ringback forward --topic order.close --to http://localhost:3000/hooks"`
 	Job     jobCommand     `cmd:"" group:"jobs" help:"Register, read, change and cancel jobs."`
 	Dead    deadCommand    `cmd:"" group:"jobs" help:"List, revive and remove dead jobs."`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/cli/settings"
 )
@@ -22,11 +23,11 @@ type contextCommand struct {
 func contexts() (settings.Contexts, string, error) {
 	dir, err := settings.Dir()
 	if err != nil {
-		return settings.Contexts{}, "", &UsageError{err}
+		return settings.Contexts{}, "", &exit.UsageError{Err: err}
 	}
 	all, err := settings.Load(dir)
 	if err != nil {
-		return settings.Contexts{}, "", &UsageError{err}
+		return settings.Contexts{}, "", &exit.UsageError{Err: err}
 	}
 	return all, dir, nil
 }
@@ -47,15 +48,15 @@ func (c *addContext) Run(e *Environment) error {
 		return err
 	}
 	if err := settings.CheckServer(c.At); err != nil {
-		return &UsageError{err}
+		return &exit.UsageError{Err: err}
 	}
 	context := settings.Context{Server: c.At, Namespace: c.Namespace}
 	if err := all.Add(c.Name, context); err != nil { // checks the name, before it is that of a file
-		return &UsageError{err}
+		return &exit.UsageError{Err: err}
 	}
 	switch {
 	case c.TokenStdin && c.TokenFile != "":
-		return usage("--token-stdin cannot be combined with --token-file")
+		return exit.Usagef("--token-stdin cannot be combined with --token-file")
 	case c.TokenFile != "":
 		if context.TokenFile, err = filepath.Abs(c.TokenFile); err != nil {
 			return err
@@ -70,7 +71,7 @@ func (c *addContext) Run(e *Environment) error {
 		}
 	}
 	if err := all.Add(c.Name, context); err != nil {
-		return &UsageError{err}
+		return &exit.UsageError{Err: err}
 	}
 	if err := all.Save(dir); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (c *useContext) Run(e *Environment) error {
 		return err
 	}
 	if err := all.Use(c.Name); err != nil {
-		return &codeError{ExitNotFound, err.Error()}
+		return &exit.Error{Code: exit.NotFound, Text: err.Error()}
 	}
 	if err := all.Save(dir); err != nil {
 		return err
@@ -145,7 +146,7 @@ func (c *removeContext) Run(e *Environment) error {
 		return err
 	}
 	if err := all.Remove(dir, c.Name); err != nil {
-		return &codeError{ExitNotFound, err.Error()}
+		return &exit.Error{Code: exit.NotFound, Text: err.Error()}
 	}
 	if err := all.Save(dir); err != nil {
 		return err

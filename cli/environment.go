@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/mattn/go-isatty"
 
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/cli/settings"
@@ -64,13 +65,13 @@ func (f *formatFlags) printer(e *Environment) (*output.Printer, error) {
 	switch format {
 	case "", output.Table, output.Wide, output.JSON, output.JSONL, output.Curl:
 	default:
-		return nil, usage("%s: %q is not table, wide, json, jsonl or curl", OutputVariable, format)
+		return nil, exit.Usagef("%s: %q is not table, wide, json, jsonl or curl", OutputVariable, format)
 	}
 	p, err := output.New(output.Options{
 		Out: e.Stdout, Format: format, Filter: f.JQ, Terminal: isTerminal(e.Stdout), Color: e.Color, Nested: nested, Now: time.Now,
 	})
 	if err != nil {
-		return nil, &UsageError{err}
+		return nil, &exit.UsageError{Err: err}
 	}
 	return p, nil
 }
@@ -98,16 +99,16 @@ type session struct {
 func (c *connection) find(e *Environment) (settings.Target, error) {
 	dir, err := settings.Dir()
 	if err != nil {
-		return settings.Target{}, &UsageError{err}
+		return settings.Target{}, &exit.UsageError{Err: err}
 	}
 	working, err := os.Getwd()
 	if err != nil {
-		return settings.Target{}, &UsageError{err}
+		return settings.Target{}, &exit.UsageError{Err: err}
 	}
 	flags := settings.Flags{Server: c.Server, Context: c.Context, TokenFile: c.TokenFile, Namespace: c.Namespace}
 	target, err := settings.Find(flags, e.Variables, dir, working)
 	if err != nil {
-		return settings.Target{}, &UsageError{err}
+		return settings.Target{}, &exit.UsageError{Err: err}
 	}
 	return target, nil
 }
@@ -125,11 +126,19 @@ func (c *connection) open(e *Environment) (*session, error) {
 	if target.Warning != "" {
 		fmt.Fprintf(e.Stderr, "ringback: warning: %s\n", target.Warning)
 	}
-	to, err := client.New(target.Server, client.Options{Token: target.Token, Namespace: target.Namespace, UserAgent: "ringback/" + e.Version})
+	s := &session{Environment: e, target: target, out: p}
+	s.client, err = s.newClient(0)
+	return s, err
+}
+
+// newClient returns a client of the server whose methods repeat a request so often, as client.Options say.
+func (s *session) newClient(retries int) (*client.Client, error) {
+	o := client.Options{Token: s.target.Token, Namespace: s.target.Namespace, UserAgent: "ringback/" + s.Version, MaxRetries: retries}
+	c, err := client.New(s.target.Server, o)
 	if err != nil {
-		return nil, &UsageError{err}
+		return nil, &exit.UsageError{Err: err}
 	}
-	return &session{e, target, to, p}, nil
+	return c, nil
 }
 
 // errDeclined ends a command whose question was answered with no.
@@ -141,7 +150,7 @@ func (s *session) confirm(ctx context.Context, question string, yes bool) error 
 		return nil
 	}
 	if !isTerminal(s.Stdin) {
-		return usage("this asks before it changes anything, and there is no terminal: pass --yes")
+		return exit.Usagef("this asks before it changes anything, and there is no terminal: pass --yes")
 	}
 	fmt.Fprintf(s.Stderr, "%s [y/N] ", question)
 	answers := make(chan string, 1)
@@ -178,7 +187,7 @@ func (e *Environment) read(value string) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, &UsageError{err}
+			return nil, &exit.UsageError{Err: err}
 		}
 		defer func() { _ = file.Close() }()
 		in = file
@@ -188,7 +197,7 @@ func (e *Environment) read(value string) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > maxInput {
-		return nil, usage("%s is larger than %d MiB", name, maxInput>>20)
+		return nil, exit.Usagef("%s is larger than %d MiB", name, maxInput>>20)
 	}
 	return text, nil
 }

@@ -11,10 +11,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/explain"
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/job/units"
 )
 
 // moment is a time of a filter: as the API has it, or how long ago it was.
@@ -27,7 +29,7 @@ func (m *moment) Decode(ctx *kong.DecodeContext) error {
 		return err
 	}
 	*m = moment(text)
-	if ago, err := parseDuration(text); err == nil {
+	if ago, err := units.ParseDuration(text); err == nil {
 		*m = moment(time.Now().Add(-ago).UTC().Format(time.RFC3339Nano))
 	}
 	return nil
@@ -65,7 +67,7 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 		return err
 	}
 	if c.TargetURL != "" {
-		return usage("--url cannot be combined with the argument URL")
+		return exit.Usagef("--url cannot be combined with the argument URL")
 	}
 	r, err := s.newJob(k.Selected())
 	if err != nil {
@@ -79,7 +81,7 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 	if c.Wait {
 		id := output.Texts(answer)["id"]
 		err := s.wait(ctx, id, c.Timeout, true)
-		if _, ended := errors.AsType[*codeError](err); err != nil && !ended {
+		if _, ended := errors.AsType[*exit.Error](err); err != nil && !ended {
 			s.say("%s is registered: ringback wait %s waits for its end", output.Printable(id), output.Printable(id))
 		}
 		return err
@@ -118,7 +120,7 @@ const registrations = 4
 // registerOne registers a job that has an id. If it may be registered in spite of an error, it says so.
 func (s *session) registerOne(ctx context.Context, r *request.Request) (json.RawMessage, error) {
 	answer, err := s.register(ctx, r)
-	if err != nil && (ctx.Err() != nil || exitCode(err) == ExitUnavailable) {
+	if err != nil && (ctx.Err() != nil || exit.CodeOf(err) == exit.Unavailable) {
 		var id string
 		_ = json.Unmarshal(r.Body["id"], &id) // the server refuses what is not a text
 		id = output.Printable(id)
@@ -131,7 +133,7 @@ func (s *session) registerOne(ctx context.Context, r *request.Request) (json.Raw
 func (s *session) register(ctx context.Context, r *request.Request) (json.RawMessage, error) {
 	for try, wait := 1, 250*time.Millisecond; ; try, wait = try+1, 2*wait {
 		answer, err := s.do(ctx, r)
-		if err == nil || exitCode(err) != ExitUnavailable || try == registrations {
+		if err == nil || exit.CodeOf(err) != exit.Unavailable || try == registrations {
 			return answer, err
 		}
 		if err := sleep(ctx, wait); err != nil {
@@ -173,7 +175,7 @@ func (c *addCommand) Run(ctx context.Context, k *kong.Context, e *Environment) e
 	}
 	if c.File != "" {
 		if delete(r.Body, "id"); len(r.Body) > 0 || c.ID != "" {
-			return usage("--file cannot be combined with the fields of a job")
+			return exit.Usagef("--file cannot be combined with the fields of a job")
 		}
 		return s.registerFile(ctx, c.File, c.NewIDs)
 	}
@@ -220,7 +222,7 @@ func (s *session) wait(ctx context.Context, id string, timeout time.Duration, an
 		r := &request.Request{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(id), Query: url.Values{}}
 		r.Query.Set("wait", fmt.Sprintf("%dms", max(left.Milliseconds(), 0)))
 		answer, err := s.do(ctx, r)
-		if err != nil && (!answered || exitCode(err) != ExitUnavailable) {
+		if err != nil && (!answered || exit.CodeOf(err) != exit.Unavailable) {
 			return err
 		}
 		if err == nil {
@@ -230,7 +232,7 @@ func (s *session) wait(ctx context.Context, id string, timeout time.Duration, an
 			}
 		}
 		if timeout > 0 && time.Since(began) >= timeout {
-			return timeoutError("%s has not ended within %s: ringback explain %s says what it waits for", id, timeout, id)
+			return &exit.Error{Code: exit.Timeout, Text: fmt.Sprintf("%s has not ended within %s: ringback explain %s says what it waits for", id, timeout, id)}
 		}
 		if err != nil {
 			if err := sleep(ctx, away); err != nil {
@@ -255,7 +257,7 @@ func (s *session) ended(answer json.RawMessage) error {
 		return err
 	}
 	if j.State != "delivered" {
-		return &codeError{code: ExitFailed}
+		return &exit.Error{Code: exit.Failed}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/jobfile"
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/cli/request"
@@ -62,7 +63,7 @@ func (s *session) registerFile(ctx context.Context, name string, newIDs bool) er
 	}
 	s.say("%s", t.Summary())
 	if t.Refused > 0 {
-		return &codeError{code: ExitFailed}
+		return &exit.Error{Code: exit.Failed}
 	}
 	return nil
 }
@@ -105,7 +106,7 @@ func (s *session) registerLines(ctx context.Context, lines iter.Seq2[int, jobfil
 // lineError makes the error of a line that is no job a UsageError.
 func lineError(err error) error {
 	if errors.Is(err, jobfile.ErrInvalid) {
-		return &UsageError{err}
+		return &exit.UsageError{Err: err}
 	}
 	return err
 }
@@ -117,7 +118,7 @@ func (s *session) input(name string) (io.ReadCloser, error) {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, &UsageError{err}
+		return nil, &exit.UsageError{Err: err}
 	}
 	return file, nil
 }
@@ -175,7 +176,7 @@ func (s *session) registerBatch(ctx context.Context, jobs []fileJob, t *jobfile.
 
 // sayRefused prints why a line of a file was refused.
 func (s *session) sayRefused(line int, id string, p *client.Problem) {
-	texts := []string{problemText(p)}
+	texts := []string{exit.ProblemText(p)}
 	for _, field := range p.Errors {
 		texts = append(texts, field.Field+" "+field.Detail)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/internal/secretfile"
 	"github.com/ringback/ringback/sign"
 )
@@ -41,11 +42,11 @@ func (c *signCommand) Run(e *Environment) error {
 	}
 	text, _, err := secretfile.Read(c.SecretFile)
 	if err != nil {
-		return &UsageError{err}
+		return &exit.UsageError{Err: err}
 	}
 	secret, err := sign.ParseSecret(text)
 	if err != nil {
-		return usage("--secret-file: %w", err)
+		return exit.Usagef("--secret-file: %w", err)
 	}
 	signer, err := sign.NewSigner(secret)
 	if err != nil {
@@ -64,7 +65,7 @@ func (c *signCommand) Run(e *Environment) error {
 		id = strings.ToLower(rand.Text())
 	}
 	if strings.Contains(id, ".") {
-		return usage("--id: must not contain a full stop")
+		return exit.Usagef("--id: must not contain a full stop")
 	}
 	headers := [][2]string{
 		{sign.HeaderID, id}, {sign.HeaderTimestamp, strconv.FormatInt(at.Unix(), 10)}, {sign.HeaderSignature, signer.Sign(id, at, body)},
@@ -95,7 +96,7 @@ func timeOr(text, flag string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, usage("%s: %q is not a time such as 2030-01-31T08:00:00Z", flag, text)
+		return t, exit.Usagef("%s: %q is not a time such as 2030-01-31T08:00:00Z", flag, text)
 	}
 	return t, nil
 }
@@ -112,11 +113,11 @@ type verifyCommand struct {
 func (c *verifyCommand) Run(e *Environment) error {
 	text, _, err := secretfile.Read(c.SecretFile)
 	if err != nil {
-		return &UsageError{err}
+		return &exit.UsageError{Err: err}
 	}
 	verifier, err := sign.NewVerifier(strings.Fields(text)...)
 	if err != nil {
-		return usage("--secret-file: %w", err)
+		return exit.Usagef("--secret-file: %w", err)
 	}
 	verifier.Tolerance = c.Tolerance
 	body, err := e.read(c.Data)
@@ -131,12 +132,12 @@ func (c *verifyCommand) Run(e *Environment) error {
 	for _, line := range c.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return usage("--header: %q is not NAME: VALUE", line)
+			return exit.Usagef("--header: %q is not NAME: VALUE", line)
 		}
 		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	if err := verifier.Verify(header, body, now); err != nil {
-		return &codeError{ExitFailed, fmt.Sprintf("not valid: %s\n%s", err, verifyHint)}
+		return &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("not valid: %s\n%s", err, verifyHint)}
 	}
 	_, err = fmt.Fprintln(e.Stdout, "valid")
 	return err

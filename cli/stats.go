@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/cli/request"
 )
@@ -28,16 +29,16 @@ func (c *statsCommand) Run(ctx context.Context, e *Environment) error {
 		return err
 	}
 	if c.Every < time.Second {
-		return usage("--every: must be at least 1s")
+		return exit.Usagef("--every: must be at least 1s")
 	}
 	for first := true; ; first = false {
 		if c.Watch && isTerminal(s.Stdout) && s.out.ForPeople() {
 			fmt.Fprint(s.Stdout, "\x1b[H\x1b[2J")
 		}
-		if err := c.show(ctx, s); err != nil && (first || exitCode(err) != ExitUnavailable) {
+		if err := c.show(ctx, s); err != nil && (first || exit.CodeOf(err) != exit.Unavailable) {
 			return err
 		} else if err != nil {
-			s.say("%s", output.Printable(firstLine(err)))
+			s.say("%s", output.Printable(exit.FirstLine(err)))
 		}
 		if !c.Watch || !pause(ctx, c.Every) {
 			return nil
@@ -91,13 +92,13 @@ func sentence(answer json.RawMessage, out *output.Printer) string {
 	if err != nil {
 		return err.Error()
 	}
-	text := fmt.Sprintf("%s: %s scheduled, %s ready, %s running, %s delivered, %s dead, %s cancelled", jobs(t.Registered),
-		grouped(t.Scheduled), grouped(t.Ready), grouped(t.Running), grouped(t.Delivered), grouped(t.Dead), grouped(t.Cancelled))
+	text := fmt.Sprintf("%s: %s scheduled, %s ready, %s running, %s delivered, %s dead, %s cancelled", output.Jobs(t.Registered),
+		output.Number(t.Scheduled), output.Number(t.Ready), output.Number(t.Running), output.Number(t.Delivered), output.Number(t.Dead), output.Number(t.Cancelled))
 	if t.OldestDueAt != nil && t.OldestDueAt.Before(time.Now()) {
 		text += "; the oldest was due " + out.Time(*t.OldestDueAt)
 	}
 	if t.BreakersOpen > 0 {
-		text += fmt.Sprintf("; %s breakers open", grouped(t.BreakersOpen))
+		text += fmt.Sprintf("; %s breakers open", output.Number(t.BreakersOpen))
 	}
 	return text
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/cli"
+	"github.com/ringback/ringback/cli/check"
+	"github.com/ringback/ringback/cli/exit"
 )
 
 // leaves returns the commands that can be run.
@@ -86,16 +88,16 @@ func TestClientCommands_FlagsHaveNoVariables(t *testing.T) {
 
 func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
 	code, _, stderr := try(t, []string{"RINGBACK_SERVER=http://127.0.0.1:1"}, "stats")
-	require.Equal(t, cli.ExitUnavailable, code)
+	require.Equal(t, exit.Unavailable, code)
 	require.Contains(t, stderr, "no answer from http://127.0.0.1:1")
 	code, _, stderr = try(t, []string{"RINGBACK_SERVER=ftp://x"}, "stats")
-	require.Equal(t, cli.ExitUsage, code)
+	require.Equal(t, exit.Usage, code)
 	require.Contains(t, stderr, "RINGBACK_SERVER: must be http:// or https://")
 	code, _, stderr = try(t, nil, "stats", "--server=http://a", "--context=b")
-	require.Equal(t, cli.ExitUsage, code)
+	require.Equal(t, exit.Usage, code)
 	require.Contains(t, stderr, "--server cannot be combined with --context")
 	code, _, stderr = try(t, nil, "stats", "--server=http://127.0.0.1:1", "--jq=.[")
-	require.Equal(t, cli.ExitUsage, code)
+	require.Equal(t, exit.Usage, code)
 	require.Contains(t, stderr, "--jq: ")
 }
 
@@ -103,9 +105,9 @@ func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
 func TestCheck_ExitsWith3IfTheCommandLineIsNotValid(t *testing.T) {
 	for _, args := range [][]string{{"check", "--no-such-flag"}, {"check", "--timeout", "soon"}, {"check", "--topic", ""}} {
 		code, _, stderr := try(t, nil, args...)
-		require.Equal(t, cli.ExitCheckUnknown, code, args)
+		require.Equal(t, int(check.Unknown), code, args)
 		require.NotEmpty(t, stderr)
 	}
 	code, _, _ := try(t, []string{"RINGBACK_NO_SUCH=1"}, "check")
-	require.Equal(t, cli.ExitCheckUnknown, code)
+	require.Equal(t, int(check.Unknown), code)
 }

@@ -31,6 +31,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ringback/ringback/cli"
+	"github.com/ringback/ringback/cli/check"
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/internal/logbuffer"
 )
 
@@ -134,7 +136,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		printError(stderr, err)
 		fmt.Fprintln(stderr, "ringback: try ringback --help")
 		if args[0] == "check" {
-			return cli.ExitCheckUnknown
+			return int(check.Unknown)
 		}
 		return exitUsage
 	}
@@ -143,7 +145,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	}
 	if err := command.Run(&process{stdout: stdout, stderr: stderr, settings: *set}, client); err != nil {
 		if isClientCommand(command.Selected()) {
-			return cli.Report(stderr, command.Selected(), err)
+			return exit.Report(stderr, command.Selected(), err)
 		}
 		printError(stderr, err)
 		if _, ok := errors.AsType[*usageError](err); ok {

@@ -589,15 +589,36 @@ var plan = []row{
 		others: []string{"github.com/alecthomas/kong"},
 	},
 	{
+		pkg:    "cli/exit",
+		reason: "errors of commands and their exit codes; knows no command",
+		ours:   []string{"cli/output", "cli/request", "client"},
+		others: []string{"github.com/alecthomas/kong"},
+	},
+	{
+		pkg:    "cli/check",
+		reason: "measures against limits, as plugins of monitoring write them; makes no request",
+		ours:   []string{"job/units"},
+	},
+	{
+		pkg:    "cli/live",
+		reason: "events as lines; opens no stream",
+		ours:   []string{"cli/output", "client"},
+	},
+	{
+		pkg:    "cli/progress",
+		reason: "work as a bar and as a sentence; prints nothing",
+		ours:   []string{"cli/output"},
+	},
+	{
 		pkg:    "cli",
 		reason: "commands that see what any client of the API sees: no store, no app",
-		ours:   []string{"cli/completion", "cli/explain", "cli/forward", "cli/jobfile", "cli/output", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "job/units", "policy", "sign"},
+		ours:   []string{"cli/check", "cli/completion", "cli/exit", "cli/explain", "cli/forward", "cli/jobfile", "cli/live", "cli/output", "cli/progress", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "job/units", "sign"},
 		others: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty"},
 	},
 	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
-		ours:   []string{"app", "cli", "cli/request", "doctor", "internal/cgroup", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units", "tracing/otlp"},
+		ours:   []string{"app", "cli", "cli/check", "cli/exit", "cli/request", "doctor", "internal/cgroup", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units", "tracing/otlp"},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
 	{

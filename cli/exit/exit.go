@@ -1,4 +1,5 @@
-package cli
+// Package exit has the errors of commands, the texts that are printed of them, and their exit codes.
+package exit
 
 import (
 	"context"
@@ -17,46 +18,44 @@ import (
 
 // Exit codes.
 const (
-	ExitOK          = 0
-	ExitFailed      = 1   // the job died, the work failed, or another failure
-	ExitUsage       = 2   // the command line or the settings are not valid
-	ExitNotFound    = 3   // 404
-	ExitConflict    = 4   // 409, 412
-	ExitRefused     = 5   // every other 4xx: the token, its role, invalid fields, a quota
-	ExitUnavailable = 6   // no answer, or 5xx: repeat it later
-	ExitTimeout     = 124 // --timeout passed
+	OK          = 0
+	Failed      = 1   // the job died, the work failed, or another failure
+	Usage       = 2   // the command line or the settings are not valid
+	NotFound    = 3   // 404
+	Conflict    = 4   // 409, 412
+	Refused     = 5   // every other 4xx: the token, its role, invalid fields, a quota
+	Unavailable = 6   // no answer, or 5xx: repeat it later
+	Timeout     = 124 // --timeout passed
 )
 
 // UsageError is an error in the command line or the settings.
-type UsageError struct{ error }
+type UsageError struct{ Err error }
 
-func (e *UsageError) Unwrap() error { return e.error }
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
 
-func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+// Usagef returns a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// codeError is an error with an exit code; without a text nothing is printed.
-type codeError struct {
-	code int
-	text string
+// Error is an error with an exit code; without a text nothing is printed.
+type Error struct {
+	Code int
+	Text string
 }
 
-func (e *codeError) Error() string { return e.text }
+func (e *Error) Error() string { return e.Text }
 
-// timeoutError is the error of a command whose --timeout has passed.
-func timeoutError(format string, args ...any) error {
-	return &codeError{ExitTimeout, fmt.Sprintf(format, args...)}
-}
+// UnavailableError wraps a fault between client and server.
+type UnavailableError struct{ Err error }
 
-// unavailableError wraps a fault between client and server.
-type unavailableError struct{ error }
-
-func (e *unavailableError) Unwrap() error { return e.error }
+func (e *UnavailableError) Error() string { return e.Err.Error() }
+func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Report prints an error of a command with what to do about it, and returns the exit code. The command may be nil.
 func Report(stderr io.Writer, command *kong.Node, err error) int {
-	code := exitCode(err)
+	code := CodeOf(err)
 	if p, ok := errors.AsType[*client.Problem](err); ok {
-		fmt.Fprintf(stderr, "ringback: %s\n", output.Printable(problemText(p)))
+		fmt.Fprintf(stderr, "ringback: %s\n", output.Printable(ProblemText(p)))
 		for _, field := range p.Errors {
 			fmt.Fprintf(stderr, "  %s %s\n", output.Printable(fieldName(command, field.Field)), output.Printable(field.Detail))
 		}
@@ -76,36 +75,37 @@ func Report(stderr io.Writer, command *kong.Node, err error) int {
 	return code
 }
 
-func exitCode(err error) int {
-	if e, ok := errors.AsType[*codeError](err); ok {
-		return e.code
+// CodeOf returns the exit code of a command that ended with an error.
+func CodeOf(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
 	}
 	if _, ok := errors.AsType[*UsageError](err); ok {
-		return ExitUsage
+		return Usage
 	}
-	if _, ok := errors.AsType[*unavailableError](err); ok {
-		return ExitUnavailable
+	if _, ok := errors.AsType[*UnavailableError](err); ok {
+		return Unavailable
 	}
 	if p, ok := errors.AsType[*client.Problem](err); ok {
 		switch {
 		case p.Status == http.StatusNotFound:
-			return ExitNotFound
+			return NotFound
 		case p.Status == http.StatusConflict || p.Status == http.StatusPreconditionFailed:
-			return ExitConflict
+			return Conflict
 		case p.Status >= http.StatusInternalServerError:
-			return ExitUnavailable
+			return Unavailable
 		default:
-			return ExitRefused
+			return Refused
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return ExitTimeout
+		return Timeout
 	}
-	return ExitFailed
+	return Failed
 }
 
-// problemText is a problem on one line, without its fields.
-func problemText(p *client.Problem) string {
+// ProblemText is a problem on one line, without its fields.
+func ProblemText(p *client.Problem) string {
 	text := p.Detail
 	if text == "" {
 		text = p.Title
@@ -148,4 +148,10 @@ func fieldName(command *kong.Node, field string) string {
 		}
 	}
 	return field
+}
+
+// FirstLine is the first line of an error's text: the others are hints.
+func FirstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }

@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/ringback/ringback/cli/forward"
+)
+
+// forwardCommand is ringback forward.
+type forwardCommand struct {
+	forward.Flags
+	connection
+}
+
+// Run passes jobs on until it is stopped.
+func (c *forwardCommand) Run(ctx context.Context, e *Environment) error {
+	s, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	return forward.Command(ctx, &c.Flags, forward.Options{Client: s.client, Agent: "Ringback/" + e.Version}, s.out, s.Stderr)
+}
