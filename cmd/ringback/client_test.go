@@ -104,8 +104,9 @@ func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
 // To monitoring the exit code 2 is an outage.
 func TestCheck_ExitsWith3IfTheCommandLineIsNotValid(t *testing.T) {
 	for _, args := range [][]string{{"check", "--no-such-flag"}, {"check", "--timeout", "soon"}, {"check", "--topic", ""}} {
-		code, _, stderr := try(t, nil, args...)
+		code, stdout, stderr := try(t, nil, args...)
 		require.Equal(t, int(check.Unknown), code, args)
+		require.Regexp(t, "^RINGBACK UNKNOWN - .+\n$", stdout)
 		require.NotEmpty(t, stderr)
 	}
 	code, _, _ := try(t, []string{"RINGBACK_NO_SUCH=1"}, "check")

@@ -33,6 +33,7 @@ import (
 	"github.com/ringback/ringback/cli"
 	"github.com/ringback/ringback/cli/check"
 	"github.com/ringback/ringback/cli/exit"
+	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/internal/logbuffer"
 )
 
@@ -135,7 +136,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	if err != nil {
 		printError(stderr, err)
 		fmt.Fprintln(stderr, "ringback: try ringback --help")
-		if args[0] == "check" {
+		if args[0] == "check" { // its line is what monitoring shows
+			fmt.Fprintln(stdout, check.Line(check.Unknown, output.Printable(exit.FirstLine(err))))
 			return int(check.Unknown)
 		}
 		return exitUsage
