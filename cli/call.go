@@ -22,6 +22,7 @@ import (
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/job/units"
 )
 
 // call is a command that makes the request of its tags.
@@ -248,7 +249,11 @@ func (s *session) unavailable(ctx context.Context, err error) error {
 
 // waitOf is the time that the server is asked to wait.
 func waitOf(r *request.Request) time.Duration {
-	d, _ := time.ParseDuration(r.Query.Get("wait"))
+	text := r.Query.Get("wait")
+	if u, err := url.Parse(r.Path); text == "" && err == nil {
+		text = u.Query().Get("wait")
+	}
+	d, _ := units.ParseDuration(text)
 	return d
 }
 

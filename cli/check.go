@@ -99,13 +99,19 @@ func (c *checkCommand) deadSince(ctx context.Context, s *session) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	var groups struct{ Items []struct{ Count int64 } }
+	var groups struct {
+		Items []struct{ Count int64 }
+		Exact *bool
+	}
 	if err := json.Unmarshal(answer, &groups); err != nil {
 		return 0, err
 	}
 	var sum int64
 	for _, g := range groups.Items {
 		sum += g.Count
+	}
+	if groups.Exact != nil && !*groups.Exact {
+		return 0, fmt.Errorf("at least %s died since then, and there are too many to count: use a shorter --dead-since, or a --topic", output.Jobs(sum))
 	}
 	return sum, nil
 }

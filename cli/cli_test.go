@@ -23,6 +23,7 @@ import (
 	"github.com/ringback/ringback/cli/check"
 	"github.com/ringback/ringback/cli/completion"
 	"github.com/ringback/ringback/cli/exit"
+	"github.com/ringback/ringback/cli/request"
 )
 
 // fake is a server that answers with one answer after the other, and keeps the requests.
@@ -421,6 +422,22 @@ func TestCheck_JudgesAsPluginsDo(t *testing.T) {
 	require.Contains(t, r.stdout, "not ready: 503 not_ready: the store is away")
 	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats, says(200, `{"items":[{"count":1},{"count":1}]}`))
 	require.Equal(t, int(check.Warning), r.code)
+	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats, says(200, `{"items":[{"count":1}],"exact":false}`))
+	require.Equal(t, "RINGBACK UNKNOWN - at least 1 job died since then, and there are too many to count: use a shorter --dead-since, or a --topic\n", r.stdout)
+}
+
+// Monitoring and services run commands without a home.
+func TestFind_NeedsNoHome(t *testing.T) {
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CONFIG_HOME", "")
+	to, err := (&connection{Server: "http://a"}).find(&Environment{})
+	require.NoError(t, err)
+	require.Equal(t, "http://a", to.Server)
+}
+
+func TestWaitOf_ReadsTheQueryOfThePath(t *testing.T) {
+	require.Equal(t, time.Minute, waitOf(&request.Request{Path: "/v1/jobs/x?wait=60s"}))
+	require.Zero(t, waitOf(&request.Request{Path: "/v1/jobs/x"}))
 }
 
 func TestSimulate_FollowsItsFlags(t *testing.T) {

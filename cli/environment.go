@@ -98,8 +98,8 @@ type session struct {
 // find returns the server that the flags, the variables and the contexts name.
 func (c *connection) find(e *Environment) (settings.Target, error) {
 	dir, err := settings.Dir()
-	if err != nil {
-		return settings.Target{}, &exit.UsageError{Err: err}
+	if err != nil { // neither HOME nor XDG_CONFIG_HOME, as services have it: no contexts
+		dir = ""
 	}
 	working, err := os.Getwd()
 	if err != nil {

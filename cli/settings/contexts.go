@@ -41,11 +41,13 @@ func Dir() (string, error) {
 	return filepath.Join(dir, "ringback"), nil
 }
 
-// Load reads the contexts; without a file there are none.
+// Load reads the contexts; without a file, or with an empty dir, there are none.
 func Load(dir string) (Contexts, error) {
 	var c Contexts
-	if err := decode(filepath.Join(dir, "contexts.toml"), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Contexts{}, err
+	if dir != "" {
+		if err := decode(filepath.Join(dir, "contexts.toml"), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Contexts{}, err
+		}
 	}
 	if c.Contexts == nil {
 		c.Contexts = make(map[string]Context)
