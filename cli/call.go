@@ -83,6 +83,7 @@ func (s *session) run(ctx context.Context, command *kong.Node) error {
 	if member != "" {
 		return s.out.Items(answer, member, views[command.Tag.Get("show")])
 	}
+	s.warnManaged(r.Method, answer)
 	return s.done(command, answer)
 }
 

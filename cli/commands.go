@@ -27,6 +27,10 @@ type Commands struct {
 	Lane     laneCommand     `cmd:"" group:"settings" help:"Read and change the settings of lanes."`
 	Schedule scheduleCommand `cmd:"" group:"settings" help:"Register jobs at recurring times."`
 
+	Apply applyCommand `cmd:"" group:"settings" help:"Make topics, lanes and schedules be as files say." example:"ringback apply -f shop.yaml --dry-run"`
+	Diff  diffCommand  `cmd:"" group:"settings" help:"Compare files with topics, lanes and schedules. Exits 1 if they differ." example:"ringback diff -f shop.yaml"`
+	Dump  dumpCommand  `cmd:"" group:"settings" help:"Print topics, lanes and schedules as a file for apply." example:"ringback dump --managed-by shop"`
+
 	Token        tokenCommand     `cmd:"" group:"access" help:"Create and revoke tokens."`
 	Namespaces   namespaceCommand `cmd:"" name:"namespace" group:"access" help:"Create namespaces, and set their quotas."`
 	Whoami       simple           `cmd:"" group:"access" call:"GET /v1/whoami" help:"Show whose the token is, and what it may do." example:"ringback whoami"`

@@ -612,7 +612,7 @@ var plan = []row{
 	{
 		pkg:    "cli",
 		reason: "commands that see what any client of the API sees: no store, no app",
-		ours:   []string{"cli/check", "cli/completion", "cli/exit", "cli/explain", "cli/forward", "cli/jobfile", "cli/live", "cli/output", "cli/progress", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "job/units", "sign"},
+		ours:   []string{"cli/check", "cli/completion", "cli/exit", "cli/explain", "cli/forward", "cli/jobfile", "cli/manifest", "cli/live", "cli/output", "cli/progress", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "job/units", "sign"},
 		others: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty"},
 	},
 	{

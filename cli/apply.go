@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/ringback/ringback/cli/exit"
+	"github.com/ringback/ringback/cli/manifest"
+	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/cli/request"
+)
+
+// applyCommand is ringback apply, and with DryRun ringback diff.
+type applyCommand struct {
+	manifest.Flags
+	DryRun bool `in:"none" help:"Only show what would change."`
+	confirmed
+	connection
+}
+
+// Run shows the differences, asks before it removes something, and makes the changes.
+func (c *applyCommand) Run(ctx context.Context, e *Environment) error {
+	s, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	plan, err := c.Compare(ctx, s.manifestCall, e.Stdin, s.out)
+	if err != nil || c.DryRun || len(plan.Changes) == 0 {
+		return manifestError(err)
+	}
+	if question := plan.Question(); question != "" {
+		if err := s.confirm(ctx, question, c.Yes); err != nil {
+			return err
+		}
+	}
+	return manifestError(plan.Apply(ctx, s.manifestCall, func(change *manifest.Change) { s.say("%s", output.Printable(change.Done())) }))
+}
+
+// diffCommand is ringback diff.
+type diffCommand struct {
+	manifest.Flags
+	connection
+}
+
+// Run prints the differences. It exits with 1 if there are some.
+func (c *diffCommand) Run(ctx context.Context, e *Environment) error {
+	s, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	plan, err := c.Compare(ctx, s.manifestCall, e.Stdin, s.out)
+	if err == nil && len(plan.Changes) > 0 {
+		return &exit.Error{Code: exit.Failed}
+	}
+	return manifestError(err)
+}
+
+// dumpCommand is ringback dump.
+type dumpCommand struct {
+	ManagedBy string `in:"none" placeholder:"NAME" help:"Only what the files of this name manage. Default: everything."`
+	connection
+}
+
+// Run prints the settings as a file.
+func (c *dumpCommand) Run(ctx context.Context, e *Environment) error {
+	s, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	text, err := manifest.Dump(ctx, s.manifestCall, c.ManagedBy)
+	if err == nil {
+		_, err = e.Stdout.Write(text)
+	}
+	return err
+}
+
+// manifestCall is a manifest.Server.
+func (s *session) manifestCall(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+	if header == nil {
+		header = make(http.Header)
+	}
+	return s.do(ctx, &request.Request{Method: method, Path: path, Query: query, Header: header, Raw: body})
+}
+
+// manifestError returns an error of files with its exit code.
+func manifestError(err error) error {
+	if of, ok := errors.AsType[*manifest.Error](err); ok {
+		return &exit.Error{Code: []int{exit.Usage, exit.Refused, exit.Conflict}[of.Reason], Text: err.Error()}
+	}
+	if of, ok := errors.AsType[*manifest.ApplyError](err); ok {
+		return &exit.Error{Code: exit.CodeOf(of.Err), Text: err.Error()}
+	}
+	return err
+}
+
+// warnManaged says that files undo a change.
+func (s *session) warnManaged(method string, answer json.RawMessage) {
+	by := output.Texts(answer)["managed_by"]
+	if (method == http.MethodPut || method == http.MethodPatch) && by != "" && by != "null" {
+		s.say("it is managed by %s: the next ringback apply of its files undoes this change", by)
+	}
+}

@@ -1,0 +1,37 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/ringback/ringback/cli/output"
+)
+
+// Flags are the flags of commands that compare files with a server.
+type Flags struct {
+	File     []string `short:"f" required:"" placeholder:"FILE" in:"none" help:"File in YAML or JSON, folder of files, or - for the standard input. Repeat it for several."`
+	Prune    bool     `in:"none" help:"Remove what these files manage and no longer have."`
+	TakeOver bool     `in:"none" help:"Also change what other files manage."`
+}
+
+// Compare reads the files, compares them with a server and prints the differences.
+func (f *Flags) Compare(ctx context.Context, call Server, stdin io.Reader, out *output.Printer) (*Plan, error) {
+	set, err := Read(f.File, stdin)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := NewPlan(ctx, call, set, Options{Prune: f.Prune, TakeOver: f.TakeOver})
+	if err != nil {
+		return nil, err
+	}
+	return plan, plan.Print(out)
+}
+
+// Question is the question before resources are removed; empty: none is.
+func (p *Plan) Question() string {
+	if n := p.Count(Remove); n > 0 {
+		return fmt.Sprintf("Remove what is marked with - (%d)?", n)
+	}
+	return ""
+}
