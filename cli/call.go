@@ -59,6 +59,9 @@ func (s *session) run(ctx context.Context, command *kong.Node) error {
 		return err
 	}
 	if question := command.Tag.Get("ask"); question != "" {
+		if boolFlag(command, "purge") {
+			question = "--purge: " + findFlag(command, "purge").Help + "\n" + question
+		}
 		if err := s.confirm(ctx, fill(question, arguments(command)), boolFlag(command, "yes") || boolFlag(command, "dry-run")); err != nil {
 			return err
 		}

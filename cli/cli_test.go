@@ -24,6 +24,7 @@ import (
 	"github.com/ringback/ringback/cli/completion"
 	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/request"
+	"github.com/ringback/ringback/cli/settings"
 )
 
 // fake is a server that answers with one answer after the other, and keeps the requests.
@@ -433,6 +434,11 @@ func TestFind_NeedsNoHome(t *testing.T) {
 	to, err := (&connection{Server: "http://a"}).find(&Environment{})
 	require.NoError(t, err)
 	require.Equal(t, "http://a", to.Server)
+}
+
+func TestPlace_NamesServerContextAndNamespace(t *testing.T) {
+	require.Equal(t, "on https://a, context prod, namespace shop:", place(settings.Target{Server: "https://a", Context: "prod", Namespace: "shop"}))
+	require.Equal(t, "on http://b:", place(settings.Target{Server: "http://b"}))
 }
 
 func TestWaitOf_ReadsTheQueryOfThePath(t *testing.T) {

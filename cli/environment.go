@@ -152,7 +152,7 @@ func (s *session) confirm(ctx context.Context, question string, yes bool) error 
 	if !isTerminal(s.Stdin) {
 		return exit.Usagef("this asks before it changes anything, and there is no terminal: pass --yes")
 	}
-	fmt.Fprintf(s.Stderr, "%s [y/N] ", question)
+	fmt.Fprintf(s.Stderr, "%s\n%s [y/N] ", place(s.target), question)
 	answers := make(chan string, 1)
 	go func() {
 		var answer string
@@ -169,6 +169,18 @@ func (s *session) confirm(ctx context.Context, question string, yes bool) error 
 		fmt.Fprintln(s.Stderr)
 		return context.Cause(ctx)
 	}
+}
+
+// place says where a command changes something.
+func place(t settings.Target) string {
+	text := "on " + t.Server
+	if t.Context != "" {
+		text += ", context " + t.Context
+	}
+	if t.Namespace != "" {
+		text += ", namespace " + t.Namespace
+	}
+	return output.Printable(text) + ":"
 }
 
 // say prints a line for people beside the output.
