@@ -15,11 +15,15 @@ func (r *Request) Curl(to settings.Target) string {
 		words = append(words, "-X", r.Method)
 	}
 	words = append(words, ShellWord(strings.TrimRight(to.Server, "/")+r.Target()))
+	token := "" // the command that prints its header: arguments of a command are visible to all users of a machine
 	switch from := to.TokenFrom; {
 	case to.TokenFile != "":
-		words = append(words, `-H "Authorization: Bearer $(head -n 1 `+ShellWord(to.TokenFile)+`)"`)
+		token = `sed -n '1s/^/Authorization: Bearer /p' ` + ShellWord(to.TokenFile) + ` | `
 	case from != "":
-		words = append(words, `-H "Authorization: Bearer $(echo "$`+from+`" | head -n 1)"`)
+		token = `echo "Authorization: Bearer $` + from + `" | head -n 1 | ` // echo is a builtin
+	}
+	if token != "" {
+		words = append(words, "-H", "@-")
 	}
 	if to.Namespace != "" {
 		words = append(words, "-H", ShellWord("Ringback-Namespace: "+to.Namespace))
@@ -30,7 +34,7 @@ func (r *Request) Curl(to settings.Target) string {
 	if content != nil {
 		words = append(words, "--json", ShellWord(string(content)))
 	}
-	return strings.Join(words, " ")
+	return token + strings.Join(words, " ")
 }
 
 // ShellWord quotes text as one word of a shell command.
