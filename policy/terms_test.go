@@ -121,13 +121,13 @@ func TestWithDefaults_FillsUnsetFields(t *testing.T) {
 		ClientCert:    &policy.ClientCert{Chain: "chain", Key: "key"},
 		KeepDelivered: policy.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
 		KeepDead:      policy.Retention{For: new(time.Minute), Max: new(int64(1)), MaxBytes: new(int64(2))},
-		IDWindow:      new(time.Duration(0)), Paused: true, Pause: policy.Pause{Note: "why"},
+		IDWindow:      new(time.Duration(0)), ManagedBy: "shop", Paused: true, Pause: policy.Pause{Note: "why"},
 	}
 	for field, value := range reflect.ValueOf(full).Fields() {
 		require.False(t, value.IsZero(), "%s is set", field.Name)
 	}
 	require.Equal(t, full, full.WithDefaults(base), "set fields are kept, also zeros")
-	require.Equal(t, full, policy.Topic{Paused: true, Pause: full.Pause}.WithDefaults(full))
+	require.Equal(t, full, policy.Topic{ManagedBy: "shop", Paused: true, Pause: full.Pause}.WithDefaults(full))
 	require.Empty(t, policy.Topic{Secrets: []policy.Secret{}}.WithDefaults(full).Secrets, "an empty list is set")
 	require.Equal(t, policy.Breaker{Failures: new(0), Open: time.Hour},
 		policy.Topic{Breaker: policy.Breaker{Open: time.Hour}}.WithDefaults(full).Breaker, "the breaker is filled field by field")
