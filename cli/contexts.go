@@ -76,6 +76,11 @@ func (c *addContext) Run(e *Environment) error {
 	if err := all.Save(dir); err != nil {
 		return err
 	}
+	if own := filepath.Join(dir, c.Name+".token"); context.TokenFile != own { // of the context that it replaces
+		if err := settings.RemoveToken(dir, c.Name); err != nil {
+			return err
+		}
+	}
 	text := fmt.Sprintf("added %s; ringback context use %s makes it the current context", c.Name, c.Name)
 	if all.Current == c.Name {
 		text = "commands call " + c.At + " (" + c.Name + ")"

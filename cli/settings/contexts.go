@@ -133,16 +133,21 @@ func (c *Contexts) Use(name string) error {
 	return nil
 }
 
-// Remove removes a context, and the token file that AddToken made for it.
-func (c *Contexts) Remove(dir, name string) error {
-	context, err := c.get(name)
-	if err != nil {
+// RemoveToken removes the token file that AddToken made for a context, if it did.
+func RemoveToken(dir, name string) error {
+	if err := os.Remove(filepath.Join(dir, name+".token")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if own := filepath.Join(dir, name+".token"); context.TokenFile == own {
-		if err := os.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	return nil
+}
+
+// Remove removes a context, and the token file that AddToken made for it.
+func (c *Contexts) Remove(dir, name string) error {
+	if _, err := c.get(name); err != nil {
+		return err
+	}
+	if err := RemoveToken(dir, name); err != nil {
+		return err
 	}
 	delete(c.Contexts, name)
 	if c.Current == name {
