@@ -99,6 +99,9 @@ func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
 	code, _, stderr = try(t, nil, "stats", "--server=http://127.0.0.1:1", "--jq=.[")
 	require.Equal(t, exit.Usage, code)
 	require.Contains(t, stderr, "--jq: ")
+	code, _, stderr = try(t, nil, "job", "list", "-o", "yaml")
+	require.Equal(t, exit.Usage, code)
+	require.Contains(t, stderr, "try ringback job list --help")
 }
 
 // To monitoring the exit code 2 is an outage.

@@ -135,7 +135,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	}
 	if err != nil {
 		printError(stderr, err)
-		fmt.Fprintln(stderr, "ringback: try ringback --help")
+		of := "ringback"
+		if p, ok := errors.AsType[*kong.ParseError](err); ok && p.Context.Selected() != nil {
+			of = p.Context.Selected().FullPath()
+		}
+		fmt.Fprintf(stderr, "ringback: try %s --help\n", of)
 		if args[0] == "check" { // its line is what monitoring shows
 			fmt.Fprintln(stdout, check.Line(check.Unknown, output.Printable(exit.FirstLine(err))))
 			return int(check.Unknown)
