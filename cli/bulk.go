@@ -82,6 +82,9 @@ func (c *bulk) start(ctx context.Context, s *session, r *request.Request, action
 			return err
 		}
 		if c.DryRun {
+			if s.out.ForPeople() {
+				s.say("counted %s; nothing is changed", place(s.target))
+			}
 			return s.out.One(answer)
 		}
 		goOn, err := c.ask(ctx, s, action, answer)

@@ -62,6 +62,9 @@ func (s *session) run(ctx context.Context, command *kong.Node) error {
 		if boolFlag(command, "purge") {
 			question = "--purge: " + findFlag(command, "purge").Help + "\n" + question
 		}
+		if err := s.count(ctx, command); err != nil {
+			return err
+		}
 		if err := s.confirm(ctx, fill(question, arguments(command)), boolFlag(command, "yes") || boolFlag(command, "dry-run")); err != nil {
 			return err
 		}
@@ -88,6 +91,29 @@ func (s *session) run(ctx context.Context, command *kong.Node) error {
 	}
 	s.warnManaged(r.Method, answer)
 	return s.done(command, answer)
+}
+
+// count says how many jobs a command of the tag count would remove, unless it does not ask.
+func (s *session) count(ctx context.Context, command *kong.Node) error {
+	path := command.Tag.Get("count")
+	if path == "" || boolFlag(command, "yes") || !boolFlag(command, "purge") || s.out.Format() == output.Curl {
+		return nil
+	}
+	r := &request.Request{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}, Header: http.Header{}}
+	name := command.Positional[0].Target.String()
+	if r.Path = strings.ReplaceAll(path, "{}", url.PathEscape(name)); r.Path == path {
+		r.Header.Set("Ringback-Namespace", name)
+	}
+	answer, err := s.do(ctx, r)
+	if err != nil {
+		return err
+	}
+	t, err := readCounts(answer)
+	if err != nil {
+		return err
+	}
+	s.say("%12s  unfinished\n%12s  dead", output.Number(t.Scheduled+t.Ready+t.Running), output.Number(t.Dead))
+	return nil
 }
 
 // done prints the answer to a command, or for people what it says.

@@ -437,9 +437,32 @@ func TestFind_NeedsNoHome(t *testing.T) {
 	require.Equal(t, "http://a", to.Server)
 }
 
+func TestContextAdd_RemovesTheTokenThatIsReplaced(t *testing.T) {
+	r := run(t, []string{"context", "add", "prod", "--server", "http://a", "--token-stdin"}, says(200, ""))
+	require.Equal(t, exit.Failed, r.code, "the standard input is empty")
+	dir, err := settings.Dir()
+	require.NoError(t, err)
+	file, err := settings.AddToken(dir, "prod", "secret")
+	require.NoError(t, err)
+	require.NoError(t, (&addContext{Name: "prod", At: "http://a"}).Run(&Environment{Stdout: io.Discard}))
+	require.NoFileExists(t, file)
+}
+
+func TestDelete_CountsBeforeItAsks(t *testing.T) {
+	r := run(t, []string{"topic", "delete", "a/b", "--purge"}, says(200, `{"scheduled":1200,"ready":4,"dead":88,"items":[]}`))
+	require.Equal(t, exit.Usage, r.code, "there is no terminal")
+	require.Equal(t, []string{"GET /v1/topics/a%2Fb/stats?limit=1"}, r.requests)
+	require.Contains(t, r.stderr, "       1,204  unfinished\n          88  dead\n")
+	r = run(t, []string{"namespace", "delete", "shop", "--purge"}, says(200, `{"totals":{"scheduled":1,"dead":2},"items":[]}`))
+	require.Equal(t, []string{"GET /v1/stats?limit=1"}, r.requests)
+	require.Contains(t, r.stderr, "           1  unfinished\n           2  dead\n")
+	r = run(t, []string{"topic", "delete", "t", "--purge", "--yes"}, says(200, ""))
+	require.Equal(t, []string{"DELETE /v1/topics/t?purge=true"}, r.requests)
+}
+
 func TestPlace_NamesServerContextAndNamespace(t *testing.T) {
-	require.Equal(t, "on https://a, context prod, namespace shop:", place(settings.Target{Server: "https://a", Context: "prod", Namespace: "shop"}))
-	require.Equal(t, "on http://b:", place(settings.Target{Server: "http://b"}))
+	require.Equal(t, "on https://a, context prod, namespace shop", place(settings.Target{Server: "https://a", Context: "prod", Namespace: "shop"}))
+	require.Equal(t, "on http://b", place(settings.Target{Server: "http://b"}))
 }
 
 func TestWaitOf_ReadsTheQueryOfThePath(t *testing.T) {

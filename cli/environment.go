@@ -152,7 +152,7 @@ func (s *session) confirm(ctx context.Context, question string, yes bool) error 
 	if !isTerminal(s.Stdin) {
 		return exit.Usagef("this asks before it changes anything, and there is no terminal: pass --yes")
 	}
-	fmt.Fprintf(s.Stderr, "%s\n%s [y/N] ", place(s.target), question)
+	fmt.Fprintf(s.Stderr, "%s:\n%s [y/N] ", place(s.target), question)
 	answers := make(chan string, 1)
 	go func() {
 		var answer string
@@ -180,7 +180,7 @@ func place(t settings.Target) string {
 	if t.Namespace != "" {
 		text += ", namespace " + t.Namespace
 	}
-	return output.Printable(text) + ":"
+	return output.Printable(text)
 }
 
 // say prints a line for people beside the output.

@@ -11,7 +11,7 @@ type topicCommand struct {
 	Get    oneTopic     `cmd:"" call:"GET /v1/topics/{topic}" help:"Show the policy of a topic." example:"ringback topic get order.close"`
 	Set    setTopic     `cmd:"" call:"PATCH /v1/topics/{topic}" create:"" done:"{topic} has revision {revision}" help:"Change settings of a topic, and create it if need be." example:"ringback topic set order.close ladder=15s,3m,10m rate=100/s"`
 	Put    setTopic     `cmd:"" call:"PUT /v1/topics/{topic}" done:"{topic} has revision {revision}" help:"Replace the whole policy of a topic." example:"ringback topic put order.close -f policy.json"`
-	Delete deleteTopic  `cmd:"" call:"DELETE /v1/topics/{topic}" ask:"Delete topic {topic}, its policy, secrets and the settings of its lanes?" done:"{topic} is deleted" help:"Delete a topic: its policy, its secrets and the settings of its lanes." example:"ringback topic delete order.close"`
+	Delete deleteTopic  `cmd:"" call:"DELETE /v1/topics/{topic}" count:"/v1/topics/{}/stats" ask:"Delete topic {topic}, its policy, secrets and the settings of its lanes?" done:"{topic} is deleted" help:"Delete a topic: its policy, its secrets and the settings of its lanes." example:"ringback topic delete order.close"`
 	Pause  pauseTopic   `cmd:"" call:"POST /v1/topics/{topic}/pause" done:"{topic} is paused: jobs are accepted, and wait" help:"Pause a topic. Jobs are still accepted." example:"ringback topic pause order.close --note 'deploying the shop'"`
 	Resume changeTopic  `cmd:"" call:"POST /v1/topics/{topic}/resume" done:"{topic} is resumed" help:"Resume a topic." example:"ringback topic resume order.close"`
 	Secret topicSecrets `cmd:"" help:"The secrets that sign a topic's requests."`
@@ -271,7 +271,7 @@ type namespaceCommand struct {
 	List   listAll         `cmd:"" call:"GET /v1/namespaces" show:"namespaces" help:"List namespaces." example:"ringback namespace list"`
 	Get    oneNamespace    `cmd:"" call:"GET /v1/namespaces/{name}" help:"Show a namespace with its quota." example:"ringback namespace get shop"`
 	Put    putNamespace    `cmd:"" call:"PUT /v1/namespaces/{name}" done:"{namespace} has revision {revision}" help:"Create a namespace, or replace its quota." example:"ringback namespace put shop quota.pending=100000 quota.rate=500/s"`
-	Delete deleteNamespace `cmd:"" call:"DELETE /v1/namespaces/{name}" ask:"Remove namespace {name}?" done:"{name} is removed" help:"Remove a namespace." example:"ringback namespace delete shop"`
+	Delete deleteNamespace `cmd:"" call:"DELETE /v1/namespaces/{name}" count:"/v1/stats" ask:"Remove namespace {name}?" done:"{name} is removed" help:"Remove a namespace." example:"ringback namespace delete shop"`
 }
 
 type oneNamespace struct {
