@@ -16,13 +16,13 @@ import (
 
 // checkCommand is ringback check.
 type checkCommand struct {
-	Topic     string        `placeholder:"TOPIC" help:"Only this topic. Default: all together."`
-	OldestDue string        `placeholder:"WARN,CRIT" help:"How long the oldest job may have been due: 1m,10m."`
-	Dead      string        `placeholder:"WARN,CRIT" help:"Numbers of dead jobs from which on it warns and is critical: 1,100."`
-	DeadSince time.Duration `placeholder:"DURATION" help:"Count only jobs that died within this time. Default: all that are kept."`
-	Breakers  string        `placeholder:"WARN,CRIT" help:"Numbers of open breakers: 1,10."`
-	Pending   string        `placeholder:"WARN,CRIT" help:"Numbers of unfinished jobs: 10000,100000."`
-	Timeout   time.Duration `default:"10s" placeholder:"DURATION" help:"Longest duration of the check (default 10s)."`
+	Topic     string   `placeholder:"TOPIC" help:"Only this topic. Default: all together."`
+	OldestDue string   `placeholder:"WARN,CRIT" help:"How long the oldest job may have been due: 1m,10m."`
+	Dead      string   `placeholder:"WARN,CRIT" help:"Numbers of dead jobs from which on it warns and is critical: 1,100."`
+	DeadSince duration `placeholder:"DURATION" help:"Count only jobs that died within this time. Default: all that are kept."`
+	Breakers  string   `placeholder:"WARN,CRIT" help:"Numbers of open breakers: 1,10."`
+	Pending   string   `placeholder:"WARN,CRIT" help:"Numbers of unfinished jobs: 10000,100000."`
+	Timeout   duration `default:"10s" placeholder:"DURATION" help:"Longest duration of the check (default 10s)."`
 	connection
 }
 
@@ -43,7 +43,7 @@ func (c *checkCommand) check(ctx context.Context, e *Environment) (check.State, 
 	if err != nil {
 		return check.Unknown, output.Printable(err.Error())
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout.Duration)
 	defer cancel()
 	if _, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: "/readyz"}); err != nil {
 		return check.Critical, "not ready: " + output.Printable(exit.FirstLine(err))
@@ -69,7 +69,7 @@ func (c *checkCommand) measure(ctx context.Context, s *session) ([]check.Measure
 	if err != nil {
 		return nil, err
 	}
-	if c.DeadSince > 0 {
+	if c.DeadSince.Duration > 0 {
 		if t.Dead, err = c.deadSince(ctx, s); err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (c *checkCommand) measure(ctx context.Context, s *session) ([]check.Measure
 
 // deadSince counts the jobs that died within a time.
 func (c *checkCommand) deadSince(ctx context.Context, s *session) (int64, error) {
-	q := url.Values{"by": {"topic"}, "ended_after": {time.Now().Add(-c.DeadSince).UTC().Format(time.RFC3339Nano)}}
+	q := url.Values{"by": {"topic"}, "ended_after": {time.Now().Add(-c.DeadSince.Duration).UTC().Format(time.RFC3339Nano)}}
 	if c.Topic != "" {
 		q.Set("topic", c.Topic)
 	}

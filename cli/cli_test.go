@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -446,6 +447,25 @@ func TestContextAdd_RemovesTheTokenThatIsReplaced(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, (&addContext{Name: "prod", At: "http://a"}).Run(&Environment{Stdout: io.Discard}))
 	require.NoFileExists(t, file)
+}
+
+func TestTimes_AreAgoOrAhead(t *testing.T) {
+	r := run(t, []string{"job", "list", "--due-before", "+1h", "--due-after", "1d", "--created-before", "2030-01-31T08:00:00Z"}, says(200, `{"items":[]}`))
+	u, err := url.Parse(strings.Fields(r.requests[0])[1])
+	require.NoError(t, err)
+	for name, want := range map[string]time.Duration{"due_before": time.Hour, "due_after": -24 * time.Hour} {
+		at, err := time.Parse(time.RFC3339Nano, u.Query().Get(name))
+		require.NoError(t, err)
+		require.WithinDuration(t, time.Now().Add(want), at, time.Minute)
+	}
+	require.Equal(t, "2030-01-31T08:00:00Z", u.Query().Get("created_before"))
+	r = run(t, []string{"check", "--dead-since", "1d", "--timeout", "1m"}, says(200, `{"items":[],"totals":{}}`))
+	require.Zero(t, r.code, r.stdout+r.stderr)
+	for _, text := range []string{"soon", "-5s"} {
+		r = run(t, []string{"wait", "j", "--timeout=" + text}, says(200, `{}`))
+		require.Equal(t, exit.Usage, r.code)
+		require.Empty(t, r.requests)
+	}
 }
 
 func TestDelete_CountsBeforeItAsks(t *testing.T) {

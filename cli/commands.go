@@ -123,8 +123,8 @@ type filter struct {
 	Kind          string   `placeholder:"KIND" help:"all, registered, callback, backlog, work or schedule. Default: registered."`
 	CreatedAfter  moment   `placeholder:"TIME" help:"Registered at this time or later: a time, or 2h for two hours ago."`
 	CreatedBefore moment   `placeholder:"TIME" help:"Registered before this time."`
-	DueAfter      moment   `placeholder:"TIME" help:"Due at this time or later."`
-	DueBefore     moment   `placeholder:"TIME" help:"Due before this time."`
+	DueAfter      moment   `placeholder:"TIME" help:"Due at this time or later: a time, 2h for two hours ago, or +2h for in two hours."`
+	DueBefore     moment   `placeholder:"TIME" help:"Due before this time: +1h for what is due within the next hour; 1h is an hour ago."`
 	EndedAfter    moment   `placeholder:"TIME" help:"Ended at this time or later."`
 	EndedBefore   moment   `placeholder:"TIME" help:"Ended before this time."`
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -19,7 +20,18 @@ import (
 	"github.com/ringback/ringback/job/units"
 )
 
-// moment is a time of a filter: as the API has it, or how long ago it was.
+// duration is a duration of a flag, in the form of the API: 90s, 1h30m, 2d.
+type duration struct{ time.Duration }
+
+// UnmarshalText is part of encoding.TextUnmarshaler.
+func (d *duration) UnmarshalText(text []byte) (err error) {
+	if d.Duration, err = units.ParseDuration(string(text)); err == nil && d.Duration < 0 {
+		return fmt.Errorf("%s must not be negative", text)
+	}
+	return err
+}
+
+// moment is a time of a filter: as the API has it, how long ago it was, or with + how far it is ahead.
 type moment string
 
 // Decode is part of kong.MapperValue.
@@ -29,8 +41,12 @@ func (m *moment) Decode(ctx *kong.DecodeContext) error {
 		return err
 	}
 	*m = moment(text)
-	if ago, err := units.ParseDuration(text); err == nil {
-		*m = moment(time.Now().Add(-ago).UTC().Format(time.RFC3339Nano))
+	ahead, isAhead := strings.CutPrefix(text, "+")
+	if d, err := units.ParseDuration(ahead); err == nil {
+		if !isAhead {
+			d = -d
+		}
+		*m = moment(time.Now().Add(d).UTC().Format(time.RFC3339Nano))
 	}
 	return nil
 }
@@ -48,7 +64,7 @@ type newJobFields struct {
 
 // waitFlags are the flags of commands that wait for the end of a job.
 type waitFlags struct {
-	Timeout time.Duration `name:"wait-timeout" in:"none" placeholder:"DURATION" help:"Give up waiting after this time, and exit with 124. Default: never."`
+	Timeout duration `name:"wait-timeout" in:"none" placeholder:"DURATION" help:"Give up waiting after this time, and exit with 124. Default: never."`
 }
 
 // sendCommand is ringback send.
@@ -80,7 +96,7 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 	}
 	if c.Wait {
 		id := output.Texts(answer)["id"]
-		err := s.wait(ctx, id, c.Timeout, true)
+		err := s.wait(ctx, id, c.Timeout.Duration, true)
 		if _, ended := errors.AsType[*exit.Error](err); err != nil && !ended {
 			s.say("%s is registered: ringback wait %s waits for its end", output.Printable(id), output.Printable(id))
 		}
@@ -188,8 +204,8 @@ func (c *addCommand) Run(ctx context.Context, k *kong.Context, e *Environment) e
 
 // waitCommand is ringback wait.
 type waitCommand struct {
-	ID      string        `arg:"" help:"Id of the job."`
-	Timeout time.Duration `in:"none" placeholder:"DURATION" help:"Give up after this time, and exit with 124. Default: never."`
+	ID      string   `arg:"" help:"Id of the job."`
+	Timeout duration `in:"none" placeholder:"DURATION" help:"Give up after this time, and exit with 124. Default: never."`
 	connection
 }
 
@@ -199,7 +215,7 @@ func (c *waitCommand) Run(ctx context.Context, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	return s.wait(ctx, c.ID, c.Timeout, false)
+	return s.wait(ctx, c.ID, c.Timeout.Duration, false)
 }
 
 // longestWait is how long a request waits for the end of a job.

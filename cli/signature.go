@@ -104,9 +104,9 @@ func timeOr(text, flag string) (time.Time, error) {
 // verifyCommand is ringback signature verify.
 type verifyCommand struct {
 	signedRequest
-	Header    []string      `short:"H" required:"" sep:"none" placeholder:"NAME: VALUE" help:"Header of the request. Repeatable; webhook-id, webhook-timestamp and webhook-signature are required."`
-	Tolerance time.Duration `default:"5m" placeholder:"DURATION" help:"Largest difference of the timestamp to now (default 5m)."`
-	Now       string        `placeholder:"TIME" help:"Time at which the request arrived. Default: now."`
+	Header    []string `short:"H" required:"" sep:"none" placeholder:"NAME: VALUE" help:"Header of the request. Repeatable; webhook-id, webhook-timestamp and webhook-signature are required."`
+	Tolerance duration `default:"5m" placeholder:"DURATION" help:"Largest difference of the timestamp to now (default 5m)."`
+	Now       string   `placeholder:"TIME" help:"Time at which the request arrived. Default: now."`
 }
 
 // Run verifies the signature.
@@ -119,7 +119,7 @@ func (c *verifyCommand) Run(e *Environment) error {
 	if err != nil {
 		return exit.Usagef("--secret-file: %w", err)
 	}
-	verifier.Tolerance = c.Tolerance
+	verifier.Tolerance = c.Tolerance.Duration
 	body, err := e.read(c.Data)
 	if err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 
 // statsCommand is ringback stats.
 type statsCommand struct {
-	Topic string        `arg:"" optional:"" help:"Topic whose lanes are counted. Default: all topics."`
-	Watch bool          `short:"w" help:"Show the counts again and again, until it is stopped."`
-	Every time.Duration `default:"2s" placeholder:"DURATION" help:"Time between two counts (default 2s)."`
+	Topic string   `arg:"" optional:"" help:"Topic whose lanes are counted. Default: all topics."`
+	Watch bool     `short:"w" help:"Show the counts again and again, until it is stopped."`
+	Every duration `default:"2s" placeholder:"DURATION" help:"Time between two counts (default 2s)."`
 	page
 	connection
 }
@@ -28,7 +28,7 @@ func (c *statsCommand) Run(ctx context.Context, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	if c.Every < time.Second {
+	if c.Every.Duration < time.Second {
 		return exit.Usagef("--every: must be at least 1s")
 	}
 	for first := true; ; first = false {
@@ -40,7 +40,7 @@ func (c *statsCommand) Run(ctx context.Context, e *Environment) error {
 		} else if err != nil {
 			s.say("%s", output.Printable(exit.FirstLine(err)))
 		}
-		if !c.Watch || !pause(ctx, c.Every) {
+		if !c.Watch || !pause(ctx, c.Every.Duration) {
 			return nil
 		}
 	}
