@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/url"
 
@@ -89,6 +90,9 @@ func (s *session) manifestCall(ctx context.Context, method, path string, query u
 func manifestError(err error) error {
 	if of, ok := errors.AsType[*manifest.Error](err); ok {
 		return &exit.Error{Code: []int{exit.Usage, exit.Refused, exit.Conflict}[of.Reason], Text: err.Error()}
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // to diff, 1 is a difference
+		return &exit.UsageError{Err: err}
 	}
 	if of, ok := errors.AsType[*manifest.ApplyError](err); ok {
 		return &exit.Error{Code: exit.CodeOf(of.Err), Text: err.Error()}

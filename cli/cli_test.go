@@ -468,6 +468,14 @@ func TestTimes_AreAgoOrAhead(t *testing.T) {
 	}
 }
 
+func TestDiff_RefusesAMissingFile(t *testing.T) {
+	for _, command := range []string{"diff", "apply"} {
+		r := run(t, []string{command, "-f", filepath.Join(t.TempDir(), "nope.yaml")}, says(200, `{"items":[]}`))
+		require.Equal(t, exit.Usage, r.code, command)
+		require.Contains(t, r.stderr, "no such file")
+	}
+}
+
 func TestDelete_CountsBeforeItAsks(t *testing.T) {
 	r := run(t, []string{"topic", "delete", "a/b", "--purge"}, says(200, `{"scheduled":1200,"ready":4,"dead":88,"items":[]}`))
 	require.Equal(t, exit.Usage, r.code, "there is no terminal")
