@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -194,7 +195,7 @@ func (s *session) nextLook(ctx context.Context, id string, pause time.Duration) 
 		if err == nil || ctx.Err() != nil || exit.CodeOf(err) != exit.Unavailable {
 			return answer, err
 		}
-		pause = min(2*pause, longestPause)
+		pause = min(2*pause, longestPause) + rand.N(firstPause)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -152,7 +153,7 @@ func (s *session) register(ctx context.Context, r *request.Request) (json.RawMes
 		if err == nil || exit.CodeOf(err) != exit.Unavailable || try == registrations {
 			return answer, err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := sleep(ctx, wait/2+rand.N(wait)); err != nil {
 			return nil, err
 		}
 	}
@@ -251,7 +252,7 @@ func (s *session) wait(ctx context.Context, id string, timeout time.Duration, an
 			return &exit.Error{Code: exit.Timeout, Text: fmt.Sprintf("%s has not ended within %s: ringback explain %s says what it waits for", id, timeout, id)}
 		}
 		if err != nil {
-			if err := sleep(ctx, away); err != nil {
+			if err := sleep(ctx, away/2+rand.N(away)); err != nil {
 				return err
 			}
 			away = min(2*away, longestPause)
