@@ -30,11 +30,7 @@ type bulk struct {
 
 // Run begins the work of the command's request.
 func (c *bulk) Run(ctx context.Context, k *kong.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	r, err := s.requestOf(k.Selected())
+	s, r, err := c.openRequest(e, k.Selected())
 	if err != nil {
 		return err
 	}
@@ -46,11 +42,7 @@ func (c *bulk) Run(ctx context.Context, k *kong.Context, e *Environment) error {
 
 // Run begins the work: the selection is a member of the request, and so is the change.
 func (c *startWork) Run(ctx context.Context, k *kong.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	r, err := s.requestOf(k.Selected())
+	s, r, err := c.openRequest(e, k.Selected())
 	if err != nil {
 		return err
 	}

@@ -131,6 +131,16 @@ func (c *connection) open(e *Environment) (*session, error) {
 	return s, err
 }
 
+// openRequest prepares the command with its request.
+func (c *connection) openRequest(e *Environment, command *kong.Node) (*session, *request.Request, error) {
+	s, err := c.open(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := s.requestOf(command)
+	return s, r, err
+}
+
 // newClient returns a client of the server whose methods repeat a request so often, as client.Options say.
 func (s *session) newClient(retries int) (*client.Client, error) {
 	o := client.Options{Token: s.target.Token, Namespace: s.target.Namespace, UserAgent: "ringback/" + s.Version, MaxRetries: retries}

@@ -18,33 +18,38 @@ type topicCommand struct {
 	Keys   oneTopicList `cmd:"" call:"GET /v1/topics/{topic}/keys" show:"keys" help:"List the public keys with which receivers verify ed25519 signatures." example:"ringback topic keys order.close"`
 }
 
-type oneTopic struct {
+// topicName is the argument that names a topic.
+type topicName struct {
 	Topic string `arg:"" help:"Name of the topic."`
+}
+
+type oneTopic struct {
+	topicName
 	call
 }
 
 type oneTopicList struct {
-	Topic string `arg:"" help:"Name of the topic."`
+	topicName
 	page
 	call
 }
 
 type changeTopic struct {
-	Topic string `arg:"" help:"Name of the topic."`
+	topicName
 	conditional
 	call
 }
 
 type setTopic struct {
-	Topic string `arg:"" help:"Name of the topic."`
+	topicName
 	assigned
 	conditional
 	call
 }
 
 type deleteTopic struct {
-	Topic string `arg:"" help:"Name of the topic."`
-	Purge bool   `in:"query" help:"Cancel its unfinished jobs and remove its dead jobs first."`
+	topicName
+	Purge bool `in:"query" help:"Cancel its unfinished jobs and remove its dead jobs first."`
 	confirmed
 	conditional
 	call
@@ -56,7 +61,7 @@ type pauseNote struct {
 }
 
 type pauseTopic struct {
-	Topic string `arg:"" help:"Name of the topic."`
+	topicName
 	pauseNote
 	conditional
 	call
@@ -75,15 +80,15 @@ type topicSecrets struct {
 }
 
 type addTopicSecret struct {
-	Topic string `arg:"" help:"Name of the topic."`
+	topicName
 	newSecret
 	conditional
 	call
 }
 
 type removeTopicSecret struct {
-	Topic string `arg:"" help:"Name of the topic."`
-	ID    string `arg:"" help:"Id of the secret."`
+	topicName
+	ID string `arg:"" help:"Id of the secret."`
 	confirmed
 	conditional
 	call
@@ -103,8 +108,8 @@ type laneCommand struct {
 
 // laneName are the arguments that name a lane.
 type laneName struct {
-	Topic string `arg:"" help:"Name of the topic."`
-	Lane  string `arg:"" help:"Name of the lane: by default the host and the port of the URL."`
+	topicName
+	Lane string `arg:"" help:"Name of the lane: by default the host and the port of the URL."`
 }
 
 type oneLane struct {
