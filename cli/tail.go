@@ -51,7 +51,7 @@ func (c *tailCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 	for {
 		connected, err := c.watch(ctx, s, once, &left)
 		if ctx.Err() != nil || errors.Is(err, errEnough) {
-			return nil // stopping it is how it ends
+			return nil //nolint:nilerr // stopping it is how it ends
 		}
 		if err = s.failure(ctx, err); !connected || exit.CodeOf(err) != exit.Unavailable {
 			return err
