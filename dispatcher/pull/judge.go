@@ -81,13 +81,14 @@ func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) 
 		FailedAttempts: l.FailedAttempts + 1, Age: l.Age + lasted, Expires: l.Expires, ExpiresIn: l.ExpiresIn - lasted,
 	}, p.opts.Random())
 	item.result, item.Verdict = &result, verdict
+	item.LaneChange.Cooldown = verdict.LaneWait // a receiver that a client asked has asked for a pause
 	item.Attempt = job.Attempt{
 		N: l.Attempts + 1, Kind: job.KindAttempt, StartedAt: l.LeasedAt, Duration: result.Duration, Process: p.opts.Process,
 		Status: r.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason, Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class,
 		Body: r.Response[:min(len(r.Response), job.MaxAttemptBody)],
 	}
 	if l.Probe {
-		item.LaneChange.Breaker = store.CloseBreaker // there is no receiver that could be down
+		item.LaneChange.Breaker = store.CloseBreaker // it is left from a time when the topic was pushed: pull opens none
 	}
 }
 

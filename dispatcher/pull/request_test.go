@@ -123,6 +123,32 @@ func TestSettle_JudgesAnswersAsPushDoes(t *testing.T) {
 	}
 }
 
+// A receiver that asks for a pause gets none of its lane's jobs before it is over, whoever asks it.
+func TestSettle_AnAnswerWithRetryAfterPausesTheLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		f.insert("a_1", "a_2", "b_1", "c_1", "c_2")
+		p, _ := f.process()
+		leased := f.lease(p, 3, 0) // one of each lane
+		var reports []store.LeaseReport
+		for _, l := range leased {
+			reports = append(reports, f.report(l, store.LeaseAnswered))
+			reports[len(reports)-1].Status = 404
+			if l.Lane == "a" {
+				reports[len(reports)-1].Status = 429
+			}
+			reports[len(reports)-1].After = new(10 * time.Second)
+		}
+		f.settle(p, reports...)
+		began := time.Now()
+		leased = f.lease(p, 3, time.Second)
+		require.Equal(t, []string{"c_2"}, ids(leased), "a 404 says nothing about the lane")
+		leased = f.lease(p, 1, time.Minute)
+		require.Equal(t, []string{"a_2"}, ids(leased))
+		require.GreaterOrEqual(t, time.Since(began), 10*time.Second)
+	})
+}
+
 func TestSettle_ReleasesWithoutAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 1, policy.Topic{})
