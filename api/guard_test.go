@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -231,7 +232,7 @@ func TestReady_SaysWhyNot(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"status": "alive"}`, call(t, h, http.MethodGet, "/healthz", "").Body.String())
-	require.JSONEq(t, `{"status": "ready", "stores": [{"name": "main", "ready": true, "detail": null}]}`, call(t, h, http.MethodGet, "/readyz", "").Body.String())
+	require.JSONEq(t, `{"status": "ready", "version": null, "stores": [{"name": "main", "ready": true, "detail": null}]}`, call(t, h, http.MethodGet, "/readyz", "").Body.String())
 	for want, err := range map[string]error{
 		"not ready: shutting down": errors.New("shutting down"),
 		"not ready: redis answers OOM": &store.UnavailableError{
@@ -248,6 +249,26 @@ func TestReady_SaysWhyNot(t *testing.T) {
 	require.Equal(t, "v1.2.3", decodeResponse(t, call(t, h, http.MethodGet, "/v1/version", ""))["version"])
 }
 
+func TestReady_TellsTheVersionToItsOwnMachine(t *testing.T) {
+	h := handlerOf(newFake())
+	own := &net.TCPAddr{IP: net.ParseIP("10.0.0.5"), Port: 8080}
+	for peer, told := range map[string]bool{
+		"127.0.0.1:5000": true, "[::1]:5000": true, "[::ffff:127.0.0.1]:5000": true, "10.0.0.5:5000": true, "[::ffff:10.0.0.5]:5000": true,
+		"10.0.0.6:5000": false, "@": false,
+	} {
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, own), http.MethodGet, "/readyz", http.NoBody)
+		r.RemoteAddr = peer
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		require.Equal(t, http.StatusOK, w.Code)
+		var want any
+		if told {
+			want = "v1.2.3"
+		}
+		require.Equal(t, want, decodeResponse(t, w)["version"], peer)
+	}
+}
+
 func TestReady_IfOneStoreIs(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
@@ -255,7 +276,7 @@ func TestReady_IfOneStoreIs(t *testing.T) {
 	f.ready = &store.UnavailableError{Reason: "redis answers OOM", Err: errors.New("dial 10.0.0.7")}
 	w := call(t, h, http.MethodGet, "/readyz", "")
 	require.Equal(t, http.StatusOK, w.Code)
-	require.JSONEq(t, `{"status": "ready", "stores": [
+	require.JSONEq(t, `{"status": "ready", "version": null, "stores": [
 		{"name": "main", "ready": false, "detail": "redis answers OOM"}, {"name": "eu", "ready": true, "detail": null}]}`, w.Body.String())
 	f.otherStores[0].Err = context.DeadlineExceeded
 	w = call(t, h, http.MethodGet, "/readyz", "")

@@ -4,7 +4,9 @@ import (
 	"context"
 	_ "embed" // for openapi.yaml
 	"errors"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -53,8 +55,13 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 		}
 		return response.NewProblem(response.NotReady, "not ready: "+strings.Join(reasons, "; "))
 	}
+	version := ""
+	if fromThisMachine(r) {
+		version = a.version
+	}
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Text("status", "ready")
+		o.TextOrNull("version", version)
 		o.Array("stores")
 		for i, s := range all {
 			o.Open()
@@ -66,6 +73,17 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 		o.CloseArray()
 	})
 	return nil
+}
+
+// fromThisMachine reports whether a request comes from an address of this machine. Those of a proxy here do, whoever sent them.
+func fromThisMachine(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	own, isTCP := local.(*net.TCPAddr)
+	return peer.Addr().Unmap().IsLoopback() || isTCP && peer.Addr().Unmap() == own.AddrPort().Addr().Unmap()
 }
 
 // notReadyReason returns the reason for operators: a driver's errors may contain addresses.

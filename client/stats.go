@@ -95,8 +95,10 @@ func (c *Client) Version(ctx context.Context) (*Version, error) {
 type Readiness struct {
 	Answer
 
-	Status string           `json:"status"`
-	Stores []StoreReadiness `json:"stores"`
+	Status string `json:"status"`
+	// Version is that of the server; empty if it runs on another machine.
+	Version string           `json:"version"`
+	Stores  []StoreReadiness `json:"stores"`
 }
 
 // StoreReadiness says whether a store does.

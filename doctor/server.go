@@ -25,7 +25,8 @@ type Server struct {
 	URL string
 	// Named says that the operator has named it: then it must answer.
 	Named bool
-	// Token is a token of the API; empty: none.
+	// Token is a token of the API; empty: none. It is sent over TLS only, and only to a named server: anybody on this machine can
+	// listen at the address of a service that is stopped.
 	Token string
 	// Version is this program's.
 	Version string
@@ -34,10 +35,12 @@ type Server struct {
 // Check returns the checks of a running service.
 func (s Server) Check() Check {
 	names := []Name{ServerReady, ServerVersion, ServerClock}
-	if strings.HasPrefix(s.URL, "https:") {
+	if strings.HasPrefix(strings.ToLower(s.URL), "https:") {
 		names = append(names, ServerTLS)
 	}
-	return Check{Subject: "server " + s.shown(), Names: names, Run: s.look}
+	return Check{Subject: "server " + s.shown(), Names: names, Run: func(ctx context.Context) ([]Finding, error) {
+		return s.look(ctx, s.client())
+	}}
 }
 
 // shown returns the URL without user, password and query.
@@ -50,20 +53,17 @@ func (s Server) shown() string {
 }
 
 // look asks whether the service is ready, and for its version.
-func (s Server) look(ctx context.Context) (found []Finding, err error) {
+func (s Server) look(ctx context.Context, client *http.Client) (found []Finding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would take the token elsewhere
-	}
 	sent := time.Now()
 	ready, err := s.get(ctx, client, "/readyz")
 	if err != nil {
 		return s.unreachable(err)
 	}
 	took := time.Since(sent)
-	found = append(found, judgeReady(ready.status, ready.text))
+	ringback, told, f := judgeReady(ready.status, ready.text)
+	found = append(found, f)
 	if date, err := http.ParseTime(ready.date); err == nil {
 		// The header has whole seconds: it is half a second early on average.
 		at := date.Add(500 * time.Millisecond)
@@ -76,11 +76,38 @@ func (s Server) look(ctx context.Context) (found []Finding, err error) {
 		}
 		found = append(found, f)
 	}
+	switch {
+	case !ringback:
+		return found, errNotRingback
+	case told != "":
+		return append(found, s.compareVersion(told)), nil
+	}
 	version, err := s.get(ctx, client, "/v1/version")
 	if err != nil {
 		return found, err
 	}
 	return append(found, s.judgeVersion(version.status, version.text)), nil
+}
+
+// errNotRingback is why nothing else is asked.
+var errNotRingback = errors.New("what answers is not Ringback")
+
+// client returns a client that follows no redirects: they would take the token elsewhere. It asks the address of the settings
+// directly, as ringback health does.
+func (s Server) client() *http.Client {
+	transport := &http.Transport{DisableKeepAlives: true}
+	if s.Named {
+		transport.Proxy = http.ProxyFromEnvironment
+	}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// sendsToken reports whether the server can be given the token: its certificate says who it is, and nobody can read it on the way.
+func (s Server) sendsToken() bool {
+	return s.Token != "" && s.Named && strings.HasPrefix(strings.ToLower(s.URL), "https:")
 }
 
 // answer is what is read of a response.
@@ -97,7 +124,7 @@ func (s Server) get(ctx context.Context, client *http.Client, path string) (a an
 	if err != nil {
 		return a, errors.New("the URL of the server cannot be read")
 	}
-	if s.Token != "" && path != "/readyz" {
+	if path != "/readyz" && s.sendsToken() {
 		req.Header.Set("Authorization", "Bearer "+s.Token)
 	}
 	resp, err := client.Do(req)
@@ -127,33 +154,36 @@ func (s Server) unreachable(err error) ([]Finding, error) {
 	return []Finding{Bad(ServerReady, Fault, "Look at the service's log, and at firewalls and proxies in between.", "%v", err)}, err
 }
 
-// judgeReady judges the answer of /readyz.
-func judgeReady(status int, text []byte) Finding {
+// judgeReady judges the answer of /readyz. It also returns whether Ringback answers, and the version that it tells; empty: none.
+func judgeReady(status int, text []byte) (ringback bool, version string, f Finding) {
 	var answer struct {
-		Status string `json:"status"`
-		Detail string `json:"detail"`
-		Stores []struct {
+		Status  json.RawMessage `json:"status"` // a word, or the number of a problem
+		Code    string          `json:"code"`
+		Detail  string          `json:"detail"`
+		Version string          `json:"version"`
+		Stores  []struct {
 			Name   string `json:"name"`
 			Ready  bool   `json:"ready"`
 			Detail string `json:"detail"`
 		} `json:"stores"`
 	}
 	err := json.Unmarshal(text, &answer)
+	ringback = err == nil && (status == http.StatusOK && string(answer.Status) == `"ready"` || status != http.StatusOK && answer.Code != "")
 	switch {
-	case status == http.StatusOK && (err != nil || answer.Status != "ready"):
-		return Bad(ServerReady, Fault, "Correct --addr or --server.", "what answers is not Ringback")
+	case status == http.StatusOK && !ringback:
+		return false, "", Bad(ServerReady, Fault, "Correct --addr or --server.", "%v", errNotRingback)
 	case status != http.StatusOK && answer.Detail != "":
-		return Bad(ServerReady, Fault, "Mend what it names; it becomes ready by itself.", "%s (%d)", answer.Detail, status)
+		return ringback, "", Bad(ServerReady, Fault, "Mend what it names; it becomes ready by itself.", "%s (%d)", answer.Detail, status)
 	case status != http.StatusOK:
-		return Bad(ServerReady, Fault, "Correct --addr or --server, or look at the proxy in between.", "not ready: status %d", status)
+		return ringback, "", Bad(ServerReady, Fault, "Correct --addr or --server, or look at the proxy in between.", "not ready: status %d", status)
 	}
 	for _, one := range answer.Stores {
 		if !one.Ready {
-			return Bad(ServerReady, Warn, "Mend what it names; the namespaces of that store are answered 503 until then.",
+			return true, answer.Version, Bad(ServerReady, Warn, "Mend what it names; the namespaces of that store are answered 503 until then.",
 				"ready, but not the store %s: %s", one.Name, one.Detail)
 		}
 	}
-	return Good(ServerReady, "accepts and delivers jobs")
+	return true, answer.Version, Good(ServerReady, "accepts and delivers jobs")
 }
 
 // judgeVersion judges the answer of /v1/version.
@@ -163,14 +193,23 @@ func (s Server) judgeVersion(status int, text []byte) Finding {
 	}
 	err := json.Unmarshal(text, &answer)
 	switch {
+	case status == http.StatusUnauthorized && !s.sendsToken():
+		return Bad(ServerVersion, Unknown, "Run ringback doctor on the machine of the service, or name the service with --server https://…",
+			"the server tells its version without a token to its own machine only, and doctor sends the token over https only, to a named server")
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return Bad(ServerVersion, Unknown, "Run ringback doctor with the settings and variables of the service.",
 			"the server refuses the token of these settings (%d)", status)
 	case status != http.StatusOK || err != nil || answer.Version == "":
 		return Bad(ServerVersion, Unknown, "Look at the service's log.", "the server does not tell its version (%d)", status)
-	case answer.Version != s.Version:
-		return Bad(ServerVersion, Warn, "Restart the service with the new program, or run the doctor of its version.",
-			"the service is version %s, this program is %s", answer.Version, s.Version)
 	}
-	return Good(ServerVersion, "%s, like this program", answer.Version)
+	return s.compareVersion(answer.Version)
+}
+
+// compareVersion judges the version of the service.
+func (s Server) compareVersion(version string) Finding {
+	if version != s.Version {
+		return Bad(ServerVersion, Warn, "Restart the service with the new program, or run the doctor of its version.",
+			"the service is version %s, this program is %s", version, s.Version)
+	}
+	return Good(ServerVersion, "%s, like this program", version)
 }

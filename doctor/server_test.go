@@ -5,30 +5,48 @@ import (
 	"log" //nolint:depguard // the type that net/http has
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// serve starts a service whose clock is ahead, and returns its checks' findings.
+// sent is what a service was asked: path and token.
+type sent []string
+
+// serve starts a service whose clock is ahead, and returns its checks' findings. It tells the version with a token only.
 func serve(t *testing.T, ready, version string, status int, ahead time.Duration) []Finding {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server, sent := start(t, ready, version, status, ahead, httptest.NewServer)
+	found := Run(t.Context(), Server{URL: server.URL, Token: "secret", Version: "v2"}.Check())
+	server.Close() // waits for its requests
+	for _, one := range *sent {
+		require.NotContains(t, one, "secret", "a token was sent without TLS")
+	}
+	return found
+}
+
+func start(
+	t *testing.T, ready, version string, status int, ahead time.Duration, listen func(http.Handler) *httptest.Server,
+) (*httptest.Server, *sent) {
+	t.Helper()
+	asked := new(sent)
+	server := listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked = append(*asked, r.URL.Path+r.Header.Get("Authorization"))
 		w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
-		text := ready
+		text, code := ready, status
 		if r.URL.Path == "/v1/version" {
-			if text = version; r.Header.Get("Authorization") != "Bearer secret" {
-				status, text = http.StatusUnauthorized, ""
+			if text = version; version == "" {
+				code = http.StatusUnauthorized
 			}
-		} else if r.Header.Get("Authorization") != "" {
-			t.Error("the token was sent where none is needed")
 		}
-		w.WriteHeader(status)
+		w.WriteHeader(code)
 		_, _ = w.Write([]byte(text))
 	}))
 	t.Cleanup(server.Close)
-	return Run(t.Context(), Server{URL: server.URL, Token: "secret", Version: "v2"}.Check())
+	return server, asked
 }
 
 func TestServer_IsChecked(t *testing.T) {
@@ -39,7 +57,7 @@ func TestServer_IsChecked(t *testing.T) {
 	requireFinding(t, good, ServerVersion, OK, "v2, like this program")
 	requireFinding(t, good, ServerClock, OK, "within")
 
-	requireFinding(t, serve(t, `{"detail":"redis cannot be reached"}`, version, 503, 0), ServerReady, Fault, "redis cannot be reached (503)")
+	requireFinding(t, serve(t, `{"status":503,"code":"not_ready","detail":"redis cannot be reached"}`, version, 503, 0), ServerReady, Fault, "redis cannot be reached (503)")
 	requireFinding(t, serve(t, "oops", version, 502, 0), ServerReady, Fault, "status 502")
 	requireFinding(t, serve(t, "<html>", version, 200, 0), ServerReady, Fault, "is not Ringback")
 	requireFinding(t, serve(t, `{"status":"ready","stores":[{"name":"eu","ready":false,"detail":"gone"}]}`, version, 200, 0), ServerReady, Warn, "not the store eu: gone")
@@ -47,6 +65,36 @@ func TestServer_IsChecked(t *testing.T) {
 	requireFinding(t, serve(t, ready, "oops", 200, 0), ServerVersion, Unknown, "does not tell its version")
 	requireFinding(t, serve(t, ready, version, 200, 10*time.Second), ServerClock, Warn, "ahead of this machine")
 	requireFinding(t, serve(t, ready, version, 200, -time.Hour), ServerClock, Fault, "behind this machine")
+}
+
+func TestServer_TellsItsVersionWithoutAToken(t *testing.T) {
+	requireFinding(t, serve(t, `{"status":"ready","version":"v2"}`, "", 200, 0), ServerVersion, OK, "v2, like this program")
+	requireFinding(t, serve(t, `{"status":"ready","version":"v1"}`, "", 200, 0), ServerVersion, Warn, "the service is version v1")
+	requireFinding(t, serve(t, `{"status":"ready"}`, "", 200, 0), ServerVersion, Unknown, "doctor sends the token over https only")
+}
+
+func TestServer_GetsTheTokenIfItIsRingbackAndNamedWithTLS(t *testing.T) {
+	for _, c := range []struct {
+		ready  string
+		status int
+		named  bool
+		asked  sent
+	}{
+		{`{"status":"ready"}`, 200, true, sent{"/readyz", "/v1/versionBearer secret"}},
+		{`{"status":503,"code":"not_ready","detail":"gone"}`, 503, true, sent{"/readyz", "/v1/versionBearer secret"}},
+		{`{"status":"ready"}`, 200, false, sent{"/readyz", "/v1/version"}},
+		{`{"status":"ready","version":"v2"}`, 200, true, sent{"/readyz"}},
+		{`<html>`, 200, true, sent{"/readyz"}},
+		{`{"status":"ok"}`, 200, true, sent{"/readyz"}},
+		{`{"detail":"not found"}`, 404, true, sent{"/readyz"}},
+		{`oops`, 502, true, sent{"/readyz"}},
+	} {
+		server, asked := start(t, c.ready, `{"version":"v2"}`, c.status, 0, httptest.NewTLSServer)
+		s := Server{URL: server.URL, Named: c.named, Token: "secret", Version: "v2"}
+		found, _ := s.look(t.Context(), server.Client())
+		server.Close() // waits for its requests
+		require.Equal(t, c.asked, *asked, "%s %v", c.ready, found)
+	}
 }
 
 func TestServer_SaysThatNoneRuns(t *testing.T) {
@@ -59,20 +107,18 @@ func TestServer_SaysThatNoneRuns(t *testing.T) {
 }
 
 func TestServer_RefusesAWrongTokenAndCertificate(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" {
-			w.WriteHeader(http.StatusUnauthorized)
-		}
-		_, _ = w.Write([]byte(`{"status":"ready"}`))
-	}))
-	t.Cleanup(server.Close)
-	requireFinding(t, Run(t.Context(), Server{URL: server.URL, Token: "other"}.Check()), ServerVersion, Unknown, "refuses the token")
+	server, _ := start(t, `{"status":"ready"}`, "", 200, 0, httptest.NewTLSServer)
+	found, err := Server{URL: server.URL, Named: true, Token: "other"}.look(t.Context(), server.Client())
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(found, func(f Finding) bool {
+		return f.Check == ServerVersion && f.Level == Unknown && strings.Contains(f.Seen, "refuses the token")
+	}), found)
 
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	found := Run(t.Context(), Server{URL: secure.URL, Named: true}.Check())
+	found = Run(t.Context(), Server{URL: secure.URL, Named: true}.Check())
 	require.Len(t, found, 4)
 	requireFinding(t, found, ServerReady, Fault, "certificate")
 	requireFinding(t, found, ServerTLS, Unknown, "could not be checked")

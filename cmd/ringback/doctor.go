@@ -16,7 +16,8 @@ import (
 type doctorCommand struct {
 	serveFlags `embed:""`
 
-	Server string `placeholder:"URL" help:"URL of a running service, which must answer then. Default: the address in --addr, if a service runs there."`
+	// Server has no variable: $RINGBACK_SERVER is that of the client commands, for another server maybe.
+	Server string `placeholder:"URL" variable:"-" help:"URL of a running service, which must answer then. Default: the address in --addr, if a service runs there."`
 	Output string `short:"o" default:"text" enum:"text,json" placeholder:"text|json" variable:"RINGBACK_DOCTOR_OUTPUT" help:"Format of the findings. json is an array with an object for each."`
 }
 

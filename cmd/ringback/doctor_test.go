@@ -69,7 +69,8 @@ func nobody(t *testing.T) string {
 func TestDoctor_NeedsNoServiceAndNoData(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	addr := strings.TrimPrefix(nobody(t), "http://")
-	code, found, stderr := examine(t, []string{"RINGBACK_STORE=sqlite:" + path, "RINGBACK_ADDR=" + addr}, "--proxy=none")
+	// RINGBACK_SERVER is the server of the client commands.
+	code, found, stderr := examine(t, []string{"RINGBACK_STORE=sqlite:" + path, "RINGBACK_ADDR=" + addr, "RINGBACK_SERVER=" + nobody(t)}, "--proxy=none")
 	require.Equal(t, exitOK, code, "%v%s", found, stderr)
 	require.Empty(t, stderr)
 	require.Equal(t, doctor.OK, found[doctor.SettingsValid].Level)
