@@ -382,6 +382,34 @@ func TestWork_LetsFunctionsEndAfterARefusal(t *testing.T) {
 	})
 }
 
+// After a refusal nothing is leased any more, as its end could not be reported.
+func TestWork_LeasesNothingAfterARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 1)
+		c := newClient(t, srv, client.Options{}, func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil || strings.Contains(string(body), `"done"`) {
+				return response(403, problem(403, "forbidden")), err
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			return srv.HTTP.Transport.RoundTrip(r)
+		})
+		began, begun := time.Now(), 0
+		err := c.Work(t.Context(), "pdf", client.WorkOptions{Concurrency: 2}, func(context.Context, *client.LeasedJob) error {
+			begun++
+			time.Sleep(time.Second) // meanwhile another request waits for jobs
+			return nil
+		})
+		require.ErrorIs(t, err, client.ErrForbidden)
+		require.Less(t, time.Since(began), 2*time.Second)
+		require.Equal(t, 1, begun)
+		_, err = srv.Client().Register(t.Context(), client.Job{ID: "later", Topic: "pdf"})
+		require.NoError(t, err)
+		srv.Advance(time.Second)
+		requireState(t, srv.Client(), "later", client.Ready)
+	})
+}
+
 // A token that has expired refuses the reports, too. Work waits for its functions all the same.
 func TestWork_OutlivesItsFunctionsIfReportsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -85,7 +85,9 @@ func Run[J any](ctx context.Context, s Server[J], o Options, work func(context.C
 		server: s, opts: o, work: work, running: running, free: o.Concurrency,
 		reports: make(chan Report[J], o.Concurrency), exchanges: make(chan exchange[J], 2),
 	}
-	err := w.lease(ctx, working)
+	leasing, stopLeasing := context.WithCancel(ctx)
+	err := w.lease(leasing, working)
+	stopLeasing() // a request that waits for jobs would lease some that nobody is to begin
 	defer time.AfterFunc(o.Grace, func() { stop(cmp.Or(err, context.Cause(ctx))) }).Stop()
 	return errors.Join(err, w.end(working))
 }
