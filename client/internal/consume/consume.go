@@ -106,14 +106,24 @@ type consumer[J any] struct {
 	pending   []Report[J]      // to be sent
 	pause     <-chan time.Time // nil: an exchange may be made
 	backoff   retry.Backoff
+	later     later[J]
 	reports   chan Report[J]
 	exchanges chan exchange[J]
+}
+
+// later are reports that the store could not take. Only these wait: the others may be of another shard.
+type later[J any] struct {
+	reports []Report[J]
+	due     <-chan time.Time // nil: there are none
+	backoff retry.Backoff
+	sending bool // the next exchange repeats them
 }
 
 // exchange is a request and its answer.
 type exchange[J any] struct {
 	reports []Report[J]
 	polls   bool // it leases jobs
+	repeats bool // it repeats reports that the store could not take
 	last    bool // it is not repeated
 	answer  Answer[J]
 	err     error
@@ -138,6 +148,8 @@ func (w *consumer[J]) lease(ctx, working context.Context) error {
 			}
 		case <-w.pause:
 			w.pause = nil
+		case <-w.later.due:
+			w.repeat()
 		case <-ctx.Done():
 			return nil
 		}
@@ -158,7 +170,8 @@ func (w *consumer[J]) end(working context.Context) (failed error) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(working), w.opts.Grace+w.opts.Timeout)
 	defer cancel()
 	w.pause = nil
-	for w.inFlight > 0 || w.free < w.opts.Concurrency || len(w.pending) > 0 {
+	w.repeat()
+	for w.later.due != nil || w.inFlight > 0 || w.free < w.opts.Concurrency || len(w.pending) > 0 {
 		if len(w.pending) > 0 && w.inFlight == 0 && w.pause == nil {
 			w.send(limited, exchange[J]{last: true})
 		}
@@ -169,11 +182,13 @@ func (w *consumer[J]) end(working context.Context) (failed error) {
 			if err := w.receive(working, x); err != nil && x.last {
 				failed = fmt.Errorf("report what became of jobs: %w", err)
 				if !w.waitAfter(err) {
-					w.pending = nil
+					w.pending, w.later = nil, later[J]{}
 				}
 			}
 		case <-w.pause:
 			w.pause = nil
+		case <-w.later.due:
+			w.repeat()
 		case <-limited.Done():
 			if running := w.opts.Concurrency - w.free; running > 0 {
 				return errors.Join(failed, fmt.Errorf("functions that have not returned: %d", running))
@@ -203,6 +218,7 @@ func (w *consumer[J]) collect(r Report[J]) {
 func (w *consumer[J]) send(ctx context.Context, x exchange[J]) {
 	x.reports = w.pending[:min(len(w.pending), MaxReports)]
 	w.pending = w.pending[len(x.reports):]
+	x.repeats, w.later.sending = w.later.sending, false
 	most := 0
 	if x.polls {
 		w.polling, most = true, w.free
@@ -252,16 +268,37 @@ func (w *consumer[J]) receive(working context.Context, x exchange[J]) error {
 		return x.err
 	}
 	w.backoff = retry.Backoff{}
-	for _, r := range x.reports {
-		if x.answer.Unavailable[r.Job.ID] {
-			w.pending = append(w.pending, r)
-		}
-	}
+	w.putOff(x)
 	for _, j := range x.answer.Leased {
 		w.free--
 		go w.do(working, j)
 	}
 	return nil
+}
+
+// putOff keeps the reports of an exchange that the store could not take. They wait longer with each repeat.
+func (w *consumer[J]) putOff(x exchange[J]) {
+	before := len(w.later.reports)
+	for _, r := range x.reports {
+		if x.answer.Unavailable[r.Job.ID] {
+			w.later.reports = append(w.later.reports, r)
+		}
+	}
+	switch {
+	case len(w.later.reports) == before && x.repeats:
+		w.later.backoff = retry.Backoff{}
+	case len(w.later.reports) > before && w.later.due == nil:
+		w.later.due = time.After(w.later.backoff.Next(0))
+	}
+}
+
+// repeat lets the next exchange repeat the reports that were put off.
+func (w *consumer[J]) repeat() {
+	if len(w.later.reports) == 0 {
+		return
+	}
+	w.pending = append(w.later.reports, w.pending...)
+	w.later.reports, w.later.due, w.later.sending = nil, nil, true
 }
 
 // do calls the function for a job while its lease is extended.
