@@ -24,6 +24,9 @@ var (
 // MaxReports bounds the reports of a request.
 const MaxReports = 512
 
+// maxSettling bounds the requests in flight that settle jobs. One that leases jobs may come on top.
+const maxSettling = 2
+
 // Job is a leased job.
 type Job[J any] struct {
 	ID, Lease string
@@ -83,7 +86,7 @@ func Run[J any](ctx context.Context, s Server[J], o Options, work func(context.C
 	defer ended()
 	w := &consumer[J]{
 		server: s, opts: o, work: work, running: running, free: o.Concurrency,
-		reports: make(chan Report[J], o.Concurrency), exchanges: make(chan exchange[J], 2),
+		reports: make(chan Report[J], o.Concurrency), exchanges: make(chan exchange[J], maxSettling+1),
 	}
 	leasing, stopLeasing := context.WithCancel(ctx)
 	err := w.lease(leasing, working)
@@ -136,7 +139,7 @@ func (w *consumer[J]) lease(ctx, working context.Context) error {
 		case w.pause != nil:
 		case w.free > 0 && !w.polling:
 			w.send(ctx, exchange[J]{polls: true})
-		case len(w.pending) > 0 && w.inFlight < cap(w.exchanges):
+		case len(w.pending) > 0 && w.inFlight < maxSettling:
 			w.send(ctx, exchange[J]{})
 		}
 		select {

@@ -79,3 +79,34 @@ func TestRun_WaitsBeforeItRepeatsWhatTheStoreCannotTake(t *testing.T) {
 		require.Greater(t, others.Load(), int64(40))
 	})
 }
+
+// Requests that do not heed their context end after Run, and nobody takes their answers.
+func TestRun_LeavesNoGoroutineWhenItsTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		var hanging atomic.Int64
+		s := &counted{answer: func(n int, _ []consume.Report[int], _ int) (consume.Answer[int], error) {
+			switch n {
+			case 1:
+				return leased(1, 2), nil
+			case 2: // it reports job-1; the next one reports job-2
+				time.Sleep(2 * time.Second)
+				answer := leased(10)
+				answer.Unavailable = map[string]bool{"job-1": true}
+				return answer, nil
+			case 4: // now no function is free, and job-1 is reported beside job-2
+				time.Sleep(time.Second)
+				return leased(5), nil
+			}
+			hanging.Add(1)
+			<-hang
+			return consume.Answer[int]{}, nil
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		require.Error(t, consume.Run(ctx, s, options, sleep))
+		require.Equal(t, int64(3), hanging.Load())
+		close(hang)
+		synctest.Wait() // the end of the test finds goroutines that are left
+	})
+}
