@@ -52,7 +52,7 @@ func jobCount(t *testing.T) int {
 	t.Helper()
 	text, set := os.LookupEnv("RINGBACK_TRANSFER_JOBS")
 	if !set {
-		return 600
+		return 150
 	}
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err)

@@ -17,13 +17,6 @@ import (
 // ErrChanged: jobs were registered, ended or removed, or settings were changed, during an export or before it was resumed.
 var ErrChanged = errors.New("the stores were changed since the export began: stop all processes of Ringback, and export again to another file")
 
-// UnreadableError is the error of an export that is complete but for jobs that cannot be read.
-type UnreadableError struct{ Jobs int64 }
-
-func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("the file is complete but for %d jobs that cannot be read: see the log, and ringback verify", e.Jobs)
-}
-
 // Unfinished is a file that an interrupted export has left.
 type Unfinished struct {
 	// Offset is the length of the part to keep, in bytes. An export goes on behind it; 0: from its beginning.
@@ -247,7 +240,7 @@ func (e *exporter) exportPage(ctx context.Context, shard store.Shard, at place, 
 
 // exportJobs writes jobs.
 func (e *exporter) exportJobs(ctx context.Context, shard store.Records, jobs []listed) error {
-	return e.eachReadable(ctx, shard, jobs, func(i int, r *store.Record) error {
+	write := func(i int, r *store.Record) error {
 		if e.WithoutSecrets {
 			if err := removeSecrets(r); err != nil {
 				return fmt.Errorf("job %s: %w", r.ID, err)
@@ -257,62 +250,14 @@ func (e *exporter) exportJobs(ctx context.Context, shard store.Records, jobs []l
 			return fmt.Errorf("job %s: %w", r.ID, err)
 		}
 		return nil
+	}
+	return eachReadable(ctx, shard, jobs, write, func(i int, err error) error {
+		if e.w.unreadable.Jobs() >= int64(maxUnreadable) {
+			return err
+		}
+		ref := jobs[i].ref
+		e.Logger.Error("job cannot be read, and is not exported", "job", ref.ID, "namespace", ref.Namespace, "err", err)
+		e.w.leaveOut(jobs[i].row, &jobs[i].at)
+		return nil
 	})
-}
-
-// maxUnreadable bounds the jobs that an export leaves out: more are a fault of something else.
-const maxUnreadable = 1000
-
-// eachReadable calls do for the records of jobs. It logs and counts those that cannot be read.
-func (e *exporter) eachReadable(ctx context.Context, shard store.Records, jobs []listed, do func(i int, r *store.Record) error) error {
-	for done, most := 0, store.MaxBatch; done < len(jobs); {
-		refs := make([]job.Ref, min(most, len(jobs)-done))
-		for i := range refs {
-			refs[i] = jobs[done+i].ref
-		}
-		records, err := shard.GetRecords(ctx, refs)
-		switch {
-		case err == nil:
-		case ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) || e.w.unreadable.Jobs() >= maxUnreadable:
-			return err
-		case most > 1:
-			most = 1
-			continue
-		default:
-			e.Logger.Error("job cannot be read, and is not exported", "job", refs[0].ID, "namespace", refs[0].Namespace, "err", err)
-			e.w.unreadable[jobs[done].row]++
-			done++
-			continue
-		}
-		for i := range records {
-			if records[i].ID == "" {
-				continue
-			}
-			if err := do(done+i, &records[i]); err != nil {
-				return err
-			}
-		}
-		done += len(records)
-	}
-	return nil
-}
-
-// eachRecord calls do for the records of jobs, as far as they exist.
-func eachRecord(ctx context.Context, shard store.Records, refs []job.Ref, do func(i int, r *store.Record) error) error {
-	for done := 0; done < len(refs); {
-		records, err := shard.GetRecords(ctx, refs[done:min(done+store.MaxBatch, len(refs))])
-		if err != nil {
-			return err
-		}
-		for i := range records {
-			if records[i].ID == "" {
-				continue
-			}
-			if err := do(done+i, &records[i]); err != nil {
-				return err
-			}
-		}
-		done += len(records)
-	}
-	return nil
 }

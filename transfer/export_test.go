@@ -3,7 +3,9 @@ package transfer_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -35,7 +37,7 @@ func TestExport_NoticesChangedSettings(t *testing.T) {
 }
 
 func TestExport_DoesNotResumeAfterChanges(t *testing.T) {
-	s := many(t, 1300)
+	s := many(t, 90)
 	whole, _ := export(t, options(s))
 	u, err := transfer.ReadUnfinished(bytes.NewReader(whole[:len(whole)*3/4]))
 	require.NoError(t, err)
@@ -71,26 +73,80 @@ func (s damagedShard) GetRecords(ctx context.Context, refs []job.Ref) ([]store.R
 	return s.Shard.GetRecords(ctx, refs)
 }
 
+// firstJobs returns the ids of the first jobs of the sections of a file, but the first section.
+func firstJobs(t *testing.T, file []byte) (ids []string) {
+	t.Helper()
+	first := false
+	for text := range bytes.Lines(file) {
+		var line struct {
+			Job     *struct{ ID string }
+			Section *struct{}
+		}
+		require.NoError(t, json.Unmarshal(text, &line))
+		if first && line.Job != nil {
+			ids = append(ids, line.Job.ID)
+		}
+		first = line.Section != nil
+	}
+	return ids
+}
+
 func TestExport_LeavesOutWhatCannotBeRead(t *testing.T) {
-	s := many(t, 1300)
-	from := options(damaged{s, []string{"job-00000", "job-00001", "job-00002", "job-01299"}}) // one of them is of an ordered queue
+	s := many(t, 90)
+	from := options(damaged{s, []string{"job-00000", "job-00001", "job-00002", "job-00089"}}) // one of them is of an ordered queue
 	var file bytes.Buffer
 	ledger, err := transfer.Export(t.Context(), &file, from, nil)
 	unreadable, ok := errors.AsType[*transfer.UnreadableError](err)
 	require.True(t, ok, "%v", err)
 	require.EqualValues(t, 4, unreadable.Jobs)
-	require.EqualValues(t, 1296, ledger.Jobs())
-	require.EqualValues(t, 1296, importFile(t, file.Bytes(), options(model(1))).Created)
-
-	kept := file.Bytes()[:file.Len()*3/4]
-	u, err := transfer.ReadUnfinished(bytes.NewReader(kept))
-	require.NoError(t, err)
-	resumed := bytes.NewBuffer(bytes.Clone(kept[:u.Offset]))
-	_, err = transfer.Export(t.Context(), resumed, from, u)
-	require.ErrorAs(t, err, &unreadable)
-	require.EqualValues(t, 4, unreadable.Jobs)
-	require.EqualValues(t, 1296, importFile(t, resumed.Bytes(), options(model(1))).Created)
+	require.EqualValues(t, 86, ledger.Jobs())
+	require.EqualValues(t, 86, importFile(t, file.Bytes(), options(model(1))).Created)
 
 	_, err = transfer.Export(t.Context(), io.Discard, options(damaged{s, nil}), nil)
 	require.ErrorIs(t, err, errDamaged, "if nothing can be read, the fault is another")
+}
+
+// Whichever jobs cannot be read, and wherever an export was interrupted, it is resumed with the same counts.
+func TestExport_CountsWhatCannotBeReadOnceIfResumed(t *testing.T) {
+	s := many(t, 90) // a third of them is in an ordered queue
+	whole, _ := export(t, options(s))
+	between := firstJobs(t, whole) // they come between the last line of a section and the first of the next
+	require.Len(t, between, 2)
+	all := slices.Clone(between)
+	for i := 0; i < 90; i += 7 {
+		all = append(all, fmt.Sprintf("job-%05d", i))
+	}
+	slices.Sort(all)
+	for _, unread := range [][]string{between, slices.Compact(all)} {
+		from := options(damaged{s, unread})
+		var file bytes.Buffer
+		ledger, err := transfer.Export(t.Context(), &file, from, nil)
+		require.ErrorAs(t, err, new(*transfer.UnreadableError))
+		for _, kept := range sections(file.Bytes()) {
+			u, err := transfer.ReadUnfinished(bytes.NewReader(kept))
+			require.NoError(t, err)
+			require.EqualValues(t, len(kept), u.Offset)
+			resumed := bytes.NewBuffer(bytes.Clone(kept))
+			again, err := transfer.Export(t.Context(), resumed, from, u)
+			unreadable, ok := errors.AsType[*transfer.UnreadableError](err)
+			require.True(t, ok, "%v", err)
+			require.EqualValues(t, len(unread), unreadable.Jobs)
+			require.Equal(t, ledger, again)
+			checked, err := transfer.Check(t.Context(), resumed, options(model(1)))
+			require.NoError(t, err)
+			require.Equal(t, ledger, checked)
+		}
+	}
+}
+
+// sections returns the parts of a file that end with a section.
+func sections(file []byte) (parts [][]byte) {
+	end := 0
+	for text := range bytes.Lines(file) {
+		end += len(text)
+		if bytes.HasPrefix(text, []byte(`{"section":`)) {
+			parts = append(parts, file[:end])
+		}
+	}
+	return parts
 }

@@ -11,9 +11,11 @@ import (
 // formatVersion is the version of the file.
 const formatVersion = 1
 
-// Bounds of a section. A single line may be longer than sectionBytes.
+// sectionLines bounds the lines of a section. It is a variable for tests: short sections make them fast.
+var sectionLines = store.MaxBatch
+
 const (
-	sectionLines = store.MaxBatch
+	// sectionBytes bounds a section in bytes. A single line may be longer.
 	sectionBytes = store.RecordBytes
 	// maxLine bounds a line in bytes: a body of job.MaxBody takes at most twice its size.
 	maxLine = 48 << 20

@@ -36,7 +36,7 @@ func twice(t *testing.T, n int) store.Store {
 }
 
 func TestImport_LeavesOutTheSecondJobOfAnID(t *testing.T) {
-	for _, n := range []int{3, 600} { // in one section, and in two
+	for _, n := range []int{3, 40} { // in one section, and in two
 		file, ledger := export(t, options(twice(t, n)))
 		require.EqualValues(t, n, ledger.Jobs())
 		for name, inner := range map[string]store.Store{"sqlite": openSQLite(t), "one shard": model(1), "shards": model(16)} {

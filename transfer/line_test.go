@@ -1,12 +1,20 @@
 package transfer
 
 import (
+	"os"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
+
+// Bounds are low in tests, so that few jobs take several sections and pages; but not if a test is told to take many jobs.
+func init() {
+	if _, set := os.LookupEnv("RINGBACK_TRANSFER_JOBS"); !set {
+		sectionLines, listPage, maxUnreadable = 32, 25, 30
+	}
+}
 
 // derived are fields of jobs that are not stored.
 var derived = map[string]bool{"Jitter": true, "MaxAge": true, "MaxAgeDerived": true, "GiveUpOn": true, "Success": true}

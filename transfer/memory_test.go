@@ -83,7 +83,7 @@ func heap() int64 {
 
 // The size of the file is many times that of the memory that an export and an import take.
 func TestTransfer_MemoryDoesNotGrowWithTheNumberOfJobs(t *testing.T) {
-	from := &generated{Store: model(1), jobs: 6000, body: bytes.Repeat([]byte("x"), 4<<10)}
+	from := &generated{Store: model(1), jobs: 400, body: bytes.Repeat([]byte("x"), 32<<10)}
 	before, most := heap(), int64(0)
 	o, to := options(from), options(&generated{Store: model(1)})
 	to.Progress = func(int64, int64) { most = max(most, heap()-before) }
@@ -95,15 +95,15 @@ func TestTransfer_MemoryDoesNotGrowWithTheNumberOfJobs(t *testing.T) {
 		exported <- errors.Join(err, w.Close())
 	}()
 	result, err := transfer.Import(t.Context(), r, to)
-	require.EqualValues(t, 6000, result.Created)
+	require.EqualValues(t, 400, result.Created)
 	missing, ok := errors.AsType[*transfer.MissingError](err)
 	require.True(t, ok, "%v", err)
-	require.EqualValues(t, 6000, missing.Jobs, "the target keeps nothing")
+	require.EqualValues(t, 400, missing.Jobs, "the target keeps nothing")
 	require.ErrorAs(t, transfer.CheckImports(t.Context(), to.Stores[0]), new(*transfer.UnfinishedImportError))
 	require.ErrorAs(t, <-exported, new(*transfer.UnreadableError), "the counters know of no job")
-	require.Greater(t, int64(file), int64(24<<20))
+	require.Greater(t, int64(file), int64(12<<20))
 	require.Positive(t, most)
-	require.Less(t, most, int64(18<<20))
+	require.Less(t, most, int64(8<<20))
 	t.Logf("%d MiB of memory for a file of %d MiB", most>>20, int64(file)>>20)
 }
 

@@ -60,6 +60,7 @@ func (k orderKey) compare(o orderKey) int {
 // exportQueue writes the jobs that wait in an ordered queue, those after last.
 func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place, q job.Queue, last orderKey) error {
 	var keys []orderKey
+	unreadable := make(map[string]Row) // by id
 	f := store.Filter{
 		Namespace: q.Namespace, Topic: q.Topic, Lane: q.Lane, States: []job.State{job.Scheduled, job.Ready, job.Running},
 	}
@@ -68,8 +69,16 @@ func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place,
 		for i := range page.Jobs {
 			jobs[i] = listed{ref: page.Jobs[i].Ref(), row: rowOfJob(&page.Jobs[i])}
 		}
-		return e.eachReadable(ctx, shard, jobs, func(_ int, r *store.Record) error {
+		note := func(_ int, r *store.Record) error {
 			keys = append(keys, orderKey{r.Number, r.ID})
+			return nil
+		}
+		return eachReadable(ctx, shard, jobs, note, func(i int, err error) error {
+			if len(unreadable) >= maxUnreadable {
+				return err
+			}
+			keys = append(keys, orderKey{0, jobs[i].ref.ID}) // they come first, as their numbers are not known
+			unreadable[jobs[i].ref.ID] = jobs[i].row
 			return nil
 		})
 	})
@@ -79,11 +88,15 @@ func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place,
 	slices.SortFunc(keys, orderKey.compare)
 	keys = slices.DeleteFunc(keys, func(k orderKey) bool { return k.compare(last) <= 0 })
 	at.After, at.Topic, at.Lane = nil, q.Topic, q.Lane
-	for chunk := range slices.Chunk(keys, store.MaxBatch) {
+	for chunk := range slices.Chunk(keys, sectionLines) {
 		jobs := make([]listed, len(chunk))
 		for i, k := range chunk {
 			at.Number, at.ID = k.number, k.id
-			jobs[i] = listed{job.Ref{Namespace: q.Namespace, ID: k.id}, rowOf(q, job.Scheduled), at}
+			row, ok := unreadable[k.id]
+			if !ok {
+				row = rowOf(q, job.Scheduled)
+			}
+			jobs[i] = listed{job.Ref{Namespace: q.Namespace, ID: k.id}, row, at}
 		}
 		if err := e.exportJobs(ctx, shard, jobs); err != nil {
 			return err

@@ -145,9 +145,12 @@ func eachJob(ctx context.Context, shard store.Shard, f store.Filter, do func(j *
 	})
 }
 
+// listPage is the number of jobs that are listed at once. It is a variable for tests, as sectionLines.
+var listPage = store.MaxListLimit
+
 // eachPage calls do for the pages of a list of a shard.
 func eachPage(ctx context.Context, shard store.Shard, f store.Filter, do func(*store.Page) error) error {
-	f.Limit, f.Oldest = store.MaxListLimit, true
+	f.Limit, f.Oldest = listPage, true
 	for {
 		page, err := shard.List(ctx, f)
 		if err != nil {

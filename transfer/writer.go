@@ -55,6 +55,12 @@ func (w *writer) write(l *line, at *place) error {
 	return nil
 }
 
+// leaveOut counts a job that could not be read. at is the place after it: an export that is resumed there does not count it again.
+func (w *writer) leaveOut(row Row, at *place) {
+	w.unreadable[row]++
+	w.next = at
+}
+
 // endSection ends the section, unless it is empty, and writes it out.
 func (w *writer) endSection() error {
 	if w.count == 0 {
