@@ -13,7 +13,7 @@ import (
 // Kind is a kind of resources.
 type Kind string
 
-// The kinds, in the order in which they are written. They are removed in the reverse order.
+// The kinds, in the order in which they are written. They are removed in the reverse order. A topic that is removed takes its lanes along.
 const (
 	Topic    Kind = "topic"
 	Lane     Kind = "lane"

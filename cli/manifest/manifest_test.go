@@ -354,12 +354,13 @@ func TestPrune_RemovesOnlyWhatTheFilesManage(t *testing.T) {
 	const less = "managed_by: shop\ntopics: {order.ship: }\n"
 	require.Equal(t, "+ create topic order.ship\n    managed_by: shop\n", planText(s.plan(t, less, Options{})))
 	p := s.plan(t, less, Options{Prune: true})
-	require.Equal(t, 4, p.Count(Remove))
+	require.Equal(t, 2, p.Count(Remove))
+	require.Contains(t, planText(p), "- remove topic order.close\n    with lane other\n    with lane shop.example:443\n")
 	var order []string
 	require.NoError(t, p.Apply(t.Context(), s.call, func(c *Change) { order = append(order, c.Done()) }))
 	require.ElementsMatch(t, []string{"created topic order.ship", "updated topic _callbacks"}, order[:2])
 	require.Equal(t, "removed schedule nightly", order[2])
-	require.Equal(t, "removed topic order.close", order[5])
+	require.Equal(t, "removed topic order.close", order[3])
 	var names []string
 	for _, item := range s.do(t, http.MethodGet, "/v1/topics?defaults=false", "")["items"].([]any) {
 		names = append(names, item.(map[string]any)["topic"].(string))
@@ -367,6 +368,18 @@ func TestPrune_RemovesOnlyWhatTheFilesManage(t *testing.T) {
 	require.Equal(t, []string{"_callbacks", "billing", "order.ship", "unmanaged"}, names)
 	require.Nil(t, s.do(t, http.MethodGet, "/v1/topics/_callbacks?defaults=false", "")["workers"])
 	require.Empty(t, s.plan(t, less, Options{Prune: true}).Changes)
+}
+
+// A topic that cannot be removed keeps its lanes with their settings, and the other removals are made.
+func TestPrune_KeepsTheLanesOfATopicWithJobs(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, shop, Options{})
+	s.do(t, http.MethodPost, "/v1/jobs", `{"topic": "order.close", "url": "https://a.example/", "delay": "1h"}`)
+	p := s.plan(t, "managed_by: shop\ntopics: {order.ship: }\n", Options{Prune: true})
+	err := p.Apply(t.Context(), s.call, func(*Change) {})
+	require.ErrorContains(t, err, "remove topic order.close: ")
+	require.ErrorIs(t, err, client.ErrConflict)
+	require.Equal(t, "5/s", s.do(t, http.MethodGet, "/v1/topics/order.close/lanes/shop.example:443", "")["lane_rate"])
 }
 
 func TestPlan_LeavesWhatOtherFilesManage(t *testing.T) {

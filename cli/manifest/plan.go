@@ -37,7 +37,8 @@ type Change struct {
 	Action Action `json:"action"`
 	ID
 	Members []Member `json:"members,omitempty"`
-	Place   string   `json:"file,omitempty"` // with the line
+	Lanes   []string `json:"lanes,omitempty"` // that are removed with their topic
+	Place   string   `json:"file,omitempty"`  // with the line
 
 	res      *resource
 	body     []byte
@@ -81,13 +82,25 @@ func NewPlan(ctx context.Context, call Server, set *Set, o Options) (*Plan, erro
 			lanesOf[id.Topic] = true
 		}
 	}
+	// The lanes of a topic would go with it, and those that begin with _ are Ringback's own.
+	removed := func(topic ID) bool {
+		return pruned(topic) && !lanesOf[topic.Name] && !strings.HasPrefix(topic.Name, "_")
+	}
+	lanesGone := make(map[string][]string)
 	for id, s := range have {
 		switch {
 		case !pruned(id):
-		case id.Kind == Topic && (lanesOf[id.Name] || strings.HasPrefix(id.Name, "_")): // its lanes would go, or it is Ringback's own
+		case id.Kind == Topic && !removed(id):
 			resources = append(resources, &resource{id: id, doc: map[string]any{"managed_by": nil, "deliver": nil}, file: "(not in the files)"})
+		case id.Kind == Lane && removed(ID{Kind: Topic, Name: id.Topic}): // its topic removes it, after a look at the jobs
+			lanesGone[id.Topic] = append(lanesGone[id.Topic], id.Name)
 		default:
 			plan.Changes = append(plan.Changes, &Change{Action: Remove, ID: id, revision: s.revision})
+		}
+	}
+	for _, c := range plan.Changes {
+		if c.Kind == Topic {
+			c.Lanes = slices.Sorted(slices.Values(lanesGone[c.Name]))
 		}
 	}
 	changes, faults := make([]*Change, len(resources)), make([][]string, len(resources))

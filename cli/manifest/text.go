@@ -19,6 +19,9 @@ func (c *Change) Text() string {
 			fmt.Fprintf(&b, "    %s: %s -> %s\n", m.Name, valueText(m.Old), valueText(m.New))
 		}
 	}
+	for _, lane := range c.Lanes {
+		fmt.Fprintf(&b, "    with lane %s\n", lane)
+	}
 	return b.String()
 }
 
