@@ -125,9 +125,11 @@ func (f *forwarder) count(change int) int {
 // lease leases the jobs of all topics until ctx ends or one fails.
 func (f *forwarder) lease(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var topics sync.WaitGroup
-	defer topics.Wait()
+	defer func() {
+		cancel(nil) // before the wait: the topics that run are ended by it
+		topics.Wait()
+	}()
 	known := make(map[string]bool)
 	begin := func(topic string) {
 		if known[topic] {
@@ -150,17 +152,20 @@ func (f *forwarder) lease(ctx context.Context) error {
 		}
 		switch topic, err := f.opts.Client.GetTopic(ctx, r.Pattern); {
 		case errors.Is(err, client.ErrNotFound), err == nil && topic.Deliver != "pull":
-			cancel(nil)
-			return errNotPulled(r.Pattern)
+			return cmp.Or(context.Cause(ctx), errNotPulled(r.Pattern))
 		case err != nil:
-			return err
+			return cmp.Or(context.Cause(ctx), err)
 		}
 		begin(r.Pattern)
 	}
 	for first := true; open; first = false {
 		for topic, err := range f.opts.Client.Topics(ctx) {
-			if err != nil {
+			switch {
+			case err != nil && (ctx.Err() != nil || first || isRefused(err)):
 				return cmp.Or(context.Cause(ctx), err)
+			case err != nil:
+				f.say("no list of the topics, trying again: %s", err)
+				continue // ends the list
 			}
 			if topic.Deliver == "pull" && targetOf(f.opts.Routes, topic.Name) != nil {
 				begin(topic.Name)
@@ -195,7 +200,7 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 		for range free - len(leased) {
 			<-slots
 		}
-		switch problem, refused := errors.AsType[*client.Problem](err); {
+		switch {
 		case ctx.Err() != nil:
 			for i := range leased {
 				f.settle(client.Settlement{Release: []client.LeaseRelease{{Lease: leased[i].Lease}}})
@@ -203,7 +208,7 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 			return nil
 		case errors.Is(err, client.ErrConflict):
 			return errNotPulled(topic)
-		case refused && problem.Status < http.StatusInternalServerError && problem.Status != http.StatusTooManyRequests:
+		case isRefused(err):
 			return err
 		case err != nil:
 			f.say("no answer from the server, trying again: %s", err)
@@ -225,6 +230,12 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 			})
 		}
 	}
+}
+
+// isRefused reports whether the server refuses a request, so that a repeat cannot help.
+func isRefused(err error) bool {
+	problem, ok := errors.AsType[*client.Problem](err)
+	return ok && problem.Status < http.StatusInternalServerError && problem.Status != http.StatusTooManyRequests
 }
 
 // takeSlots waits for a free slot, and takes all that are free; zero: ctx has ended.

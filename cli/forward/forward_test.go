@@ -468,6 +468,69 @@ func TestForward_SaysWhatToDoAboutAPushedTopic(t *testing.T) {
 	})
 }
 
+// failing returns a client whose requests are answered by fail, unless it returns zero.
+func (l *laptop) failing(fail func(*http.Request) int) *client.Client {
+	l.Helper()
+	c, err := client.New(l.srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		status := fail(r)
+		if status == 0 {
+			return l.srv.HTTP.Transport.RoundTrip(r)
+		}
+		text := fmt.Sprintf(`{"status": %d, "code": "failed"}`, status)
+		return &http.Response{
+			StatusCode: status, Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r,
+		}, nil
+	})}})
+	require.NoError(l, err)
+	return c
+}
+
+// The topics that run already do not keep an error from being returned.
+func TestForward_EndsWithAnErrorBesideTopicsThatRun(t *testing.T) {
+	for path, all := range map[string][]string{"/v1/topics/b": {"a=3000", "b=3000"}, "/v1/topics": {"a=3000", "order.*=3000"}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLaptop(t, answers(200), "a", "b")
+			c := l.failing(func(r *http.Request) int {
+				if r.URL.Path == path {
+					return http.StatusForbidden
+				}
+				return 0
+			})
+			ended := make(chan error, 1)
+			o := Options{Client: c, Routes: routes(t, all...), Say: func(string) {}, Dial: l.dial}
+			go func() { ended <- Run(t.Context(), o) }()
+			l.srv.Advance(time.Minute)
+			require.Len(t, ended, 1)
+			problem, ok := errors.AsType[*client.Problem](<-ended)
+			require.True(t, ok)
+			require.Equal(t, http.StatusForbidden, problem.Status)
+		})
+	}
+}
+
+// New topics are found also after a look that failed.
+func TestForward_LooksForTopicsAgainAfterAFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaptop(t, answers(200), "order.paid")
+		var looks atomic.Int64
+		c := l.failing(func(r *http.Request) int {
+			if r.URL.Path == "/v1/topics" && looks.Add(1) == 2 {
+				return http.StatusNotImplemented
+			}
+			return 0
+		})
+		stop := l.forward(Options{Client: c, Routes: routes(t, "order.*=3000")})
+		l.srv.Advance(time.Second)
+		_, err := l.srv.Client().PutTopic(t.Context(), "order.new", client.Policy{Deliver: "pull"})
+		require.NoError(t, err)
+		l.register(client.Job{ID: "a", Topic: "order.new"})
+		l.srv.Advance(2 * time.Minute)
+		require.NoError(t, stop())
+		require.Equal(t, client.Delivered, l.state("a").State)
+		require.Contains(t, strings.Join(l.said, "\n"), "no list of the topics, trying again")
+	})
+}
+
 // A copy of each attempt goes to the laptop. The job and its receiver notice nothing.
 func TestForward_CopiesWhatTheServerSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
