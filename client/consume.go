@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,6 +31,8 @@ type WorkOptions struct {
 	Lanes []string // names, or beginnings of names with a * at the end; empty: all
 	// Grace is how long functions may go on when Work's context has ended; zero: 10 s.
 	Grace time.Duration
+	// Logger gets a warning for each failure after which Work goes on; nil: slog.Default.
+	Logger *slog.Logger
 }
 
 // ErrCancelRequested: the job was cancelled while it was in work. It ends as cancelled, unless the function returns nil.
@@ -69,17 +72,23 @@ const (
 // crash, and when its lease was lost.
 //
 // Work returns an error if the server refuses to lease, such as for the token or the topic. Functions have their grace then, too. After
-// other errors it goes on, with growing waits, whatever Options.MaxRetries is. Functions that have not returned by the end of the grace
+// other errors it goes on, with growing waits, whatever Options.MaxRetries is, and logs them to WorkOptions.Logger. Functions that have not returned by the end of the grace
 // and Options.Timeout after it are an error: Work does not wait longer, and their leases end.
 //
 // If the end of the grace cuts a function off, so that it returns ctx's error or its cause, its job is given back: it is due at once,
 // and costs no retry.
 func (c *Client) Work(ctx context.Context, topic string, o WorkOptions, f WorkFunc) error {
 	o.Lease = max(cmp.Or(o.Lease, defaultLease), 2*time.Second)
+	log := cmp.Or(o.Logger, slog.Default()).With("topic", topic)
 	options := consume.Options{
 		Concurrency: min(max(o.Concurrency, 1), consume.MaxReports), Lease: o.Lease, Grace: cmp.Or(o.Grace, defaultGrace), Timeout: c.opts.Timeout,
+		Retrying: func(err error, wait time.Duration) {
+			log.Warn("work on jobs failed, retrying", "err", err, "retry_in", wait)
+		},
 	}
-	return consume.Run(ctx, leaseServer{c, topic, o}, options, func(ctx context.Context, j *LeasedJob) error {
+	once := *c // each failure is logged, so the repeats are Work's
+	once.opts.MaxRetries = -1
+	return consume.Run(ctx, leaseServer{c, &once, topic, o}, options, func(ctx context.Context, j *LeasedJob) error {
 		if err := f(ctx, j); err != nil {
 			return err
 		}
@@ -90,6 +99,7 @@ func (c *Client) Work(ctx context.Context, topic string, o WorkOptions, f WorkFu
 // leaseServer makes the requests of Work.
 type leaseServer struct {
 	client *Client
+	once   *Client // makes requests without repeats
 	topic  string
 	opts   WorkOptions
 }
@@ -101,7 +111,7 @@ func (s leaseServer) Exchange(ctx context.Context, reports []consume.Report[*Lea
 		settlement.Next = &NextLeases{Topic: s.topic, Max: min(most, maxLeases), Wait: pollWait, Lease: s.opts.Lease, Lanes: s.opts.Lanes}
 	}
 	var date time.Time
-	settled, err := s.client.settle(ctx, settlement, &date)
+	settled, err := s.once.settle(ctx, settlement, &date)
 	if err != nil {
 		return consume.Answer[*LeasedJob]{}, err
 	}
@@ -135,7 +145,7 @@ func (s leaseServer) Extend(ctx context.Context, lease string) (consume.Extensio
 // IsInvalid reports whether a settlement was refused for what it says.
 func (leaseServer) IsInvalid(err error) bool { return errors.Is(err, ErrInvalid) }
 
-// RetryAfter is about the errors that are left after the repeats of the client. A server that fails (500) may succeed later; one that
+// RetryAfter is about the errors of Exchange. A server that fails (500) may succeed later; one that
 // refuses the token, the topic or the request will not.
 func (leaseServer) RetryAfter(err error) (after time.Duration, again bool) {
 	if p, ok := errors.AsType[*Problem](err); ok {

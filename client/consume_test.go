@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/client/clienttest"
+	"github.com/ringback/ringback/internal/testlog"
 )
 
 // newPulled returns a server with a pulled topic and n jobs in it.
@@ -350,6 +352,47 @@ func TestWork_GoesOnAfterFailuresOfTheServer(t *testing.T) {
 				for i := range 3 {
 					require.Len(t, requireState(t, srv.Client(), fmt.Sprint("job-", i), client.Delivered).Attempts, 1)
 				}
+			})
+		})
+	}
+}
+
+// Work says why it gets no jobs, also where the client would repeat a request without a word.
+func TestWork_LogsFailures(t *testing.T) {
+	for name, failure := range map[string]func() (*http.Response, error){
+		"500 internal": func() (*http.Response, error) { return response(500, problem(500, "internal")), nil },
+		"502":          func() (*http.Response, error) { return response(502, "<html>"), nil },
+		"no such host": func() (*http.Response, error) {
+			return nil, &net.DNSError{Err: "no such host", Name: "ringback.internal"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := newPulled(t, 1)
+				var logs testlog.Log
+				failing := atomic.Bool{}
+				failing.Store(true)
+				c := newClient(t, srv, client.Options{}, func(r *http.Request) (*http.Response, error) {
+					if failing.Load() {
+						return failure()
+					}
+					return srv.HTTP.Transport.RoundTrip(r)
+				})
+				stop := work(t, c, client.WorkOptions{Logger: slog.New(slog.NewTextHandler(&logs, nil))}, func(context.Context, *client.LeasedJob) error {
+					failing.Store(true)
+					return nil
+				})
+				time.Sleep(time.Minute)
+				lines := strings.Count(logs.String(), "\n")
+				require.InDelta(t, 13, lines, 6) // 0.1 s, 0.2 s, … 10 s
+				require.Equal(t, lines, strings.Count(logs.String(), name), logs.String())
+				require.Contains(t, logs.String(), "topic=pdf")
+
+				failing.Store(false)
+				time.Sleep(15 * time.Second) // the function ends, and its report fails
+				time.AfterFunc(15*time.Second, func() { failing.Store(false) })
+				require.NoError(t, stop(), "what failed at first was reported in time")
+				requireState(t, srv.Client(), "job-0", client.Delivered)
 			})
 		})
 	}

@@ -21,6 +21,9 @@ var (
 	ErrCancelRequested = errors.New("the job was cancelled")
 )
 
+// errUnavailable: the store could not take reports.
+var errUnavailable = errors.New("the store cannot record what became of some jobs")
+
 // MaxReports bounds the reports of a request.
 const MaxReports = 512
 
@@ -75,6 +78,8 @@ type Options struct {
 	Grace time.Duration
 	// Timeout bounds the last reports, after Grace.
 	Timeout time.Duration
+	// Retrying is called before the wait after a failure.
+	Retrying func(err error, wait time.Duration)
 }
 
 // Run leases jobs and calls work for each until ctx ends or the server refuses. Then functions have Grace, and Run reports what they
@@ -163,13 +168,16 @@ func (w *consumer[J]) lease(ctx, working context.Context) error {
 func (w *consumer[J]) waitAfter(err error) bool {
 	after, again := w.server.RetryAfter(err)
 	if again {
-		w.pause = time.After(w.backoff.Next(after))
+		wait := w.backoff.Next(after)
+		w.opts.Retrying(err, wait)
+		w.pause = time.After(wait)
 	}
 	return again
 }
 
 // end waits for the functions, and settles their jobs. Reports that are refused are dropped.
-func (w *consumer[J]) end(working context.Context) (failed error) {
+func (w *consumer[J]) end(working context.Context) error {
+	var failed, unsent error // of reports that are dropped, and of those that are still repeated
 	limited, cancel := context.WithTimeout(context.WithoutCancel(working), w.opts.Grace+w.opts.Timeout)
 	defer cancel()
 	w.pause = nil
@@ -182,10 +190,16 @@ func (w *consumer[J]) end(working context.Context) (failed error) {
 		case r := <-w.reports:
 			w.collect(r)
 		case x := <-w.exchanges:
-			if err := w.receive(working, x); err != nil && x.last {
-				failed = fmt.Errorf("report what became of jobs: %w", err)
-				if !w.waitAfter(err) {
-					w.pending, w.later = nil, later[J]{}
+			err := w.receive(working, x)
+			if x.last {
+				unsent = nil
+			}
+			if err != nil && x.last {
+				err = fmt.Errorf("report what became of jobs: %w", err)
+				if w.waitAfter(err) {
+					unsent = err
+				} else {
+					failed, w.pending, w.later = err, nil, later[J]{}
 				}
 			}
 		case <-w.pause:
@@ -194,9 +208,9 @@ func (w *consumer[J]) end(working context.Context) (failed error) {
 			w.repeat()
 		case <-limited.Done():
 			if running := w.opts.Concurrency - w.free; running > 0 {
-				return errors.Join(failed, fmt.Errorf("functions that have not returned: %d", running))
+				return errors.Join(failed, unsent, fmt.Errorf("functions that have not returned: %d", running))
 			}
-			return cmp.Or(failed, fmt.Errorf("report what became of jobs: %w", context.Cause(limited)))
+			return cmp.Or(failed, unsent, fmt.Errorf("report what became of jobs: %w", context.Cause(limited)))
 		}
 	}
 	return failed
@@ -291,7 +305,9 @@ func (w *consumer[J]) putOff(x exchange[J]) {
 	case len(w.later.reports) == before && x.repeats:
 		w.later.backoff = retry.Backoff{}
 	case len(w.later.reports) > before && w.later.due == nil:
-		w.later.due = time.After(w.later.backoff.Next(0))
+		wait := w.later.backoff.Next(0)
+		w.opts.Retrying(errUnavailable, wait)
+		w.later.due = time.After(wait)
 	}
 }
 

@@ -32,7 +32,7 @@ func (*counted) Extend(context.Context, string) (consume.Extension, error) {
 func (*counted) IsInvalid(error) bool                   { return false }
 func (*counted) RetryAfter(error) (time.Duration, bool) { return 0, true }
 
-var options = consume.Options{Concurrency: 2, Lease: time.Hour, Grace: time.Second, Timeout: time.Second}
+var options = consume.Options{Concurrency: 2, Lease: time.Hour, Grace: time.Second, Timeout: time.Second, Retrying: func(error, time.Duration) {}}
 
 // leased is an answer with jobs. Value is the number of seconds that the function takes.
 func leased(seconds ...int) consume.Answer[int] {
