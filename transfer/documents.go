@@ -26,7 +26,7 @@ func (i *importer) storeDocuments(ctx context.Context, docs []numbered[document]
 		if err != nil {
 			return err
 		}
-		stored, err := to.GetDocuments(ctx, []store.DocumentKey{key})
+		stored, err := getDocuments(ctx, to, key)
 		if err != nil {
 			return fmt.Errorf("read documents: %w", err)
 		}
@@ -51,6 +51,15 @@ func (i *importer) storeDocuments(ctx context.Context, docs []numbered[document]
 		}
 	}
 	return nil
+}
+
+// getDocuments returns documents. It waits for a store that is unavailable.
+func getDocuments(ctx context.Context, from store.Settings, keys ...store.DocumentKey) (docs []store.Document, err error) {
+	err = retry(ctx, func() error {
+		docs, err = from.GetDocuments(ctx, keys)
+		return err
+	})
+	return docs, err
 }
 
 // placeNamespace finds the store of a namespace: that which it has, or else that of the file.

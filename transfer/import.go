@@ -111,7 +111,7 @@ func (i *importer) readNamespaces(ctx context.Context) error {
 
 // begin reads how far an earlier import of the file has come.
 func (i *importer) begin(ctx context.Context, id string) error {
-	docs, err := i.Stores[0].GetDocuments(ctx, []store.DocumentKey{importKey(id)})
+	docs, err := getDocuments(ctx, i.Stores[0], importKey(id))
 	if err != nil {
 		return fmt.Errorf("read the progress: %w", err)
 	}

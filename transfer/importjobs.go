@@ -188,9 +188,9 @@ func (i *importer) leaveOutElsewhere(ctx context.Context, s *Store, records [][]
 		if len(others) == 0 {
 			return nil
 		}
-		known, err := shard.Known(ctx, refsOf(others))
+		known, err := lookFor(ctx, shard, others)
 		if err != nil {
-			return fmt.Errorf("look for jobs: %w", err)
+			return err
 		}
 		for k, status := range known {
 			if !status.Known() {
@@ -211,6 +211,19 @@ func (i *importer) leaveOutElsewhere(ctx context.Context, s *Store, records [][]
 	return err
 }
 
+// lookFor returns what a shard knows of the ids of jobs.
+func lookFor(ctx context.Context, shard store.Shard, jobs []numbered[store.Record]) (known []store.IDStatus, err error) {
+	refs := refsOf(jobs)
+	err = retry(ctx, func() error {
+		known, err = shard.Known(ctx, refs)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for jobs: %w", err)
+	}
+	return known, nil
+}
+
 func refsOf(records []numbered[store.Record]) []job.Ref {
 	refs := make([]job.Ref, len(records))
 	for k := range records {
@@ -221,9 +234,9 @@ func refsOf(records []numbered[store.Record]) []job.Ref {
 
 // checkRecords refuses jobs whose ids have jobs of other registrations on their shard, or had them and are remembered.
 func (i *importer) checkRecords(ctx context.Context, shard store.Shard, records []numbered[store.Record]) error {
-	known, err := shard.Known(ctx, refsOf(records))
+	known, err := lookFor(ctx, shard, records)
 	if err != nil {
-		return fmt.Errorf("look for jobs: %w", err)
+		return err
 	}
 	var stored []numbered[store.Record]
 	for k, status := range known {

@@ -26,7 +26,7 @@ func eachReadable(ctx context.Context, shard store.Records, jobs []listed, do fu
 		for i := range refs {
 			refs[i] = jobs[done+i].ref
 		}
-		records, err := shard.GetRecords(ctx, refs)
+		records, err := getRecords(ctx, shard, refs)
 		switch {
 		case err == nil:
 		case ctx.Err() != nil || errors.Is(err, store.ErrUnavailable):
@@ -57,7 +57,7 @@ func eachReadable(ctx context.Context, shard store.Records, jobs []listed, do fu
 // eachRecord calls do for the records of jobs, as far as they exist.
 func eachRecord(ctx context.Context, shard store.Records, refs []job.Ref, do func(i int, r *store.Record) error) error {
 	for done := 0; done < len(refs); {
-		records, err := shard.GetRecords(ctx, refs[done:min(done+store.MaxBatch, len(refs))])
+		records, err := getRecords(ctx, shard, refs[done:min(done+store.MaxBatch, len(refs))])
 		if err != nil {
 			return err
 		}
@@ -72,4 +72,13 @@ func eachRecord(ctx context.Context, shard store.Records, refs []job.Ref, do fun
 		done += len(records)
 	}
 	return nil
+}
+
+// getRecords returns the records of some of refs, from the first on. It waits for a store that is unavailable.
+func getRecords(ctx context.Context, shard store.Records, refs []job.Ref) (records []store.Record, err error) {
+	err = retry(ctx, func() error {
+		records, err = shard.GetRecords(ctx, refs)
+		return err
+	})
+	return records, err
 }

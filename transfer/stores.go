@@ -148,12 +148,15 @@ func eachJob(ctx context.Context, shard store.Shard, f store.Filter, do func(j *
 // listPage is the number of jobs that are listed at once. It is a variable for tests, as sectionLines.
 var listPage = store.MaxListLimit
 
-// eachPage calls do for the pages of a list of a shard.
+// eachPage calls do for the pages of a list of a shard. It waits for a store that is unavailable.
 func eachPage(ctx context.Context, shard store.Shard, f store.Filter, do func(*store.Page) error) error {
 	f.Limit, f.Oldest = listPage, true
 	for {
-		page, err := shard.List(ctx, f)
-		if err != nil {
+		var page store.Page
+		if err := retry(ctx, func() (err error) {
+			page, err = shard.List(ctx, f)
+			return err
+		}); err != nil {
 			return fmt.Errorf("list jobs: %w", err)
 		}
 		if err := do(&page); err != nil {
