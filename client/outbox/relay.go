@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"time"
 
@@ -82,7 +83,7 @@ func (r *Relay) Run(ctx context.Context) {
 		case err != nil:
 			var after time.Duration
 			if p, ok := errors.AsType[*client.Problem](err); ok {
-				after = p.RetryAfter()
+				after = min(p.RetryAfter(), longestFaultWait)
 			}
 			wait := pause.Next(after)
 			r.log.Warn("outbox relay failed, retrying", "err", err, "retry_in", wait)
@@ -187,7 +188,8 @@ func (r *Relay) relayRows(ctx context.Context, rows []*row, until int64) error {
 		err = r.register(ctx, rows)
 	}
 	var registered, released, refused []*row
-	var fault *client.Problem
+	var quota *client.Problem
+	overQuota, away := 0, 0
 	for _, w := range rows {
 		w.job = nil
 		switch {
@@ -195,17 +197,24 @@ func (r *Relay) relayRows(ctx context.Context, rows []*row, until int64) error {
 			registered = append(registered, w)
 		case w.problem != nil:
 			refused = append(refused, w)
-			if isTemporary(w.problem) {
-				fault = w.problem
+			if w.problem.Status == http.StatusTooManyRequests {
+				quota = w.problem
+				overQuota++
+			} else if isTemporary(w.problem) {
+				away++
 			}
 		default:
 			released = append(released, w)
 		}
 	}
-	if err == nil && fault != nil && len(registered) == 0 {
-		err = fmt.Errorf("register jobs: %w", fault) // the next rows would hardly fare better
+	if err == nil && overQuota > 0 && overQuota == len(registered)+len(refused) {
+		err = fmt.Errorf("register jobs: %w", quota) // it is that of all rows
 	}
-	return errors.Join(err, r.settle(ctx, deleteRows, registered, until), r.refuse(ctx, refused, until), r.settle(ctx, releaseRows, released, until))
+	err = errors.Join(err, r.settle(ctx, deleteRows, registered, until), r.refuse(ctx, refused, until), r.settle(ctx, releaseRows, released, until))
+	if err == nil && away > 0 && len(registered) == 0 { // of a shard, perhaps, and those behind are of another
+		sleep(ctx, retry.FirstWait, nil)
+	}
+	return err
 }
 
 // load reads the jobs of rows. Rows that are not there any more have none.

@@ -322,6 +322,44 @@ func TestRelay_RetriesJobsThatTheStoreCannotTake(t *testing.T) {
 	})
 }
 
+// Many jobs of a shard that is away do not hold up those of the others, nor does one beside jobs that are refused.
+func TestRelay_GoesOnWithOthersWhileAShardIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, srv := openSQLite(t), newServer()
+		for i, j := range numbered("away", 1000) {
+			srv.problems[j.ID] = &client.Problem{Status: 503, Code: "store_unavailable", RetryAfterMS: new(int64(2000))}
+			if i%100 > 0 && i >= 500 {
+				srv.problems[j.ID] = &client.Problem{Status: 422, Code: "invalid_field"}
+			}
+		}
+		add(t, db, outbox.SQLite, numbered("away", 1000)...)
+		add(t, db, outbox.SQLite, numbered("good", 10)...)
+		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, idsOf(numbered("good", 10)), srv.registered())
+	})
+}
+
+// A quota is that of all jobs, so the relay does not try each of them.
+func TestRelay_WaitsForAQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, srv := openSQLite(t), newServer()
+		for _, j := range numbered("a", 1000) {
+			srv.problems[j.ID] = &client.Problem{Status: 429, Code: "quota", RetryAfterMS: new(int64(3_600_000))}
+		}
+		add(t, db, outbox.SQLite, numbered("a", 1000)...)
+		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Len(t, srv.batchSizes(), 1)
+		srv.set(func() { srv.problems = nil })
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		require.Len(t, srv.registered(), 1000, "it waits for a minute or so at most")
+	})
+}
+
 // A quota that a job met over lunch does not make its first refusal wait for an hour.
 func TestRelay_CountsRefusalsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
