@@ -20,19 +20,29 @@ func TestDocs_StatementsForRefusedJobs(t *testing.T) {
 	require.Len(t, statements, 3)
 	db, srv := openSQLite(t), newServer()
 	srv.problems["bad-4711"] = &client.Problem{Status: 422, Code: "invalid_field"}
-	add(t, db, outbox.SQLite, client.Job{ID: "bad-4711"})
+	srv.problems["close-9"] = &client.Problem{Status: 429, Code: "quota"}
+	add(t, db, outbox.SQLite, client.Job{ID: "bad-4711"}, client.Job{ID: "close-9"})
 	_, stop := runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
-	require.Eventually(t, func() bool { return entries(t, db)[0].tries == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return entries(t, db)[0].tries == 1 && entries(t, db)[1].problem != "" }, 30*time.Second, time.Millisecond)
 	stop()
-	var id, problem string
-	var tries int
-	require.NoError(t, db.QueryRowContext(t.Context(), string(statements[0][1])).Scan(&id, &tries, &problem))
-	require.Equal(t, "bad-4711", id)
+	rows, err := db.QueryContext(t.Context(), string(statements[0][1]))
+	require.NoError(t, err)
+	defer func() { _ = rows.Close() }()
+	tries := make(map[string]int)
+	for rows.Next() {
+		var id, problem string
+		var n int
+		require.NoError(t, rows.Scan(&id, &n, &problem))
+		require.NotEmpty(t, problem)
+		tries[id] = n
+	}
+	require.NoError(t, rows.Err())
+	require.Equal(t, map[string]int{"bad-4711": 1, "close-9": 0}, tries)
 	require.Positive(t, entries(t, db)[0].next)
 	_, err = db.ExecContext(t.Context(), string(statements[1][1]))
 	require.NoError(t, err)
 	require.Zero(t, entries(t, db)[0].next)
 	_, err = db.ExecContext(t.Context(), string(statements[2][1]))
 	require.NoError(t, err)
-	require.Empty(t, entries(t, db))
+	require.Len(t, entries(t, db), 1)
 }
