@@ -19,10 +19,12 @@ const (
 )
 
 // register registers the jobs of rows in one request. It sets registered or problem of every row that has a result, also if it returns an
-// error. Of a request that is refused as a whole, for one job that cannot be read or for its size, both halves are sent alone.
+// error. Of a request that is refused as a whole, for one job that cannot be read or for its size, both halves are sent alone. A proxy in front
+// of Ringback refuses jobs only for their size.
 func (r *Relay) register(ctx context.Context, rows []*row) error {
 	err := r.post(ctx, rows)
-	if !errors.Is(err, client.ErrInvalid) {
+	problem, _ := errors.AsType[*client.Problem](err)
+	if !errors.Is(err, client.ErrInvalid) || problem.Code == "" && problem.Status != http.StatusRequestEntityTooLarge {
 		return err
 	}
 	if half := len(rows) / 2; half > 0 {
@@ -31,7 +33,7 @@ func (r *Relay) register(ctx context.Context, rows []*row) error {
 		}
 		return r.register(ctx, rows[half:])
 	}
-	rows[0].problem, _ = errors.AsType[*client.Problem](err)
+	rows[0].problem = problem
 	return nil
 }
 

@@ -201,6 +201,26 @@ func TestRelay_SendsTheJobsOfARefusedRequestApart(t *testing.T) {
 	})
 }
 
+// A proxy that takes smaller requests than Ringback refuses only the job that is too large.
+func TestRelay_SendsLessToAProxyWithASmallerBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, srv := openSQLite(t), newServer()
+		srv.before = func(ids []string) (*http.Response, error) {
+			if len(ids) < 3 && ids[0] != "a-2" {
+				return nil, nil
+			}
+			return &http.Response{StatusCode: http.StatusRequestEntityTooLarge, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
+		}
+		add(t, db, outbox.SQLite, numbered("a", 5)...)
+		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
+		synctest.Wait()
+		require.ElementsMatch(t, []string{"a-0", "a-1", "a-3", "a-4"}, srv.registered())
+		left := entries(t, db)
+		require.Len(t, left, 1)
+		require.Equal(t, 1, left[0].tries)
+	})
+}
+
 func TestRelay_WakesAtASignalOrAfterPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, srv := openSQLite(t), newServer()
@@ -250,6 +270,9 @@ func TestRelay_RetriesFaultsOfRingback(t *testing.T) {
 		},
 		"a proxy": func() (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusBadGateway, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
+		},
+		"a proxy that refuses": func() (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusBadRequest, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
 		},
 		"other results": func() (*http.Response, error) { return answer(200, map[string]any{"results": []any{}}), nil },
 		"broken off": func() (*http.Response, error) {
