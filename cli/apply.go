@@ -75,7 +75,7 @@ func (c *dumpCommand) Run(ctx context.Context, e *Environment) error {
 	if err == nil {
 		_, err = e.Stdout.Write(text)
 	}
-	return err
+	return manifestError(err)
 }
 
 // manifestCall is a manifest.Server.
@@ -88,6 +88,9 @@ func (s *session) manifestCall(ctx context.Context, method, path string, query u
 
 // manifestError returns an error of files with its exit code.
 func manifestError(err error) error {
+	if errors.Is(err, manifest.ErrNoBodies) {
+		return &exit.Error{Code: exit.Refused, Text: err.Error()}
+	}
 	if of, ok := errors.AsType[*manifest.Error](err); ok {
 		return &exit.Error{Code: []int{exit.Usage, exit.Refused, exit.Conflict}[of.Reason], Text: err.Error()}
 	}

@@ -64,6 +64,11 @@ func TestApply_ExitsWithWhatIsWrong(t *testing.T) {
 	require.Empty(t, r.requests)
 	r = run(t, []string{"dump"}, says(403, `{"code": "forbidden"}`))
 	require.Equal(t, exit.Refused, r.code)
+	hidden := says(200, `{"items": [{"name": "s", "revision": 1, "job": {"body_text": "[redacted]"}}]}`)
+	r = run(t, []string{"dump"}, none, hidden, says(200, `{"bodies": false}`))
+	require.Equal(t, exit.Refused, r.code)
+	require.Contains(t, r.stderr, "this token may not read bodies")
+	require.Empty(t, r.stdout)
 }
 
 func TestEdits_SayThatFilesUndoThem(t *testing.T) {

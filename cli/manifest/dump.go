@@ -15,6 +15,15 @@ func Dump(ctx context.Context, call Server, managedBy string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	var documents []map[string]any
+	for _, s := range have {
+		if managedBy == "" || s.managedBy == managedBy {
+			documents = append(documents, s.doc)
+		}
+	}
+	if err := checkBodies(ctx, call, documents); err != nil {
+		return nil, err
+	}
 	tree := map[Kind]map[string]any{Topic: {}, Lane: {}, Schedule: {}}
 	marks := make(map[string]bool)
 	for id, s := range have {

@@ -382,6 +382,36 @@ func TestPrune_KeepsTheLanesOfATopicWithJobs(t *testing.T) {
 	require.Equal(t, "5/s", s.do(t, http.MethodGet, "/v1/topics/order.close/lanes/shop.example:443", "")["lane_rate"])
 }
 
+// Answers to a token without bodies have placeholders, which compare as equal, and would be written as bodies.
+func TestPlanAndDump_NeedATokenThatMayReadBodies(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, shop, Options{})
+	asked := 0
+	noBodies := func(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+		if path == "/v1/whoami" {
+			asked++
+			return json.RawMessage(`{"bodies": false}`), nil
+		}
+		return s.call(ctx, method, path, query, header, body)
+	}
+	const body = "      body: {b: 1.0, a: [null, true]}\n"
+	for _, text := range []string{shop, strings.Replace(shop, body, "", 1)} {
+		_, err := NewPlan(t.Context(), noBodies, parse(t, text), Options{})
+		require.ErrorIs(t, err, ErrNoBodies)
+	}
+	_, err := Dump(t.Context(), noBodies, "")
+	require.ErrorIs(t, err, ErrNoBodies)
+	require.Equal(t, 3, asked)
+	_, err = Dump(t.Context(), noBodies, "mall")
+	require.NoError(t, err)
+	_, err = NewPlan(t.Context(), noBodies, parse(t, "managed_by: shop\ntopics: {order.close: }\n"), Options{})
+	require.NoError(t, err)
+	require.Equal(t, 3, asked, "no schedule has a body")
+
+	_, err = Read([]string{"-"}, strings.NewReader(strings.Replace(shop, body, "      body_text: '[redacted]'\n", 1)))
+	require.ErrorContains(t, err, "-:22: schedule nightly: job.body_text is a placeholder: write the body itself")
+}
+
 func TestPlan_LeavesWhatOtherFilesManage(t *testing.T) {
 	s := newServer(t)
 	s.do(t, http.MethodPut, "/v1/topics/order.close", `{"managed_by": "billing"}`)

@@ -75,6 +75,13 @@ func NewPlan(ctx context.Context, call Server, set *Set, o Options) (*Plan, erro
 		return nil, err
 	}
 	resources := slices.Clone(set.resources)
+	var documents []map[string]any
+	for _, r := range resources {
+		documents = append(documents, r.doc, have[r.id].doc)
+	}
+	if err := checkBodies(ctx, call, documents); err != nil {
+		return nil, err
+	}
 	plan := new(Plan)
 	pruned := func(id ID) bool { return o.Prune && !named[id] && have[id].managedBy == set.ManagedBy }
 	for id := range have {

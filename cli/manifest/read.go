@@ -214,6 +214,9 @@ func (r *reader) resources(c *converter, node *yaml.Node, kind Kind, topic strin
 				c.fault(res.lines["/"+name], "%s: %s %s", id, name, why)
 			}
 		}
+		if job, ok := res.doc["job"].(map[string]any); ok && job["body_text"] == redacted { // what a token without bodies gets
+			c.fault(res.lines["/job/body_text"], "%s: job.body_text is a placeholder: write the body itself", id)
+		}
 		if before := r.places[id]; before != "" {
 			c.fault(e.key.Line, "%s is set twice, also in %s", id, before)
 			continue
