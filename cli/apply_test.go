@@ -46,6 +46,21 @@ func TestApply_ShowsAsksAndMakesTheChanges(t *testing.T) {
 	require.Equal(t, []string{"PUT /v1/topics/a *", `DELETE /v1/topics/old "7"`}, r.requests[4:])
 }
 
+func TestApply_PrunesAllOnlyIfThatIsMeant(t *testing.T) {
+	file := shopFile(t, "managed_by: shop\ntopics:\n")
+	none := says(200, `{"items": []}`)
+	topics := says(200, `{"items": [{"topic": "old", "revision": 7, "managed_by": "shop"}], "next_cursor": null}`)
+	for _, command := range []string{"apply", "diff"} {
+		r := run(t, []string{command, "-f", file, "--prune"}, topics, none, none)
+		require.Equal(t, exit.Usage, r.code)
+		require.Contains(t, r.stderr, "pass --prune-all")
+		require.Empty(t, r.requests)
+	}
+	r := run(t, []string{"apply", "-f", file, "--prune-all", "--yes"}, topics, none, none, says(204, ""))
+	require.Equal(t, exit.OK, r.code, r.stderr)
+	require.Equal(t, []string{`DELETE /v1/topics/old "7"`}, r.requests[3:])
+}
+
 func TestApply_ExitsWithWhatIsWrong(t *testing.T) {
 	file := shopFile(t, "managed_by: shop\ntopics:\n  a: {workers: 0}\n")
 	none := says(200, `{"items": []}`)

@@ -12,6 +12,7 @@ import (
 type Flags struct {
 	File     []string `short:"f" required:"" placeholder:"FILE" in:"none" help:"File in YAML or JSON, folder of files, or - for the standard input. Repeat it for several."`
 	Prune    bool     `in:"none" help:"Remove what these files manage and no longer have."`
+	PruneAll bool     `in:"none" help:"--prune, also if the files have nothing: then all that they managed is removed."`
 	TakeOver bool     `in:"none" help:"Also change what other files manage."`
 }
 
@@ -21,7 +22,11 @@ func (f *Flags) Compare(ctx context.Context, call Server, stdin io.Reader, out *
 	if err != nil {
 		return nil, err
 	}
-	plan, err := NewPlan(ctx, call, set, Options{Prune: f.Prune, TakeOver: f.TakeOver})
+	if f.Prune && !f.PruneAll && len(set.resources) == 0 {
+		return nil, &Error{Invalid, []string{fmt.Sprintf(
+			"they have no topic, lane or schedule, so --prune removes all that %s manages: pass --prune-all if that is meant", set.ManagedBy)}}
+	}
+	plan, err := NewPlan(ctx, call, set, Options{Prune: f.Prune || f.PruneAll, TakeOver: f.TakeOver})
 	if err != nil {
 		return nil, err
 	}
