@@ -24,7 +24,7 @@ type applyCommand struct {
 
 // Run shows the differences, asks before it removes something, and makes the changes.
 func (c *applyCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.open(e)
+	s, err := c.openForMany(e)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ type diffCommand struct {
 
 // Run prints the differences. It exits with 1 if there are some.
 func (c *diffCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.open(e)
+	s, err := c.openForMany(e)
 	if err != nil {
 		return err
 	}
@@ -59,6 +59,15 @@ func (c *diffCommand) Run(ctx context.Context, e *Environment) error {
 	return manifestError(err)
 }
 
+// openForMany prepares a command that makes many requests, which cannot be printed instead.
+func (c *connection) openForMany(e *Environment) (*session, error) {
+	s, err := c.open(e)
+	if err == nil && s.out.Format() == output.Curl {
+		return nil, exit.Usagef("--output curl: there are many requests, which answers decide about")
+	}
+	return s, err
+}
+
 // dumpCommand is ringback dump.
 type dumpCommand struct {
 	ManagedBy string `in:"none" placeholder:"NAME" help:"Only what the files of this name manage. Default: everything."`
@@ -67,7 +76,7 @@ type dumpCommand struct {
 
 // Run prints the settings as a file.
 func (c *dumpCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.open(e)
+	s, err := c.openForMany(e)
 	if err != nil {
 		return err
 	}

@@ -86,6 +86,16 @@ func TestApply_ExitsWithWhatIsWrong(t *testing.T) {
 	require.Empty(t, r.stdout)
 }
 
+func TestManifestCommands_HaveNoCurl(t *testing.T) {
+	file := shopFile(t, "managed_by: shop\ntopics: {a: {workers: 5}}\n")
+	for _, args := range [][]string{{"diff", "-f", file}, {"apply", "-f", file}, {"dump"}} {
+		r := run(t, append(args, "-o", "curl"))
+		require.Equal(t, exit.Usage, r.code, args)
+		require.Contains(t, r.stderr, "--output curl: there are many requests")
+		require.Empty(t, r.stdout)
+	}
+}
+
 func TestEdits_SayThatFilesUndoThem(t *testing.T) {
 	r := run(t, []string{"topic", "set", "a", "workers=5"}, says(200, `{"topic": "a", "revision": 4, "managed_by": "shop"}`))
 	require.Equal(t, "a has revision 4\n", r.stdout)
