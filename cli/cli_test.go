@@ -57,6 +57,11 @@ func says(status int, document string) func(w http.ResponseWriter) {
 	}
 }
 
+// results answers with lines of a stream.
+func results(lines ...string) func(w http.ResponseWriter) {
+	return says(200, strings.Join(lines, "\n"))
+}
+
 // result is what a command line left.
 type result struct {
 	code           int
@@ -216,12 +221,12 @@ func TestSend_RepeatsUnderTheSameID(t *testing.T) {
 func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{\"id\": \"a\"}\n\n{\"id\": \"b\", \"x\":  1}\n{\"id\": \"c\"}\n"), 0o600))
-	first := `{"results":[{"id":"a","error":null},{"id":"b","error":{"status":503,"code":"store_unavailable","retry_after_ms":1}},
-		{"id":"c","error":{"status":422,"code":"invalid_field","detail":"d","errors":[{"field":"/url","detail":"is required"}]}}]}`
-	r := run(t, []string{"job", "add", "-f", file}, says(200, first), says(200, `{"results":[{"id":"b","error":null}]}`))
+	first := results(`{"index":2,"error":{"status":422,"code":"invalid_field","detail":"d","errors":[{"field":"/url","detail":"is required"}]}}`,
+		`{"index":0,"status":201}`, `{"index":1,"error":{"status":503,"code":"store_unavailable","retry_after_ms":1}}`)
+	r := run(t, []string{"job", "add", "-f", file}, first, results(`{"index":0,"status":201}`))
 	require.Equal(t, exit.Failed, r.code)
 	require.Equal(t, "line 4, c: d (422 invalid_field); /url is required\n2 registered, 1 refused\n", r.stderr)
-	require.JSONEq(t, `{"jobs":[{"id":"b","x":1}]}`, r.bodies[1])
+	require.JSONEq(t, `{"id":"b","x":1}`, r.bodies[1])
 	require.NoError(t, os.WriteFile(file, []byte("{\"id\": \"a\"}\nnot json\n"), 0o600))
 	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
 	require.Equal(t, exit.Usage, r.code)
@@ -233,10 +238,15 @@ func TestJobAdd_CanBeRepeated(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{\"n\": 1}\n{\"n\": 1}\n{\"id\": \"own\"}\n"), 0o600))
 	ids := func(args ...string) (result, []string) {
-		r := run(t, append([]string{"job", "add", "-f", file}, args...), says(200, `{"results":[{"status":200},{"status":201},{"status":201}]}`))
-		var sent struct{ Jobs []struct{ ID string } }
-		require.NoError(t, json.Unmarshal([]byte(r.bodies[0]), &sent))
-		return r, []string{sent.Jobs[0].ID, sent.Jobs[1].ID, sent.Jobs[2].ID}
+		r := run(t, append([]string{"job", "add", "-f", file}, args...), results(`{"index":0,"status":200}`, `{"index":1,"status":201}`, `{"index":2,"status":201}`))
+		var all []string
+		for line := range strings.Lines(r.bodies[0]) {
+			var sent struct{ ID string }
+			require.NoError(t, json.Unmarshal([]byte(line), &sent))
+			all = append(all, sent.ID)
+		}
+		require.Len(t, all, 3)
+		return r, all
 	}
 	r, first := ids()
 	require.Equal(t, "3 registered, 1 of them before; 0 refused\n", r.stderr)
@@ -255,7 +265,7 @@ func TestJobAdd_SaysWhatIsRegisteredWhenItFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	large := strings.Repeat("x", 3<<20)
 	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "{\"body\": %q}\n\n{\"body\": %q}\n", large, large), 0o600))
-	r := run(t, []string{"job", "add", "-f", file}, says(200, `{"results":[{"status":201}]}`), says(413, `{"code":"too_large","detail":"d"}`))
+	r := run(t, []string{"job", "add", "-f", file}, results(`{"index":0,"status":201}`), says(413, `{"code":"too_large","detail":"d"}`))
 	require.Len(t, r.requests, 2, "requests are bounded in bytes")
 	require.Equal(t, exit.Refused, r.code)
 	require.Contains(t, r.stderr, "lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 1 may be registered\nrepeat the command to go on: ")
@@ -270,14 +280,38 @@ func TestJobAdd_SaysWhatIsRegisteredWhenItFails(t *testing.T) {
 	require.Contains(t, r.stderr, "no line is done; of the lines from 1 on, up to 1 may be registered\n")
 }
 
-func TestJobAdd_RefusesAnAnswerWithoutAResultForEachJob(t *testing.T) {
+// A line is done when those before it are.
+func TestJobAdd_CountsLinesUpToTheFirstWithoutAResult(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
-	require.NoError(t, os.WriteFile(file, []byte("{}\n"), 0o600))
-	r := run(t, []string{"job", "add", "-f", file}, says(200, `{"results":[]}`))
+	require.NoError(t, os.WriteFile(file, []byte("{}\n\n{}\n{}\n{}\n"), 0o600))
+	r := run(t, []string{"job", "add", "-f", file},
+		results(`{"index":0,"status":201}`, `{"index":2,"status":201}`, `{"index":3,"error":{"status":422,"code":"c"}}`), says(403, `{"code":"forbidden","detail":"d"}`))
+	require.Equal(t, exit.Refused, r.code)
+	require.Contains(t, r.stderr, "lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 3 may be registered\n")
+}
+
+func TestJobAdd_SendsLinesWithoutAResultAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("{\"id\": 5}\n{\"id\": \"b\"}\n"), 0o600))
+	r := run(t, []string{"job", "add", "-f", file}, results(), results(`{"index":0,"status":201}`))
 	require.Equal(t, exit.Failed, r.code)
-	require.Contains(t, r.stderr, "ringback: the answer has 0 results for 1 jobs")
+	require.Contains(t, r.stderr, "line 1: is not a JSON object with an id: ")
+	require.Contains(t, r.stderr, "\n1 registered, 1 refused\n")
+	require.Equal(t, []string{"POST /v1/batch", "POST /v1/batch"}, r.requests)
 	r = run(t, []string{"work", "wait", "w"}, says(200, `{}`))
 	require.Contains(t, r.stderr, "ringback: the answer is not work\n")
+}
+
+func TestJobAdd_PrintsAFileForCurlWhole(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("{\"id\": \"a\"}\n", maxPrinted)), 0o600))
+	r := run(t, []string{"job", "add", "-f", file, "-o", "curl"}, says(200, `{}`))
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, maxPrinted, strings.Count(r.stdout, `"id"`))
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("{\"id\": \"a\"}\n", maxPrinted+1)), 0o600))
+	r = run(t, []string{"job", "add", "-f", file, "-o", "curl"}, says(200, `{}`))
+	require.Equal(t, exit.Usage, r.code)
+	require.Empty(t, r.stdout, "not a part of the file")
 }
 
 // A registration whose answer is lost can be repeated, if the id is known.

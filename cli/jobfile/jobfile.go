@@ -83,30 +83,81 @@ func Examine(name string, file *os.File) ([]byte, error) {
 	return content.Sum(nil), nil
 }
 
+// Outcome is what became of a line.
+type Outcome int
+
+// The outcomes.
+const (
+	Registered Outcome = iota + 1
+	Before             // it was registered already
+	Refused
+)
+
 // A Tally counts what became of the lines of a file.
 type Tally struct {
-	Registered, Before, Refused int
+	Registered, Before, Refused int // of the lines up to Done
 	Done                        int // the last line of which, and of all before it, the result is known
+
+	open  []openLine // those from the first one without a result on
+	index int        // of the first of them
+}
+
+// openLine is a line that is on its way, or waits for one before it.
+type openLine struct {
+	line    int
+	outcome Outcome // 0: not known
+}
+
+// Add adds a line that is registered next.
+func (t *Tally) Add(line int) {
+	if t.open = append(t.open, openLine{line: line}); len(t.open) == 1 && t.Done > 0 {
+		t.Done = line - 1 // with empty lines
+	}
+}
+
+// Finish notes what became of a line, whose index counts the lines that were added from 0 on. It returns its number.
+func (t *Tally) Finish(index int, outcome Outcome) int {
+	finished := &t.open[index-t.index]
+	finished.outcome = outcome
+	line := finished.line
+	for len(t.open) > 0 && t.open[0].outcome != 0 {
+		switch t.open[0].outcome {
+		case Before:
+			t.Before++
+			t.Registered++
+		case Registered:
+			t.Registered++
+		case Refused:
+			t.Refused++
+		}
+		t.Done = t.open[0].line
+		t.open = t.open[1:]
+		t.index++
+	}
+	if len(t.open) > 0 && t.Done > 0 {
+		t.Done = t.open[0].line - 1
+	}
+	return line
 }
 
 // Summary says what became of a file that was read to its end.
-func (t Tally) Summary() string {
+func (t *Tally) Summary() string {
 	if t.Before > 0 {
 		return fmt.Sprintf("%d registered, %d of them before; %d refused", t.Registered, t.Before, t.Refused)
 	}
 	return fmt.Sprintf("%d registered, %d refused", t.Registered, t.Refused)
 }
 
-// Progress says what became of a file that is not registered to its end, and how to go on. open is the number of jobs whose results are
-// not known. stable reports whether a repeat gives lines without an id the same ones.
-func (t Tally) Progress(open int, stable bool) string {
+// Progress says what became of a file that is not registered to its end, and how to go on. stable reports whether a repeat gives lines
+// without an id the same ones.
+func (t *Tally) Progress(stable bool) string {
 	done := "no line is done"
 	if t.Done > 0 {
 		done = fmt.Sprintf("lines 1 to %d are done: %d registered, %d refused", t.Done, t.Registered, t.Refused)
 	}
 	rest := "none is registered"
-	if open > 0 {
-		rest = fmt.Sprintf("up to %d may be registered", open)
+	if len(t.open) > 0 {
+		rest = fmt.Sprintf("up to %d may be registered", len(t.open))
 	}
 	next := "repeat the command to go on: nothing is registered twice as long as the file is the same"
 	if !stable {
