@@ -144,6 +144,12 @@ func (c *waitWork) Run(ctx context.Context, e *Environment) error {
 	return s.follow(ctx, answer)
 }
 
+// The pauses between two looks while a server is away.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
 // workPolls are the pauses between two looks at work: short at first, so that little work ends soon.
 var workPolls = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second}
 

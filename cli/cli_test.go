@@ -358,7 +358,7 @@ func TestWait_OutlivesAServerThatIsAway(t *testing.T) {
 	r := run(t, []string{"wait", "j"}, says(200, `{"state":"ready"}`), says(503, `{"code":"x"}`), says(200, `{"id":"j","topic":"t","state":"delivered","attempts_made":2}`))
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, "j of topic t is delivered after 2 attempts\n", r.stdout)
-	require.Equal(t, "GET /v1/jobs/j?wait=60000ms", r.requests[0])
+	require.Equal(t, "GET /v1/jobs/j?wait=1m", r.requests[0])
 	r = run(t, []string{"wait", "j"}, says(200, `{"state":"cancelled"}`))
 	require.Equal(t, exit.Failed, r.code)
 	r = run(t, []string{"wait", "j", "--timeout", "1ms"}, says(200, `{"state":"running"}`))

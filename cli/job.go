@@ -219,44 +219,36 @@ func (c *waitCommand) Run(ctx context.Context, e *Environment) error {
 	return s.wait(ctx, c.ID, c.Timeout.Duration, false)
 }
 
-// longestWait is how long a request waits for the end of a job.
-const longestWait = time.Minute
-
-// The pauses between two requests while a server is away.
-const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
-)
-
 // wait waits until a job has ended, and prints what became of it. A server that has answered and is away for a while does not end it.
 func (s *session) wait(ctx context.Context, id string, timeout time.Duration, answered bool) error {
-	began, away := time.Now(), firstPause
-	for {
-		left := longestWait
-		if timeout > 0 {
-			left = min(left, timeout-time.Since(began))
-		}
-		r := &request.Request{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(id), Query: url.Values{}}
-		r.Query.Set("wait", fmt.Sprintf("%dms", max(left.Milliseconds(), 0)))
-		answer, err := s.do(ctx, r)
-		if err != nil && (!answered || exit.CodeOf(err) != exit.Unavailable) {
+	if s.out.Format() == output.Curl {
+		return s.printRequest(&request.Request{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(id), Query: url.Values{"wait": {"60s"}}})
+	}
+	limited := ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	from := s.client
+	if !answered { // a server that is not there ends the command
+		once, err := s.newClient(-1)
+		if err != nil {
 			return err
 		}
-		if err == nil {
-			answered, away = true, firstPause
-			if state := output.Texts(answer)["state"]; state == "delivered" || state == "dead" || state == "cancelled" {
-				return s.ended(answer)
-			}
-		}
-		if timeout > 0 && time.Since(began) >= timeout {
-			return &exit.Error{Code: exit.Timeout, Text: fmt.Sprintf("%s has not ended within %s: ringback explain %s says what it waits for", id, timeout, id)}
-		}
-		if err != nil {
-			if err := sleep(ctx, away/2+rand.N(away)); err != nil {
-				return err
-			}
-			away = min(2*away, longestPause)
-		}
+		from = once
+	}
+	info, err := from.Wait(limited, id)
+	if err != nil && info != nil { // it has answered, and is away
+		info, err = s.client.Wait(limited, id)
+	}
+	switch {
+	case err == nil:
+		return s.ended(info.Raw)
+	case timeout > 0 && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+		return &exit.Error{Code: exit.Timeout, Text: fmt.Sprintf("%s has not ended within %s: ringback explain %s says what it waits for", id, timeout, id)}
+	default:
+		return s.failure(ctx, err)
 	}
 }
 
