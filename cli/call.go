@@ -277,14 +277,20 @@ func (s *session) unavailable(ctx context.Context, err error) error {
 	return &exit.UnavailableError{Err: fmt.Errorf("no answer from %s: %s\n%s", s.target.Server, text, hint)}
 }
 
+// longestWait is the longest wait that a server accepts.
+const longestWait = time.Minute
+
 // waitOf is the time that the server is asked to wait.
 func waitOf(r *request.Request) time.Duration {
 	text := r.Query.Get("wait")
 	if u, err := url.Parse(r.Path); text == "" && err == nil {
 		text = u.Query().Get("wait")
 	}
+	if bytes.Contains(r.Raw, []byte(`"wait"`)) { // of a lease: a duration, or a number of seconds
+		return longestWait
+	}
 	d, _ := units.ParseDuration(text)
-	return d
+	return min(max(d, 0), longestWait)
 }
 
 // problemOf reads an answer that is an error.

@@ -527,9 +527,14 @@ func TestPlace_NamesServerContextAndNamespace(t *testing.T) {
 	require.Equal(t, "on http://b", place(settings.Target{Server: "http://b"}))
 }
 
-func TestWaitOf_ReadsTheQueryOfThePath(t *testing.T) {
+func TestWaitOf_ReadsTheQueryOfThePathAndTheBody(t *testing.T) {
 	require.Equal(t, time.Minute, waitOf(&request.Request{Path: "/v1/jobs/x?wait=60s"}))
 	require.Zero(t, waitOf(&request.Request{Path: "/v1/jobs/x"}))
+	for body, wait := range map[string]time.Duration{
+		`{"wait": "60s"}`: time.Minute, `{"max": 1, "wait": 45}`: time.Minute, `{"done": [], "next": {"wait":"1s"}}`: time.Minute, `{"max": 1}`: 0, ``: 0,
+	} {
+		require.Equal(t, wait, waitOf(&request.Request{Path: "/v1/topics/t/lease", Raw: []byte(body)}), body)
+	}
 }
 
 func TestSimulate_FollowsItsFlags(t *testing.T) {
