@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -269,12 +270,13 @@ func (s *session) unavailable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	op, isOp := errors.AsType[*net.OpError](err)
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err // without the URL
 	}
 	text := strings.TrimPrefix(err.Error(), "client: ")
 	hint := "is ringback running there? ringback context show says where the address is from"
-	return &exit.UnavailableError{Err: fmt.Errorf("no answer from %s: %s\n%s", s.target.Server, text, hint)}
+	return &exit.UnavailableError{Err: fmt.Errorf("no answer from %s: %s\n%s", s.target.Server, text, hint), Unsent: isOp && op.Op == "dial"}
 }
 
 // longestWait is the longest wait that a server accepts.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -26,6 +27,7 @@ import (
 	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/cli/settings"
+	"github.com/ringback/ringback/client"
 )
 
 // fake is a server that answers with one answer after the other, and keeps the requests.
@@ -332,6 +334,37 @@ func TestSend_NamesTheIDWhenItFails(t *testing.T) {
 	require.Contains(t, r.stderr, "i is registered: ringback wait i waits for its end\n")
 	r = run(t, []string{"send", "http://x/"}, says(422, `{"code":"x"}`))
 	require.NotContains(t, r.stderr, "may be registered")
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestSend_NamesNoIDWhenNothingWasSent(t *testing.T) {
+	for _, c := range []struct {
+		lost int // the try whose connection breaks; the others are refused
+		says bool
+	}{{0, false}, {1, true}, {registrations, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			var stderr strings.Builder
+			e := &Environment{Stderr: &stderr, Stdout: io.Discard, Variables: map[string]string{}}
+			out, err := new(formatFlags).printer(e)
+			require.NoError(t, err)
+			try := 0
+			to, err := client.New("http://a", client.Options{HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
+				if try++; try == c.lost {
+					return nil, &net.OpError{Op: "read", Err: io.ErrUnexpectedEOF}
+				}
+				return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+			})}})
+			require.NoError(t, err)
+			s := &session{Environment: e, client: to, out: out}
+			_, err = s.registerOne(t.Context(), &request.Request{Method: http.MethodPost, Path: "/v1/jobs", Body: request.Fields{"id": json.RawMessage(`"j"`)}})
+			require.Equal(t, exit.Unavailable, exit.CodeOf(err))
+			require.Equal(t, registrations, try)
+			require.Equal(t, c.says, strings.Contains(stderr.String(), "j may be registered"), stderr.String())
+		})
+	}
 }
 
 func TestPut_NeedsSettings(t *testing.T) {

@@ -136,8 +136,8 @@ const registrations = 4
 
 // registerOne registers a job that has an id. If it may be registered in spite of an error, it says so.
 func (s *session) registerOne(ctx context.Context, r *request.Request) (json.RawMessage, error) {
-	answer, err := s.register(ctx, r)
-	if err != nil && (ctx.Err() != nil || exit.CodeOf(err) == exit.Unavailable) {
+	answer, sent, err := s.register(ctx, r)
+	if err != nil && sent && (ctx.Err() != nil || exit.CodeOf(err) == exit.Unavailable) {
 		var id string
 		_ = json.Unmarshal(r.Body["id"], &id) // the server refuses what is not a text
 		id = output.Printable(id)
@@ -146,15 +146,19 @@ func (s *session) registerOne(ctx context.Context, r *request.Request) (json.Raw
 	return answer, err
 }
 
-// register registers jobs that have ids. It repeats what may not have arrived: under the same id nothing is registered twice.
-func (s *session) register(ctx context.Context, r *request.Request) (json.RawMessage, error) {
+// register registers a job that has an id. It repeats what may not have arrived: under the same id nothing is registered twice. It
+// returns whether the server may have the request.
+func (s *session) register(ctx context.Context, r *request.Request) (answer json.RawMessage, sent bool, err error) {
 	for try, wait := 1, 250*time.Millisecond; ; try, wait = try+1, 2*wait {
-		answer, err := s.do(ctx, r)
+		answer, err = s.do(ctx, r)
+		if of, ok := errors.AsType[*exit.UnavailableError](err); !ok || !of.Unsent {
+			sent = true
+		}
 		if err == nil || exit.CodeOf(err) != exit.Unavailable || try == registrations {
-			return answer, err
+			return answer, sent, err
 		}
 		if err := sleep(ctx, wait/2+rand.N(wait)); err != nil {
-			return nil, err
+			return nil, sent, err
 		}
 	}
 }

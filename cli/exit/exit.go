@@ -46,7 +46,11 @@ type Error struct {
 func (e *Error) Error() string { return e.Text }
 
 // UnavailableError wraps a fault between client and server.
-type UnavailableError struct{ Err error }
+type UnavailableError struct {
+	Err error
+	// Unsent: there was no connection, so the server has nothing of the request.
+	Unsent bool
+}
 
 func (e *UnavailableError) Error() string { return e.Err.Error() }
 func (e *UnavailableError) Unwrap() error { return e.Err }
