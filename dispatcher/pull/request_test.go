@@ -69,13 +69,14 @@ func TestLease_WithARequestHoldsJobsThatCannotBeSigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 1, policy.Topic{})
 		f.unsigned = errors.New("sealed under another key")
-		f.insert("a_1", "a_2", "b_1")
+		f.insert("a_1")
 		p, _ := f.process()
 		ask := request(1, time.Second, "a")
 		ask.Request = true
 		leased, err := p.Lease(t.Context(), ask)
 		require.NoError(t, err)
 		require.Empty(t, leased)
+		f.insert("a_2", "b_1")
 		require.Equal(t, []string{"b_1"}, ids(f.lease(p, 3, time.Second)), "the lane is paused for all")
 		require.Equal(t, 0, f.get("a_1").FailedAttempts)
 		time.Sleep(time.Minute)
