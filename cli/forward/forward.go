@@ -130,21 +130,24 @@ func (f *forwarder) lease(ctx context.Context) error {
 		cancel(nil) // before the wait: the topics that run are ended by it
 		topics.Wait()
 	}()
-	known := make(map[string]bool)
-	begin := func(topic string) {
-		if known[topic] {
+	var known sync.Map // topics that are leased
+	begin := func(topic string, found bool) {
+		if _, leased := known.LoadOrStore(topic, true); leased {
 			return
 		}
-		known[topic] = true
 		target := targetOf(f.opts.Routes, topic)
 		f.say("forwarding %s to %s", topic, target)
 		topics.Go(func() {
-			if err := f.leaseTopic(ctx, topic, target); err != nil {
+			switch err := f.leaseTopic(ctx, topic, target); {
+			case found && (errors.Is(err, client.ErrConflict) || errors.Is(err, client.ErrNotFound)):
+				f.say("%s is not pulled any more: it is forwarded again when it is", topic)
+				known.Delete(topic)
+			case err != nil:
 				cancel(err)
 			}
 		})
 	}
-	open := false
+	open, began := false, false
 	for i := range f.opts.Routes {
 		r := &f.opts.Routes[i]
 		if open = open || r.isOpen(); r.isOpen() {
@@ -156,7 +159,8 @@ func (f *forwarder) lease(ctx context.Context) error {
 		case err != nil:
 			return cmp.Or(context.Cause(ctx), err)
 		}
-		begin(r.Pattern)
+		began = true
+		begin(r.Pattern, false)
 	}
 	for first := true; open; first = false {
 		for topic, err := range f.opts.Client.Topics(ctx) {
@@ -168,10 +172,11 @@ func (f *forwarder) lease(ctx context.Context) error {
 				continue // ends the list
 			}
 			if topic.Deliver == "pull" && targetOf(f.opts.Routes, topic.Name) != nil {
-				begin(topic.Name)
+				began = true
+				begin(topic.Name, true)
 			}
 		}
-		if first && len(known) == 0 {
+		if first && !began {
 			f.say("no pulled topic matches the routes yet")
 		}
 		if !sleep(ctx, lookEvery) {

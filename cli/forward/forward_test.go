@@ -508,6 +508,32 @@ func TestForward_EndsWithAnErrorBesideTopicsThatRun(t *testing.T) {
 	}
 }
 
+// A topic that was found by a route may leave, and come back. The others are forwarded all the time.
+func TestForward_GoesOnWithoutATopicThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaptop(t, answers(200), "order.paid", "order.sent", "order.gone")
+		stop := l.forward(Options{Routes: routes(t, "order.*=3000")})
+		l.srv.Advance(time.Second)
+		deliver := func(how string) {
+			_, err := l.srv.Client().PatchTopic(t.Context(), "order.sent", client.Policy{Deliver: how})
+			require.NoError(t, err)
+			l.srv.Advance(2 * time.Minute)
+		}
+		require.NoError(t, l.srv.Client().DeleteTopic(t.Context(), "order.gone", false))
+		deliver("push")
+		l.register(client.Job{ID: "a", Topic: "order.paid"})
+		l.srv.Advance(time.Second)
+		require.Equal(t, client.Delivered, l.state("a").State)
+		require.Contains(t, l.said, "order.sent is not pulled any more: it is forwarded again when it is")
+		require.Contains(t, l.said, "order.gone is not pulled any more: it is forwarded again when it is")
+		deliver("pull")
+		l.register(client.Job{ID: "b", Topic: "order.sent"})
+		l.srv.Advance(time.Second)
+		require.NoError(t, stop())
+		require.Equal(t, client.Delivered, l.state("b").State)
+	})
+}
+
 // New topics are found also after a look that failed.
 func TestForward_LooksForTopicsAgainAfterAFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
