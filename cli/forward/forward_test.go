@@ -203,6 +203,42 @@ func TestForward_TakesFlagsOverWhatTheServerSays(t *testing.T) {
 	})
 }
 
+// A receiver that ends after it has read a request gets it once in an attempt, whatever net/http thinks of repeating it.
+func TestForward_SendsAnAttemptOnce(t *testing.T) {
+	for _, j := range []client.Job{
+		{Method: "POST", Body: 1, Headers: client.Headers{"Idempotency-Key": {"a"}}},
+		{Method: "POST", Body: 1, Headers: client.Headers{"X-Idempotency-Key": {"a"}}},
+		{Method: "GET"},
+		{Method: "POST", Body: 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var requests atomic.Int64
+			l := newLaptop(t, func(_ http.ResponseWriter, r *http.Request) {
+				if requests.Add(1); r.Header.Get("Webhook-Id") == "second" {
+					panic(http.ErrAbortHandler)
+				}
+			}, "t")
+			o := Options{Routes: routes(t, "t=3000"), Concurrency: 1}
+			if j.Headers == nil && j.Method == "POST" {
+				o.Header = http.Header{"Idempotency-Key": {"mine"}}
+			}
+			stop := l.forward(o)
+			for _, id := range []string{"first", "second"} { // on one connection
+				j.ID, j.Topic = id, "t"
+				l.register(j)
+				l.srv.Advance(time.Second)
+			}
+			require.NoError(t, stop())
+			require.Equal(t, int64(2), requests.Load())
+			if o.Header != nil || j.Headers["Idempotency-Key"] != nil {
+				require.NotEmpty(t, l.requests[1].Header.Get("Idempotency-Key"))
+			}
+			require.Empty(t, l.requests[0].TransferEncoding)
+			require.Equal(t, client.Scheduled, l.state("second").State)
+		})
+	}
+}
+
 // The server judges the answer, so its rules hold.
 func TestForward_AnswersAreJudgedAsThoseToAPush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -56,8 +56,22 @@ func (f *forwarder) send(ctx context.Context, method, target string, header http
 	if err != nil {
 		return answer{}, err
 	}
+	if method == http.MethodGet { // net/http replays a GET whose body it can read again; it must not become chunked either
+		if r.GetBody, r.Body = nil, io.NopCloser(bytes.NewReader(body)); len(body) == 0 {
+			r.TransferEncoding = []string{"identity"}
+		}
+	}
 	r.Header = header
-	maps.Copy(r.Header, f.opts.Header)
+	for name, values := range f.opts.Header {
+		maps.DeleteFunc(r.Header, func(of string, _ []string) bool { return strings.EqualFold(of, name) })
+		r.Header[name] = values
+	}
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} { // equal for receivers, but net/http replays a request with this form
+		if values, ok := r.Header[name]; ok {
+			delete(r.Header, name)
+			r.Header[strings.ToLower(name)] = values
+		}
+	}
 	if r.Header.Get("User-Agent") == "" {
 		r.Header.Set("User-Agent", f.opts.Agent)
 	}
