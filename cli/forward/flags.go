@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringback/ringback/internal/secretfile"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/sign"
 )
 
@@ -19,7 +20,7 @@ type Flags struct {
 	Copy        bool     `in:"none" help:"Send copies of what the server sends, and take no jobs."`
 	KeepPath    bool     `in:"none" help:"Append the path and the query of the job's own URL."`
 	Concurrency int      `in:"none" default:"8" placeholder:"N" help:"Requests of a topic at a time, up to 100 (default 8)."`
-	Header      []string `short:"H" sep:"none" in:"none" placeholder:"NAME: VALUE" help:"Header of each request, for example one that is secret, which the server does not tell. Repeatable."`
+	Header      []string `short:"H" sep:"none" in:"none" placeholder:"NAME: VALUE" help:"Header of each request, for example one that is secret, which the server does not tell; @FILE has one on each line. Repeatable."`
 	Count       int      `in:"none" placeholder:"N" help:"End after this number of requests, and those that run beside them. Default: never."`
 	SecretFile  string   `in:"none" placeholder:"FILE" help:"File with a secret (whsec_…) or key (whsk_…) that signs, instead of the topic's secrets."`
 }
@@ -71,12 +72,9 @@ func (c *Flags) apply(o *Options) error {
 		fault("--count", errors.New("must not be negative"))
 	}
 	for _, line := range c.Header {
-		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			fault("--header", fmt.Errorf("%q is not NAME: VALUE", line))
-			continue
+		if err := addHeader(o.Header, line); err != nil {
+			fault("--header", err)
 		}
-		o.Header.Add(name, strings.TrimSpace(value))
 	}
 	if c.SecretFile != "" {
 		signer, err := readSigner(c.SecretFile)
@@ -86,6 +84,43 @@ func (c *Flags) apply(o *Options) error {
 		o.Signer = signer
 	}
 	return errors.Join(faults...)
+}
+
+// addHeader adds the field of a line NAME: VALUE, or those of the lines of a file.
+func addHeader(h http.Header, line string) error {
+	file, ok := strings.CutPrefix(line, "@")
+	if !ok {
+		return addField(h, line)
+	}
+	text, _, err := secretfile.Read(file)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if err := addField(h, line); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// addField adds the field of a line. No error has the line, which may be secret.
+func addField(h http.Header, line string) error {
+	name, value, ok := strings.Cut(line, ":")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	switch {
+	case !ok:
+		return errors.New("a header must be NAME: VALUE, or @FILE with such lines")
+	case !job.IsFieldName(name):
+		return errors.New("what is before the colon is not the name of a header")
+	case !job.IsFieldValue(value):
+		return fmt.Errorf("%s has a value that HTTP cannot carry", name)
+	}
+	h.Add(name, value)
+	return nil
 }
 
 // readSigner returns the signer of a file with a secret.

@@ -3,11 +3,13 @@ package forward
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,7 +73,7 @@ type forwarder struct {
 	inFlight  sync.WaitGroup
 
 	mu      sync.Mutex
-	down    map[string]bool // hosts at which nothing listens
+	down    map[string]bool // hosts to which no connection can be made
 	running int
 }
 
@@ -193,8 +195,8 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 	pause := minPause
 	var suspect atomic.Bool // nothing may listen: at first, and after a request that could not be sent
 	suspect.Store(true)
-	for {
-		if suspect.Swap(false) && !f.awaitListener(ctx, target) {
+	for first := true; ; first = false {
+		if suspect.Swap(false) && (!first && !sleep(ctx, minPause) || !f.awaitListener(ctx, target)) {
 			return nil
 		}
 		free := takeSlots(ctx, slots)
@@ -270,41 +272,56 @@ func (f *forwarder) leaseJobs(ctx context.Context, topic string, most int) ([]cl
 	})
 }
 
-// awaitListener waits until something listens at a URL. It returns false if ctx ends first.
+// awaitListener waits until a connection to a URL can be made. It returns false if ctx ends first.
 func (f *forwarder) awaitListener(ctx context.Context, target *url.URL) bool {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		limited, cancel := context.WithTimeout(ctx, maxPause)
-		c, err := f.dial(limited, "tcp", hostPort(target))
-		cancel()
-		if err == nil {
-			_ = c.Close()
-			f.noteListener(target, true)
-			return true
-		}
-		if ctx.Err() != nil {
+		err := f.connect(ctx, target)
+		if err != nil && ctx.Err() != nil {
 			return false
 		}
-		f.noteListener(target, false)
+		f.noteListener(target, err)
+		if err == nil {
+			return true
+		}
 		if !sleep(ctx, pause) {
 			return false
 		}
 	}
 }
 
-// noteListener says when something begins or ends to listen.
-func (f *forwarder) noteListener(target *url.URL, listens bool) {
+// connect makes a connection to a URL, and ends it.
+func (f *forwarder) connect(ctx context.Context, target *url.URL) error {
+	ctx, cancel := context.WithTimeout(ctx, maxPause)
+	defer cancel()
+	c, err := f.dial(ctx, "tcp", hostPort(target))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if target.Scheme == "https" {
+		return tls.Client(c, &tls.Config{ServerName: target.Hostname()}).HandshakeContext(ctx)
+	}
+	return nil
+}
+
+// noteListener says when something begins or ends to listen; err says why no connection can be made.
+func (f *forwarder) noteListener(target *url.URL, err error) {
 	f.mu.Lock()
 	was := f.down[target.Host]
-	f.down[target.Host] = !listens
+	f.down[target.Host] = err != nil
 	f.mu.Unlock()
+	what, then := "nothing listens at "+target.Host, "jobs wait on the server until something does"
+	if f.opts.Copy {
+		then = "copies are dropped until something does"
+	}
+	if !isDial(err) {
+		what, then = fmt.Sprintf("no connection to %s can be made: %v", target.Host, err), strings.ReplaceAll(then, "something does", "one can")
+	}
 	switch {
-	case was && listens:
+	case was && err == nil:
 		f.say("%s listens", target.Host)
-	case was || listens:
-	case f.opts.Copy:
-		f.say("nothing listens at %s: copies are dropped until something does", target.Host)
-	default:
-		f.say("nothing listens at %s: jobs wait on the server until something does", target.Host)
+	case !was && err != nil:
+		f.say("%s: %s", what, then)
 	}
 }
 

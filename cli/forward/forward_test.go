@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -219,7 +221,7 @@ func TestForward_SendsAnAttemptOnce(t *testing.T) {
 				}
 			}, "t")
 			o := Options{Routes: routes(t, "t=3000"), Concurrency: 1}
-			if j.Headers == nil && j.Method == "POST" {
+			if j.Headers == nil && j.Method == http.MethodPost {
 				o.Header = http.Header{"Idempotency-Key": {"mine"}}
 			}
 			stop := l.forward(o)
@@ -414,6 +416,35 @@ func TestForward_WaitsUntilSomethingListens(t *testing.T) {
 		require.NoError(t, stop())
 		require.Equal(t, client.Delivered, l.state("b").State)
 		require.Len(t, l.deliveries, 2)
+	})
+}
+
+// A fault of TLS is none of a job: nothing was sent.
+func TestForward_CountsNoAttemptWithoutAConnectionOfTLS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaptop(t, answers(200), "t") // which speaks plain HTTP
+		l.register(client.Job{ID: "a", Topic: "t"})
+		stop := l.forward(Options{Routes: routes(t, "t=https://localhost:3000")})
+		l.srv.Advance(10 * time.Minute)
+		require.Empty(t, l.state("a").Attempts)
+		require.Less(t, l.dials.Load(), int64(130))
+		require.Empty(t, l.deliveries)
+		require.NoError(t, stop())
+		require.Len(t, l.said, 2)
+		require.Regexp(t, "^no connection to localhost:3000 can be made: tls: .*: jobs wait on the server until one can$", l.said[1])
+	})
+}
+
+// What cannot be sent although a connection was made costs no attempt either, and is tried again with pauses.
+func TestForward_GivesBackWhatWasNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaptop(t, answers(200), "t")
+		l.register(client.Job{ID: "a", Topic: "t"})
+		stop := l.forward(Options{Routes: routes(t, "t=3000"), Header: http.Header{"Bad Name": {"x"}}})
+		l.srv.Advance(time.Minute)
+		require.NoError(t, stop())
+		require.Empty(t, l.state("a").Attempts)
+		require.Less(t, l.dials.Load(), int64(130))
 	})
 }
 
@@ -662,7 +693,10 @@ func TestFlags_RefuseWhatIsNotValid(t *testing.T) {
 		`--route: "a*b" is neither`:               {Route: []string{"a*b=3000"}},
 		`--lane: "*a" is neither`:                 {Route: []string{"a=3000"}, Lane: []string{"*a"}},
 		"--concurrency: must be 1 to 100":         {Route: []string{"a=3000"}, Concurrency: 101},
-		`--header: "X-A" is not NAME: VALUE`:      {Route: []string{"a=3000"}, Header: []string{"X-A"}},
+		"--header: a header must be NAME: VALUE":  {Route: []string{"a=3000"}, Header: []string{"Authorization Bearer s3cret"}},
+		"--header: what is before the colon":      {Route: []string{"a=3000"}, Header: []string{"Bearer s3cret: x"}},
+		"--header: X-A has a value that HTTP":     {Route: []string{"a=3000"}, Header: []string{"X-A: s3cret\x00"}},
+		"--header: open /nowhere":                 {Route: []string{"a=3000"}, Header: []string{"@/nowhere"}},
 		"--count: must not be negative":           {Route: []string{"a=3000"}, Count: -1},
 		"--secret-file: ":                         {Route: []string{"a=3000"}, SecretFile: "/nowhere"},
 		"--route: \"\" is not a URL such as http": {Route: []string{"a="}},
@@ -671,14 +705,19 @@ func TestFlags_RefuseWhatIsNotValid(t *testing.T) {
 			f.Concurrency = 8
 		}
 		require.ErrorContains(t, f.Validate(), want)
+		require.NotContains(t, f.Validate().Error(), "s3cret")
 	}
-	f := Flags{Topic: []string{"a"}, To: ":3000/in", Route: []string{"b.*=https://dev.example"}, Concurrency: 8, Header: []string{"X-A: 1"}}
+	file := filepath.Join(t.TempDir(), "headers")
+	require.NoError(t, os.WriteFile(file, []byte("Authorization: Bearer s3cret\n\nCookie: a=b\n"), 0o600))
+	f := Flags{
+		Topic: []string{"a"}, To: ":3000/in", Route: []string{"b.*=https://dev.example"}, Concurrency: 8, Header: []string{"X-A: 1", "@" + file},
+	}
 	var o Options
 	require.NoError(t, f.apply(&o))
 	require.Equal(t, "http://localhost:3000/in", targetOf(o.Routes, "a").String())
 	require.Equal(t, "https://dev.example/", targetOf(o.Routes, "b.c").String())
 	require.Nil(t, targetOf(o.Routes, "b"))
-	require.Equal(t, http.Header{"X-A": {"1"}}, o.Header)
+	require.Equal(t, http.Header{"X-A": {"1"}, "Authorization": {"Bearer s3cret"}, "Cookie": {"a=b"}}, o.Header)
 }
 
 func TestDelivery_IsOneLine(t *testing.T) {

@@ -85,11 +85,11 @@ func (f *forwarder) copy(a *client.StreamAttempt) {
 		At: time.Now().UTC(), ID: a.ID, Topic: a.Topic, Lane: a.Lane, Attempt: a.N, URL: address(target, own, f.opts.KeepPath), Copy: true,
 	}
 	got, err := f.send(f.working, j.Method, d.URL, f.headerOf(copiedHeaders(j, a), j.ID, j.Body), j.Body)
-	if errors.Is(err, errNotListening) {
-		f.noteListener(target, false)
+	if errors.As(err, new(unsentError)) {
+		f.noteListener(target, err)
 		return
 	}
-	f.noteListener(target, true)
+	f.noteListener(target, nil)
 	d.DurationMS, d.Status = float64(time.Since(d.At).Microseconds())/1000, got.status
 	if err != nil {
 		d.Error = err.Error()

@@ -15,7 +15,7 @@ import (
 // maxError bounds the errors that are reported.
 const maxError = 1 << 10
 
-// pass sends a leased job and reports the answer. It returns true if nothing listens.
+// pass sends a leased job and reports the answer. It returns true if no connection could be made.
 func (f *forwarder) pass(j *client.LeasedJob, target *url.URL) (refused bool) {
 	ctx, cancel := context.WithCancelCause(f.working)
 	defer cancel(nil)
@@ -45,8 +45,8 @@ func (f *forwarder) pass(j *client.LeasedJob, target *url.URL) (refused bool) {
 	case errors.Is(cause, errStopped):
 		d.Error = "stopped: given back"
 		f.finish(&d, release)
-	case errors.Is(err, errNotListening):
-		f.noteListener(target, false)
+	case errors.As(err, new(unsentError)):
+		f.noteListener(target, err)
 		f.settle(release)
 		return true
 	default:

@@ -8,8 +8,10 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/client"
@@ -34,8 +36,10 @@ type Delivery struct {
 // maxRead bounds what is read of an answer: as much as a push reads.
 const maxRead = 64 << 10
 
-// errNotListening: nothing was sent, because no connection could be made.
-var errNotListening = errors.New("nothing listens there")
+// unsentError: nothing was sent, because no connection could be made, or none of TLS.
+type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
 
 // answer is what a receiver has answered.
 type answer struct {
@@ -50,9 +54,11 @@ func newTransport(dial func(ctx context.Context, network, address string) (net.C
 	return &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second}
 }
 
-// send sends a request, and reads the answer. The error is errNotListening if nothing was sent.
+// send sends a request, and reads the answer. The error is an unsentError if nothing was sent.
 func (f *forwarder) send(ctx context.Context, method, target string, header http.Header, body []byte) (answer, error) {
-	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), method, target, bytes.NewReader(body))
 	if err != nil {
 		return answer{}, err
 	}
@@ -80,8 +86,8 @@ func (f *forwarder) send(ctx context.Context, method, target string, header http
 	}
 	resp, err := f.transport.RoundTrip(r) // redirects are answers
 	if err != nil {
-		if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" && ctx.Err() == nil {
-			return answer{}, errNotListening
+		if (!connected.Load() || isDial(err)) && ctx.Err() == nil {
+			return answer{}, unsentError{err}
 		}
 		return answer{}, err
 	}
@@ -95,6 +101,12 @@ func (f *forwarder) send(ctx context.Context, method, target string, header http
 		after:        notify.AskedWait(resp.StatusCode, resp.Header, time.Now()),
 		nonretryable: strings.EqualFold(strings.TrimSpace(resp.Header.Get("Ringback-Nonretryable")), "true"),
 	}, nil
+}
+
+// isDial reports whether an error is of a connection that could not be made.
+func isDial(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
 }
 
 // headerOf returns a copy of a header in canonical names, signed anew if there is a signer.

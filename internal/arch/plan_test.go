@@ -581,7 +581,7 @@ var plan = []row{
 	{
 		pkg:    "cli/forward",
 		reason: "leases jobs and sends them to a receiver nearby, through the client alone; prints nothing",
-		ours:   []string{"cli/output", "client", "internal/secretfile", "notify", "sign"},
+		ours:   []string{"cli/output", "client", "internal/secretfile", "job", "notify", "sign"},
 	},
 	{
 		pkg:    "cli/completion",
