@@ -360,8 +360,8 @@ func TestWork_GoesOnAfterFailuresOfTheServer(t *testing.T) {
 // Work says why it gets no jobs, also where the client would repeat a request without a word.
 func TestWork_LogsFailures(t *testing.T) {
 	for name, failure := range map[string]func() (*http.Response, error){
-		"500 internal": func() (*http.Response, error) { return response(500, problem(500, "internal")), nil },
-		"502":          func() (*http.Response, error) { return response(502, "<html>"), nil },
+		"500 internal":    func() (*http.Response, error) { return response(500, problem(500, "internal")), nil },
+		"502 Bad Gateway": func() (*http.Response, error) { return response(502, "<html>"), nil },
 		"no such host": func() (*http.Response, error) {
 			return nil, &net.DNSError{Err: "no such host", Name: "ringback.internal"}
 		},
