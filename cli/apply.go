@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"net/http"
 	"net/url"
 
@@ -46,17 +45,26 @@ type diffCommand struct {
 	connection
 }
 
-// Run prints the differences. It exits with 1 if there are some.
+// Run prints the differences. It exits with 1 only if there are some.
 func (c *diffCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.openForMany(e)
-	if err != nil {
-		return err
-	}
-	plan, err := c.Compare(ctx, s.manifestCall, e.Stdin, s.out)
-	if err == nil && len(plan.Changes) > 0 {
+	different, err := c.compare(ctx, e)
+	switch {
+	case err != nil && exit.CodeOf(err) == exit.Failed: // such as an answer that cannot be read
+		return &exit.Error{Code: exit.Usage, Text: err.Error()}
+	case err == nil && different:
 		return &exit.Error{Code: exit.Failed}
 	}
-	return manifestError(err)
+	return err
+}
+
+// compare prints the differences, and reports whether there are some.
+func (c *diffCommand) compare(ctx context.Context, e *Environment) (different bool, err error) {
+	s, err := c.openForMany(e)
+	if err != nil {
+		return false, err
+	}
+	plan, err := c.Compare(ctx, s.manifestCall, e.Stdin, s.out)
+	return err == nil && len(plan.Changes) > 0, manifestError(err)
 }
 
 // openForMany prepares a command that makes many requests, which cannot be printed instead.
@@ -102,9 +110,6 @@ func manifestError(err error) error {
 	}
 	if of, ok := errors.AsType[*manifest.Error](err); ok {
 		return &exit.Error{Code: []int{exit.Usage, exit.Refused, exit.Conflict}[of.Reason], Text: err.Error()}
-	}
-	if _, ok := errors.AsType[*fs.PathError](err); ok { // to diff, 1 is a difference
-		return &exit.UsageError{Err: err}
 	}
 	if of, ok := errors.AsType[*manifest.ApplyError](err); ok {
 		return &exit.Error{Code: exit.CodeOf(of.Err), Text: err.Error()}

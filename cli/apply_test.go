@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -84,6 +85,26 @@ func TestApply_ExitsWithWhatIsWrong(t *testing.T) {
 	require.Equal(t, exit.Refused, r.code)
 	require.Contains(t, r.stderr, "this token may not read bodies")
 	require.Empty(t, r.stdout)
+}
+
+func TestDiff_ExitsWithOneOnlyForDifferences(t *testing.T) {
+	file := shopFile(t, "managed_by: shop\ntopics: {a: {workers: 5}}\n")
+	for _, path := range []string{filepath.Join(t.TempDir(), "none.yaml"), t.TempDir()} {
+		for _, command := range []string{"diff", "apply"} {
+			r := run(t, []string{command, "-f", path})
+			require.Equal(t, exit.Usage, r.code)
+			require.Contains(t, r.stderr, filepath.Base(path))
+		}
+	}
+	r := run(t, []string{"diff", "-f", file}, says(200, `{}`))
+	require.Equal(t, exit.Usage, r.code)
+	require.Contains(t, r.stderr, "is not a list")
+	r = run(t, []string{"diff", "-f", file}, says(503, `{"code": "store_unavailable"}`))
+	require.Equal(t, exit.Unavailable, r.code)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r = runUntil(ctx, t, []string{"diff", "-f", file})
+	require.Equal(t, exit.Usage, r.code, r.stderr)
 }
 
 func TestManifestCommands_HaveNoCurl(t *testing.T) {

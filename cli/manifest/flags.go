@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -19,6 +20,9 @@ type Flags struct {
 // Compare reads the files, compares them with a server and prints the differences.
 func (f *Flags) Compare(ctx context.Context, call Server, stdin io.Reader, out *output.Printer) (*Plan, error) {
 	set, err := Read(f.File, stdin)
+	if _, ok := errors.AsType[*Error](err); err != nil && !ok { // a file that cannot be read
+		err = &Error{Invalid, []string{err.Error()}}
+	}
 	if err != nil {
 		return nil, err
 	}
