@@ -88,7 +88,10 @@ func (c *dumpCommand) Run(ctx context.Context, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	text, err := manifest.Dump(ctx, s.manifestCall, c.ManagedBy)
+	text, left, err := manifest.Dump(ctx, s.manifestCall, c.ManagedBy)
+	for _, name := range left {
+		s.say("%s is left out: the server cannot read it", output.Printable(name))
+	}
 	if err == nil {
 		_, err = e.Stdout.Write(text)
 	}

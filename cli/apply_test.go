@@ -85,6 +85,9 @@ func TestApply_ExitsWithWhatIsWrong(t *testing.T) {
 	require.Equal(t, exit.Refused, r.code)
 	require.Contains(t, r.stderr, "this token may not read bodies")
 	require.Empty(t, r.stdout)
+	r = run(t, []string{"dump"}, none, says(200, `{"items": [{"name": "s", "revision": 1, "state": "unreadable"}]}`))
+	require.Equal(t, exit.OK, r.code)
+	require.Equal(t, "schedule s is left out: the server cannot read it\n", r.stderr)
 }
 
 func TestDiff_ExitsWithOneOnlyForDifferences(t *testing.T) {

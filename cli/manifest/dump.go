@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // Dump returns the topics, lanes and schedules of a server as a file, with those of one mark only unless it is empty. A pause is
-// left out, and so are secrets: they are placeholders, with which the server keeps what it has.
-func Dump(ctx context.Context, call Server, managedBy string) ([]byte, error) {
+// left out, and so are secrets: they are placeholders, with which the server keeps what it has. Left are the schedules that the server
+// cannot read, which the file does not have. The mark is in the file if all have it.
+func Dump(ctx context.Context, call Server, managedBy string) (text []byte, left []string, err error) {
 	have, err := fetch(ctx, call, func(string) bool { return true }, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var documents []map[string]any
 	for _, s := range have {
@@ -22,12 +24,16 @@ func Dump(ctx context.Context, call Server, managedBy string) ([]byte, error) {
 		}
 	}
 	if err := checkBodies(ctx, call, documents); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tree := map[Kind]map[string]any{Topic: {}, Lane: {}, Schedule: {}}
 	marks := make(map[string]bool)
 	for id, s := range have {
-		if managedBy != "" && s.managedBy != managedBy || s.doc["state"] == "unreadable" {
+		if managedBy != "" && s.managedBy != managedBy {
+			continue
+		}
+		if s.doc["state"] == "unreadable" {
+			left = append(left, id.String())
 			continue
 		}
 		marks[s.managedBy] = true
@@ -46,10 +52,9 @@ func Dump(ctx context.Context, call Server, managedBy string) ([]byte, error) {
 		of[id.Name] = doc
 	}
 	var b bytes.Buffer
-	delete(marks, "")
-	for mark := range marks {
-		if managedBy = mark; len(marks) > 1 {
-			managedBy = ""
+	if len(marks) == 1 { // otherwise, what has none or another one would get it
+		for mark := range marks {
+			managedBy = mark
 		}
 	}
 	if managedBy == "" {
@@ -67,9 +72,10 @@ func Dump(ctx context.Context, call Server, managedBy string) ([]byte, error) {
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
 	if err := e.Encode(ordered(all)); err != nil {
-		return nil, fmt.Errorf("write YAML: %w", err)
+		return nil, nil, fmt.Errorf("write YAML: %w", err)
 	}
-	return b.Bytes(), nil
+	slices.Sort(left)
+	return b.Bytes(), left, nil
 }
 
 // ordered returns the node of a file, with its keys in the order in which they are read.

@@ -399,10 +399,10 @@ func TestPlanAndDump_NeedATokenThatMayReadBodies(t *testing.T) {
 		_, err := NewPlan(t.Context(), noBodies, parse(t, text), Options{})
 		require.ErrorIs(t, err, ErrNoBodies)
 	}
-	_, err := Dump(t.Context(), noBodies, "")
+	_, _, err := Dump(t.Context(), noBodies, "")
 	require.ErrorIs(t, err, ErrNoBodies)
 	require.Equal(t, 3, asked)
-	_, err = Dump(t.Context(), noBodies, "mall")
+	_, _, err = Dump(t.Context(), noBodies, "mall")
 	require.NoError(t, err)
 	_, err = NewPlan(t.Context(), noBodies, parse(t, "managed_by: shop\ntopics: {order.close: }\n"), Options{})
 	require.NoError(t, err)
@@ -496,7 +496,7 @@ func TestDump_IsAppliedWithoutAChange(t *testing.T) {
 	s.do(t, http.MethodPut, "/v1/topics/a", `{"url": "https://a.example/", "headers": {"Authorization": "Bearer hidden"}, "managed_by": "shop"}`)
 	s.do(t, http.MethodPost, "/v1/topics/a/pause", "{}")
 	s.do(t, http.MethodPut, "/v1/topics/order.close/lanes/unmanaged", `{"lane_rate": "1/s"}`)
-	text, err := Dump(t.Context(), s.call, "shop")
+	text, _, err := Dump(t.Context(), s.call, "shop")
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "hidden")
 	require.NotContains(t, string(text), "paused")
@@ -507,12 +507,14 @@ func TestDump_IsAppliedWithoutAChange(t *testing.T) {
 	require.Empty(t, p.Changes, planText(p))
 	require.Zero(t, s.dry.Load(), "a dump is in the normal form")
 
-	text, err = Dump(t.Context(), s.call, "")
+	text, _, err = Dump(t.Context(), s.call, "")
 	require.NoError(t, err)
 	require.Contains(t, string(text), "unmanaged")
-	require.Equal(t, []string{"lane unmanaged of order.close"}, names(s.plan(t, string(text), Options{})), "it gets the mark")
+	require.True(t, strings.HasPrefix(string(text), "# managed_by: NAME "), "what has no mark does not get one")
+	_, err = Read([]string{"-"}, bytes.NewReader(text))
+	require.ErrorContains(t, err, "managed_by is required")
 
-	text, err = Dump(t.Context(), newServer(t).call, "")
+	text, _, err = Dump(t.Context(), newServer(t).call, "")
 	require.NoError(t, err)
 	require.Equal(t, "# managed_by: NAME   # required: what these files manage is marked with it\n{}\n", string(text))
 }
@@ -577,14 +579,14 @@ func TestApply_LeavesNoDifferenceForRandomFiles(t *testing.T) {
 			p = s.plan(t, text, Options{Prune: true})
 			require.Empty(t, p.Changes, "seed %d\n%s\n%s", seed, text, planText(p))
 		}
-		dump, err := Dump(t.Context(), s.call, "")
+		dump, _, err := Dump(t.Context(), s.call, "")
 		require.NoError(t, err)
 		if bytes.HasPrefix(dump, []byte("#")) {
-			continue // nothing is managed
+			continue // not all has the mark
 		}
 		for _, target := range []*testServer{s, newServer(t)} {
 			target.apply(t, string(dump), Options{Prune: true})
-			again, err := Dump(t.Context(), target.call, "")
+			again, _, err := Dump(t.Context(), target.call, "")
 			require.NoError(t, err)
 			require.Equal(t, string(dump), string(again), "seed %d", seed)
 		}
