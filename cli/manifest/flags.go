@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/ringback/ringback/cli/output"
 )
@@ -37,10 +38,24 @@ func (f *Flags) Compare(ctx context.Context, call Server, stdin io.Reader, out *
 	return plan, plan.Print(out)
 }
 
-// Question is the question before resources are removed; empty: none is.
+// Question is the question before resources are removed, or lose their settings; empty: none does.
 func (p *Plan) Question() string {
-	if n := p.Count(Remove); n > 0 {
-		return fmt.Sprintf("Remove what is marked with - (%d)?", n)
+	var reset []string
+	for _, c := range p.Changes {
+		if c.res != nil && c.res.reset {
+			reset = append(reset, c.Name)
+		}
 	}
-	return ""
+	var parts []string
+	if n := p.Count(Remove); n > 0 {
+		parts = append(parts, fmt.Sprintf("remove what is marked with - (%d) for good, with signing secrets and secret headers", n))
+	}
+	if len(reset) > 0 {
+		parts = append(parts, fmt.Sprintf("give the defaults to what cannot be removed (%s)", strings.Join(reset, ", ")))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := strings.Join(parts, ", and ")
+	return output.Printable(strings.ToUpper(text[:1]) + text[1:] + "?")
 }

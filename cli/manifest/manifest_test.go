@@ -412,6 +412,24 @@ func TestPlanAndDump_NeedATokenThatMayReadBodies(t *testing.T) {
 	require.ErrorContains(t, err, "-:22: schedule nightly: job.body_text is a placeholder: write the body itself")
 }
 
+// A topic that stays because of its lanes is not pushed when its jobs wait for consumers, and the question is about it, too.
+func TestPrune_AsksBeforeATopicLosesItsSettings(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, "managed_by: shop\ntopics: {pulled: {deliver: pull, workers: 5}, gone: {}}\n", Options{})
+	s.do(t, http.MethodPut, "/v1/topics/pulled/lanes/l", `{"lane_rate": "1/s"}`)
+	const less = "managed_by: shop\ntopics: {gone: }\n"
+	p := s.plan(t, less, Options{Prune: true})
+	require.Equal(t, "~ update topic pulled\n    managed_by: shop -> (not set)\n    workers: 5 -> (not set)\n", planText(p))
+	require.Equal(t, "Give the defaults to what cannot be removed (pulled)?", p.Question())
+	p = s.plan(t, "managed_by: shop\n", Options{Prune: true})
+	require.Equal(t, "Remove what is marked with - (1) for good, with signing secrets and secret headers, "+
+		"and give the defaults to what cannot be removed (pulled)?", p.Question())
+	require.NoError(t, p.Apply(t.Context(), s.call, func(*Change) {}))
+	require.Equal(t, "pull", s.do(t, http.MethodGet, "/v1/topics/pulled", "")["deliver"])
+	require.Empty(t, s.plan(t, "managed_by: shop\n", Options{Prune: true}).Changes)
+	require.Empty(t, s.plan(t, shop, Options{Prune: true}).Question())
+}
+
 func TestPlan_LeavesWhatOtherFilesManage(t *testing.T) {
 	s := newServer(t)
 	s.do(t, http.MethodPut, "/v1/topics/order.close", `{"managed_by": "billing"}`)

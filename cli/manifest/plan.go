@@ -16,7 +16,8 @@ import (
 
 // Options are the settings of NewPlan.
 type Options struct {
-	// Prune removes resources with the mark of the files that the files do not have. A topic with lanes that stay gets the defaults.
+	// Prune removes resources with the mark of the files that the files do not have. A topic with lanes that stay gets the defaults,
+	// but for deliver: the jobs that wait for consumers would be pushed.
 	Prune bool
 	// TakeOver changes resources that other files manage.
 	TakeOver bool
@@ -98,7 +99,7 @@ func NewPlan(ctx context.Context, call Server, set *Set, o Options) (*Plan, erro
 		switch {
 		case !pruned(id):
 		case id.Kind == Topic && !removed(id):
-			resources = append(resources, &resource{id: id, doc: map[string]any{"managed_by": nil, "deliver": nil}, file: "(not in the files)"})
+			resources = append(resources, &resource{id: id, doc: map[string]any{"managed_by": nil, "deliver": s.doc["deliver"]}, file: "(not in the files)", reset: true})
 		case id.Kind == Lane && removed(ID{Kind: Topic, Name: id.Topic}): // its topic removes it, after a look at the jobs
 			lanesGone[id.Topic] = append(lanesGone[id.Topic], id.Name)
 		default:

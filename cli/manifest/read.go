@@ -33,6 +33,7 @@ type resource struct {
 	file  string
 	line  int
 	lines map[string]int // by JSON pointer
+	reset bool           // it is not in the files, and gets the defaults
 }
 
 // place returns the file and the line of a field of a problem, or of the closest one around it.
