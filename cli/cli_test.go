@@ -555,6 +555,13 @@ func TestDelete_CountsBeforeItAsks(t *testing.T) {
 	require.Equal(t, []string{"DELETE /v1/topics/t?purge=true"}, r.requests)
 }
 
+func TestForward_HasNoCurl(t *testing.T) {
+	r := run(t, strings.Fields("forward --topic t --to http://127.0.0.1:1/ -o curl"), says(200, `{"items":[]}`))
+	require.Equal(t, exit.Usage, r.code)
+	require.Contains(t, r.stderr, "--output curl: there are many requests")
+	require.Empty(t, r.requests)
+}
+
 func TestPlace_NamesServerContextAndNamespace(t *testing.T) {
 	require.Equal(t, "on https://a, context prod, namespace shop", place(settings.Target{Server: "https://a", Context: "prod", Namespace: "shop"}))
 	require.Equal(t, "on http://b", place(settings.Target{Server: "http://b"}))

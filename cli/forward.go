@@ -14,7 +14,7 @@ type forwardCommand struct {
 
 // Run passes jobs on until it is stopped.
 func (c *forwardCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.open(e)
+	s, err := c.openForMany(e)
 	if err != nil {
 		return err
 	}

@@ -13,14 +13,8 @@ import (
 	"github.com/ringback/ringback/cli/output"
 )
 
-// errCurl: there is no request to print.
-var errCurl = errors.New("--output curl: there are many requests, which answers decide about")
-
 // Command runs the command with its flags: deliveries are printed, and what else there is to say is written to stderr.
 func Command(ctx context.Context, flags *Flags, o Options, out *output.Printer, stderr io.Writer) error {
-	if out.Format() == output.Curl {
-		return errCurl
-	}
 	if err := flags.apply(&o); err != nil {
 		return err
 	}
