@@ -562,6 +562,12 @@ func TestForward_HasNoCurl(t *testing.T) {
 	require.Empty(t, r.requests)
 }
 
+func TestOutput_NamesItsFormats(t *testing.T) {
+	r := run(t, []string{"whoami", "-o", "yaml"}, says(200, `{}`))
+	require.Equal(t, exit.Usage, r.code)
+	require.Contains(t, r.stderr, `ringback: --output: "yaml" is not table, wide, json, jsonl or curl`)
+}
+
 func TestPlace_NamesServerContextAndNamespace(t *testing.T) {
 	require.Equal(t, "on https://a, context prod, namespace shop", place(settings.Target{Server: "https://a", Context: "prod", Namespace: "shop"}))
 	require.Equal(t, "on http://b", place(settings.Target{Server: "http://b"}))

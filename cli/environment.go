@@ -44,7 +44,7 @@ func isTerminal(stream any) bool {
 
 // formatFlags are the flags of what prints without a server.
 type formatFlags struct {
-	Output output.Format `short:"o" enum:",table,wide,json,jsonl,curl" default:"" group:"connection" in:"none" placeholder:"FORMAT" help:"Format: table, wide, json, jsonl, or curl, which prints the request and does not send it ($$RINGBACK_OUTPUT). Default: table on a terminal, else jsonl."`
+	Output output.Format `short:"o" formats:"table,wide,json,jsonl,curl" group:"connection" in:"none" placeholder:"FORMAT" help:"Format: table, wide, json, jsonl, or curl, which prints the request and does not send it ($$RINGBACK_OUTPUT). Default: table on a terminal, else jsonl."`
 	JQ     string        `name:"jq" group:"connection" in:"none" placeholder:"FILTER" help:"Filter for each thing, in the language of jq."`
 }
 
@@ -58,14 +58,14 @@ func (f *formatFlags) AfterApply(k *kong.Context) error {
 
 // printer returns the printer of the flags.
 func (f *formatFlags) printer(e *Environment) (*output.Printer, error) {
-	format := f.Output
+	format, from := f.Output, "--output"
 	if format == "" {
-		format = output.Format(e.Variables[OutputVariable])
+		format, from = output.Format(e.Variables[OutputVariable]), OutputVariable
 	}
 	switch format {
 	case "", output.Table, output.Wide, output.JSON, output.JSONL, output.Curl:
 	default:
-		return nil, exit.Usagef("%s: %q is not table, wide, json, jsonl or curl", OutputVariable, format)
+		return nil, exit.Usagef("%s: %q is not table, wide, json, jsonl or curl", from, format)
 	}
 	p, err := output.New(output.Options{
 		Out: e.Stdout, Format: format, Filter: f.JQ, Terminal: isTerminal(e.Stdout), Color: e.Color, Nested: nested, Now: time.Now,

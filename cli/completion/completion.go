@@ -94,6 +94,8 @@ func valuesOf(flag *kong.Flag, contexts func() []string) []string {
 		return nil
 	case flag.Name == "context":
 		return contexts()
+	case flag.Tag.Has("formats"):
+		return strings.Split(flag.Tag.Get("formats"), ",")
 	case flag.Enum != "":
 		return slices.DeleteFunc(flag.EnumSlice(), func(v string) bool { return v == "" })
 	}
