@@ -74,15 +74,16 @@ func (c *checkCommand) measure(ctx context.Context, s *session) ([]check.Measure
 			return nil, err
 		}
 	}
-	var late time.Duration
-	if t.OldestDueAt != nil {
-		late = max(time.Since(*t.OldestDueAt), 0)
+	late, shown := time.Duration(0), "0s"
+	if t.OldestDueAt != nil && t.OldestDueAt.Before(time.Now()) {
+		late = time.Since(*t.OldestDueAt)
+		shown = output.Span(late)
 	}
 	number := func(name, limits string, n int64) check.Measure {
 		return check.Measure{Name: name, Limits: limits, Value: float64(n), Shown: output.Number(n)}
 	}
 	return []check.Measure{
-		{Name: "oldest_due", Unit: "s", Limits: c.OldestDue, Value: float64(late / time.Second), Shown: output.Span(late)},
+		{Name: "oldest_due", Unit: "s", Limits: c.OldestDue, Value: float64(late / time.Second), Shown: shown},
 		number("dead", c.Dead, t.Dead),
 		number("breakers_open", c.Breakers, t.BreakersOpen),
 		number("pending", c.Pending, t.Scheduled+t.Ready+t.Running),

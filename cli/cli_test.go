@@ -568,6 +568,13 @@ func TestOutput_NamesItsFormats(t *testing.T) {
 	require.Contains(t, r.stderr, `ringback: --output: "yaml" is not table, wide, json, jsonl or curl`)
 }
 
+func TestCheck_ShowsZeroIfNothingIsDue(t *testing.T) {
+	for _, due := range []string{"null", `"2999-01-31T08:00:00Z"`} {
+		r := run(t, []string{"check"}, says(200, `{}`), says(200, `{"totals":{"oldest_due_at":`+due+`},"items":[]}`))
+		require.True(t, strings.HasPrefix(r.stdout, "RINGBACK OK - oldest_due 0s, "), r.stdout)
+	}
+}
+
 func TestPlace_NamesServerContextAndNamespace(t *testing.T) {
 	require.Equal(t, "on https://a, context prod, namespace shop", place(settings.Target{Server: "https://a", Context: "prod", Namespace: "shop"}))
 	require.Equal(t, "on http://b", place(settings.Target{Server: "http://b"}))
