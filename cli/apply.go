@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/manifest"
 	"github.com/ringback/ringback/cli/output"
@@ -120,10 +122,32 @@ func manifestError(err error) error {
 	return err
 }
 
+// warnManagedDelete says that files undo the removal of what a request of the tag managed removes. If it cannot be read, the removal
+// says why.
+func (s *session) warnManagedDelete(ctx context.Context, command *kong.Node, r *request.Request) {
+	if !command.Tag.Has("managed") || s.out.Format() == output.Curl {
+		return
+	}
+	answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: r.Path})
+	if err != nil {
+		return
+	}
+	if by := managedBy(answer); by != "" {
+		s.say("it is managed by %s: the next ringback apply of its files makes it again", by)
+	}
+}
+
+func managedBy(answer json.RawMessage) string {
+	by := output.Texts(answer)["managed_by"]
+	if by == "null" {
+		return ""
+	}
+	return by
+}
+
 // warnManaged says that files undo a change.
 func (s *session) warnManaged(method string, answer json.RawMessage) {
-	by := output.Texts(answer)["managed_by"]
-	if (method == http.MethodPut || method == http.MethodPatch) && by != "" && by != "null" {
+	if by := managedBy(answer); (method == http.MethodPut || method == http.MethodPatch) && by != "" {
 		s.say("it is managed by %s: the next ringback apply of its files undoes this change", by)
 	}
 }

@@ -59,6 +59,7 @@ func (s *session) run(ctx context.Context, command *kong.Node) error {
 	if err != nil {
 		return err
 	}
+	s.warnManagedDelete(ctx, command, r)
 	if question := command.Tag.Get("ask"); question != "" {
 		if boolFlag(command, "purge") {
 			question = "--purge: " + findFlag(command, "purge").Help + "\n" + question

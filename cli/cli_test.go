@@ -128,7 +128,7 @@ func TestRequests_AreWhatFlagsSay(t *testing.T) {
 		{"job cancel j --if-revision 3", `DELETE /v1/jobs/j "3"`, ""},
 		{"job run j", "POST /v1/jobs/j/run", ""},
 		{"job list --state dead,ready --label a:b --label c:d,e --limit 7 --status 503", "GET /v1/jobs?label=a%3Ab&label=c%3Ad%2Ce&limit=7&state=dead&state=ready&status=503", ""},
-		{"topic delete t --purge --yes", "DELETE /v1/topics/t?purge=true", ""},
+		{"namespace delete n --purge --yes", "DELETE /v1/namespaces/n?purge=true", ""},
 		{"dead revive a b --yes --rate 5/s --detach", "POST /v1/dead/revive", `{"ids":["a","b"],"rate":"5/s"}`},
 		{
 			"work start edit --topic t --state ready --set retries=3 --yes --detach", "POST /v1/work",
@@ -544,15 +544,35 @@ func TestDiff_RefusesAMissingFile(t *testing.T) {
 }
 
 func TestDelete_CountsBeforeItAsks(t *testing.T) {
-	r := run(t, []string{"topic", "delete", "a/b", "--purge"}, says(200, `{"scheduled":1200,"ready":4,"dead":88,"items":[]}`))
+	r := run(t, []string{"topic", "delete", "a/b", "--purge"}, says(200, `{}`), says(200, `{"scheduled":1200,"ready":4,"dead":88,"items":[]}`))
 	require.Equal(t, exit.Usage, r.code, "there is no terminal")
-	require.Equal(t, []string{"GET /v1/topics/a%2Fb/stats?limit=1"}, r.requests)
+	require.Equal(t, []string{"GET /v1/topics/a%2Fb", "GET /v1/topics/a%2Fb/stats?limit=1"}, r.requests)
 	require.Contains(t, r.stderr, "       1,204  unfinished\n          88  dead\n")
 	r = run(t, []string{"namespace", "delete", "shop", "--purge"}, says(200, `{"totals":{"scheduled":1,"dead":2},"items":[]}`))
 	require.Equal(t, []string{"GET /v1/stats?limit=1"}, r.requests)
 	require.Contains(t, r.stderr, "           1  unfinished\n           2  dead\n")
 	r = run(t, []string{"topic", "delete", "t", "--purge", "--yes"}, says(200, ""))
-	require.Equal(t, []string{"DELETE /v1/topics/t?purge=true"}, r.requests)
+	require.Equal(t, []string{"GET /v1/topics/t", "DELETE /v1/topics/t?purge=true"}, r.requests)
+}
+
+func TestDelete_SaysWhatFilesManage(t *testing.T) {
+	for _, line := range []string{"topic delete t", "lane delete t l", "schedule delete s"} {
+		args := append(strings.Fields(line), "--yes")
+		const warning = "it is managed by shop: the next ringback apply of its files makes it again\n"
+		r := run(t, args, says(200, `{"managed_by":"shop"}`), says(204, ""))
+		require.Zero(t, r.code, r.stderr)
+		require.Equal(t, warning, r.stderr)
+		require.Len(t, r.requests, 2)
+		r = run(t, args[:len(args)-1], says(200, `{"managed_by":"shop"}`))
+		require.True(t, strings.HasPrefix(r.stderr, warning), "before it asks: "+r.stderr)
+		r = run(t, args, says(200, `{"managed_by":null}`), says(204, ""))
+		require.Empty(t, r.stderr)
+		r = run(t, args, says(404, `{"code":"not_found","detail":"d"}`))
+		require.Equal(t, exit.NotFound, r.code)
+		require.Len(t, r.requests, 2, "the removal says it")
+		r = run(t, append(args, "-o", "curl"), says(200, `{}`))
+		require.Empty(t, r.requests)
+	}
 }
 
 func TestForward_HasNoCurl(t *testing.T) {

@@ -11,7 +11,7 @@ type topicCommand struct {
 	Get    oneTopic     `cmd:"" call:"GET /v1/topics/{topic}" help:"Show the policy of a topic." example:"ringback topic get order.close"`
 	Set    setTopic     `cmd:"" call:"PATCH /v1/topics/{topic}" create:"" done:"{topic} has revision {revision}" help:"Change settings of a topic, and create it if need be." example:"ringback topic set order.close ladder=15s,3m,10m rate=100/s"`
 	Put    setTopic     `cmd:"" call:"PUT /v1/topics/{topic}" done:"{topic} has revision {revision}" help:"Replace the whole policy of a topic." example:"ringback topic put order.close -f policy.json"`
-	Delete deleteTopic  `cmd:"" call:"DELETE /v1/topics/{topic}" count:"/v1/topics/{}/stats" ask:"Delete topic {topic}, its policy, secrets and the settings of its lanes?" done:"{topic} is deleted" help:"Delete a topic: its policy, its secrets and the settings of its lanes." example:"ringback topic delete order.close"`
+	Delete deleteTopic  `cmd:"" call:"DELETE /v1/topics/{topic}" managed:"" count:"/v1/topics/{}/stats" ask:"Delete topic {topic}, its policy, secrets and the settings of its lanes?" done:"{topic} is deleted" help:"Delete a topic: its policy, its secrets and the settings of its lanes." example:"ringback topic delete order.close"`
 	Pause  pauseTopic   `cmd:"" call:"POST /v1/topics/{topic}/pause" done:"{topic} is paused: jobs are accepted, and wait" help:"Pause a topic. Jobs are still accepted." example:"ringback topic pause order.close --note 'deploying the shop'"`
 	Resume changeTopic  `cmd:"" call:"POST /v1/topics/{topic}/resume" done:"{topic} is resumed" help:"Resume a topic." example:"ringback topic resume order.close"`
 	Secret topicSecrets `cmd:"" help:"The secrets that sign a topic's requests."`
@@ -99,7 +99,7 @@ type laneCommand struct {
 	Get    oneLane      `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}" help:"Show the settings of a lane." example:"ringback lane get order.close shop.example:443"`
 	Set    setLane      `cmd:"" call:"PATCH /v1/topics/{topic}/lanes/{lane}" done:"{lane} of {topic} has revision {revision}" help:"Change settings of a lane." example:"ringback lane set order.close shop.example:443 lane_rate=10/s"`
 	Put    setLane      `cmd:"" call:"PUT /v1/topics/{topic}/lanes/{lane}" done:"{lane} of {topic} has revision {revision}" help:"Replace all settings of a lane." example:"ringback lane put order.close shop.example:443 -f lane.json"`
-	Delete deleteLane   `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}" ask:"Remove the settings and secrets of lane {lane} of {topic}?" done:"{lane} of {topic} has the settings of its topic" help:"Remove the settings and secrets of a lane." example:"ringback lane delete order.close shop.example:443"`
+	Delete deleteLane   `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}" managed:"" ask:"Remove the settings and secrets of lane {lane} of {topic}?" done:"{lane} of {topic} has the settings of its topic" help:"Remove the settings and secrets of a lane." example:"ringback lane delete order.close shop.example:443"`
 	Pause  pauseLane    `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/pause" done:"{lane} of {topic} is paused: jobs are accepted, and wait" help:"Pause a lane. Jobs are still accepted." example:"ringback lane pause order.close shop.example:443"`
 	Resume changeLane   `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/resume" done:"{lane} of {topic} is resumed" help:"Resume a lane." example:"ringback lane resume order.close shop.example:443"`
 	Secret laneSecrets  `cmd:"" help:"The secrets that sign a lane's requests instead of the topic's."`
@@ -175,7 +175,7 @@ type scheduleCommand struct {
 	List     listAll          `cmd:"" call:"GET /v1/schedules" show:"schedules" help:"List schedules." example:"ringback schedule list"`
 	Get      oneSchedule      `cmd:"" call:"GET /v1/schedules/{schedule}" help:"Show a schedule with its next and its last ticks." example:"ringback schedule get nightly"`
 	Put      putSchedule      `cmd:"" call:"PUT /v1/schedules/{schedule}" done:"{name} is {state}; ringback schedule get {name} shows its next ticks" help:"Create or replace a schedule." example:"ringback schedule put nightly cron='0 3 * * *' timezone=Europe/Berlin job.topic=report job.url=https://shop.example/report"`
-	Delete   deleteSchedule   `cmd:"" call:"DELETE /v1/schedules/{schedule}" ask:"Remove schedule {schedule}? Jobs that it has made stay." done:"{schedule} is removed" help:"Remove a schedule. Jobs that it has made stay." example:"ringback schedule delete nightly"`
+	Delete   deleteSchedule   `cmd:"" call:"DELETE /v1/schedules/{schedule}" managed:"" ask:"Remove schedule {schedule}? Jobs that it has made stay." done:"{schedule} is removed" help:"Remove a schedule. Jobs that it has made stay." example:"ringback schedule delete nightly"`
 	Run      oneSchedule      `cmd:"" call:"POST /v1/schedules/{schedule}/run" done:"registered {id}" help:"Register its job now, beside its ticks." example:"ringback schedule run nightly"`
 	Pause    pauseSchedule    `cmd:"" call:"POST /v1/schedules/{schedule}/pause" done:"{name} is paused" help:"Pause a schedule." example:"ringback schedule pause nightly"`
 	Resume   changeSchedule   `cmd:"" call:"POST /v1/schedules/{schedule}/resume" done:"{name} is resumed" help:"Resume a schedule." example:"ringback schedule resume nightly"`
