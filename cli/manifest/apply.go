@@ -13,24 +13,33 @@ import (
 )
 
 // Apply makes the changes of a plan, and calls done after each. A resource that has changed since it was read is not written. After an
-// error the changes that were not made are found again by the next plan.
+// error the changes that were not made are found again by the next plan. What the server refuses to remove does not keep the others.
 func (p *Plan) Apply(ctx context.Context, call Server, done func(c *Change)) error {
 	var mu sync.Mutex
 	made := 0
+	var kept []error
 	for _, some := range p.phases() {
 		err := forEach(ctx, len(some), func(ctx context.Context, i int) error {
-			err := some[i].make(ctx, call)
+			err := some[i].make(context.WithoutCancel(ctx), call) // what is begun is ended
 			mu.Lock()
 			defer mu.Unlock()
-			if err == nil {
+			switch {
+			case err == nil:
 				made++
 				done(some[i])
+			case some[i].Action == Remove && (errors.Is(err, client.ErrConflict) || errors.Is(err, client.ErrRevision)):
+				kept = append(kept, err)
+				return nil
 			}
 			return err
 		})
 		if err != nil {
-			return &ApplyError{Made: made, Of: len(p.Changes), Err: err}
+			return &ApplyError{Made: made, Of: len(p.Changes), Err: errors.Join(append(kept, err)...)}
 		}
+	}
+	if len(kept) > 0 {
+		slices.SortFunc(kept, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+		return &ApplyError{Made: made, Of: len(p.Changes), Err: errors.Join(kept...)}
 	}
 	return nil
 }

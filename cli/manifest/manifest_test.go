@@ -375,9 +375,13 @@ func TestPrune_KeepsTheLanesOfATopicWithJobs(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, shop, Options{})
 	s.do(t, http.MethodPost, "/v1/jobs", `{"topic": "order.close", "url": "https://a.example/", "delay": "1h"}`)
+	s.apply(t, "managed_by: shop\ntopics: {a: , z: }\n", Options{})
+	s.do(t, http.MethodPost, "/v1/jobs", `{"topic": "a", "url": "https://a.example/", "delay": "1h"}`)
 	p := s.plan(t, "managed_by: shop\ntopics: {order.ship: }\n", Options{Prune: true})
-	err := p.Apply(t.Context(), s.call, func(*Change) {})
-	require.ErrorContains(t, err, "remove topic order.close: ")
+	var made []string
+	err := p.Apply(t.Context(), s.call, func(c *Change) { made = append(made, c.Done()) })
+	require.Equal(t, []string{"created topic order.ship", "removed schedule nightly", "removed topic z"}, made)
+	require.Regexp(t, "(?s)^remove topic a: .*\nremove topic order.close: .*\n3 of 5 changes were made", err.Error())
 	require.ErrorIs(t, err, client.ErrConflict)
 	require.Equal(t, "5/s", s.do(t, http.MethodGet, "/v1/topics/order.close/lanes/shop.example:443", "")["lane_rate"])
 }
@@ -492,6 +496,36 @@ func TestApply_GoesOnAfterAFailure(t *testing.T) {
 	s.do(t, http.MethodDelete, "/v1/schedules/nightly", "")
 	require.NoError(t, p.Apply(t.Context(), s.call, func(*Change) {}))
 	require.ErrorIs(t, forEach(canceled(t), 3, func(context.Context, int) error { return nil }), context.Canceled)
+}
+
+// An interrupt ends what reads, but not a change that is begun.
+func TestInterrupt_EndsReadsOnly(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, shop, Options{})
+	p := s.plan(t, "managed_by: shop\ntopics: {new: }\n", Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	interrupted := func(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+		if strings.HasSuffix(path, "/lanes") || path == "/v1/topics/new" {
+			cancel()
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+		}
+		return s.call(ctx, method, path, query, header, body)
+	}
+	require.ErrorIs(t, p.Apply(ctx, interrupted, func(*Change) {}), context.Canceled)
+	s.do(t, http.MethodGet, "/v1/topics/new", "")
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	_, _, err := Dump(ctx, func(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+		if strings.HasSuffix(path, "/lanes") {
+			cancel()
+			require.ErrorIs(t, ctx.Err(), context.Canceled, "the read ends, too")
+		}
+		return s.call(ctx, method, path, query, header, body)
+	}, "")
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func canceled(t *testing.T) context.Context {

@@ -33,7 +33,7 @@ func forEach(ctx context.Context, n int, do func(ctx context.Context, i int) err
 				if ctx.Err() != nil {
 					continue
 				}
-				if err := do(context.WithoutCancel(ctx), i); err != nil {
+				if err := do(ctx, i); err != nil {
 					cancel(err)
 				}
 			}
