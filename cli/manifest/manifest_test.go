@@ -293,6 +293,27 @@ func faultsIn(t *testing.T, err error, dir string) []string {
 	return all
 }
 
+// What aliases repeat is counted: merges of merges, too, which would take for ever.
+func TestRead_BoundsWhatMergesRepeat(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("a0: &a0 {b: 1}\n")
+	for i := range 50 {
+		fmt.Fprintf(&b, "a%d: &a%d {<<: [*a%d, *a%d]}\n", i+1, i+1, i, i)
+	}
+	for _, text := range []string{
+		"managed_by: shop\ntopics: &a {<<: [*a, *a]}\n",
+		b.String() + "managed_by: shop\ntopics: *a50\n",
+		b.String() + "managed_by: shop\ntopics: {a: *a50, b: {}, c: 5}\n",
+	} {
+		_, err := Read([]string{"-"}, strings.NewReader(text))
+		e, ok := errors.AsType[*Error](err)
+		require.True(t, ok, "%v", err)
+		faults := slices.DeleteFunc(e.Faults, func(fault string) bool { return strings.Contains(fault, "is not a key") })
+		require.Len(t, faults, 1)
+		require.Contains(t, faults[0], "has more than 1000000 values, or 100 levels")
+	}
+}
+
 func TestPlan_ReportsWhatTheServerRefusesWithFileAndLine(t *testing.T) {
 	s := newServer(t)
 	_, err := NewPlan(t.Context(), s.call, parse(t, `managed_by: shop

@@ -201,11 +201,14 @@ func (r *reader) mark(c *converter, node *yaml.Node) {
 func (r *reader) resources(c *converter, node *yaml.Node, kind Kind, topic string) {
 	for _, e := range c.entries(node, string(kind)+"s", 0) {
 		id := ID{kind, topic, e.key.Value}
+		if c.full {
+			return
+		}
 		res := &resource{id: id, file: c.file, line: e.key.Line, lines: make(map[string]int)}
 		c.lines = res.lines
 		if value := resolve(e.value); value.Kind != yaml.ScalarNode || value.Tag != "!!null" {
 			object, ok := c.value(e.value, "", 0).(map[string]any)
-			if !ok {
+			if !ok && !c.full {
 				c.fault(e.value.Line, "%s must be a mapping of its members", id)
 			}
 			res.doc = object

@@ -21,6 +21,7 @@ const (
 type converter struct {
 	file   string
 	nodes  int
+	full   bool // there were too many
 	faults []string
 	lines  map[string]int // of the resource that is converted
 }
@@ -28,6 +29,15 @@ type converter struct {
 // fault adds a fault of a line.
 func (c *converter) fault(line int, format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf("%s:%d: ", c.file, line)+fmt.Sprintf(format, args...))
+}
+
+// take counts values, and reports whether a file may have them. It may not, and this is a fault, if there are too many or too many levels.
+func (c *converter) take(node *yaml.Node, n, depth int) bool {
+	if c.nodes += n; !c.full && (c.nodes > maxNodes || depth > maxDepth) {
+		c.full = true
+		c.fault(node.Line, "has more than %d values, or %d levels", maxNodes, maxDepth)
+	}
+	return !c.full
 }
 
 // An entry is a member of a mapping.
@@ -42,7 +52,10 @@ func (c *converter) entries(node *yaml.Node, what string, depth int) []entry {
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
 		return nil
 	}
-	if node.Kind != yaml.MappingNode || depth > maxDepth {
+	if c.full {
+		return nil
+	}
+	if node.Kind != yaml.MappingNode {
 		c.fault(node.Line, "%s must be a mapping, NAME: VALUE", what)
 		return nil
 	}
@@ -59,7 +72,14 @@ func (c *converter) entries(node *yaml.Node, what string, depth int) []entry {
 				sources = value.Content
 			}
 			for _, source := range sources {
-				merged = append(merged, c.entries(source, what, depth+1)...)
+				if !c.take(source, 1, depth+1) {
+					return nil
+				}
+				more := c.entries(source, what, depth+1)
+				if !c.take(source, len(more), depth) {
+					return nil
+				}
+				merged = append(merged, more...)
 			}
 		case before > 0:
 			c.fault(key.Line, "%s is set twice, also in line %d", key.Value, before)
@@ -90,10 +110,7 @@ func (c *converter) value(node *yaml.Node, at string, depth int) any {
 		c.lines[at] = node.Line
 	}
 	node = resolve(node)
-	if c.nodes++; c.nodes > maxNodes || depth > maxDepth {
-		if c.nodes <= maxNodes+1 || depth == maxDepth+1 {
-			c.fault(node.Line, "has more than %d values, or %d levels", maxNodes, maxDepth)
-		}
+	if !c.take(node, 1, depth) {
 		return nil
 	}
 	switch node.Kind {
