@@ -90,6 +90,17 @@ func TestApply_ExitsWithWhatIsWrong(t *testing.T) {
 	require.Equal(t, "schedule s is left out: the server cannot read it\n", r.stderr)
 }
 
+func TestApply_ReadsFilesWithCommasAndTheInputOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a,b.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("managed_by: shop\ntopics: {}\n"), 0o600))
+	none := says(200, `{"items": []}`)
+	r := run(t, []string{"diff", "-f", file, "-f", file}, none, none)
+	require.Equal(t, exit.OK, r.code, r.stderr)
+	r = run(t, []string{"diff", "-f", "-", "-f", "-"})
+	require.Equal(t, exit.Usage, r.code)
+	require.Contains(t, r.stderr, "the standard input (-) is given twice")
+}
+
 func TestDiff_ExitsWithOneOnlyForDifferences(t *testing.T) {
 	file := shopFile(t, "managed_by: shop\ntopics: {a: {workers: 5}}\n")
 	for _, path := range []string{filepath.Join(t.TempDir(), "none.yaml"), t.TempDir()} {

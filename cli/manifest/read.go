@@ -81,6 +81,8 @@ func expand(paths []string) ([]string, error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		switch {
+		case path == "-" && slices.Contains(names, path):
+			return nil, errors.New("the standard input (-) is given twice: it can be read once")
 		case path == "-" || err == nil && !info.IsDir():
 			names = append(names, path)
 			continue
