@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ringback/ringback/job"
 )
 
 // maxFile bounds a file, in bytes.
@@ -194,6 +196,8 @@ func (r *reader) mark(c *converter, node *yaml.Node) {
 		c.fault(node.Line, "managed_by must be a text, such as shop")
 	case r.set.ManagedBy != "" && r.set.ManagedBy != node.Value:
 		c.fault(node.Line, "managed_by is %s, but %s in %s: files that are applied together have one", node.Value, r.set.ManagedBy, r.marked)
+	case len(job.ValidateMark(node.Value)) > 0:
+		c.fault(node.Line, "managed_by %s", job.ValidateMark(node.Value)[0].Detail)
 	default:
 		r.set.ManagedBy, r.marked = node.Value, here
 	}
@@ -220,7 +224,7 @@ func (r *reader) resources(c *converter, node *yaml.Node, kind Kind, topic strin
 				c.fault(res.lines["/"+name], "%s: %s %s", id, name, why)
 			}
 		}
-		if job, ok := res.doc["job"].(map[string]any); ok && job["body_text"] == redacted { // what a token without bodies gets
+		if template, ok := res.doc["job"].(map[string]any); ok && template["body_text"] == redacted { // what a token without bodies gets
 			c.fault(res.lines["/job/body_text"], "%s: job.body_text is a placeholder: write the body itself", id)
 		}
 		if before := r.places[id]; before != "" {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ringback/ringback/job"
 )
 
 // readOnly are the members that only answers have.
@@ -128,7 +130,7 @@ func secretsIn(at string, want, stored any) (found []string) {
 		for _, name := range sortedKeys(want) {
 			for other, value := range object {
 				if strings.EqualFold(name, other) {
-					found = append(found, secretsIn(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), want[name], value)...)
+					found = append(found, secretsIn(job.JSONPointer(at, name), want[name], value)...)
 				}
 			}
 		}

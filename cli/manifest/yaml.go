@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ringback/ringback/job"
 )
 
 const (
@@ -117,7 +119,7 @@ func (c *converter) value(node *yaml.Node, at string, depth int) any {
 	case yaml.MappingNode:
 		object := make(map[string]any)
 		for _, e := range c.entries(node, "it", depth) {
-			pointer := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(e.key.Value)
+			pointer := job.JSONPointer(at, e.key.Value)
 			object[e.key.Value] = c.value(e.value, pointer, depth+1)
 			c.lines[pointer] = e.key.Line
 		}

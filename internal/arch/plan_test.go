@@ -569,8 +569,8 @@ var plan = []row{
 	},
 	{
 		pkg:    "cli/manifest",
-		reason: "files with topics, lanes and schedules, and how a server differs from them; knows no rule of the API, and is given the requests",
-		ours:   []string{"cli/output", "client"},
+		reason: "files with topics, lanes and schedules, and how a server differs from them; of the rules of the API knows that of marks, and is given the requests",
+		ours:   []string{"cli/output", "client", "job"},
 		others: []string{"go.yaml.in/yaml/v3"},
 	},
 	{
