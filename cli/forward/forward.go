@@ -3,13 +3,11 @@ package forward
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +46,7 @@ const (
 	lookEvery   = 30 * time.Second // for new topics
 	minPause    = 500 * time.Millisecond
 	maxPause    = 5 * time.Second
+	giveBack    = 2 * time.Second // for what is given back after the grace
 )
 
 // errNotPulled is the error for a topic whose jobs cannot be leased.
@@ -56,6 +55,12 @@ func errNotPulled(topic string) error {
 		"the jobs of topic %s are pushed to their URLs, so there are none to take: mirror them with --copy, or make all of them wait until they are "+
 			"taken with ringback topic set %s deliver=pull (and push them again with deliver=push)", topic, topic)}
 }
+
+// UnavailableError is the error of a server that does not answer at the start.
+type UnavailableError struct{ Err error }
+
+func (e *UnavailableError) Error() string { return e.Err.Error() }
+func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // The reasons why a request is cancelled.
 var (
@@ -70,9 +75,11 @@ type forwarder struct {
 	transport *http.Transport
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)
 	working   context.Context //nolint:containedctx // of requests, which may outlive Run's context for a grace
+	reporting context.Context //nolint:containedctx // of what the server is told of them, for a little longer
 	inFlight  sync.WaitGroup
 
 	mu      sync.Mutex
+	offline bool            // the server does not answer
 	down    map[string]bool // hosts to which no connection can be made
 	running int
 }
@@ -80,11 +87,21 @@ type forwarder struct {
 // Run passes jobs on until ctx ends, and returns nil then. It returns an error if a topic is not pulled, or the server refuses.
 func Run(ctx context.Context, o Options) error {
 	o.Concurrency, o.Grace = min(cmp.Or(o.Concurrency, 8), 100), cmp.Or(o.Grace, 10*time.Second)
-	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	reporting, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	working, stop := context.WithCancelCause(reporting)
+	defer stop(nil)
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	defer stop(nil)
-	f := &forwarder{opts: o, dial: o.Dial, working: working, down: make(map[string]bool)}
+	defer context.AfterFunc(ctx, func() {
+		if sleep(reporting, o.Grace) {
+			stop(errStopped)
+		}
+		if sleep(reporting, giveBack) {
+			abandon()
+		}
+	})()
+	f := &forwarder{opts: o, dial: o.Dial, working: working, reporting: reporting, down: make(map[string]bool)}
 	if f.dial == nil {
 		f.dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
 	}
@@ -97,21 +114,50 @@ func Run(ctx context.Context, o Options) error {
 			end()
 		}
 	}
-	var err error
-	if o.Copy {
+	who, err := f.whoami(ctx)
+	switch {
+	case err != nil:
+	case o.Copy && !who.Bodies:
+		err = ErrNoBodies
+	case o.Copy:
 		err = f.mirror(ctx)
-	} else {
+	default:
 		err = f.lease(ctx)
 	}
+	if ctx.Err() != nil {
+		err = nil
+	}
+	end()
 	if n := f.count(0); n > 0 {
 		f.say("waiting up to %s for %d requests; the jobs of others are given back", o.Grace, n)
 	}
-	defer time.AfterFunc(o.Grace, func() { stop(errStopped) }).Stop()
 	f.inFlight.Wait()
-	if ctx.Err() != nil {
-		return nil
-	}
 	return err
+}
+
+// whoami asks the server for what its token may do. It does not wait long, as it is the first request of all.
+func (f *forwarder) whoami(ctx context.Context) (*client.Principal, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	who, err := f.opts.Client.Whoami(ctx)
+	if err != nil && !isRefused(err) {
+		err = &UnavailableError{err}
+	}
+	return who, err
+}
+
+// noteServer says when the server begins or ends to answer; err says why it does not.
+func (f *forwarder) noteServer(err error) {
+	f.mu.Lock()
+	was := f.offline
+	f.offline = err != nil
+	f.mu.Unlock()
+	switch {
+	case was && err == nil:
+		f.say("the server answers again")
+	case !was && err != nil:
+		f.say("no answer from the server, trying again: %s", err)
+	}
 }
 
 func (f *forwarder) say(format string, args ...any) { f.opts.Say(fmt.Sprintf(format, args...)) }
@@ -209,8 +255,12 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 		}
 		switch {
 		case ctx.Err() != nil:
+			var s client.Settlement
 			for i := range leased {
-				f.settle(client.Settlement{Release: []client.LeaseRelease{{Lease: leased[i].Lease}}})
+				s.Release = append(s.Release, client.LeaseRelease{Lease: leased[i].Lease})
+			}
+			if len(leased) > 0 {
+				f.settle(s)
 			}
 			return nil
 		case errors.Is(err, client.ErrConflict):
@@ -218,13 +268,14 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 		case isRefused(err):
 			return err
 		case err != nil:
-			f.say("no answer from the server, trying again: %s", err)
+			f.noteServer(err)
 			if !sleep(ctx, pause) {
 				return nil
 			}
 			pause = min(2*pause, maxPause)
 			continue
 		}
+		f.noteServer(nil)
 		pause = minPause
 		for i := range leased {
 			f.count(1)
@@ -270,68 +321,6 @@ func (f *forwarder) leaseJobs(ctx context.Context, topic string, most int) ([]cl
 	return f.opts.Client.Lease(limited, topic, client.LeaseOptions{
 		Max: most, Wait: pollWait, Lease: leaseFor, Lanes: f.opts.Lanes, Request: true,
 	})
-}
-
-// awaitListener waits until a connection to a URL can be made. It returns false if ctx ends first.
-func (f *forwarder) awaitListener(ctx context.Context, target *url.URL) bool {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		err := f.connect(ctx, target)
-		if err != nil && ctx.Err() != nil {
-			return false
-		}
-		f.noteListener(target, err)
-		if err == nil {
-			return true
-		}
-		if !sleep(ctx, pause) {
-			return false
-		}
-	}
-}
-
-// connect makes a connection to a URL, and ends it.
-func (f *forwarder) connect(ctx context.Context, target *url.URL) error {
-	ctx, cancel := context.WithTimeout(ctx, maxPause)
-	defer cancel()
-	c, err := f.dial(ctx, "tcp", hostPort(target))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	if target.Scheme == "https" {
-		return tls.Client(c, &tls.Config{ServerName: target.Hostname()}).HandshakeContext(ctx)
-	}
-	return nil
-}
-
-// noteListener says when something begins or ends to listen; err says why no connection can be made.
-func (f *forwarder) noteListener(target *url.URL, err error) {
-	f.mu.Lock()
-	was := f.down[target.Host]
-	f.down[target.Host] = err != nil
-	f.mu.Unlock()
-	what, then := "nothing listens at "+target.Host, "jobs wait on the server until something does"
-	if f.opts.Copy {
-		then = "copies are dropped until something does"
-	}
-	if !isDial(err) {
-		what, then = fmt.Sprintf("no connection to %s can be made: %v", target.Host, err), strings.ReplaceAll(then, "something does", "one can")
-	}
-	switch {
-	case was && err == nil:
-		f.say("%s listens", target.Host)
-	case !was && err != nil:
-		f.say("%s: %s", what, then)
-	}
-}
-
-// hostPort returns the address of a URL.
-func hostPort(u *url.URL) string {
-	port := "80"
-	if u.Scheme == "https" {
-		port = "443"
-	}
-	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
 }
 
 // sleep returns false if ctx ends first.

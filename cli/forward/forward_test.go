@@ -552,6 +552,87 @@ func (l *laptop) failing(fail func(*http.Request) int) *client.Client {
 	return c
 }
 
+// A server that is not there ends forward at the start; later it is waited for, and said once.
+func TestForward_EndsWithoutAServer(t *testing.T) {
+	for _, mirrors := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLaptop(t, answers(200), "t")
+			var down atomic.Bool
+			down.Store(true)
+			c := l.failing(func(*http.Request) int {
+				if down.Load() {
+					return http.StatusServiceUnavailable
+				}
+				return 0
+			})
+			began := time.Now()
+			err := Run(t.Context(), Options{Client: c, Routes: routes(t, "t=3000"), Copy: mirrors, Say: func(string) {}, Dial: l.dial})
+			require.ErrorAs(t, err, new(*UnavailableError))
+			require.LessOrEqual(t, time.Since(began), answerTime)
+			if mirrors {
+				return
+			}
+			down.Store(false)
+			stop := l.forward(Options{Client: c, Routes: routes(t, "t=3000")})
+			l.srv.Advance(time.Second)
+			down.Store(true)
+			l.srv.Advance(10 * time.Minute)
+			down.Store(false)
+			l.srv.Advance(time.Minute)
+			require.NoError(t, stop())
+			require.Len(t, l.said, 3)
+			require.Contains(t, l.said[1], "no answer from the server, trying again")
+			require.Equal(t, "the server answers again", l.said[2])
+		})
+	}
+}
+
+// What was answered is reported after a server's restart, as long as the lease lasts.
+func TestForward_ReportsAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		l := newLaptop(t, func(http.ResponseWriter, *http.Request) { down.Store(true) }, "t")
+		c := l.failing(func(*http.Request) int {
+			if down.Load() {
+				return http.StatusServiceUnavailable
+			}
+			return 0
+		})
+		l.register(client.Job{ID: "a", Topic: "t"})
+		stop := l.forward(Options{Client: c, Routes: routes(t, "t=3000")})
+		l.srv.Advance(40 * time.Second)
+		down.Store(false)
+		l.srv.Advance(time.Minute)
+		require.NoError(t, stop())
+		require.Equal(t, client.Delivered, l.state("a").State)
+		require.Len(t, l.requests, 1)
+	})
+}
+
+// Ctrl-C ends soon, also without a server.
+func TestForward_StopsWithoutAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		l := newLaptop(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "t")
+		c := l.failing(func(*http.Request) int {
+			if down.Load() {
+				return http.StatusServiceUnavailable
+			}
+			return 0
+		})
+		l.register(client.Job{ID: "a", Topic: "t"})
+		l.register(client.Job{ID: "b", Topic: "t"})
+		stop := l.forward(Options{Client: c, Routes: routes(t, "t=3000")})
+		l.srv.Advance(time.Second)
+		down.Store(true)
+		began := time.Now()
+		require.NoError(t, stop())
+		require.LessOrEqual(t, time.Since(began), 12*time.Second)
+		require.Len(t, l.deliveries, 2)
+		require.Contains(t, l.deliveries[0].Error, "not reported")
+	})
+}
+
 // The topics that run already do not keep an error from being returned.
 func TestForward_EndsWithAnErrorBesideTopicsThatRun(t *testing.T) {
 	for path, all := range map[string][]string{"/v1/topics/b": {"a=3000", "b=3000"}, "/v1/topics": {"a=3000", "order.*=3000"}} {

@@ -19,13 +19,6 @@ var ErrNoBodies = errors.New("this token may not read bodies, so there is nothin
 
 // mirror sends copies of attempts until ctx ends.
 func (f *forwarder) mirror(ctx context.Context) error {
-	who, err := f.opts.Client.Whoami(ctx)
-	if err != nil {
-		return err
-	}
-	if !who.Bodies {
-		return ErrNoBodies
-	}
 	queue := make(chan *client.StreamAttempt, maxQueued)
 	defer close(queue)
 	for range f.opts.Concurrency {

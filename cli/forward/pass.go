@@ -68,22 +68,33 @@ func (f *forwarder) finish(d *Delivery, s client.Settlement) {
 	f.opts.Report(*d)
 }
 
-// settle reports to the server, and returns why it was not recorded.
+// settle reports to the server, and returns why it was not recorded. It goes on for as long as Run does: leases are extended meanwhile.
 func (f *forwarder) settle(s client.Settlement) (problem string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.working), leaseFor/2)
-	defer cancel()
 	for {
+		ctx, cancel := context.WithTimeout(f.reporting, answerTime)
 		settled, err := f.opts.Client.Settle(ctx, s)
-		if err != nil {
+		cancel()
+		switch {
+		case isRefused(err):
 			return "not reported, so it comes again: " + err.Error()
+		case err != nil:
+			problem = "not reported, so it comes again: " + err.Error()
+			if f.reporting.Err() == nil {
+				f.noteServer(err)
+			}
+		default:
+			f.noteServer(nil)
+			r := slices.Concat(settled.Answered, settled.Retry, settled.Release)
+			if len(r) == 0 || r[0].Result == "ok" {
+				return ""
+			}
+			if r[0].Result == "lost" {
+				return errLost.Error()
+			}
+			problem = "not recorded, so it comes again: the store is unavailable"
 		}
-		switch r := slices.Concat(settled.Answered, settled.Retry, settled.Release); {
-		case len(r) == 0 || r[0].Result == "ok":
-			return ""
-		case r[0].Result == "lost":
-			return errLost.Error()
-		case !sleep(ctx, time.Second):
-			return "not recorded, so it comes again: the store is unavailable"
+		if !sleep(f.reporting, time.Second) {
+			return problem
 		}
 	}
 }
