@@ -21,7 +21,7 @@ type Flags struct {
 	KeepPath    bool     `in:"none" help:"Append the path and the query of the job's own URL."`
 	Concurrency int      `in:"none" default:"8" placeholder:"N" help:"Requests of a topic at a time, up to 100 (default 8)."`
 	Header      []string `short:"H" sep:"none" in:"none" placeholder:"NAME: VALUE" help:"Header of each request, for example one that is secret, which the server does not tell; @FILE has one on each line. Repeatable."`
-	Count       int      `in:"none" placeholder:"N" help:"End after this number of requests, and those that run beside them. Default: never."`
+	Count       int      `in:"none" placeholder:"N" help:"End after this number of requests, and those of other topics that run beside them. Default: never."`
 	SecretFile  string   `in:"none" placeholder:"FILE" help:"File with a secret (whsec_…) or key (whsk_…) that signs, instead of the topic's secrets."`
 }
 

@@ -56,6 +56,12 @@ func errNotPulled(topic string) error {
 			"taken with ringback topic set %s deliver=pull (and push them again with deliver=push)", topic, topic)}
 }
 
+// errUnknown is the error for a topic without settings: one of a mistyped name, or one whose jobs are pushed by the defaults.
+func errUnknown(topic string) error {
+	return &client.Problem{Status: http.StatusNotFound, Code: "not_found", Detail: fmt.Sprintf(
+		"there is no topic %s: ringback topic list shows the topics, and ringback topic set %s deliver=pull makes this one", topic, topic)}
+}
+
 // UnavailableError is the error of a server that does not answer at the start.
 type UnavailableError struct{ Err error }
 
@@ -77,6 +83,9 @@ type forwarder struct {
 	working   context.Context //nolint:containedctx // of requests, which may outlive Run's context for a grace
 	reporting context.Context //nolint:containedctx // of what the server is told of them, for a little longer
 	inFlight  sync.WaitGroup
+
+	reported atomic.Int64 // requests
+	dropped  atomic.Int64 // attempts that were not copied in the last second
 
 	mu      sync.Mutex
 	offline bool            // the server does not answer
@@ -107,10 +116,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	f.transport = newTransport(f.dial)
 	defer f.transport.CloseIdleConnections()
-	var reported atomic.Int64
 	f.opts.Report = func(d Delivery) {
 		o.Report(d)
-		if reported.Add(1) == int64(o.Count) {
+		if f.reported.Add(1) == int64(o.Count) {
 			end()
 		}
 	}
@@ -202,7 +210,9 @@ func (f *forwarder) lease(ctx context.Context) error {
 			continue
 		}
 		switch topic, err := f.opts.Client.GetTopic(ctx, r.Pattern); {
-		case errors.Is(err, client.ErrNotFound), err == nil && topic.Deliver != "pull":
+		case errors.Is(err, client.ErrNotFound):
+			return cmp.Or(context.Cause(ctx), errUnknown(r.Pattern))
+		case err == nil && topic.Deliver != "pull":
 			return cmp.Or(context.Cause(ctx), errNotPulled(r.Pattern))
 		case err != nil:
 			return cmp.Or(context.Cause(ctx), err)
@@ -249,7 +259,15 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 		if free == 0 {
 			return nil
 		}
-		leased, err := f.leaseJobs(ctx, topic, free)
+		most := free
+		if f.opts.Count > 0 {
+			most = min(free, f.opts.Count-int(f.reported.Load())-f.count(0))
+		}
+		var leased []client.LeasedJob
+		var err error
+		if most > 0 {
+			leased, err = f.leaseJobs(ctx, topic, most)
+		}
 		for range free - len(leased) {
 			<-slots
 		}
@@ -273,6 +291,12 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 				return nil
 			}
 			pause = min(2*pause, maxPause)
+			continue
+		}
+		if most <= 0 { // those that run are enough, unless one is given back
+			if !sleep(ctx, minPause) {
+				return nil
+			}
 			continue
 		}
 		f.noteServer(nil)

@@ -491,7 +491,7 @@ func TestForward_EndsAfterACount(t *testing.T) {
 			l.register(client.Job{ID: fmt.Sprint(i), Topic: "t"})
 		}
 		require.NoError(t, Run(t.Context(), Options{
-			Client: l.srv.Client(), Routes: routes(t, "t=3000"), Count: 3, Concurrency: 1, Dial: l.dial, Say: func(string) {}, Report: func(Delivery) {},
+			Client: l.srv.Client(), Routes: routes(t, "t=3000"), Count: 3, Dial: l.dial, Say: func(string) {}, Report: func(Delivery) {},
 		}))
 		require.Len(t, l.requests, 3)
 	})
@@ -517,11 +517,15 @@ func TestForward_SaysWhatToDoAboutAPushedTopic(t *testing.T) {
 		l := newLaptop(t, answers(200), "pulled")
 		_, err := l.srv.Client().PutTopic(t.Context(), "pushed", client.Policy{URL: "https://a.example"})
 		require.NoError(t, err)
-		for _, topic := range []string{"pushed", "unknown"} {
+		for topic, want := range map[string]error{"pushed": client.ErrConflict, "unknown": client.ErrNotFound} {
 			err := Run(t.Context(), Options{Client: l.srv.Client(), Routes: routes(t, "pulled=3000", topic+"=3000"), Say: func(string) {}, Dial: l.dial})
-			require.ErrorIs(t, err, client.ErrConflict)
+			require.ErrorIs(t, err, want)
 			require.ErrorContains(t, err, "ringback topic set "+topic+" deliver=pull")
-			require.ErrorContains(t, err, "--copy")
+			if topic == "pushed" {
+				require.ErrorContains(t, err, "--copy")
+			} else {
+				require.ErrorContains(t, err, "there is no topic unknown")
+			}
 		}
 		ended, pulled := make(chan error, 1), routes(t, "pulled=3000")
 		go func() {
@@ -759,6 +763,31 @@ func TestForward_CopiesSayWhatIsMissing(t *testing.T) {
 		require.NoError(t, stop())
 		require.Len(t, l.requests, 1)
 		require.Contains(t, l.said, "the connection to the server was interrupted: attempts of that time are not copied")
+	})
+}
+
+// What is dropped is said once a second, however much it is.
+func TestForward_CountsCopiesThatAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaptop(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		l.srv = clienttest.New(t, answers(200))
+		stop := l.forward(Options{Routes: routes(t, "*=3000"), Copy: true, Concurrency: 1})
+		l.srv.Advance(time.Second)
+		for i := range 9 {
+			for n := range 40 {
+				l.register(client.Job{ID: fmt.Sprintf("%d-%d", i, n), URL: "https://a.example"})
+			}
+			l.srv.Advance(2 * time.Second)
+		}
+		require.NoError(t, stop())
+		var dropped, n int
+		for _, text := range l.said {
+			if _, err := fmt.Sscanf(text, "attempts that are not copied: %d,", &n); err == nil {
+				dropped += n
+			}
+		}
+		require.GreaterOrEqual(t, dropped, 360-maxQueued-2, l.said)
+		require.Less(t, len(l.said), 13, l.said)
 	})
 }
 

@@ -47,11 +47,20 @@ func (f *forwarder) mirror(ctx context.Context) error {
 			select {
 			case queue <- e.Attempt:
 			default:
-				f.say("an attempt of %s is not copied: the receiver is slower than the server", e.Attempt.ID)
+				f.drop()
 			}
 		}
 	}
 	return nil
+}
+
+// drop counts an attempt that is not copied, and says their number after a second.
+func (f *forwarder) drop() {
+	if f.dropped.Add(1) == 1 {
+		time.AfterFunc(time.Second, func() {
+			f.say("attempts that are not copied: %d, as the receiver is slower than the server", f.dropped.Swap(0))
+		})
+	}
 }
 
 // isCopied reports whether an attempt was a request for one of the routes.
