@@ -1,5 +1,5 @@
 // Package redis makes the doctor's checks of a Redis store: the servers, their settings, and what the user may do. It opens
-// connections of its own and writes nothing, so it also works where the service refuses to start.
+// separate connections and writes nothing, so it also works where the service refuses to start.
 package redis
 
 import (
@@ -20,8 +20,12 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
-// timeout bounds the calls to a server.
-const timeout = 5 * time.Second
+// Bounds. One server that hangs must leave time for the others.
+const (
+	callTimeout   = 1500 * time.Millisecond // of a connection, and of a reply
+	stepTimeout   = 2 * time.Second         // of a step that asks one server, which the client chooses on a cluster
+	serverTimeout = 2 * time.Second         // of all calls to one server
+)
 
 // Options are what the checks of a store are given.
 type Options struct {
@@ -59,21 +63,44 @@ var errDown = errors.New("no server answers")
 
 // look reads what the servers tell, and judges it.
 func (o Options) look(ctx context.Context, address connect.Address) (_ []doctor.Finding, err error) {
-	ctx, cancel := connect.WithTimeout(ctx, timeout)
-	defer cancel()
-	client := connect.New(address, o.Wait, slog.New(slog.DiscardHandler))
+	client := connect.New(address.Within(callTimeout), connect.Wait{}, slog.New(slog.DiscardHandler))
 	defer func() { err = errors.Join(err, client.Close()) }()
-	if err := client.Check(ctx); err != nil {
-		return []doctor.Finding{doctor.Bad(doctor.RedisReach, doctor.Fault,
-			"Start Redis, correct --store, or open the network between the two; jobs are refused and none is delivered until then.", "%v", err)}, err
-	}
 	f := facts{Options: o, cluster: address.IsCluster(), maxConns: client.MaxConns()}
-	f.readMeta(ctx, client)
-	if f.cluster {
-		f.readSlots(ctx, client)
+	unreachable := client.Check(ctx)
+	if unreachable == nil || f.cluster { // on a cluster Check asks any server
+		f.readStore(ctx, client)
+		err = f.readServers(ctx, client)
 	}
+	switch {
+	case unreachable != nil && len(f.servers) == 0:
+		return []doctor.Finding{doctor.Bad(doctor.RedisReach, doctor.Fault,
+			"Start Redis, correct --store, or open the network between the two; jobs are refused and none is delivered until then.", "%v", unreachable)}, unreachable
+	case err != nil:
+		return f.judge(), connect.MapError(ctx, err)
+	}
+	return f.judge(), errDown
+}
+
+// readStore reads what one server tells of all.
+func (f *facts) readStore(ctx context.Context, client *connect.Client) {
+	ctx, cancel := connect.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	var reading sync.WaitGroup
+	if f.cluster {
+		reading.Go(func() { f.readSlots(ctx, client) })
+	}
+	f.readMeta(ctx, client)
+	reading.Wait()
+}
+
+// readServers reads what each server tells, each within its own time.
+func (f *facts) readServers(ctx context.Context, client *connect.Client) error {
+	finding, cancel := connect.WithTimeout(ctx, stepTimeout)
+	defer cancel()
 	var mu sync.Mutex
-	err = client.EachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
+	err := client.EachPrimary(finding, func(_ context.Context, c *redis.Client) error {
+		ctx, cancel := connect.WithTimeout(ctx, serverTimeout)
+		defer cancel()
 		s := f.readServer(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()
@@ -81,10 +108,7 @@ func (o Options) look(ctx context.Context, address connect.Address) (_ []doctor.
 		return nil
 	})
 	slices.SortFunc(f.servers, func(a, b server) int { return cmp.Compare(a.addr, b.addr) })
-	if err != nil {
-		return f.judge(), connect.MapError(ctx, err)
-	}
-	return f.judge(), errDown
+	return err
 }
 
 // facts are what was read of a store.

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	miniserver "github.com/alicebob/miniredis/v2/server"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -226,6 +228,51 @@ func TestCheck_SaysWhyAStoreCannotBeReached(t *testing.T) {
 		requireFinding(t, found, doctor.RedisRights, doctor.Unknown, "could not be checked: ")
 		require.Len(t, found, 13)
 	}
+}
+
+func TestCheck_OfAClusterWithAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and says nothing
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	silentAt, _ := silent.Addr().(*net.TCPAddr)
+	server := miniredis.RunT(t)
+	server.Server().SetPreHook(func(c *miniserver.Peer, cmd string, args ...string) bool {
+		if !strings.EqualFold(cmd, "cluster") || !strings.EqualFold(args[0], "slots") {
+			return false
+		}
+		c.WriteLen(2)
+		for i, at := range []*net.TCPAddr{silentAt, server.Server().Addr()} { // the first has almost all slots, and so the key with the version
+			c.WriteLen(3)
+			c.WriteInt(i * (allSlots - 1))
+			c.WriteInt(allSlots - 2 + i)
+			c.WriteLen(2)
+			c.WriteBulk("127.0.0.1")
+			c.WriteInt(at.Port)
+		}
+		return true
+	})
+	began := time.Now()
+	found := run(t, Options{URL: "redis+cluster://" + server.Addr()})
+	require.Less(t, time.Since(began), doctor.Limit)
+	requireFinding(t, found, doctor.RedisReach, doctor.Fault, silent.Addr().String()+": redis ")
+	requireFinding(t, found, doctor.RedisClock, doctor.Unknown, "1 of 2 servers could not be looked at; the others are fine")
+	for _, f := range found {
+		if f.Level == doctor.Fault {
+			require.NotContains(t, f.Seen, server.Addr())
+		}
+	}
+}
+
+func TestReadServer_IsNotDownWhenItsTimeIsOver(t *testing.T) {
+	running := miniredis.RunT(t)
+	client := goredis.NewClient(&goredis.Options{Addr: running.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f := &facts{}
+	f.servers = []server{f.readServer(ctx, client)}
+	requireFinding(t, f.judge(), doctor.RedisReach, doctor.Unknown, "does not tell the time")
 }
 
 func TestCheck_OfARealServer(t *testing.T) {

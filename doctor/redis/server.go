@@ -38,7 +38,7 @@ func (f *facts) readServer(ctx context.Context, c *redis.Client) server {
 		at, err := c.Time(ctx).Result()
 		took := time.Since(began)
 		if err != nil {
-			s.err, s.down = connect.MapError(ctx, err), !connect.IsNotPermitted(err)
+			s.err, s.down = connect.MapError(ctx, err), !connect.IsNotPermitted(err) && ctx.Err() == nil
 			break
 		}
 		if len(s.trips) == 0 || took < 2*s.precision { // the fastest is the most exact

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -33,6 +34,15 @@ type Address struct {
 	serverName             string // of certificates; empty: the host that is dialled
 	files                  tlsFiles
 	shown                  string
+}
+
+// Within returns the address for calls of which each connection and each reply may take at most limit.
+func (a Address) Within(limit time.Duration) Address {
+	a.setDefaults()
+	o := &a.options
+	o.DialTimeout, o.ReadTimeout, o.PoolTimeout = min(o.DialTimeout, limit), min(o.ReadTimeout, limit), min(o.PoolTimeout, limit)
+	o.MaxRetries = -1
+	return a
 }
 
 // Certificates returns the names of the files with certificates.
