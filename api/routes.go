@@ -250,10 +250,11 @@ func (a *api) methods(r route) http.Handler {
 				return err
 			}
 		}
+		serve := found.serve
 		if a.tracer != nil && (found.action == access.RegisterJob || found.action == access.RunSchedule) {
-			return a.traced(found.serve, w, req)
+			serve = a.traced(serve)
 		}
-		err := found.serve(w, req)
+		err := serve(w, req)
 		if err == nil && r.audited && method != http.MethodGet && !dry {
 			a.auditChange(req, found.action)
 		}

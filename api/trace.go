@@ -13,19 +13,21 @@ type Tracer interface {
 	StartRequest(r *http.Request) (traced *http.Request, end func(status int))
 }
 
-// traced serves a request that registers jobs, in a span.
-func (a *api) traced(serve handler, w http.ResponseWriter, r *http.Request) error {
-	r, end := a.tracer.StartRequest(r)
-	status := http.StatusInternalServerError // of a panic
-	defer func() { end(status) }()
-	err := serve(w, r)
-	switch {
-	case err != nil:
-		status = response.FromError(err).Status
-	case w.Header()["Location"] != nil:
-		status = http.StatusCreated
-	default:
-		status = http.StatusOK
+// traced returns a handler that serves requests that register jobs in spans.
+func (a *api) traced(serve handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		r, end := a.tracer.StartRequest(r)
+		status := http.StatusInternalServerError // of a panic
+		defer func() { end(status) }()
+		err := serve(w, r)
+		switch {
+		case err != nil:
+			status = response.FromError(err).Status
+		case w.Header()["Location"] != nil:
+			status = http.StatusCreated
+		default:
+			status = http.StatusOK
+		}
+		return err
 	}
-	return err
 }
