@@ -29,7 +29,8 @@ func (c *doctorCommand) Run(ctx context.Context, p *process) error {
 	}
 	options, err := c.read(p, c.AllowPrivate, c.Roles)
 	more := app.DoctorOptions{Server: server, ServerNamed: c.Server != ""}
-	if err = errors.Join(err, options.Validate(), options.CheckFiles()); err != nil {
+	_, untraced := traces()
+	if err = errors.Join(err, untraced, options.Validate(), options.CheckFiles()); err != nil {
 		more.Err = p.settings.locate(err)
 	}
 	for _, file := range []string{c.TokenFile, c.MetricsTokenFile, c.SecretKeyFile} {

@@ -87,13 +87,14 @@ func TestDoctor_ExaminesSettingsThatServeRefuses(t *testing.T) {
 	require.NoError(t, os.WriteFile(token, []byte("short"), 0o600))
 	require.NoError(t, os.Chmod(token, 0o666))
 	file := writeConfig(t, "grace: 9h", "token_file: "+token)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://collector.example")
 	server := miniredis.RunT(t)
 	code, found, stderr := examine(t, nil, "--config", file, "--store=redis://user:pass@"+server.Addr(), "--ca-file=/nowhere.pem", "--max-body=0", "--server="+nobody(t))
 	require.Equal(t, exitFault, code)
 	require.Contains(t, stderr, "there are faults")
 	seen := found[doctor.SettingsValid].Seen
 	require.Equal(t, doctor.Fault, found[doctor.SettingsValid].Level)
-	for _, says := range []string{"max-body: 0 B", "token-file: " + token + " is writable", "ca-file: ", "grace: 9h0m0s is not between"} {
+	for _, says := range []string{"max-body: 0 B", "token-file: " + token + " is writable", "ca-file: ", "grace: 9h0m0s is not between", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
 		require.Contains(t, seen, says)
 	}
 	require.Contains(t, seen, file+":1: grace: ", "the line")
