@@ -19,7 +19,7 @@ import (
 func (o Options) box() (*seal.Box, error) {
 	keys, err := seal.ParseKeys(string(o.SecretKey))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is the whole of it
+		return nil, err // it is the whole of it
 	}
 	return seal.New(keys...), nil
 }

@@ -34,7 +34,7 @@ func parseStore(text string) (storeName, error) {
 	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
 		address, err := connect.ParseAddress(text)
 		if err != nil {
-			return storeName{}, err //nolint:wrapcheck // it is the whole of it
+			return storeName{}, err // it is the whole of it
 		}
 		return storeName{redis: address, url: text}, nil
 	default:

@@ -62,7 +62,7 @@ func (p *asynqPeer) fill(ctx context.Context, o order) error {
 	}
 	return spread(ctx, o.Concurrency, o.Jobs, func(ctx context.Context, _ int) error {
 		_, err := p.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), options...)
-		return err //nolint:wrapcheck // says what it is
+		return err // says what it is
 	})
 }
 
@@ -86,7 +86,7 @@ func (p *asynqPeer) work(o order) error {
 func (p *asynqPeer) pace(ctx context.Context, o order) error {
 	return pace(ctx, o.Rate, o.Rate*o.Seconds, func(ctx context.Context, due time.Time) error {
 		_, err := p.client.EnqueueContext(ctx, asynq.NewTask(taskType, body(due)), asynq.ProcessAt(due))
-		return err //nolint:wrapcheck // says what it is
+		return err // says what it is
 	})
 }
 

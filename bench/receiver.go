@@ -86,11 +86,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (r *receiver) read(from io.Reader, now time.Time) error {
 	if !r.timed.Load() {
 		_, err := io.Copy(io.Discard, from)
-		return err //nolint:wrapcheck // sent to the peer as it is
+		return err // sent to the peer as it is
 	}
 	text, err := io.ReadAll(from)
 	if err != nil {
-		return err //nolint:wrapcheck // as above
+		return err // as above
 	}
 	late, err := lateOf(text, now)
 	if err != nil {

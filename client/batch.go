@@ -163,7 +163,7 @@ func encodeLine(j Job) ([]byte, error) {
 		j.Body, j.ContentType = []byte(raw), cmp.Or(j.ContentType, "application/json")
 	}
 	text, err := wire.Encode(j)
-	return append(text, '\n'), err //nolint:wrapcheck // the caller names the job
+	return append(text, '\n'), err // the caller names the job
 }
 
 // finish waits until every job has a result, and sends those without one again. It returns false if the loop has ended.

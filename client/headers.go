@@ -18,21 +18,21 @@ func (h Headers) MarshalJSON() ([]byte, error) {
 			all[name] = values
 		}
 	}
-	return json.Marshal(all) //nolint:wrapcheck // it is the whole of it
+	return json.Marshal(all) // it is the whole of it
 }
 
 // UnmarshalJSON reads a value or a list of values by name.
 func (h *Headers) UnmarshalJSON(data []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
-		return err //nolint:wrapcheck // encoding/json names the member
+		return err // encoding/json names the member
 	}
 	*h = make(Headers, len(all))
 	for name, raw := range all {
 		values := make([]string, 1)
 		if err := json.Unmarshal(raw, &values[0]); err != nil {
 			if err := json.Unmarshal(raw, &values); err != nil {
-				return err //nolint:wrapcheck // encoding/json names the member
+				return err // encoding/json names the member
 			}
 		}
 		if string(raw) == "null" {

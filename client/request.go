@@ -206,5 +206,5 @@ func (c *Client) waitBefore(ctx context.Context, b *retry.Backoff, cause error) 
 	if p, ok := errors.AsType[*Problem](cause); ok {
 		after = p.RetryAfter()
 	}
-	return b.Wait(ctx, after, cause) //nolint:wrapcheck // it wraps the cause
+	return b.Wait(ctx, after, cause) // it wraps the cause
 }

@@ -90,7 +90,7 @@ func WriteText(w io.Writer, findings []Finding) error {
 	}
 	fmt.Fprintf(&text, "\n%d checks: %d faults, %d warnings, %d unknown\n", len(findings), count[Fault], count[Warn], count[Unknown])
 	_, err := io.WriteString(w, text.String())
-	return err //nolint:wrapcheck // the writer is the caller's
+	return err // the writer is the caller's
 }
 
 // printable replaces what a server may have put into a text to control a terminal.

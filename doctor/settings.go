@@ -165,7 +165,7 @@ func judgeCertificate(check Name, where string, c *x509.Certificate, now time.Ti
 func readCertificates(name string) (all []*x509.Certificate, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+		return nil, err // it names the file
 	}
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {

@@ -89,7 +89,7 @@ func expand(paths []string) ([]string, error) {
 			names = append(names, path)
 			continue
 		case err != nil:
-			return nil, err //nolint:wrapcheck // it names the file
+			return nil, err // it names the file
 		}
 		var found []string
 		for _, ending := range []string{"*.yaml", "*.yml", "*.json"} {
@@ -110,7 +110,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it names the file
+			return nil, err // it names the file
 		}
 		defer func() { _ = file.Close() }()
 		in = file

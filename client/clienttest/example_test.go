@@ -18,7 +18,7 @@ func closeLater(ctx context.Context, c *client.Client, order int) error {
 	_, err := c.Register(ctx, client.Job{
 		Topic: "order.close", URL: "https://shop.example/close", Delay: 30 * time.Minute, Body: map[string]int{"order": order},
 	})
-	return err //nolint:wrapcheck // an example
+	return err // an example
 }
 
 // A test of a program that registers jobs, and of the handler that gets their requests.

@@ -45,7 +45,7 @@ func (l *listener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	case <-l.done:
 		return nil, net.ErrClosed
 	case <-ctx.Done():
-		return nil, context.Cause(ctx) //nolint:wrapcheck // as net.Dialer
+		return nil, context.Cause(ctx) // as net.Dialer
 	}
 }
 

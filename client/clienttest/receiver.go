@@ -113,7 +113,7 @@ func (c *startedConn) Read(p []byte) (int, error) {
 	if n > 0 {
 		return n, nil
 	}
-	return c.Conn.Read(p) //nolint:wrapcheck // it is the connection's
+	return c.Conn.Read(p) // it is the connection's
 }
 
 // authority issues certificates for every name.
@@ -128,7 +128,7 @@ const validity = 100 * 366 * 24 * time.Hour
 func newAuthority() (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says it
+		return nil, err // the caller says it
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-validity), NotAfter: time.Now().Add(validity),
@@ -136,10 +136,10 @@ func newAuthority() (*authority, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says it
+		return nil, err // the caller says it
 	}
 	cert, err := x509.ParseCertificate(der)
-	return &authority{cert, key}, err //nolint:wrapcheck // the caller says it
+	return &authority{cert, key}, err // the caller says it
 }
 
 // issue returns a certificate for the name that a client asks for.
@@ -151,5 +151,5 @@ func (a *authority) issue(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 		template.DNSNames = []string{hello.ServerName}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, a.key.Public(), a.key)
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.key}, err //nolint:wrapcheck // the handshake fails with it
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.key}, err // the handshake fails with it
 }

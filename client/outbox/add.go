@@ -84,7 +84,7 @@ func encode(j *client.Job, now time.Time) ([]byte, error) {
 	text, err := j.MarshalJSON()
 	switch {
 	case err != nil:
-		return nil, err //nolint:wrapcheck // it names the field
+		return nil, err // it names the field
 	case !utf8.Valid(text):
 		return nil, errors.New("its Body must be UTF-8: pass other bytes as []byte")
 	case len(text) > maxJobBytes:

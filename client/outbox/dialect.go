@@ -133,14 +133,14 @@ func (d Dialect) begin(ctx context.Context, db *sql.DB) (*sql.Tx, error) {
 	if d == SQLite {
 		options = nil
 	}
-	return db.BeginTx(ctx, options) //nolint:wrapcheck // the caller says it
+	return db.BeginTx(ctx, options) // the caller says it
 }
 
 // execute executes one statement of a relay.
 func (d Dialect) execute(ctx context.Context, db *sql.DB, statement string, args []any) error {
 	if d != MySQL {
 		_, err := db.ExecContext(ctx, statement, args...)
-		return err //nolint:wrapcheck // the caller says it
+		return err // the caller says it
 	}
 	tx, err := d.begin(ctx, db)
 	if err != nil {
@@ -148,9 +148,9 @@ func (d Dialect) execute(ctx context.Context, db *sql.DB, statement string, args
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
-		return err //nolint:wrapcheck // the caller says it
+		return err // the caller says it
 	}
-	return tx.Commit() //nolint:wrapcheck // the caller says it
+	return tx.Commit() // the caller says it
 }
 
 // claim reserves rows whose next_try_at is from a time to now, at most maxBatch, and returns them.
@@ -170,25 +170,25 @@ func (d Dialect) claim(ctx context.Context, db *sql.DB, from, now, until int64) 
 	if d != SQLite {
 		lease, args := d.list(leaseRows, rows, until)
 		if _, err = tx.ExecContext(ctx, lease, args...); err != nil {
-			return nil, err //nolint:wrapcheck // the caller says it
+			return nil, err // the caller says it
 		}
 	}
 	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.seq, b.seq) })
-	return rows, tx.Commit() //nolint:wrapcheck // the caller says it
+	return rows, tx.Commit() // the caller says it
 }
 
 func readRows(ctx context.Context, tx *sql.Tx, statement string, args []any) (all []*row, err error) {
 	found, err := tx.QueryContext(ctx, statement, args...)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says it
+		return nil, err // the caller says it
 	}
 	defer func() { _ = found.Close() }()
 	for found.Next() {
 		r := new(row)
 		if err := found.Scan(&r.seq, &r.id, &r.size, &r.tries, &r.addedAt); err != nil {
-			return nil, err //nolint:wrapcheck // the caller says it
+			return nil, err // the caller says it
 		}
 		all = append(all, r)
 	}
-	return all, found.Err() //nolint:wrapcheck // the caller says it
+	return all, found.Err() // the caller says it
 }

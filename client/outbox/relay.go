@@ -149,12 +149,12 @@ func (r *Relay) claim(ctx context.Context, now, until int64) (rows []*row, more 
 	if r.triedFirst {
 		r.triedFirst = false
 		if rows, err = r.dialect.claim(ctx, r.db, 1, now, until); err != nil || len(rows) > 0 {
-			return rows, true, err //nolint:wrapcheck // the caller says it
+			return rows, true, err // the caller says it
 		}
 	}
 	rows, err = r.dialect.claim(ctx, r.db, 0, now, until)
 	r.triedFirst = len(rows) == maxBatch
-	return rows, r.triedFirst, err //nolint:wrapcheck // the caller says it
+	return rows, r.triedFirst, err // the caller says it
 }
 
 // due reports whether there are rows to register. It takes no lock, so that a relay without work is in nobody's way.
@@ -272,7 +272,7 @@ func (r *Relay) record(ctx context.Context, statement string, args ...any) error
 	for try := 0; ; try++ {
 		err := r.dialect.execute(ctx, r.db, statement, args)
 		if err == nil || try == recordTries-1 {
-			return err //nolint:wrapcheck // the caller says it
+			return err // the caller says it
 		}
 		wait := recordPause << try
 		sleep(ctx, wait/2+rand.N(wait), nil)

@@ -57,7 +57,7 @@ func (c *configCommand) Run(ctx *kong.Context, p *process) error {
 		}
 		fmt.Fprintf(out, "%s: %s\t# %s\n", strings.ReplaceAll(flag.Name, "-", "_"), text, from)
 	}
-	return out.Flush() //nolint:wrapcheck // it is stdout
+	return out.Flush() // it is stdout
 }
 
 // settingText returns the value of a setting in YAML, on one line.
@@ -71,7 +71,7 @@ func settingText(flag *kong.Flag, options app.Options) (string, error) {
 	case flag.Target.Type() == reflect.TypeFor[[]string]():
 		node := yaml.Node{Style: yaml.FlowStyle}
 		if err := node.Encode(flag.Target.Interface()); err != nil {
-			return "", err //nolint:wrapcheck // texts are encoded without an error
+			return "", err // texts are encoded without an error
 		}
 		node.Style = yaml.FlowStyle
 		value = &node

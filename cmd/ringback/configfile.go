@@ -122,7 +122,7 @@ func (f *configFile) set(key, node *yaml.Node, flags map[string]*kong.Flag) erro
 	target := reflect.New(flag.Target.Type()).Elem()
 	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
 	if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, target); err != nil {
-		return err //nolint:wrapcheck // the caller names the key
+		return err // the caller names the key
 	}
 	if flag.Enum != "" && !slices.Contains(flag.EnumSlice(), target.String()) {
 		return fmt.Errorf("%q is not %s", target, strings.Join(flag.EnumSlice(), " or "))
@@ -173,7 +173,7 @@ func flatten(node *yaml.Node, list bool) (any, error) {
 func readBounded(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+		return nil, err // it names the file
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, most+1))

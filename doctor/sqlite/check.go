@@ -48,11 +48,11 @@ func Check(subject, path string) []doctor.Check {
 		Run: func(context.Context) ([]doctor.Finding, error) {
 			path, err := file.Resolve(path)
 			if err != nil {
-				return nil, err //nolint:wrapcheck // it is the whole of it
+				return nil, err // it is the whole of it
 			}
 			v, err := file.ReadVolume(filepath.Dir(path))
 			if err != nil {
-				return nil, err //nolint:wrapcheck // it is the whole of it
+				return nil, err // it is the whole of it
 			}
 			return []doctor.Finding{judgeKind(v.Kind), judgeSpace(v.Free, sizeOf(path))}, nil
 		},
@@ -92,7 +92,7 @@ func checkFiles(path string) (found []doctor.Finding) {
 func checkOwner(path string) ([]doctor.Finding, error) {
 	inUse := true
 	if err := file.WithoutOwner(path, func() error { inUse = false; return nil }); err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+		return nil, err // it names the file
 	}
 	return []doctor.Finding{judgeOwner(inUse, file.Owner(path))}, nil
 }
@@ -151,7 +151,7 @@ var errNone = errors.New("there is no database yet")
 // checkDatabase opens the database as ringback verify does.
 func checkDatabase(ctx context.Context, path string) (found []doctor.Finding, err error) {
 	if path, err = file.Resolve(path); err != nil {
-		return nil, err //nolint:wrapcheck // it is the whole of it
+		return nil, err // it is the whole of it
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, errNone

@@ -173,7 +173,7 @@ var expiredCases = []testCase{
 		for id, set := range map[string]func() error{
 			"edited": func() error {
 				_, err := s.replace("edited", store.Replacement{Expiry: &job.TimeOrDelay{In: s.shortTime()}})
-				return err //nolint:wrapcheck // for a test
+				return err // for a test
 			},
 			"revived": func() error {
 				return s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("revived"), ExpiresIn: s.shortTime()})[0].Err

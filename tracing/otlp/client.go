@@ -89,7 +89,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	case c.ctx.Err() != nil: // Shutdown reports it
 		return nil
 	case err != nil:
-		return err //nolint:wrapcheck // it names method and URL
+		return err // it names method and URL
 	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("POST %s: answered with status %d", c.config.Endpoint.Redacted(), resp.StatusCode)
 	}

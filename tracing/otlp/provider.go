@@ -70,7 +70,7 @@ func (q *queue) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 	if err != nil {
 		q.dropped.Add(n)
 	}
-	return err //nolint:wrapcheck // it is logged as it is
+	return err // it is logged as it is
 }
 
 // processor passes ended spans to a queue.
@@ -94,10 +94,10 @@ func (q processor) OnEnd(s sdktrace.ReadOnlySpan) {
 
 // ForceFlush implements sdktrace.SpanProcessor.
 func (q processor) ForceFlush(ctx context.Context) error {
-	return q.next.ForceFlush(ctx) //nolint:wrapcheck // nothing to add
+	return q.next.ForceFlush(ctx) // nothing to add
 }
 
 // Shutdown implements sdktrace.SpanProcessor.
 func (q processor) Shutdown(ctx context.Context) error {
-	return q.next.Shutdown(ctx) //nolint:wrapcheck // nothing to add
+	return q.next.Shutdown(ctx) // nothing to add
 }

@@ -95,7 +95,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return context.Cause(ctx) //nolint:wrapcheck // it is the whole of it
+		return context.Cause(ctx) // it is the whole of it
 	case <-timer.C:
 		return nil
 	}

@@ -165,7 +165,7 @@ func appendJSON(to []byte, v any) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return nil, err //nolint:wrapcheck // the member's name is added by the caller
+		return nil, err // the member's name is added by the caller
 	}
 	return append(to, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), nil
 }
@@ -230,13 +230,13 @@ func decodeValue(data []byte, v reflect.Value) error {
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
 		return decodeArray(data, v)
 	}
-	return json.Unmarshal(data, v.Addr().Interface()) //nolint:wrapcheck // the member's name is added by the caller
+	return json.Unmarshal(data, v.Addr().Interface()) // the member's name is added by the caller
 }
 
 func decodeArray(data []byte, v reflect.Value) error {
 	var items []json.RawMessage
 	if err := json.Unmarshal(data, &items); err != nil {
-		return err //nolint:wrapcheck // the member's name is added by the caller
+		return err // the member's name is added by the caller
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
 	for i, item := range items {
@@ -254,7 +254,7 @@ func decodeObject(data []byte, v reflect.Value) error {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
-		return err //nolint:wrapcheck // the member's name is added by the caller
+		return err // the member's name is added by the caller
 	}
 	for _, f := range fields {
 		raw, sent := members[f.name]
@@ -286,12 +286,12 @@ func decodePayload(members map[string]json.RawMessage, v reflect.Value) error {
 	case has("body_text"):
 		var text string
 		if err := json.Unmarshal(members["body_text"], &text); err != nil {
-			return err //nolint:wrapcheck // the caller names it
+			return err // the caller names it
 		}
 		body, data = Text(text), []byte(text)
 	case has("body_base64"):
 		if err := json.Unmarshal(members["body_base64"], &data); err != nil {
-			return err //nolint:wrapcheck // the caller names it
+			return err // the caller names it
 		}
 		body = data
 	case has("body"), members["body"] != nil && (has("content_type") || v.Kind() == reflect.Interface): // null is a body if it has a type
