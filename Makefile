@@ -164,7 +164,7 @@ bin/gofumpt: $(TOOLS_MOD)
 tools: $(TOOLS) ## build the linters into bin/
 
 .PHONY: deps
-deps: ## install what the tests need: redis-server, PostgreSQL, MariaDB, a C compiler for the race detector, and Node.js
+deps: ## install what the tests need: redis-server, PostgreSQL, MariaDB, a C compiler for the race detector, Node.js, and curl
 	@.ci/deps
 
 .PHONY: clean
