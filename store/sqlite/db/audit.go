@@ -33,7 +33,7 @@ func OpenFile(ctx context.Context, schema Schema, path string, change bool, log 
 		}
 	}()
 	if change {
-		if f.lock, err = file.Acquire(path, false, log); err != nil {
+		if f.lock, err = file.Acquire(ctx, path, false, log); err != nil {
 			return nil, err
 		}
 		err = checkLog(ctx, path)

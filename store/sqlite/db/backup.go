@@ -68,7 +68,7 @@ func Restore(ctx context.Context, schema Schema, from, path string, log *slog.Lo
 	if err != nil {
 		return Copy{}, fmt.Errorf("find the backup: %w", err)
 	}
-	lock, err := file.Acquire(path, true, log)
+	lock, err := file.Acquire(ctx, path, true, log)
 	if err != nil {
 		return Copy{}, err
 	}

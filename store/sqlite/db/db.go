@@ -86,7 +86,7 @@ func open(ctx context.Context, o Options) (_ *DB, err error) {
 
 		truncateAbove: truncateAbove,
 	}
-	if d.lock, err = file.Acquire(path, false, o.Logger); err != nil {
+	if d.lock, err = file.Acquire(ctx, path, false, o.Logger); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -60,14 +61,17 @@ func Resolve(path string) (string, error) {
 // Acquire locks a database and creates its file if it is missing. It fails while another process has the lock. Unless the file is
 // going to be replaced, it also fails for a file with several hard links: the log lies beside one of the names, and a
 // process that opens another name would not see it.
-func Acquire(path string, replace bool, log *slog.Logger) (*Lock, error) {
+func Acquire(ctx context.Context, path string, replace bool, log *slog.Logger) (*Lock, error) {
 	if err := checkPlace(path); err != nil {
 		return nil, err
 	}
 	lock := flock.New(path+lockSuffix, flock.SetPermissions(0o600))
-	ok, err := lockUnlessOwned(lock)
+	ok, err := lockUnlessOwned(ctx, lock, log)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil, errFolder(path)
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("wait for the lock %s: %w", lock.Path(), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w (the file system must have locks; network file systems are not supported)", lock.Path(), err)
@@ -84,14 +88,18 @@ func Acquire(path string, replace bool, log *slog.Logger) (*Lock, error) {
 
 const (
 	// shareTimeout bounds how long Acquire waits for those that share the lock: they read the log, mostly for less than a second.
+	// After shareWarning it says so.
 	shareTimeout = 10 * time.Second
+	shareWarning = time.Second
 	sharePause   = 20 * time.Millisecond
 )
 
-// lockUnlessOwned takes a lock, unless another process has it as a whole. It waits for those that share it.
-func lockUnlessOwned(lock *flock.Flock) (bool, error) {
-	for until := time.Now().Add(shareTimeout); ; time.Sleep(sharePause) {
-		if ok, err := lock.TryLock(); ok || err != nil || time.Now().After(until) {
+// lockUnlessOwned takes a lock, unless another process has it as a whole. It waits for those that share it, until ctx ends.
+func lockUnlessOwned(ctx context.Context, lock *flock.Flock, log *slog.Logger) (bool, error) {
+	began, warned := time.Now(), false
+	for ctx.Err() == nil {
+		waited := time.Since(began)
+		if ok, err := lock.TryLock(); ok || err != nil || waited > shareTimeout {
 			return ok, err
 		}
 		shared := flock.New(lock.Path())
@@ -101,7 +109,16 @@ func lockUnlessOwned(lock *flock.Flock) (bool, error) {
 		if err := shared.Unlock(); err != nil {
 			return false, err
 		}
+		if waited > shareWarning && !warned {
+			log.Warn("waiting for a process that reads the log of the database", "lock", lock.Path(), "at_most", shareTimeout)
+			warned = true
+		}
+		select {
+		case <-time.After(sharePause):
+		case <-ctx.Done():
+		}
 	}
+	return false, context.Cause(ctx)
 }
 
 // lockDatabase creates the database file if it is missing, and locks it.

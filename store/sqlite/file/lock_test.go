@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +21,7 @@ func acquire(path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Acquire(path, false, slog.New(slog.DiscardHandler))
+	return Acquire(context.Background(), path, false, slog.New(slog.DiscardHandler))
 }
 
 // lockedPath returns the path of a database that is locked until the test ends.
@@ -94,6 +95,24 @@ func TestAcquire_FollowsLinksToFilesThatAreMissing(t *testing.T) {
 	require.NoError(t, os.Symlink("round", filepath.Join(filepath.Dir(target), "round")))
 	_, err = acquire(filepath.Join(filepath.Dir(target), "round"))
 	require.ErrorContains(t, err, "too many symbolic links")
+}
+
+func TestAcquire_EndsItsWaitWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	lock, err := acquire(path)
+	require.NoError(t, err)
+	require.NoError(t, lock.Unlock())
+	require.NoError(t, WithoutOwner(path, func() error {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("SIGTERM")
+		time.AfterFunc(2*sharePause, func() { cancel(cause) })
+		_, err := Acquire(ctx, path, false, slog.New(slog.DiscardHandler))
+		require.ErrorIs(t, err, cause)
+		return nil
+	}))
+	lock, err = acquire(path)
+	require.NoError(t, err)
+	require.NoError(t, lock.Unlock())
 }
 
 func TestAcquire_WaitsForThoseThatOnlyLook(t *testing.T) {
