@@ -28,7 +28,9 @@ func (c *doctorCommand) Run(ctx context.Context, p *process) error {
 		return &usageError{err}
 	}
 	options, err := c.read(p, c.AllowPrivate, c.Roles)
-	more := app.DoctorOptions{Server: server, ServerNamed: c.Server != ""}
+	more := app.DoctorOptions{
+		Server: server, ServerNamed: c.Server != "", NeedsToken: c.TokenFile != "", EncryptsSecrets: c.SecretKeyFile != "",
+	}
 	_, untraced := traces()
 	if err = errors.Join(err, untraced, options.Validate(), options.CheckFiles()); err != nil {
 		more.Err = p.settings.locate(err)

@@ -105,6 +105,18 @@ func TestDoctor_ExaminesSettingsThatServeRefuses(t *testing.T) {
 	}
 }
 
+func TestDoctor_DistinguishesUnreadableSecretsFromNone(t *testing.T) {
+	store, service := "--store=sqlite:"+filepath.Join(t.TempDir(), "jobs.db"), "--server="+nobody(t)
+	const noToken, noKey = "needs no token", "there is no secret key"
+	_, found, _ := examine(t, nil, store, service, "--addr=0.0.0.0:8080")
+	require.Contains(t, found[doctor.SettingsListen].Seen, noToken)
+	require.Contains(t, found[doctor.SettingsSecrets].Seen, noKey)
+	_, found, _ = examine(t, nil, store, service, "--addr=0.0.0.0:8080", "--token-file=/nowhere/token", "--secret-key-file=/nowhere/key")
+	require.NotContains(t, found[doctor.SettingsListen].Seen, noToken)
+	require.NotContains(t, found[doctor.SettingsSecrets].Seen, noKey)
+	require.Contains(t, found[doctor.SettingsSecrets].Seen, "/nowhere/key")
+}
+
 func TestDoctor_PrintsATable(t *testing.T) {
 	resolveOnLoopback(t)
 	code, stdout, _ := try(t, nil, "doctor", "--store=redis://127.0.0.1:1", "--addr=127.0.0.1:0")
