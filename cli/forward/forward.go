@@ -338,12 +338,19 @@ func takeSlots(ctx context.Context, slots chan struct{}) (taken int) {
 	}
 }
 
-// leaseJobs leases up to a number of jobs; none after a wait without one.
+// leaseJobs leases up to a number of jobs; none after a wait without one. While the server does not answer it asks for no wait, so that
+// an answer is not cut off by the end of a request that was begun before.
 func (f *forwarder) leaseJobs(ctx context.Context, topic string, most int) ([]client.LeasedJob, error) {
-	limited, cancel := context.WithTimeout(ctx, pollWait+answerTime)
+	wait := pollWait
+	f.mu.Lock()
+	if f.offline {
+		wait = 0
+	}
+	f.mu.Unlock()
+	limited, cancel := context.WithTimeout(ctx, wait+answerTime)
 	defer cancel()
 	return f.opts.Client.Lease(limited, topic, client.LeaseOptions{
-		Max: most, Wait: pollWait, Lease: leaseFor, Lanes: f.opts.Lanes, Request: true,
+		Max: most, Wait: wait, Lease: leaseFor, Lanes: f.opts.Lanes, Request: true,
 	})
 }
 
