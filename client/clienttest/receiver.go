@@ -8,9 +8,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,6 +25,9 @@ type receiver struct {
 	servers []*http.Server
 	serving sync.WaitGroup
 	order   order
+
+	mu    sync.Mutex
+	conns map[*startedConn]struct{} // open
 }
 
 // order makes a call of step happen before the later ones, as the race detector sees it. So the variables of a test need no lock between
@@ -43,7 +48,7 @@ func newReceiver(handler http.Handler) (*receiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate: %w", err)
 	}
-	r := &receiver{roots: x509.NewCertPool(), plain: newListener(), secure: newListener()}
+	r := &receiver{roots: x509.NewCertPool(), plain: newListener(), secure: newListener(), conns: make(map[*startedConn]struct{})}
 	r.roots.AddCert(authority.cert)
 	r.serve(handler, r.plain)
 	r.serve(handler, tls.NewListener(r.secure, &tls.Config{GetCertificate: authority.issue, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true}))
@@ -61,7 +66,12 @@ func (r *receiver) serve(handler http.Handler, l net.Listener) {
 	r.serving.Go(func() { _ = s.Serve(l) })
 }
 
+// close ends all connections first: those over TLS say farewell to the other side for up to 5 s, which does not listen if it says
+// farewell as well.
 func (r *receiver) close() {
+	for _, c := range r.open() {
+		_ = c.Conn.Close()
+	}
 	for _, s := range r.servers {
 		_ = s.Close()
 	}
@@ -89,16 +99,29 @@ func (r *receiver) route(c net.Conn) {
 	if first[0] == tlsHandshake {
 		to = r.secure
 	}
+	started := &startedConn{Conn: c, of: r, first: first}
+	r.mu.Lock()
+	r.conns[started] = struct{}{}
+	r.mu.Unlock()
 	select {
-	case to.conns <- &startedConn{Conn: c, first: first}:
+	case to.conns <- started:
 	case <-to.done:
-		_ = c.Close()
+		_ = started.Close()
 	}
+}
+
+// open returns the connections that are open.
+func (r *receiver) open() []*startedConn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.conns))
 }
 
 // startedConn is a connection whose first byte was read.
 type startedConn struct {
 	net.Conn
+
+	of *receiver
 
 	mu    sync.Mutex
 	first []byte
@@ -114,6 +137,14 @@ func (c *startedConn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	return c.Conn.Read(p) // it is the connection's
+}
+
+// Close closes the connection.
+func (c *startedConn) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.conns, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close() // it is the connection's
 }
 
 // authority issues certificates for every name.
