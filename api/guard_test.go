@@ -252,7 +252,7 @@ func TestReady_SaysWhyNot(t *testing.T) {
 func TestReady_TellsTheVersionToItsOwnMachine(t *testing.T) {
 	h := handlerOf(newFake())
 	own := &net.TCPAddr{IP: net.ParseIP("10.0.0.5"), Port: 8080}
-	for peer, told := range map[string]bool{
+	for peer, shown := range map[string]bool{
 		"127.0.0.1:5000": true, "[::1]:5000": true, "[::ffff:127.0.0.1]:5000": true, "10.0.0.5:5000": true, "[::ffff:10.0.0.5]:5000": true,
 		"10.0.0.6:5000": false, "@": false,
 	} {
@@ -262,7 +262,7 @@ func TestReady_TellsTheVersionToItsOwnMachine(t *testing.T) {
 		h.ServeHTTP(w, r)
 		require.Equal(t, http.StatusOK, w.Code)
 		var want any
-		if told {
+		if shown {
 			want = "v1.2.3"
 		}
 		require.Equal(t, want, decodeResponse(t, w)["version"], peer)

@@ -75,7 +75,7 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// fromThisMachine reports whether a request comes from an address of this machine. Those of a proxy here do, whoever sent them.
+// fromThisMachine reports whether a request comes from an address of this machine. Those that a proxy here passes on do.
 func fromThisMachine(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

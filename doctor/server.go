@@ -62,7 +62,7 @@ func (s Server) look(ctx context.Context, client *http.Client) (found []Finding,
 		return s.unreachable(err)
 	}
 	took := time.Since(sent)
-	ringback, told, f := judgeReady(ready.status, ready.text)
+	ringback, version, f := judgeReady(ready.status, ready.text)
 	found = append(found, f)
 	if date, err := http.ParseTime(ready.date); err == nil {
 		// The header has whole seconds: it is half a second early on average.
@@ -79,14 +79,14 @@ func (s Server) look(ctx context.Context, client *http.Client) (found []Finding,
 	switch {
 	case !ringback:
 		return found, errNotRingback
-	case told != "":
-		return append(found, s.compareVersion(told)), nil
+	case version != "":
+		return append(found, s.compareVersion(version)), nil
 	}
-	version, err := s.get(ctx, client, "/v1/version")
+	answer, err := s.get(ctx, client, "/v1/version")
 	if err != nil {
 		return found, err
 	}
-	return append(found, s.judgeVersion(version.status, version.text)), nil
+	return append(found, s.judgeVersion(answer.status, answer.text)), nil
 }
 
 // errNotRingback is why nothing else is asked.

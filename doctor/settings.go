@@ -230,7 +230,7 @@ func (s Settings) checkDNS(ctx context.Context) Finding {
 	missing, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
 	case err == nil:
-		return Bad(SettingsDNS, Warn, "Use another resolver: with this one jobs with a misspelt host are sent to a stranger.",
+		return Bad(SettingsDNS, Warn, "Use another resolver: with this one jobs with a misspelt host are sent to an address that is not theirs.",
 			"the resolver answers %s for a name that does not exist", strings.Join(addresses, ", "))
 	case isDNS && missing.IsNotFound:
 		return Good(SettingsDNS, "the resolver answers in %s", time.Since(began).Round(time.Millisecond))

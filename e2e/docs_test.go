@@ -228,7 +228,7 @@ func continues(text string) bool {
 	return quote != 0 || previous == '\\'
 }
 
-// runPage runs the examples of a page in their order, in a folder and against a server of their own.
+// runPage runs the examples of a page in their order, in a separate folder and against a separate server.
 func runPage(t *testing.T, page, inboxAddr string, examples []example, files map[string]string) {
 	home := t.TempDir()
 	for name, text := range files {

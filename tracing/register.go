@@ -86,7 +86,7 @@ func jobAttributes(j *job.Spec) []attribute.KeyValue {
 	}
 }
 
-// Tick has the job of a schedule's tick carry a trace of its own.
+// Tick has the job of a schedule's tick carry a new trace.
 func (t *Tracer) Tick(ctx context.Context, n *job.New) {
 	ctx, s := t.spans.Start(ctx, "tick", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindProducer))
 	if s.IsRecording() {

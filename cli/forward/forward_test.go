@@ -374,7 +374,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A receiver that is stopped at a breakpoint keeps its job, also if that has a short timeout of its own.
+// A receiver that is stopped at a breakpoint keeps its job, also if the job has a short timeout.
 func TestForward_WaitsForABreakpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLaptop(t, func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Minute) }, "t")

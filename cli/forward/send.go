@@ -33,9 +33,6 @@ type Delivery struct {
 	Copy       bool      `json:"copy,omitempty"`
 }
 
-// maxRead bounds what is read of an answer: as much as a push reads.
-const maxRead = 64 << 10
-
 // unsentError: nothing was sent, because no connection could be made, or none of TLS.
 type unsentError struct{ error }
 
@@ -92,7 +89,7 @@ func (f *forwarder) send(ctx context.Context, method, target string, header http
 		return answer{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRead))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, notify.MaxRead))
 	if err != nil {
 		return answer{}, err
 	}

@@ -609,7 +609,7 @@ topics:
 	require.Equal(t, set.resources[0].doc, set.resources[2].doc)
 }
 
-// A lane that has not changed costs no request of its own.
+// A lane that has not changed costs no separate request.
 func TestPlan_WritesOnlyWhatDiffers(t *testing.T) {
 	s := newServer(t)
 	var b strings.Builder

@@ -125,7 +125,7 @@ func TestSettle_JudgesAnswersAsPushDoes(t *testing.T) {
 	}
 }
 
-// A receiver that asks for a pause gets none of its lane's jobs before it is over, whoever asks it.
+// A receiver that asks for a pause gets none of its lane's jobs before it is over, whichever client leases them.
 func TestSettle_AnAnswerWithRetryAfterPausesTheLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 1, policy.Topic{})
