@@ -280,7 +280,7 @@ var usesServer = regexp.MustCompile(`\bringback (api|apply|dead|diff|dump|forwar
 type docShell struct {
 	dir    string
 	env    []string
-	words  []string // of examples, each with what it stands for
+	words  []string // of examples, each with its replacement
 	output strings.Builder
 }
 
@@ -316,22 +316,22 @@ func (s *docShell) run(t *testing.T, e example) {
 	if errors.As(err, &failed) {
 		code, err = failed.ExitCode(), nil
 	}
-	told := fmt.Sprintf("%s:%d: %s\n%s%s", e.page, e.line, text, &stdout, &stderr)
+	output := fmt.Sprintf("%s:%d: %s\n%s%s", e.page, e.line, text, &stdout, &stderr)
 	if err != nil {
-		t.Errorf("%v: %s", err, told)
+		t.Errorf("%v: %s", err, output)
 		return
 	}
 	wanted := 0
 	if m := shownExit.FindStringSubmatch(e.text); m != nil {
 		wanted, _ = strconv.Atoi(m[1])
 	}
-	assert.Equal(t, wanted, code, told)
+	assert.Equal(t, wanted, code, output)
 	for _, m := range madeStatus.FindAllStringSubmatch(stderr.String(), -1) {
 		if shown := shownStatus.FindStringSubmatch(e.text); shown != nil {
-			assert.Equal(t, shown[1], m[1], told)
+			assert.Equal(t, shown[1], m[1], output)
 		} else {
-			assert.Less(t, m[1], "400", told)
-			assert.NotEqual(t, "000", m[1], told)
+			assert.Less(t, m[1], "400", output)
+			assert.NotEqual(t, "000", m[1], output)
 		}
 	}
 }

@@ -66,8 +66,8 @@ func (r *receiver) serve(handler http.Handler, l net.Listener) {
 	r.serving.Go(func() { _ = s.Serve(l) })
 }
 
-// close ends all connections first: those over TLS say farewell to the other side for up to 5 s, which does not listen if it says
-// farewell as well.
+// close ends all connections first: those over TLS send a closing alert to the other side for up to 5 s, which does not read it if it
+// sends one as well.
 func (r *receiver) close() {
 	for _, c := range r.open() {
 		_ = c.Conn.Close()
