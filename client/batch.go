@@ -10,8 +10,8 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"slices"
 
+	"github.com/ringback/ringback/client/internal/batch"
 	"github.com/ringback/ringback/client/internal/ndjson"
 	"github.com/ringback/ringback/client/internal/retry"
 	"github.com/ringback/ringback/client/internal/wire"
@@ -29,12 +29,6 @@ type Result struct {
 	Err error
 }
 
-// Bounds of the jobs that are in flight: they are kept until they have a result.
-const (
-	maxBatch      = 1000
-	maxBatchBytes = 4 << 20
-)
-
 // RegisterAll registers a sequence of any length in streams, and returns a result for each job. Of the jobs it keeps at most 1,000 or
 // 4 MiB, or one that is larger. A job is sent as soon as the sequence yields it; results are passed on between jobs, so a sequence that
 // waits holds them up. Jobs without a result, because a connection broke, and those with a 429 or 503 are sent again under their ids,
@@ -44,208 +38,79 @@ const (
 // The sequence and the loop over the results run in turn in the caller's goroutine. After a break the sequence is not continued, and jobs
 // without a result may be registered.
 func (c *Client) RegisterAll(ctx context.Context, jobs iter.Seq[Job]) iter.Seq2[Result, error] {
-	return func(yield func(Result, error) bool) {
-		b := &batch{client: c, ctx: ctx, yield: yield}
-		defer b.close()
-		index := 0
-		for j := range jobs {
-			if !b.add(index, j) {
-				return
-			}
-			index++
-		}
-		b.finish()
-	}
+	return registerAll(ctx, c, jobs, encodeJob)
 }
 
 // RegisterLines is RegisterAll for jobs that are JSON already. Each must be an object on one line, and have an id.
 func (c *Client) RegisterLines(ctx context.Context, lines iter.Seq[[]byte]) iter.Seq2[Result, error] {
+	return registerAll(ctx, c, lines, encodeLine)
+}
+
+// registerAll registers items, which encode makes lines.
+func registerAll[T any](ctx context.Context, c *Client, items iter.Seq[T], encode func(T) (id string, line []byte, err error)) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		b := &batch{client: c, ctx: ctx, yield: yield}
-		defer b.close()
+		b := batch.New(batch.Options[batchResult]{
+			Open: func() *ndjson.Stream[batch.Answer[batchResult]] { return c.openBatch(ctx) },
+			Done: func(l batch.Line, r batchResult) bool {
+				result := Result{Index: l.Index, ID: l.ID, Created: r.Status == http.StatusCreated, Durability: r.Durability}
+				if r.Error != nil {
+					result.Err = r.Error
+				}
+				return yield(result, nil)
+			},
+			Failed:      func(err error) { yield(Result{}, err) },
+			IsTemporary: isTemporary,
+			Wait:        func(b *retry.Backoff, cause error) error { return c.waitBefore(ctx, b, cause) },
+		})
+		defer b.Close()
 		index := 0
-		for text := range lines {
-			if !b.addText(index, text) {
+		for item := range items {
+			id, text, err := encode(item)
+			var more bool
+			if err != nil {
+				more = yield(Result{Index: index, ID: id, Err: fmt.Errorf("client: job %d: %w", index, err)}, nil)
+			} else {
+				more = b.Add(batch.Line{Index: index, ID: id, Text: text})
+			}
+			if !more {
 				return
 			}
 			index++
 		}
-		b.finish()
+		b.Finish()
 	}
 }
 
-// batch is the jobs without a result, and the stream that they are sent on.
-type batch struct {
-	client *Client
-	ctx    context.Context //nolint:containedctx // a batch lives as long as a call of RegisterAll
-	yield  func(Result, error) bool
-
-	waiting []batchLine // without a result, in order
-	bytes   int
-	stream  *ndjson.Stream[batchResult] // nil: none
-	sent    []int                       // the job of each line of the stream
-	// unavailable is the 429 or 503 of a job that is sent again.
-	unavailable error
-	pause       retry.Backoff
-}
-
-// batchLine is a job on its way.
-type batchLine struct {
-	index int
-	id    string
-	text  []byte
-}
-
-// add sends a job, and passes on the results that are there. It returns false if the loop has ended.
-func (b *batch) add(index int, j Job) bool {
+// encodeJob returns a job as a line. JSON of several lines is sent as bytes with its type, so that it is delivered as it is.
+func encodeJob(j Job) (id string, line []byte, err error) {
 	if j.ID == "" {
 		j.ID = NewID()
 	}
-	text, err := encodeLine(j)
-	if err != nil {
-		return b.yield(Result{Index: index, ID: j.ID, Err: fmt.Errorf("client: job %d: %w", index, err)}, nil)
-	}
-	return b.addLine(batchLine{index, j.ID, text})
-}
-
-// addText sends a job that is JSON.
-func (b *batch) addText(index int, text []byte) bool {
-	var j struct {
-		ID string `json:"id"`
-	}
-	err := json.Unmarshal(text, &j)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("client: job %d: is not a JSON object with an id: %w", index, err)
-	case bytes.ContainsAny(text, "\r\n"):
-		err = fmt.Errorf("client: job %d: must be on one line", index)
-	case j.ID == "":
-		err = fmt.Errorf("client: job %d: id: is required, so that a repeat registers it once", index)
-	default:
-		return b.addLine(batchLine{index, j.ID, append(bytes.Clone(text), '\n')})
-	}
-	return b.yield(Result{Index: index, ID: j.ID, Err: err}, nil)
-}
-
-// addLine sends a line.
-func (b *batch) addLine(line batchLine) bool {
-	if len(b.waiting) > 0 && (len(b.waiting) == maxBatch || b.bytes+len(line.text) > maxBatchBytes) && !b.finish() {
-		return false
-	}
-	b.waiting, b.bytes = append(b.waiting, line), b.bytes+len(line.text)
-	if b.stream == nil {
-		b.open()
-	}
-	if !b.send(line) || len(b.sent) == maxBatch {
-		return b.finish()
-	}
-	for {
-		select {
-		case r, open := <-b.stream.Results():
-			if !open {
-				return b.finish()
-			}
-			if !b.accept(r) {
-				return false
-			}
-		default:
-			return true
-		}
-	}
-}
-
-// encodeLine returns a job as a line. JSON of several lines is sent as bytes with its type, so that it is delivered as it is.
-func encodeLine(j Job) ([]byte, error) {
 	if raw, ok := j.Body.(json.RawMessage); ok && bytes.ContainsAny(raw, "\r\n") {
 		if !json.Valid(raw) {
-			return nil, errors.New("body: is not JSON")
+			return j.ID, nil, errors.New("body: is not JSON")
 		}
 		j.Body, j.ContentType = []byte(raw), cmp.Or(j.ContentType, "application/json")
 	}
 	text, err := wire.Encode(j)
-	return append(text, '\n'), err // the caller names the job
+	return j.ID, append(text, '\n'), err // the caller names the job
 }
 
-// finish waits until every job has a result, and sends those without one again. It returns false if the loop has ended.
-func (b *batch) finish() bool {
-	for {
-		if b.stream == nil && len(b.waiting) > 0 {
-			b.open()
-			for _, line := range b.waiting {
-				if !b.send(line) {
-					break
-				}
-			}
-		}
-		before := len(b.waiting)
-		if b.stream != nil && !b.drain() {
-			return false
-		}
-		if len(b.waiting) == 0 {
-			b.bytes, b.stream, b.pause = 0, nil, retry.Backoff{}
-			return true
-		}
-		cause := cmp.Or(b.stream.Err(), b.unavailable, ndjson.ErrEnded)
-		b.stream, b.unavailable = nil, nil
-		if !isTemporary(cause) {
-			b.yield(Result{}, cause)
-			return false
-		}
-		if len(b.sent) > 1 && len(b.waiting) == 1 && b.waiting[0].index == b.sent[len(b.sent)-1] {
-			b.pause = retry.Backoff{} // the sequence paused, and the server ended a stream whose jobs all had results
-			continue
-		}
-		if len(b.waiting) < before { // what was registered is progress
-			b.pause = retry.Backoff{}
-		}
-		if err := b.client.waitBefore(b.ctx, &b.pause, cause); err != nil {
-			b.yield(Result{}, err)
-			return false
-		}
+// encodeLine returns a job that is JSON as a line.
+func encodeLine(text []byte) (id string, line []byte, err error) {
+	var j struct {
+		ID string `json:"id"`
 	}
-}
-
-// drain ends the stream, and passes on its results. It returns false if the loop has ended.
-func (b *batch) drain() bool {
-	b.stream.CloseSend()
-	for {
-		r, open := b.stream.Receive()
-		if !open {
-			return true
-		}
-		if !b.accept(r) {
-			return false
-		}
+	if err := json.Unmarshal(text, &j); err != nil {
+		return j.ID, nil, fmt.Errorf("is not a JSON object with an id: %w", err)
 	}
-}
-
-// accept passes on a result, unless its job is sent again. It returns false if the loop has ended.
-func (b *batch) accept(r batchResult) bool {
-	if r.Error != nil && isTemporary(r.Error) {
-		b.unavailable = r.Error
-		return true
+	switch {
+	case bytes.ContainsAny(text, "\r\n"):
+		return j.ID, nil, errors.New("must be on one line")
+	case j.ID == "":
+		return "", nil, errors.New("id: is required, so that a repeat registers it once")
 	}
-	if *r.Index < 0 || *r.Index >= len(b.sent) {
-		return true
-	}
-	index := b.sent[*r.Index]
-	i := slices.IndexFunc(b.waiting, func(l batchLine) bool { return l.index == index })
-	if i < 0 {
-		return true
-	}
-	result := Result{Index: index, ID: b.waiting[i].id, Created: r.Status == http.StatusCreated, Durability: r.Durability}
-	if r.Error != nil {
-		result.Err = r.Error
-	}
-	b.waiting = slices.Delete(b.waiting, i, i+1)
-	return b.yield(result, nil)
-}
-
-// close ends the stream, if there is one, and waits for its end.
-func (b *batch) close() {
-	if b.stream != nil {
-		b.stream.Close()
-	}
+	return j.ID, append(bytes.Clone(text), '\n'), nil
 }
 
 // batchResult is a line of the answer.
@@ -257,19 +122,12 @@ type batchResult struct {
 	Error      *Problem    `json:"error"`
 }
 
-// open begins a request.
-func (b *batch) open() {
-	b.sent = b.sent[:0]
-	b.stream = ndjson.Open(b.ctx, ndjson.Options[batchResult]{
-		Name: "POST /v1/batch", Post: b.client.postBatch, Read: readBatchResult, Timeout: b.client.opts.Timeout,
-		MaxLines: maxBatch, MaxLineBytes: maxProblem,
+// openBatch begins a request.
+func (c *Client) openBatch(ctx context.Context) *ndjson.Stream[batch.Answer[batchResult]] {
+	return ndjson.Open(ctx, ndjson.Options[batch.Answer[batchResult]]{
+		Name: "POST /v1/batch", Post: c.postBatch, Read: readBatchResult, Timeout: c.opts.Timeout,
+		MaxLines: batch.MaxLines, MaxLineBytes: maxProblem,
 	})
-}
-
-// send sends a line. It returns false if the stream has ended.
-func (b *batch) send(line batchLine) bool {
-	b.sent = append(b.sent, line.index)
-	return b.stream.Send(line.text)
 }
 
 // postBatch begins a request of lines.
@@ -286,16 +144,20 @@ func (c *Client) postBatch(ctx context.Context, body io.Reader) (io.ReadCloser, 
 }
 
 // readBatchResult reads a line of the answer. An error ends the stream.
-func readBatchResult(line []byte) (batchResult, error) {
-	var r batchResult
-	if err := wire.Decode(line, &r); err != nil {
-		return r, retry.Incomplete(fmt.Errorf("client: a result of POST /v1/batch cannot be read: %w", err)) // it was cut off
+func readBatchResult(line []byte) (a batch.Answer[batchResult], err error) {
+	r := &a.Result
+	if err := wire.Decode(line, r); err != nil {
+		return a, retry.Incomplete(fmt.Errorf("client: a result of POST /v1/batch cannot be read: %w", err)) // it was cut off
 	}
 	if r.Index == nil {
 		if r.Error == nil || r.Status == http.StatusBadRequest { // the request was cut off on its way
-			return r, ndjson.ErrEnded
+			return a, ndjson.ErrEnded
 		}
-		return r, r.Error
+		return a, r.Error
 	}
-	return r, nil
+	a.Line = *r.Index
+	if r.Error != nil && isTemporary(r.Error) {
+		a.Again = r.Error
+	}
+	return a, nil
 }

@@ -53,6 +53,11 @@ var plan = []row{
 		ours:   []string{"client/internal/retry"},
 	},
 	{
+		pkg:    "client/internal/batch",
+		reason: "lines that are sent until each has a result; makes no request, so that its loop can be read alone",
+		ours:   []string{"client/internal/ndjson", "client/internal/retry"},
+	},
+	{
 		pkg:    "client/internal/consume",
 		reason: "the loop of a consumer: calls, leases, reports; makes no request, so that its loop can be read alone",
 		ours:   []string{"client/internal/retry"},
@@ -61,7 +66,8 @@ var plan = []row{
 		pkg:    "client",
 		reason: "the Go client of the API; public, programs import it, so it needs the standard library alone and nothing of the server",
 		ours: []string{
-			"client/internal/consume", "client/internal/ndjson", "client/internal/retry", "client/internal/sse", "client/internal/wire",
+			"client/internal/batch", "client/internal/consume", "client/internal/ndjson", "client/internal/retry", "client/internal/sse",
+			"client/internal/wire",
 		},
 	},
 	{

@@ -1,0 +1,172 @@
+// Package batch sends lines in streams until each has a result. It makes no request, and does not know what lines and results say.
+package batch
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ringback/ringback/client/internal/ndjson"
+	"github.com/ringback/ringback/client/internal/retry"
+)
+
+// Bounds of the lines that are in flight: they are kept until they have a result.
+const (
+	MaxLines = 1000
+	maxBytes = 4 << 20
+)
+
+// Line is a line on its way.
+type Line struct {
+	Index int // its position in all lines
+	ID    string
+	Text  []byte
+}
+
+// Answer is a result of a line, or why the line must be sent again.
+type Answer[R any] struct {
+	Line   int   // its position in the stream, from 0
+	Again  error // nil: Result is its result
+	Result R
+}
+
+// Options are the options of New.
+type Options[R any] struct {
+	// Open begins a request.
+	Open func() *ndjson.Stream[Answer[R]]
+	// Done passes on the result of a line, and Failed why lines have no result. Done returns false if no more is wanted.
+	Done   func(Line, R) bool
+	Failed func(error)
+	// IsTemporary reports whether lines may be sent again after an error, and Wait waits before that. It returns why they are not.
+	IsTemporary func(error) bool
+	Wait        func(b *retry.Backoff, cause error) error
+}
+
+// Batch is the lines without a result, and the stream that they are sent on. It is for one goroutine.
+type Batch[R any] struct {
+	opts    Options[R]
+	waiting []Line // without a result, in order
+	bytes   int
+	stream  *ndjson.Stream[Answer[R]] // nil: none
+	sent    []int                     // the index of each line of the stream
+	// unavailable is why a line is sent again.
+	unavailable error
+	pause       retry.Backoff
+}
+
+// New returns a Batch.
+func New[R any](o Options[R]) *Batch[R] { return &Batch[R]{opts: o} }
+
+// Add sends a line, and passes on the results that are there. It returns false if no more is wanted, or if lines have failed.
+func (b *Batch[R]) Add(line Line) bool {
+	if len(b.waiting) > 0 && (len(b.waiting) == MaxLines || b.bytes+len(line.Text) > maxBytes) && !b.Finish() {
+		return false
+	}
+	b.waiting, b.bytes = append(b.waiting, line), b.bytes+len(line.Text)
+	if b.stream == nil {
+		b.open()
+	}
+	if !b.send(line) || len(b.sent) == MaxLines {
+		return b.Finish()
+	}
+	for {
+		select {
+		case a, open := <-b.stream.Results():
+			if !open {
+				return b.Finish()
+			}
+			if !b.accept(a) {
+				return false
+			}
+		default:
+			return true
+		}
+	}
+}
+
+// Finish waits until every line has a result, and sends those without one again. It returns what Add returns.
+func (b *Batch[R]) Finish() bool {
+	for {
+		if b.stream == nil && len(b.waiting) > 0 {
+			b.open()
+			for _, line := range b.waiting {
+				if !b.send(line) {
+					break
+				}
+			}
+		}
+		before := len(b.waiting)
+		if b.stream != nil && !b.drain() {
+			return false
+		}
+		if len(b.waiting) == 0 {
+			b.bytes, b.stream, b.pause = 0, nil, retry.Backoff{}
+			return true
+		}
+		cause := cmp.Or(b.stream.Err(), b.unavailable, ndjson.ErrEnded)
+		b.stream, b.unavailable = nil, nil
+		if !b.opts.IsTemporary(cause) {
+			b.opts.Failed(cause)
+			return false
+		}
+		if len(b.sent) > 1 && len(b.waiting) == 1 && b.waiting[0].Index == b.sent[len(b.sent)-1] {
+			b.pause = retry.Backoff{} // the sequence paused, and the server ended a stream whose lines all had results
+			continue
+		}
+		if len(b.waiting) < before { // results are progress
+			b.pause = retry.Backoff{}
+		}
+		if err := b.opts.Wait(&b.pause, cause); err != nil {
+			b.opts.Failed(err)
+			return false
+		}
+	}
+}
+
+// drain ends the stream, and passes on its results. It returns false if no more is wanted.
+func (b *Batch[R]) drain() bool {
+	b.stream.CloseSend()
+	for {
+		a, open := b.stream.Receive()
+		if !open {
+			return true
+		}
+		if !b.accept(a) {
+			return false
+		}
+	}
+}
+
+// accept passes on a result, unless its line is sent again. It returns false if no more is wanted.
+func (b *Batch[R]) accept(a Answer[R]) bool {
+	if a.Again != nil {
+		b.unavailable = a.Again
+		return true
+	}
+	if a.Line < 0 || a.Line >= len(b.sent) {
+		return true
+	}
+	index := b.sent[a.Line]
+	i := slices.IndexFunc(b.waiting, func(l Line) bool { return l.Index == index })
+	if i < 0 {
+		return true
+	}
+	line := b.waiting[i]
+	b.waiting = slices.Delete(b.waiting, i, i+1)
+	return b.opts.Done(line, a.Result)
+}
+
+// open begins a request.
+func (b *Batch[R]) open() { b.sent, b.stream = b.sent[:0], b.opts.Open() }
+
+// send sends a line. It returns false if the stream has ended.
+func (b *Batch[R]) send(line Line) bool {
+	b.sent = append(b.sent, line.Index)
+	return b.stream.Send(line.Text)
+}
+
+// Close ends the stream, if there is one, and waits for its end.
+func (b *Batch[R]) Close() {
+	if b.stream != nil {
+		b.stream.Close()
+	}
+}
