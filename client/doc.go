@@ -19,6 +19,7 @@
 // # Lists
 //
 // Lists are iterators that request page after page as they are consumed, and nothing more after a break. An error is the last pair.
+// Methods whose names end in Page read a single page, from a cursor on.
 //
 // # Values
 //

@@ -120,6 +120,13 @@ func TestDocs_RegisterAllAndJobs(t *testing.T) {
 				return err
 			}
 			time.Sleep(time.Minute)
+			cursor := ""
+			page, err := c.TopicsPage(ctx, client.PageOptions{Cursor: cursor, Limit: 20})
+			if err != nil {
+				return err
+			}
+			cursor = page.NextCursor // empty: it is the last page
+			require.Empty(t, cursor)
 			for job, err := range c.Jobs(ctx, client.Query{Topic: "order.close", State: []client.State{client.Dead}}) {
 				if err != nil {
 					return err

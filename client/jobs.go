@@ -139,6 +139,11 @@ func (c *Client) DeadJobs(ctx context.Context, q Query) iter.Seq2[*JobInfo, erro
 	return list[JobInfo](ctx, c, wire.Values(q), "/v1/dead")
 }
 
+// DeadPage returns one page of DeadJobs, as JobPage does of Jobs.
+func (c *Client) DeadPage(ctx context.Context, q Query) (*JobPage, error) {
+	return answer[JobPage](ctx, c, call{method: http.MethodGet, query: wire.Values(q)}, nil, "/v1/dead")
+}
+
 // JobGroups are counts of dead jobs.
 type JobGroups struct {
 	Answer

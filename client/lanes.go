@@ -53,6 +53,11 @@ func (c *Client) Lanes(ctx context.Context, topic string) iter.Seq2[*Lane, error
 	return list[Lane](ctx, c, nil, "/v1/topics/", topic, "/lanes")
 }
 
+// LanesPage returns a page of Lanes.
+func (c *Client) LanesPage(ctx context.Context, topic string, o PageOptions) (*Page[Lane], error) {
+	return readPage[Page[Lane]](ctx, c, o, "/v1/topics/", topic, "/lanes")
+}
+
 func (c *Client) lane(ctx context.Context, r call, body any, topic, lane, action string) (*Lane, error) {
 	return answer[Lane](ctx, c, r, body, "/v1/topics/", topic, "/lanes/", lane, action)
 }

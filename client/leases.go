@@ -56,7 +56,7 @@ func (j *LeasedJob) UnmarshalJSON(data []byte) error { return wire.Decode(data, 
 
 // Lease leases jobs of a pulled topic: as soon as one is due, or none when the wait is over. See Work for a loop that settles them.
 func (c *Client) Lease(ctx context.Context, topic string, o LeaseOptions) ([]LeasedJob, error) {
-	var leased page[LeasedJob]
+	var leased Page[LeasedJob]
 	r := call{method: http.MethodPost, wait: o.Wait, into: &leased}
 	err := c.send(ctx, r, o, "/v1/topics/", topic, "/lease")
 	return leased.Items, err

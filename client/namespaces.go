@@ -33,6 +33,11 @@ func (c *Client) Namespaces(ctx context.Context) iter.Seq2[*Namespace, error] {
 	return list[Namespace](ctx, c, nil, "/v1/namespaces")
 }
 
+// NamespacesPage returns a page of Namespaces.
+func (c *Client) NamespacesPage(ctx context.Context, o PageOptions) (*Page[Namespace], error) {
+	return readPage[Page[Namespace]](ctx, c, o, "/v1/namespaces")
+}
+
 // GetNamespace returns a namespace.
 func (c *Client) GetNamespace(ctx context.Context, name string) (*Namespace, error) {
 	return answer[Namespace](ctx, c, get(), nil, "/v1/namespaces/", name)

@@ -68,6 +68,7 @@ var operations = map[string]operation{
 			q := wholeQuery
 			q.State = nil
 			all(c.DeadJobs(ctx, q))
+			_, _ = c.DeadPage(ctx, q)
 		},
 		out: map[string]any{"200": JobPage{}},
 	},
@@ -87,8 +88,11 @@ var operations = map[string]operation{
 		in: dryOrder{}, out: map[string]any{"200": WorkCount{}, "202": Work{}},
 	},
 	"listWork": {
-		call: func(ctx context.Context, c *Client) { all(c.Works(ctx)) },
-		out:  map[string]any{"200": page[Work]{}}, params: ofLists,
+		call: func(ctx context.Context, c *Client) {
+			all(c.Works(ctx))
+			_, _ = c.WorkPage(ctx, somePage)
+		},
+		out: map[string]any{"200": Page[Work]{}},
 	},
 	"getWork": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.GetWork(ctx, "i/d") },
@@ -99,15 +103,18 @@ var operations = map[string]operation{
 		out:  map[string]any{"200": Work{}},
 	},
 	"listSchedules": {
-		call: func(ctx context.Context, c *Client) { all(c.Schedules(ctx)) },
-		out:  map[string]any{"200": page[Schedule]{}}, params: ofLists,
+		call: func(ctx context.Context, c *Client) {
+			all(c.Schedules(ctx))
+			_, _ = c.SchedulesPage(ctx, somePage)
+		},
+		out: map[string]any{"200": Page[Schedule]{}},
 	},
 	"previewSchedule": {
 		call: func(ctx context.Context, c *Client) {
 			now := time.Now()
 			_, _ = c.PreviewSchedule(ctx, Preview{Cron: "@daily", Timezone: "UTC", Every: 1, Offset: 1, StartsAt: now, EndsAt: now, From: now, Limit: 1})
 		},
-		out: map[string]any{"200": page[Tick]{}},
+		out: map[string]any{"200": Page[Tick]{}},
 	},
 	"getSchedule": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.GetSchedule(ctx, "n") },
@@ -141,8 +148,9 @@ var operations = map[string]operation{
 		call: func(ctx context.Context, c *Client) {
 			all(c.Topics(ctx))
 			all(c.TopicSettings(ctx))
+			_, _ = c.TopicsPage(ctx, somePage)
 		},
-		out: map[string]any{"200": page[Topic]{}}, params: ofLists,
+		out: map[string]any{"200": Page[Topic]{}},
 	},
 	"getTopic": {
 		call: func(ctx context.Context, c *Client) {
@@ -170,7 +178,7 @@ var operations = map[string]operation{
 	},
 	"leaseJobs": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.Lease(ctx, "t", LeaseOptions{}) },
-		in:   LeaseOptions{}, out: map[string]any{"200": page[LeasedJob]{}},
+		in:   LeaseOptions{}, out: map[string]any{"200": Page[LeasedJob]{}},
 	},
 	"settleLeases": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.Settle(ctx, Settlement{}) },
@@ -180,25 +188,32 @@ var operations = map[string]operation{
 		call: func(ctx context.Context, c *Client) {
 			_, _ = c.TopicStats(ctx, "t")
 			all(c.LaneStats(ctx, "t"))
+			_, _ = c.TopicStatsPage(ctx, "t", somePage)
 		},
-		out: map[string]any{"200": TopicStats{}}, params: ofLists,
+		out: map[string]any{"200": TopicStats{}},
 	},
 	"addTopicSecret": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.AddSecret(ctx, "t", "", NewSecret{}) },
 		in:   NewSecret{}, out: map[string]any{"201": Secret{}},
 	},
 	"listTopicSecrets": {
-		call: func(ctx context.Context, c *Client) { all(c.Secrets(ctx, "t", "")) },
-		out:  map[string]any{"200": page[Secret]{}}, params: ofLists,
+		call: func(ctx context.Context, c *Client) {
+			all(c.Secrets(ctx, "t", ""))
+			_, _ = c.SecretsPage(ctx, "t", "", somePage)
+		},
+		out: map[string]any{"200": Page[Secret]{}},
 	},
 	"removeTopicSecret": {call: func(ctx context.Context, c *Client) { _ = c.RemoveSecret(ctx, "t", "", "i/d") }},
 	"listTopicKeys": {
 		call: func(ctx context.Context, c *Client) { all(c.Keys(ctx, "t", "")) },
-		out:  map[string]any{"200": page[Key]{}}, params: ofLists,
+		out:  map[string]any{"200": Page[Key]{}}, params: ofLists,
 	},
 	"listLanes": {
-		call: func(ctx context.Context, c *Client) { all(c.Lanes(ctx, "t")) },
-		out:  map[string]any{"200": page[Lane]{}}, params: ofLists,
+		call: func(ctx context.Context, c *Client) {
+			all(c.Lanes(ctx, "t"))
+			_, _ = c.LanesPage(ctx, "t", somePage)
+		},
+		out: map[string]any{"200": Page[Lane]{}},
 	},
 	"getLane": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.GetLane(ctx, "t", "l:1") },
@@ -226,20 +241,24 @@ var operations = map[string]operation{
 		in:   NewSecret{}, out: map[string]any{"201": Secret{}},
 	},
 	"listLaneSecrets": {
-		call: func(ctx context.Context, c *Client) { all(c.Secrets(ctx, "t", "l:1")) },
-		out:  map[string]any{"200": page[Secret]{}}, params: ofLists,
+		call: func(ctx context.Context, c *Client) {
+			all(c.Secrets(ctx, "t", "l:1"))
+			_, _ = c.SecretsPage(ctx, "t", "l:1", somePage)
+		},
+		out: map[string]any{"200": Page[Secret]{}},
 	},
 	"removeLaneSecret": {call: func(ctx context.Context, c *Client) { _ = c.RemoveSecret(ctx, "t", "l:1", "i/d") }},
 	"listLaneKeys": {
 		call: func(ctx context.Context, c *Client) { all(c.Keys(ctx, "t", "l:1")) },
-		out:  map[string]any{"200": page[Key]{}}, params: ofLists,
+		out:  map[string]any{"200": Page[Key]{}}, params: ofLists,
 	},
 	"stats": {
 		call: func(ctx context.Context, c *Client) {
 			_, _ = c.Stats(ctx)
 			all(c.StatsByTopic(ctx))
+			_, _ = c.StatsPage(ctx, somePage)
 		},
-		out: map[string]any{"200": Stats{}}, params: ofLists,
+		out: map[string]any{"200": Stats{}},
 	},
 	"watchEvents": {call: func(ctx context.Context, c *Client) {
 		all(c.Stream(ctx, StreamOptions{Topic: "t", Lane: "l", Verdict: "dead"}))
@@ -249,8 +268,11 @@ var operations = map[string]operation{
 		out:  map[string]any{"200": Principal{}},
 	},
 	"listTokens": {
-		call: func(ctx context.Context, c *Client) { all(c.Tokens(ctx)) },
-		out:  map[string]any{"200": page[Token]{}}, params: ofLists,
+		call: func(ctx context.Context, c *Client) {
+			all(c.Tokens(ctx))
+			_, _ = c.TokensPage(ctx, somePage)
+		},
+		out: map[string]any{"200": Page[Token]{}},
 	},
 	"createToken": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.CreateToken(ctx, TokenRequest{}) },
@@ -262,8 +284,11 @@ var operations = map[string]operation{
 	},
 	"revokeToken": {call: func(ctx context.Context, c *Client) { _ = c.RevokeToken(ctx, "i/d") }},
 	"listNamespaces": {
-		call: func(ctx context.Context, c *Client) { all(c.Namespaces(ctx)) },
-		out:  map[string]any{"200": page[Namespace]{}}, params: ofLists,
+		call: func(ctx context.Context, c *Client) {
+			all(c.Namespaces(ctx))
+			_, _ = c.NamespacesPage(ctx, somePage)
+		},
+		out: map[string]any{"200": Page[Namespace]{}},
 	},
 	"getNamespace": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.GetNamespace(ctx, "n") },
@@ -304,6 +329,9 @@ var ignored = map[string]string{
 
 // ofLists are the parameters of lists that the iterators send when there is a next page.
 var ofLists = map[string]string{"limit": "the default of the server", "cursor": "sent for the second page"}
+
+// somePage has every field.
+var somePage = PageOptions{Cursor: "c", Limit: 10}
 
 // ofPuts are the parameters of changes of settings.
 var ofPuts = map[string]string{"dry_run": "for tools that compare files with settings: Do"}
@@ -447,7 +475,7 @@ func (c comparison) compare(typ reflect.Type, schema node, where string) {
 // requireNoOthers requires that types have no members that no schema has.
 func (c comparison) requireNoOthers() {
 	for typ, seen := range c.seen {
-		if strings.HasPrefix(typ.Name(), "page[") {
+		if strings.HasPrefix(typ.Name(), "Page[") {
 			continue
 		}
 		for name := range fieldTypes(typ) {

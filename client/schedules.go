@@ -135,6 +135,11 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[*Schedule, error] {
 	return list[Schedule](ctx, c, nil, "/v1/schedules")
 }
 
+// SchedulesPage returns a page of Schedules.
+func (c *Client) SchedulesPage(ctx context.Context, o PageOptions) (*Page[Schedule], error) {
+	return readPage[Page[Schedule]](ctx, c, o, "/v1/schedules")
+}
+
 func (c *Client) schedule(ctx context.Context, r call, body any, name, action string) (*Schedule, error) {
 	return answer[Schedule](ctx, c, r, body, "/v1/schedules/", name, action)
 }
@@ -214,7 +219,7 @@ type Preview struct {
 
 // PreviewSchedule returns the next ticks of a schedule before it is stored.
 func (c *Client) PreviewSchedule(ctx context.Context, p Preview) ([]Tick, error) {
-	var ticks page[Tick]
+	var ticks Page[Tick]
 	r := call{method: http.MethodGet, query: wire.Values(p), into: &ticks}
 	err := c.send(ctx, r, nil, "/v1/schedules/preview")
 	return ticks.Items, err

@@ -51,6 +51,11 @@ func (c *Client) Secrets(ctx context.Context, topic, lane string) iter.Seq2[*Sec
 	return list[Secret](ctx, c, nil, ownerOfSecrets(topic, lane, "/secrets")...)
 }
 
+// SecretsPage returns a page of Secrets.
+func (c *Client) SecretsPage(ctx context.Context, topic, lane string, o PageOptions) (*Page[Secret], error) {
+	return readPage[Page[Secret]](ctx, c, o, ownerOfSecrets(topic, lane, "/secrets")...)
+}
+
 // RemoveSecret removes a signing secret of a lane, or of a topic if lane is empty.
 func (c *Client) RemoveSecret(ctx context.Context, topic, lane, id string, conditions ...Condition) error {
 	return c.send(ctx, remove(conditions), nil, ownerOfSecrets(topic, lane, "/secrets/", id)...)

@@ -66,6 +66,11 @@ func (c *Client) StatsByTopic(ctx context.Context) iter.Seq2[*TopicCounts, error
 	return list[TopicCounts](ctx, c, nil, "/v1/stats")
 }
 
+// StatsPage returns Stats with a page of StatsByTopic.
+func (c *Client) StatsPage(ctx context.Context, o PageOptions) (*Stats, error) {
+	return readPage[Stats](ctx, c, o, "/v1/stats")
+}
+
 // TopicStats counts the jobs of a topic, and the unfinished ones of its first lanes.
 func (c *Client) TopicStats(ctx context.Context, topic string) (*TopicStats, error) {
 	return answer[TopicStats](ctx, c, get(), nil, "/v1/topics/", topic, "/stats")
@@ -74,6 +79,11 @@ func (c *Client) TopicStats(ctx context.Context, topic string) (*TopicStats, err
 // LaneStats returns the counts of a topic's lanes with unfinished jobs in order of name.
 func (c *Client) LaneStats(ctx context.Context, topic string) iter.Seq2[*LaneCounts, error] {
 	return list[LaneCounts](ctx, c, nil, "/v1/topics/", topic, "/stats")
+}
+
+// TopicStatsPage returns TopicStats with a page of LaneStats.
+func (c *Client) TopicStatsPage(ctx context.Context, topic string, o PageOptions) (*TopicStats, error) {
+	return readPage[TopicStats](ctx, c, o, "/v1/topics/", topic, "/stats")
 }
 
 // Version is what the server's process is.

@@ -39,6 +39,11 @@ func (c *Client) Tokens(ctx context.Context) iter.Seq2[*Token, error] {
 	return list[Token](ctx, c, nil, "/v1/tokens")
 }
 
+// TokensPage returns a page of Tokens.
+func (c *Client) TokensPage(ctx context.Context, o PageOptions) (*Page[Token], error) {
+	return readPage[Page[Token]](ctx, c, o, "/v1/tokens")
+}
+
 // CreateToken creates a token and returns it with its secret, which is shown only here.
 func (c *Client) CreateToken(ctx context.Context, t TokenRequest) (*Token, error) {
 	return answer[Token](ctx, c, onceOf(nil), t, "/v1/tokens")

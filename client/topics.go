@@ -109,6 +109,11 @@ func (c *Client) Topics(ctx context.Context) iter.Seq2[*Topic, error] {
 	return list[Topic](ctx, c, nil, "/v1/topics")
 }
 
+// TopicsPage returns a page of Topics.
+func (c *Client) TopicsPage(ctx context.Context, o PageOptions) (*Page[Topic], error) {
+	return readPage[Page[Topic]](ctx, c, o, "/v1/topics")
+}
+
 // TopicSettings returns the topics in order of name, with only what was set.
 func (c *Client) TopicSettings(ctx context.Context) iter.Seq2[*Topic, error] {
 	return list[Topic](ctx, c, onlySet(), "/v1/topics")

@@ -119,6 +119,11 @@ func (c *Client) Works(ctx context.Context) iter.Seq2[*Work, error] {
 	return list[Work](ctx, c, nil, "/v1/work")
 }
 
+// WorkPage returns a page of Works.
+func (c *Client) WorkPage(ctx context.Context, o PageOptions) (*Page[Work], error) {
+	return readPage[Page[Work]](ctx, c, o, "/v1/work")
+}
+
 // GetWork returns bulk work with its counts.
 func (c *Client) GetWork(ctx context.Context, id string) (*Work, error) {
 	return answer[Work](ctx, c, get(), nil, "/v1/work/", id)
