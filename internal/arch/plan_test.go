@@ -529,6 +529,10 @@ var plan = []row{
 		ours:   []string{"dispatcher/tenancy", "dispatcher/work", "job", "policy", "seal", "store", "store/router"},
 	},
 	{
+		pkg:    "console/words",
+		reason: "how the console says numbers, times and codes: pure functions, so that tables can test them; the standard library alone",
+	},
+	{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{

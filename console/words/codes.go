@@ -1,0 +1,244 @@
+package words
+
+// A vocabulary has the words for the codes of one kind.
+type vocabulary map[string]string
+
+// of returns the words for a code, or the code itself if it is unknown: later versions of the API may add some.
+func (v vocabulary) of(code string) string {
+	if text, ok := v[code]; ok {
+		return text
+	}
+	return code
+}
+
+var states = vocabulary{
+	"scheduled": "scheduled",
+	"ready":     "ready",
+	"running":   "running",
+	"delivered": "delivered",
+	"dead":      "dead",
+	"cancelled": "cancelled",
+}
+
+// State returns what state a job is in, as an adjective.
+func State(code string) string { return states.of(code) }
+
+var reasons = vocabulary{
+	"exhausted":    "all retries are used up",
+	"expired":      "its expiry passed, or would have before the next attempt",
+	"max_age":      "it became older than max_age of its topic, or would have before the next attempt",
+	"gave_up":      "the topic gives up on this status",
+	"nonretryable": "the receiver asked for no more attempts",
+	"blocked":      "its address may not be called",
+	"invalid":      "no request can be built from it",
+	"cancelled":    "it was cancelled",
+}
+
+// Reason returns why a job is dead, as a clause after "because".
+func Reason(code string) string { return reasons.of(code) }
+
+var verdicts = vocabulary{
+	"delivered": "delivered",
+	"again":     "failed, to be tried again",
+	"dead":      "failed, and the job is dead",
+	"released":  "given back, not counted",
+	"cancelled": "failed, and the job was cancelled",
+}
+
+// Verdict returns what came of an attempt, as a participle.
+func Verdict(code string) string { return verdicts.of(code) }
+
+var attemptKinds = vocabulary{
+	"attempt":  "attempt",
+	"lost":     "lost: its process reported no result, so the request may have been made",
+	"released": "not counted",
+}
+
+// AttemptKind returns of what kind an attempt is.
+func AttemptKind(code string) string { return attemptKinds.of(code) }
+
+var errorClasses = vocabulary{
+	"dns":             "the host name did not resolve",
+	"refused":         "the connection was refused",
+	"unreachable":     "there is no route to the receiver",
+	"reset":           "the connection ended before the answer was complete",
+	"proxy":           "the forward proxy was unreachable, or refused",
+	"tls":             "the TLS handshake failed",
+	"tls_expired":     "the receiver's certificate is expired or not yet valid",
+	"tls_name":        "the receiver's certificate is for another name",
+	"tls_authority":   "the authority of the receiver's certificate is not trusted",
+	"tls_version":     "there is no common TLS version",
+	"tls_client":      "the receiver rejected the client certificate, or requires one",
+	"http":            "the answer is not HTTP",
+	"too_large":       "the header of the answer is too large",
+	"timeout_dial":    "the timeout expired while connecting",
+	"timeout_tls":     "the timeout expired in the TLS handshake",
+	"timeout_send":    "the timeout expired while sending the request",
+	"timeout_headers": "the timeout expired before an answer",
+	"timeout_body":    "the timeout expired while reading the answer",
+	"blocked":         "its address may not be called",
+	"invalid":         "no request can be built from the job",
+	"no_url":          "neither the job, its lane nor its topic has a URL",
+	"shutdown":        "Ringback stopped",
+	"local_resources": "Ringback ran out of file descriptors, memory or ports",
+	"consumer":        "the consumer reported a failure",
+	"other":           "there was no complete answer",
+}
+
+// ErrorClass returns why an attempt got no complete answer, as a clause after "because".
+func ErrorClass(code string) string { return errorClasses.of(code) }
+
+var waits = vocabulary{
+	"due":         "its due time",
+	"retry":       "the time of its next attempt",
+	"paused":      "the end of a pause",
+	"order":       "a job before it in its ordered lane",
+	"lane_full":   "an attempt of its lane to end",
+	"topic_full":  "an attempt of its topic to end",
+	"rate":        "the rate of its lane or topic",
+	"breaker":     "the breaker of its lane, which opened because the receiver failed",
+	"retry_after": "the pause that its receiver asked for",
+	"secret":      "a secret that can be read",
+	"worker":      "a free worker",
+}
+
+// WaitingFor returns what a job waits for, after "waits for": the kind of its waiting_for.
+func WaitingFor(kind string) string { return waits.of(kind) }
+
+var holds = vocabulary{
+	"due":         "not due yet",
+	"retry":       "waits for its next attempt",
+	"paused":      "paused",
+	"order":       "waits for a job before it",
+	"lane_full":   "at the limit of the lane",
+	"topic_full":  "at the limit of the topic",
+	"rate":        "at its rate",
+	"breaker":     "breaker open",
+	"retry_after": "the receiver asked for a pause",
+	"secret":      "a secret is not readable",
+	"worker":      "waits for a free worker",
+}
+
+// HoldReason returns why a job is held, in few words for a list: the kind of its waiting_for.
+func HoldReason(kind string) string { return holds.of(kind) }
+
+var breakers = vocabulary{
+	"closed":    "closed",
+	"open":      "open",
+	"half_open": "half open: one attempt, the probe, decides whether it closes",
+}
+
+// Breaker returns the state of a lane's breaker.
+func Breaker(code string) string { return breakers.of(code) }
+
+var changes = vocabulary{
+	"created":   "registered",
+	"edited":    "edited",
+	"run":       "run now",
+	"revived":   "revived",
+	"cancelled": "cancelled",
+	"dead":      "died without an attempt",
+	"paused":    "paused",
+	"resumed":   "resumed",
+}
+
+// Change returns what happened to a job, a lane or a topic: the kind of an event, or of a change in the live view.
+func Change(code string) string { return changes.of(code) }
+
+var jobKinds = vocabulary{
+	"all":        "all jobs",
+	"registered": "registered by clients",
+	"callback":   "callbacks about jobs",
+	"backlog":    "callbacks about backlogs",
+	"work":       "bulk work",
+	"schedule":   "schedules",
+}
+
+// JobKind returns which jobs are of a kind.
+func JobKind(code string) string { return jobKinds.of(code) }
+
+var deliveries = vocabulary{
+	"push":    "sent as HTTP requests",
+	"pull":    "leased to clients that ask for them",
+	"handler": "passed to a Go function",
+}
+
+// Deliver returns how the jobs of a topic are delivered.
+func Deliver(code string) string { return deliveries.of(code) }
+
+var roles = vocabulary{
+	"read":    "reads everything but secrets, tokens and namespaces",
+	"publish": "registers jobs, and reads or cancels a job by its id",
+	"operate": "reads, and runs, edits, cancels and revives jobs, pauses, and works on many jobs",
+	"admin":   "does everything in its namespace",
+}
+
+// Role returns what a token of a role does.
+func Role(code string) string { return roles.of(code) }
+
+var actions = vocabulary{
+	"revive": "revive",
+	"purge":  "delete",
+	"cancel": "cancel",
+	"run":    "run now",
+	"edit":   "edit",
+}
+
+// WorkAction returns what bulk work does with jobs, as a verb.
+func WorkAction(code string) string { return actions.of(code) }
+
+var workStates = vocabulary{
+	"running": "running",
+	"done":    "done",
+	"stopped": "stopped",
+	"failed":  "failed: the stored work cannot be read",
+}
+
+// WorkState returns the state of bulk work.
+func WorkState(code string) string { return workStates.of(code) }
+
+var scheduleStates = vocabulary{
+	"active":     "active",
+	"paused":     "paused",
+	"ended":      "ended: no tick is left",
+	"unreadable": "not readable: put the schedule again",
+}
+
+// ScheduleState returns the state of a schedule.
+func ScheduleState(code string) string { return scheduleStates.of(code) }
+
+var tickOutcomes = vocabulary{
+	"run":     "run",
+	"skipped": "skipped: the job of the tick before was unfinished",
+	"missed":  "missed: it was too late",
+	"failed":  "failed: its job was refused",
+}
+
+// TickOutcome returns what came of a tick of a schedule.
+func TickOutcome(code string) string { return tickOutcomes.of(code) }
+
+var overlaps = vocabulary{
+	"allow":  "run beside it",
+	"skip":   "do not run",
+	"cancel": "cancel it and run",
+}
+
+// Overlap returns what a tick does while the job of the tick before is unfinished, as a verb.
+func Overlap(code string) string { return overlaps.of(code) }
+
+var catchUps = vocabulary{
+	"last": "run the newest one, unless a later tick runs",
+	"all":  "run all of them, up to the newest 1,000",
+	"none": "run none of them",
+}
+
+// CatchUp returns what is done about ticks that were missed, as a verb.
+func CatchUp(code string) string { return catchUps.of(code) }
+
+var keyKinds = vocabulary{
+	"hmac":    "a secret that receivers share",
+	"ed25519": "a key, of which receivers get the public half",
+}
+
+// KeyKind returns what a signing secret is.
+func KeyKind(code string) string { return keyKinds.of(code) }
