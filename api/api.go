@@ -120,6 +120,8 @@ type Counts interface {
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	Totals(ctx context.Context, namespace string) (store.TopicStats, error)
 	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error)
+	// LaneCounts returns that of one lane; zero counts for an unknown one.
+	LaneCounts(ctx context.Context, q job.Queue) (store.LaneStats, error)
 }
 
 // LiveEvents are attempts and changes as they happen, in all processes.

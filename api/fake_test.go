@@ -337,6 +337,15 @@ func (f *fake) LaneStats(_ context.Context, _, _, after string, limit int) ([]st
 	return rest, f.err
 }
 
+func (f *fake) LaneCounts(_ context.Context, q job.Queue) (store.LaneStats, error) {
+	for _, l := range f.lanes {
+		if l.Lane == q.Lane {
+			return l, f.err
+		}
+	}
+	return store.LaneStats{Lane: q.Lane}, f.err
+}
+
 func (f *fake) Readiness(context.Context) []store.Readiness {
 	return append([]store.Readiness{{Store: "main", Err: f.ready}}, f.otherStores...)
 }

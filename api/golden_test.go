@@ -206,6 +206,7 @@ var golden = []struct {
 	{"topic_callbacks", "Topic", "GET", "/v1/topics/_callbacks", "", 200},
 	{"topic_list", "TopicPage", "GET", "/v1/topics?limit=1", "", 200},
 	{"topic_stats", "TopicStats", "GET", "/v1/topics/order.close/stats?limit=3", "", 200},
+	{"topic_stats_lane", "LaneCounts", "GET", "/v1/topics/order.close/stats?lane=a", "", 200},
 	{"job_callback", "Job", "GET", "/v1/jobs/rb:dead:1", "", 200},
 	{"dead_list", "JobPage", "GET", "/v1/dead?reason=exhausted&status=503", "", 200},
 	{"dead_groups", "JobGroups", "GET", "/v1/dead/groups?by=lane,reason,status&topic=order.close", "", 200},

@@ -235,7 +235,12 @@ func TestOpenAPI_GoldenAnswersHaveTheSchemaOfTheirPath(t *testing.T) {
 		answer := doc.at("paths", path, strings.ToLower(g.method), "responses", strconv.Itoa(g.status))
 		require.NotNil(t, answer.here, "%s %s answers %d", g.method, path, g.status)
 		kind := ask(t, i).Header().Get("Content-Type")
-		require.Equal(t, doc.at("components", "schemas", g.schema).here, answer.at("content", kind, "schema").here, g.file)
+		schema := answer.at("content", kind, "schema")
+		schemas := []any{schema.here}
+		for _, alternative := range schema.at("anyOf").list() {
+			schemas = append(schemas, node{doc.doc, alternative}.resolved().here)
+		}
+		require.Contains(t, schemas, doc.at("components", "schemas", g.schema).here, g.file)
 	}
 }
 
@@ -368,7 +373,7 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 		walk(value)
 	}
 	for _, schema := range []string{
-		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "Stats", "Problem",
+		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "LaneCounts", "Stats", "Problem",
 		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "SecretPage", "KeyPage", "Work", "WorkCount",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {

@@ -122,7 +122,7 @@ func (a *api) routes() []route {
 		{path: "/v1/leases", endless: true, methods: map[string]endpoint{
 			http.MethodPost: {access.SettleLeases, ofRequest, a.settleLeases},
 		}},
-		{path: "/v1/topics/{topic}/stats", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
+		{path: "/v1/topics/{topic}/stats", parameters: onGet("cursor", "limit", "lane"), methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
 		{path: "/v1/topics/{topic}/lanes", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", parameters: dryPut, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadLane, ofPath, a.lane},

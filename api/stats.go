@@ -7,6 +7,7 @@ import (
 	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
@@ -38,15 +39,22 @@ func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// topicStats counts a topic's jobs, and the unfinished ones of its lanes.
+// topicStats counts a topic's jobs, and the unfinished ones of its lanes, or only those of the lane that is named.
 func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathTopic(r)
 	if err != nil {
 		return err
 	}
-	p, err := pageOf(r, cursor.Lanes)
-	if err != nil {
+	q := request.NewQuery(r)
+	p, lane := readPage(q, cursor.Lanes), q.Lane()
+	if lane != "" && (q.Get("limit") != "" || q.Get("cursor") != "") {
+		q.AddError("?lane", "cannot be combined with limit or cursor")
+	}
+	if err := q.Err(); err != nil {
 		return err
+	}
+	if lane != "" {
+		return a.laneCounts(w, r, job.Queue{Namespace: namespaceOf(r), Topic: name, Lane: lane})
 	}
 	counts, err := a.countsOf(r, name)
 	if err != nil {
@@ -61,6 +69,19 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 		o.Text("topic", name)
 		o.TopicStats(&counts)
 		writePage(o, p, lanes, func(l *store.LaneStats) { o.LaneStats(l, now) }, func(l *store.LaneStats) string { return l.Lane })
+	})
+	return nil
+}
+
+// laneCounts counts the unfinished jobs of a lane.
+func (a *api) laneCounts(w http.ResponseWriter, r *http.Request, queue job.Queue) error {
+	counts, err := a.service.LaneCounts(r.Context(), queue)
+	if err != nil {
+		return err
+	}
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.Text("topic", queue.Topic)
+		o.LaneStats(&counts, time.Now())
 	})
 	return nil
 }

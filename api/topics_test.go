@@ -235,6 +235,25 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodGet, "/v1/stats?topic=a", "").Code)
 }
 
+func TestTopicStats_CountsOneLane(t *testing.T) {
+	f := newFake()
+	f.lanes = []store.LaneStats{{Lane: "l1", Scheduled: 1}, {Lane: "l2", Scheduled: 1, Ready: 2, Running: 3, BreakerOpen: true}}
+	h := handlerOf(f)
+	for lane, want := range map[string]string{
+		"l2":   `{"topic": "a", "lane": "l2", "scheduled": 1, "ready": 2, "running": 3, "breaker": "half_open", "cooldown_until": null}`,
+		"none": `{"topic": "a", "lane": "none", "scheduled": 0, "ready": 0, "running": 0, "breaker": "closed", "cooldown_until": null}`,
+	} {
+		w := call(t, h, http.MethodGet, "/v1/topics/a/stats?lane="+lane, "")
+		require.Equal(t, http.StatusOK, w.Code, w.Body)
+		require.JSONEq(t, want, w.Body.String())
+	}
+	for _, wrong := range []string{"lane=a+b", "lane=l1&limit=2", "lane=l1&cursor=" + cursor.Lanes.Encode("l1")} {
+		w := call(t, h, http.MethodGet, "/v1/topics/a/stats?"+wrong, "")
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, wrong)
+		require.Equal(t, []string{"?lane"}, problemIn(t, w).fields(), wrong)
+	}
+}
+
 func TestDeleteTopic_AsksTheServiceAndExplainsWhatIsLeft(t *testing.T) {
 	f := newFake()
 	f.topics["a"] = store.Topic{Name: "a", Revision: 7}

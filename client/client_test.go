@@ -542,6 +542,22 @@ func TestJob_Lifecycle(t *testing.T) {
 	})
 }
 
+func TestLaneCounts_AreOfOneLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer(t).Client()
+		for _, lane := range []string{"a", "b", "b"} {
+			_, err := c.Register(t.Context(), client.Job{Topic: "t", Lane: lane, URL: "https://shop.example/", Delay: time.Hour})
+			require.NoError(t, err)
+		}
+		counts, err := c.LaneCounts(t.Context(), "t", "b")
+		require.NoError(t, err)
+		require.Equal(t, client.LaneCounts{Lane: "b", Scheduled: 2, Breaker: "closed"}, *counts)
+		counts, err = c.LaneCounts(t.Context(), "unknown", "b")
+		require.NoError(t, err)
+		require.Equal(t, client.LaneCounts{Lane: "b", Breaker: "closed"}, *counts)
+	})
+}
+
 func TestWait_ReturnsWhatItSawWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer(t).Client()

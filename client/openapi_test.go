@@ -189,8 +189,9 @@ var operations = map[string]operation{
 			_, _ = c.TopicStats(ctx, "t")
 			all(c.LaneStats(ctx, "t"))
 			_, _ = c.TopicStatsPage(ctx, "t", somePage)
+			_, _ = c.LaneCounts(ctx, "t", "l:1")
 		},
-		out: map[string]any{"200": TopicStats{}},
+		out: map[string]any{"200": topicOrLane{}},
 	},
 	"addTopicSecret": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.AddSecret(ctx, "t", "", NewSecret{}) },
@@ -308,6 +309,12 @@ var operations = map[string]operation{
 		call: func(ctx context.Context, c *Client) { _, _ = c.Ready(ctx) },
 		out:  map[string]any{"200": Readiness{}},
 	},
+}
+
+// topicOrLane has the members of both answers to topicStats.
+type topicOrLane struct {
+	TopicStats
+	LaneCounts
 }
 
 // withoutMethod has the reasons for operations without a method.

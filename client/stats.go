@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -84,6 +85,11 @@ func (c *Client) LaneStats(ctx context.Context, topic string) iter.Seq2[*LaneCou
 // TopicStatsPage returns TopicStats with a page of LaneStats.
 func (c *Client) TopicStatsPage(ctx context.Context, topic string, o PageOptions) (*TopicStats, error) {
 	return readPage[TopicStats](ctx, c, o, "/v1/topics/", topic, "/stats")
+}
+
+// LaneCounts counts the unfinished jobs of a lane. Those of an unknown lane are zero.
+func (c *Client) LaneCounts(ctx context.Context, topic, lane string) (*LaneCounts, error) {
+	return answer[LaneCounts](ctx, c, call{method: http.MethodGet, query: url.Values{"lane": {lane}}}, nil, "/v1/topics/", topic, "/stats")
 }
 
 // Version is what the server's process is.

@@ -187,3 +187,9 @@ func (d *Dispatcher) Totals(ctx context.Context, namespace string) (store.TopicS
 func (d *Dispatcher) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	return d.store.LaneStats(ctx, namespace, topic, after, limit)
 }
+
+// LaneCounts returns the unfinished jobs of a lane; none for an unknown one.
+func (d *Dispatcher) LaneCounts(ctx context.Context, q job.Queue) (store.LaneStats, error) {
+	state, err := d.store.QueueState(ctx, q)
+	return state.LaneStats, err
+}

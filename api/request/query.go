@@ -92,6 +92,15 @@ func (q *Query) Cursor(kind cursor.Kind) string {
 	return name
 }
 
+// Lane returns the parameter lane; empty when there is none.
+func (q *Query) Lane() string {
+	lane := q.Get("lane")
+	if lane != "" && !job.IsLane(lane) {
+		q.AddError("?lane", "must be the name of a lane: 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
+	}
+	return lane
+}
+
 // Bool returns a boolean, or the default.
 func (q *Query) Bool(name string, standard bool) bool {
 	switch q.Get(name) {

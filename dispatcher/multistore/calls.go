@@ -310,6 +310,11 @@ func (s *Service) LaneStats(ctx context.Context, namespace, topic, after string,
 	})
 }
 
+// LaneCounts counts the jobs of a lane.
+func (s *Service) LaneCounts(ctx context.Context, q job.Queue) (store.LaneStats, error) {
+	return with(ctx, s, q.Namespace, func(d *dispatcher.Dispatcher) (store.LaneStats, error) { return d.LaneCounts(ctx, q) })
+}
+
 // DeleteNamespace removes a namespace. It overrides that of the Registry, which does not look at the namespace's store.
 func (s *Service) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error) {
 	d, err := s.of(ctx, deletion.Name)
