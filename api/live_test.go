@@ -139,6 +139,7 @@ func (r eventReader) problem() problemBody {
 func liveAttempt(topic string) livetail.Event {
 	return livetail.Event{
 		At: time.Now(), Namespace: job.DefaultNamespace, Topic: topic, Lane: "shop.example:443", ID: "close-4711", Labels: map[string]string{"k": "v"},
+		Late: new(1500 * time.Microsecond),
 		Attempt: &job.Attempt{
 			N: 2, Kind: job.KindAttempt, StartedAt: epoch, Duration: 1234500 * time.Microsecond, Phases: policy.Phases{FirstByte: time.Second},
 			URL: "https://shop.example/hook", RemoteAddr: "192.0.2.1:443", Process: "host/abc", Status: 503, Verdict: "again", Error: "a\nb",
@@ -156,7 +157,7 @@ func TestEvents_AreSentAsTheyHappen(t *testing.T) {
 			require.JSONEq(t, `{"id":"close-4711","topic":"orders","lane":"shop.example:443","labels":{"k":"v"},"n":2,"kind":"attempt",`+
 				`"started_at":"2030-01-31T08:00:00.123Z","duration_ms":1234.5,"phases":{"dns_ms":null,"connect_ms":null,"tls_ms":null,"first_byte_ms":1000},`+
 				`"url":"https://shop.example/hook","remote_addr":"192.0.2.1:443","process":"host/abc","status":503,"verdict":"again","reason":null,`+
-				`"error":"a\nb","error_class":null}`, data)
+				`"error":"a\nb","error_class":null,"late_ms":1.5}`, data)
 			for range 4 {
 				require.Equal(t, ": keep-alive", r.block())
 			}

@@ -41,6 +41,7 @@ type StreamAttempt struct {
 	Topic  string            `json:"topic"`
 	Lane   string            `json:"lane"`
 	Labels map[string]string `json:"labels"`
+	LateMS *float64          `json:"late_ms"` // from when the attempt was due to its start; nil: not known
 }
 
 // StreamChange is a change of a job, a lane or a topic.

@@ -54,6 +54,9 @@ func (o liveObserver) AttemptEnded(e pool.AttemptEvent) {
 		record := e.Record
 		record.URL, record.Header, record.Body = e.URL, nil, nil
 		event.Attempt = &record
+		if e.Result != nil {
+			event.Late = new(max(0, e.Late))
+		}
 	case e.Verdict.Kind == policy.Dead:
 		event.Change = livetail.Change{Kind: livetail.Dead, Reason: e.Verdict.Reason}
 	default:

@@ -111,6 +111,49 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 	})
 }
 
+func TestListen_SeesHowLateAttemptsAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
+			if attempts++; attempts == 1 {
+				return policy.Result{Status: 500}
+			}
+			return policy.Result{Status: 200}
+		}}
+		r := start(t, dispatcher.Options{Store: storetest.NewModel(storetest.ModelOptions{}), Deliverer: rec})
+		l, err := r.Listen(t.Context(), livetail.Filter{Namespace: job.DefaultNamespace, Lane: "one"})
+		require.NoError(t, err)
+		defer l.Close()
+		setPaused := func(paused bool) {
+			lane := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "one"}
+			_, err := r.ChangeLane(t.Context(), lane, 0, func(l *policy.Lane) error { l.Paused = paused; return nil })
+			require.NoError(t, err)
+		}
+		setPaused(true)
+		ladder := []time.Duration{10 * time.Second}
+		r.register(t, job.New{Spec: job.Spec{ID: "a", Queue: job.Queue{Topic: "orders", Lane: "one"}, Terms: policy.Terms{Ladder: ladder}}, Delay: 2 * time.Second})
+		var late []time.Duration
+		resumeAt, end := time.Now().Add(9*time.Second), time.Now().Add(40*time.Second)
+		for paused := true; time.Now().Before(end); time.Sleep(livetail.ReadEvery) {
+			if paused && !time.Now().Before(resumeAt) {
+				setPaused(false)
+				paused = false
+			}
+			more, _, err := l.Next(t.Context())
+			require.NoError(t, err)
+			for _, e := range more {
+				require.Equal(t, e.Attempt != nil, e.Late != nil)
+				if e.Late != nil {
+					late = append(late, *e.Late)
+				}
+			}
+		}
+		require.Len(t, late, 2)
+		require.InDelta(t, 7*time.Second, late[0], float64(500*time.Millisecond), "the pause counts")
+		require.InDelta(t, 0, late[1], float64(100*time.Millisecond), "the ladder's wait does not")
+	})
+}
+
 func TestListen_AfterAProcessIdlesItMakesNoCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &tailCounter{Store: storetest.NewModel(storetest.ModelOptions{})}

@@ -19,7 +19,9 @@ type Event struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	// Attempt is the attempt, with the URL of the request and without the header and the body of the response; nil: a change.
 	Attempt *job.Attempt `json:"attempt,omitempty"`
-	Change  Change       `json:"change,omitzero"`
+	// Late is the time from when the attempt was due to its start, from 0; nil: not known, or nothing was tried.
+	Late   *time.Duration `json:"late,omitempty"`
+	Change Change         `json:"change,omitzero"`
 }
 
 // Change is what was done to a job, a lane or a topic.

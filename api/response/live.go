@@ -25,6 +25,11 @@ func (o *Buffer) LiveEvent(e *livetail.Event) {
 			o.Text("lane", e.Lane)
 			o.labelsOrNull("labels", e.Labels)
 			o.attemptSummary(e.Attempt, e.Attempt.URL)
+			if e.Late != nil {
+				o.millis("late_ms", *e.Late)
+			} else {
+				o.Null("late_ms")
+			}
 		})
 		return
 	}
