@@ -19,7 +19,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 
 GO    := go
 # The packages with the longest tests start first, so that the others fill the remaining time.
-LONG  := ./e2e ./store/redis ./dispatcher ./api ./notify ./app ./store/storetest ./pool ./dispatcher/work ./store/sqlite
+LONG  := ./e2e ./store/redis ./dispatcher ./api ./notify ./app ./store/storetest ./pool ./dispatcher/work ./store/sqlite ./e2e/browser
 # The same for make unit.
 SLOW  := ./notify ./store/storetest ./store/sqlite ./store/redis
 # Four tests of a package run in parallel, also on machines with fewer processors: parallel tests mostly wait.
@@ -27,13 +27,15 @@ SIDE  := -parallel=4
 # The race detector instruments everything except SQLite (C translated to Go) and the Lua of miniredis: they share no memory
 # with other goroutines, and would be up to six times slower. The SQLite driver and miniredis's server are instrumented.
 CALM  := modernc.org/sqlite/lib modernc.org/libc/... github.com/yuin/gopher-lua/...
-# Packages that import go-redis are compiled without inlining in half the time: each has 740 method wrappers of its client.
-REDIS := github.com/ringback/ringback/store/redis/...
+# Without inlining, packages that import go-redis are compiled in half the time: each has 740 method wrappers of its client.
+# The browser's protocol and its JSON are compiled in a fifth less.
+PLAIN := github.com/ringback/ringback/store/redis/... github.com/chromedp/... github.com/go-json-experiment/json/...
 # With a heap of up to 1 GiB, and without debug information, the compiler takes 40 % less processor time.
 HEAP  := '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
 BUILD := -gcflags=all=-dwarf=false
 # make lint compiles with the same flags as the tests, so that each package is compiled once for both.
-RACE  := -race $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CALM)) '-gcflags=$(REDIS)=-l -dwarf=false'
+RACE  := -race $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CALM)) \
+         $(patsubst %,'-gcflags=%=-l -dwarf=false',$(PLAIN))
 # make lint vets.
 # Three packages at a time, since many tests wait.
 TESTS := $(GO) test $(RACE) $(HEAP) -p=3 -vet=off -shuffle=on -timeout=8m $(SIDE)
@@ -164,7 +166,7 @@ bin/gofumpt: $(TOOLS_MOD)
 tools: $(TOOLS) ## build the linters into bin/
 
 .PHONY: deps
-deps: ## install what the tests need: redis-server, PostgreSQL, MariaDB, a C compiler for the race detector, Node.js, and curl
+deps: ## install what the tests need: redis-server, PostgreSQL, MariaDB, a C compiler for the race detector, Node.js, curl, and chromium
 	@.ci/deps
 
 .PHONY: clean

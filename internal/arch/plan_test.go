@@ -653,6 +653,10 @@ var plan = []row{
 		reason: "tests of the built binary over HTTP and signals; imports no package of this module",
 	},
 	{
+		pkg:    "e2e/browser",
+		reason: "tests in a real browser; imports no package of this module",
+	},
+	{
 		pkg:    "packaging",
 		reason: "what runs the binary elsewhere, and tests that hold it against the binary; no package of ours in it",
 	},
@@ -661,6 +665,7 @@ var plan = []row{
 // unshipped are modules and packages for tests only, which the binary must not contain.
 var unshipped = []string{
 	module + "/client/clienttest",
+	module + "/e2e",
 	module + "/internal/arch",
 	module + "/internal/badreceiver",
 	module + "/internal/redistest",
@@ -668,6 +673,7 @@ var unshipped = []string{
 	module + "/packaging",
 	module + "/store/storetest",
 	"github.com/alicebob/miniredis",
+	"github.com/chromedp",
 	"github.com/go-sql-driver/mysql",
 	"github.com/lib/pq",
 	"github.com/stretchr/testify",
