@@ -79,6 +79,10 @@ e2e: deps ## test the real binary: jobs, crashes, stops
 race: deps ## run tests COUNT times, to find races and flaky tests
 	$(TESTS) -timeout=60m -count=$(COUNT) -run '$(RUN)' $(PKG)
 
+.PHONY: assets
+assets: ## fetch the console's copy of htmx, as console/assets/packages.txt pins it (needs npm and the internet)
+	@console/assets/fetch
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME
 	@for pkg in $$($(GO) list $(PKG)); do \

@@ -26,6 +26,7 @@ func runDist(t *testing.T, license bool) string {
 	files := map[string]string{
 		"README.md": "readme", "CHANGELOG.md": "changes", "docs/README.md": "index", "packaging/dist": read(t, "dist"),
 		"packaging/systemd/ringback.service": "unit", "packaging/systemd/ringback.env": "env",
+		"console/assets/vendor/htmx-LICENSE.txt": "license of htmx", "console/assets/vendor/htmx.min.js": "script",
 	}
 	if license {
 		files["LICENSE"] = "license"
@@ -112,6 +113,8 @@ func TestDist_BuildsOneArchivePerPlatformAndChecksums(t *testing.T) {
 				name + "/README.md":      "readme",
 				name + "/docs/README.md": "index",
 				name + "/CHANGELOG.md":   "changes",
+
+				name + "/licenses/htmx-LICENSE.txt": "license of htmx",
 			}
 			if license {
 				want[name+"/LICENSE"] = "license"

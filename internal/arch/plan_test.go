@@ -524,6 +524,10 @@ var plan = []row{
 		},
 	},
 	{
+		pkg:    "console/assets",
+		reason: "static files, the same for every page; knows no page",
+	},
+	{
 		pkg:    "transfer",
 		reason: "moves jobs and settings between open stores by a file; knows neither engines nor files' names",
 		ours:   []string{"dispatcher/tenancy", "dispatcher/work", "job", "policy", "seal", "store", "store/router"},
