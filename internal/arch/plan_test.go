@@ -537,6 +537,11 @@ var plan = []row{
 		reason: "how the console says numbers, times and codes: pure functions, so that tables can test them; the standard library alone",
 	},
 	{
+		pkg:    "console/chart",
+		reason: "the console's pictures as SVG: pure functions, so that golden files and random arguments can test them",
+		ours:   []string{"console/words"},
+	},
+	{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{

@@ -1,0 +1,160 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/console/words"
+)
+
+const (
+	linesWidth   = 680
+	linesColumns = 80
+	maxLines     = 4
+	maxSeconds   = 1e9 // longer durations are drawn as this
+	namesWidth   = 56  // of the names at the ends of the lines
+	day          = 24 * time.Hour
+)
+
+// steps are the values that a logarithmic axis of durations can have.
+var steps = []time.Duration{
+	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
+	time.Hour, 6 * time.Hour, day, 10 * day, 100 * day, 1000 * day, 10_000 * day, 100_000 * day,
+}
+
+// Lines returns durations on a logarithmic axis, such as the p50 and p99 of the lateness: the values are seconds, over the time
+// from from to to, which is written in the location of from. Of more than 80 values a column is the largest, so that no peak
+// is lost. Values below 1ms are drawn as 1ms. Series beyond the fourth are left out. Without a value it returns a sentence.
+func Lines(series []Series, from, to time.Time, label string) template.HTML {
+	to = to.In(from.Location())
+	n := intervals(series)
+	if n == 0 || !to.After(from) {
+		return paragraph(title(label, "no values yet"))
+	}
+	leftOut := max(len(series)-maxLines, 0)
+	series = series[:len(series)-leftOut]
+	columns := make([][]float64, len(series))
+	least, most := math.NaN(), math.NaN()
+	var said []string
+	for i := range series {
+		at := func(j int) float64 { return series[i].at(j, maxSeconds) }
+		columns[i] = reduce(n, linesColumns, largest, at)
+		highest := maxOf(columns[i])
+		if math.IsNaN(highest) {
+			continue
+		}
+		lowest := -maxOf(mapped(columns[i], func(v float64) float64 { return -v }))
+		if !(lowest >= least) {
+			least = lowest
+		}
+		if !(highest <= most) {
+			most = highest
+		}
+		last := lastOf(reduce(n, n, largest, at))
+		said = append(said, fmt.Sprintf("%s %s at last, at most %s", cut(series[i].Name, maxName), words.Duration(seconds(last)), words.Duration(seconds(highest))))
+	}
+	if len(said) == 0 {
+		return paragraph(title(label, "no values from "+period(from, to)))
+	}
+	if leftOut > 0 {
+		said = append(said, fmt.Sprintf("%d more not drawn", leftOut))
+	}
+	d := newDrawing("lines", linesWidth, pictureHeight, title(label, strings.Join(said, "; ")+"; "+period(from, to)))
+	axis := newLogAxis(least, most)
+	right := float64(linesWidth - 8 - namesWidth)
+	d.durationAxis(axis, right)
+	d.timeAxis(plotLeft, right, from, to)
+	var names []lineName
+	for i, values := range columns {
+		line := polyline{left: plotLeft, step: (right - plotLeft) / float64(max(len(values)-1, 1))}
+		data := line.data(values, axis.y)
+		if data == "" {
+			continue
+		}
+		d.add(`<path class="c-line `, known(series[i].Class), `" stroke-linecap="round" d="`, data, `"/>`)
+		names = append(names, lineName{y: line.lastY + 4, name: cutToWidth(cut(series[i].Name, maxName), namesWidth-6)})
+	}
+	d.lineNames(names, right+6)
+	return d.html()
+}
+
+func mapped(values []float64, f func(float64) float64) []float64 {
+	all := make([]float64, len(values))
+	for i, v := range values {
+		all[i] = f(v)
+	}
+	return all
+}
+
+func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
+
+// A logAxis is a vertical logarithmic axis of durations.
+type logAxis struct{ first, last int } // in steps
+
+// newLogAxis returns the shortest axis that has two values in seconds, of one step at least.
+func newLogAxis(least, most float64) logAxis {
+	a := logAxis{last: 1}
+	for a.first+2 < len(steps) && steps[a.first+1].Seconds() <= least {
+		a.first++
+	}
+	a.last = a.first + 1
+	for a.last+1 < len(steps) && steps[a.last].Seconds() < most {
+		a.last++
+	}
+	return a
+}
+
+// y returns the height of a value in seconds. Values beyond the axis are at its ends.
+func (a logAxis) y(v float64) float64 {
+	low, high := steps[a.first].Seconds(), steps[a.last].Seconds()
+	return plotBottom - plotHeight*math.Log(min(max(v, low), high)/low)/math.Log(high/low)
+}
+
+// durationAxis draws lines and durations of an axis where there is room, from below.
+func (d *drawing) durationAxis(a logAxis, right float64) {
+	var grid, labels drawing
+	var taken spans
+	for i := a.first; i <= a.last; i++ {
+		y := math.Round(a.y(steps[i].Seconds()))
+		if !taken.take(y-lineHeight/2, y+lineHeight/2, 1) {
+			continue
+		}
+		if i > a.first {
+			grid.add("M", number(plotLeft), " ", number(y), "H", number(right))
+		}
+		labels.add(text(labelRight, min(y+4, plotBottom), words.Duration(steps[i])))
+	}
+	d.path("c-grid", grid.b.String())
+	d.group("c-label", "end")
+	d.add(labels.b.String())
+	d.endGroup()
+}
+
+// A lineName is the name at the end of a line.
+type lineName struct {
+	y    float64
+	name string
+}
+
+// lineNames writes the names beside each other's ends, moved apart where they would overlap.
+func (d *drawing) lineNames(names []lineName, x float64) {
+	slices.SortStableFunc(names, func(a, b lineName) int { return cmp.Compare(a.y, b.y) })
+	lowest := float64(plotBottom)
+	for i := len(names) - 1; i >= 0; i-- { // from below, so that none leaves the plot there
+		names[i].y = min(names[i].y, lowest)
+		lowest = names[i].y - lineHeight
+	}
+	highest := float64(plotTop)
+	d.add(`<g class="c-label">`)
+	for i := range names {
+		names[i].y = max(names[i].y, highest)
+		highest = names[i].y + lineHeight
+		d.add(text(x, names[i].y, names[i].name))
+	}
+	d.endGroup()
+}

@@ -1,0 +1,200 @@
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/console/words"
+)
+
+const (
+	stackWidth   = 680
+	stackColumns = 60
+	maxStacked   = 5    // series
+	maxRate      = 1e15 // larger values are drawn as this
+)
+
+// Stack returns rates on top of each other, the first series lowest: values are per second, over the time from from to to,
+// which is written in the location of from. More than 60 values are drawn as averages; then the title has averages, too. From
+// the fifth series on, all are drawn as one. Without a value above 0 it returns a sentence.
+func Stack(series []Series, from, to time.Time, label string) template.HTML {
+	to = to.In(from.Location())
+	n := intervals(series)
+	if n == 0 || !to.After(from) {
+		return paragraph(title(label, "no values yet"))
+	}
+	series = mergeRest(series, n)
+	levels, gaps := stackUp(series, n)
+	highest := maxOf(levels[len(levels)-1])
+	switch {
+	case math.IsNaN(highest):
+		return paragraph(title(label, "no values from "+period(from, to)))
+	case highest <= 0:
+		return paragraph(title(label, "nothing from "+period(from, to)))
+	}
+	top := roundUp(highest)
+	d := newDrawing("stack", stackWidth, pictureHeight, title(label, stackText(series, n, highest, len(gaps), to.Sub(from))+"; "+period(from, to)))
+
+	right := float64(stackWidth - 8)
+	d.path("c-grid", fmt.Sprintf("M%d %dH%s", plotLeft, plotTop, number(right))+fmt.Sprintf("M%d %dH%s", plotLeft, plotTop+plotHeight/2, number(right)))
+	x := func(column int) float64 {
+		return math.Round(plotLeft + (right-plotLeft)*float64(column)/float64(len(gaps)))
+	}
+	// The highest level first: each covers a part of those before it, so that an area needs its upper side only.
+	for i, s := range slices.Backward(series) {
+		d.path("c-area "+known(s.Class), area(levels[i], top, x))
+	}
+	d.path("c-gap", underline(gaps, x))
+	d.timeAxis(plotLeft, right, from, to)
+	d.group("c-label", "end")
+	d.add(text(labelRight, plotTop+4, compact(top)+"/s"), text(labelRight, plotTop+plotHeight/2+4, compact(top/2)+"/s"), text(labelRight, plotBottom, "0"))
+	d.endGroup()
+	return d.html()
+}
+
+// mergeRest adds up the series from the fifth on, if there are more than five.
+func mergeRest(series []Series, n int) []Series {
+	if len(series) <= maxStacked {
+		return series
+	}
+	rest := Series{Name: "others", Class: "c-muted", Values: make([]float64, n)}
+	for i := range n {
+		rest.Values[i] = sumAt(series[maxStacked-1:], i)
+	}
+	return append(append([]Series(nil), series[:maxStacked-1]...), rest)
+}
+
+// sumAt returns the sum of an interval; NaN: no series has a value.
+func sumAt(series []Series, i int) float64 {
+	sum := math.NaN()
+	for s := range series {
+		switch v := series[s].at(i, maxRate); {
+		case math.IsNaN(v):
+		case math.IsNaN(sum):
+			sum = v
+		default:
+			sum += v
+		}
+	}
+	return min(sum, maxRate) // NaN stays NaN
+}
+
+// stackUp returns the upper sides of the areas in columns, and which columns have no value at all. In those the sides are NaN.
+func stackUp(series []Series, n int) (levels [][]float64, gaps []bool) {
+	below := make([]float64, min(n, stackColumns))
+	gaps = make([]bool, len(below))
+	for c := range gaps {
+		gaps[c] = true
+	}
+	for s := range series {
+		columns := reduce(n, stackColumns, mean, func(i int) float64 { return series[s].at(i, maxRate) })
+		level := make([]float64, len(columns))
+		for c, v := range columns {
+			if !math.IsNaN(v) {
+				gaps[c] = false
+				below[c] += v
+			}
+			level[c] = below[c]
+		}
+		levels = append(levels, level)
+	}
+	for c, gap := range gaps {
+		for s := range levels {
+			if gap {
+				levels[s][c] = math.NaN()
+			}
+		}
+	}
+	return levels, gaps
+}
+
+// stackText says what the series have at last and on average.
+func stackText(series []Series, n int, highest float64, columns int, span time.Duration) string {
+	var parts []string
+	for i := range series {
+		at := func(j int) float64 { return series[i].at(j, maxRate) }
+		values := reduce(n, n, mean, at)
+		last := lastOf(values)
+		if math.IsNaN(last) {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s %s at last, %s on average", cut(series[i].Name, maxName), words.Rate(last), words.Rate(mean(at, 0, n))))
+	}
+	text := strings.Join(parts, "; ") + "; at most " + words.Rate(highest) + " in all"
+	if n > columns {
+		text += " (averages of " + words.Duration(span/time.Duration(columns)) + ")"
+	}
+	return text
+}
+
+// area returns the path of an area from the axis up to its level, in steps.
+func area(level []float64, top float64, x func(column int) float64) string {
+	var d drawing
+	d.add("M", number(x(0)), " ", number(plotBottom))
+	atX, atY := x(0), float64(plotBottom)
+	turn := func(column int, y float64) {
+		if y == atY {
+			return
+		}
+		if to := x(column); to != atX {
+			d.add("h", number(to-atX))
+			atX = to
+		}
+		d.add("v", number(y-atY))
+		atY = y
+	}
+	for c, v := range level {
+		if math.IsNaN(v) {
+			v = 0
+		}
+		turn(c, math.Round(plotBottom-v/top*plotHeight))
+	}
+	turn(len(level), plotBottom)
+	if atX == x(0) {
+		return "" // flat
+	}
+	return d.b.String() + "z"
+}
+
+// underline returns the path of lines on the axis under columns.
+func underline(columns []bool, x func(column int) float64) string {
+	var d drawing
+	for c := 0; c < len(columns); c++ {
+		first := c
+		for c < len(columns) && columns[c] {
+			c++
+		}
+		if c > first {
+			d.add("M", number(x(first)), " ", number(plotBottom), "H", number(x(c)))
+		}
+	}
+	return d.b.String()
+}
+
+// roundUp returns the end of an axis: 1, 2 or 5 times a power of ten, at least 0.1.
+func roundUp(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(max(v, 0.1))))
+	for _, m := range []float64{1, 2, 5, 10} {
+		if v <= m*power*(1+1e-9) {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// compact returns a number of an axis in few characters: "250", "20k", "5M".
+func compact(v float64) string {
+	for _, unit := range []struct {
+		from, size float64
+		name       string
+	}{{1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}} {
+		if v >= unit.from {
+			return words.Decimal(v/unit.size) + unit.name
+		}
+	}
+	return words.Decimal(v)
+}
