@@ -58,7 +58,7 @@
     clearTimeout(watchdog)
     if (silence) watchdog = setTimeout(open, silence)
   }
-  const open = async () => {
+  const open = () => {
     close()
     if (!host) return
     const paused = load('paused') === 'yes'
@@ -66,9 +66,13 @@
     if (paused) return show('paused')
     if (document.hidden) return
     showLost()
+    // Not at once, so that tabs and buttons that are switched back and forth make no requests.
+    retry = setTimeout(connect, 100)
+  }
+  const connect = async () => {
     const mine = stream = make('div')
     mine.setAttribute('hx-swap', 'none')
-    mine.setAttribute('hx-config', '{"sse":{"reconnect":true,"pauseOnBackground":false,"releaseOn":"immediate"}}')
+    mine.setAttribute('hx-config', '{"cache":"no-store","sse":{"reconnect":true,"pauseOnBackground":false,"releaseOn":"immediate"}}')
     host.append(mine)
     watch()
     await htmx.ajax('GET', host.dataset.live, { source: mine }).catch(() => {})
