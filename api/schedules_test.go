@@ -32,8 +32,9 @@ func fullSchedule(spec job.Spec) store.Schedule {
 			Job:  spec, ExpiresIn: time.Hour, Overlap: store.OverlapSkip, CatchUp: store.CatchUp{Window: time.Hour, Runs: store.CatchUpAll},
 			MaxRuns: 100, PauseAfterDead: 3, Note: "the daily report",
 		},
-		Delay: 20 * time.Second,
-		Next:  []schedule.Tick{{At: at, Local: at.In(berlin), Note: "02:30 does not exist on 2030-03-31, because clocks go forward: runs at 03:00"}},
+		Description: "At 02:30 every day, Europe/Berlin",
+		Delay:       20 * time.Second,
+		Next:        []schedule.Tick{{At: at, Local: at.In(berlin), Note: "02:30 does not exist on 2030-03-31, because clocks go forward: runs at 03:00"}},
 		Last: []store.ScheduleTick{
 			{At: at.AddDate(0, 0, -2), Outcome: store.TickRun, JobID: "rb:s:daily:1901061000", JobState: job.Delivered},
 			{At: at.AddDate(0, 0, -1), Outcome: store.TickMissed, Reason: "no process was there in time"},
@@ -161,7 +162,8 @@ func TestPreview_ShowsTicksInLocalTime(t *testing.T) {
 	require.JSONEq(t, `{"items": [
 		{"at": "2026-03-29T01:00:00.000Z", "local": "2026-03-29T03:00:00+02:00", "due_at": "2026-03-29T01:00:00.000Z",
 			"note": "02:30 does not exist on 2026-03-29, because clocks go forward: runs at 03:00"},
-		{"at": "2026-03-30T00:30:00.000Z", "local": "2026-03-30T02:30:00+02:00", "due_at": "2026-03-30T00:30:00.000Z", "note": null}]}`, w.Body.String())
+		{"at": "2026-03-30T00:30:00.000Z", "local": "2026-03-30T02:30:00+02:00", "due_at": "2026-03-30T00:30:00.000Z", "note": null}],
+		"description": "At 02:30 every day, Europe/Berlin"}`, w.Body.String())
 	require.Contains(t, call(t, h, http.MethodGet, "/v1/schedules/preview?every=15m&offset=2m&from=2026-03-28T12:00:00Z&limit=1", "").Body.String(), "12:02")
 	for query, field := range map[string]string{
 		"": "?cron", "cron=x": "?cron", "cron=@daily&limit=101": "?limit", "cron=@daily&limit=x": "?limit", "every=5": "?every", "every=x": "?every",

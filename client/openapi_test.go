@@ -114,7 +114,7 @@ var operations = map[string]operation{
 			now := time.Now()
 			_, _ = c.PreviewSchedule(ctx, Preview{Cron: "@daily", Timezone: "UTC", Every: 1, Offset: 1, StartsAt: now, EndsAt: now, From: now, Limit: 1})
 		},
-		out: map[string]any{"200": Page[Tick]{}},
+		out: map[string]any{"200": SchedulePreview{}},
 	},
 	"getSchedule": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.GetSchedule(ctx, "n") },

@@ -78,6 +78,7 @@ type Schedule struct {
 	PauseNote   string         `json:"pause_note"`
 	CreatedAt   time.Time      `json:"created_at"`
 	CreatedBy   string         `json:"created_by"`
+	Description string         `json:"description"` // when it runs, in English
 	JitterDelay time.Duration  `json:"jitter_delay"`
 	Next        []Tick         `json:"next"` // the next ten ticks
 	Last        []PastTick     `json:"last"` // the newest twenty that have passed, oldest first
@@ -217,10 +218,15 @@ type Preview struct {
 	Limit    int           `json:"limit"` // 1 to 100; zero: 10
 }
 
+// SchedulePreview are the next ticks of a schedule that is not stored.
+type SchedulePreview struct {
+	Answer
+
+	Items       []Tick `json:"items"`
+	Description string `json:"description"` // when it runs, in English
+}
+
 // PreviewSchedule returns the next ticks of a schedule before it is stored.
-func (c *Client) PreviewSchedule(ctx context.Context, p Preview) ([]Tick, error) {
-	var ticks Page[Tick]
-	r := call{method: http.MethodGet, query: wire.Values(p), into: &ticks}
-	err := c.send(ctx, r, nil, "/v1/schedules/preview")
-	return ticks.Items, err
+func (c *Client) PreviewSchedule(ctx context.Context, p Preview) (*SchedulePreview, error) {
+	return answer[SchedulePreview](ctx, c, call{method: http.MethodGet, query: wire.Values(p)}, nil, "/v1/schedules/preview")
 }

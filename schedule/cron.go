@@ -14,7 +14,8 @@ import (
 // cron is a cron text in a time zone.
 type cron struct {
 	expr   cronexpr.Expression
-	hourly bool // every hour matches
+	fields [len(fields)]string // normalized
+	hourly bool                // every hour matches
 	zone   *time.Location
 }
 
@@ -67,7 +68,7 @@ func parseCron(text string) (*cron, error) {
 	if expr.Next(earliest.Add(-1)).IsZero() {
 		return nil, errors.New("never runs: none of its months has such a day")
 	}
-	return &cron{expr: *expr, hourly: parts[1] == "*"}, nil
+	return &cron{expr: *expr, fields: [len(fields)]string(parts), hourly: parts[1] == "*"}, nil
 }
 
 // field is one of the five fields of a cron text.

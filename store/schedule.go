@@ -91,6 +91,8 @@ type Schedule struct {
 
 	// Ended is set when no tick is left.
 	Ended bool
+	// Description says when it runs (schedule.Schedule.Describe); empty: unknown.
+	Description string
 	// Next are the ticks to come.
 	Next []schedule.Tick
 	// Delay is the delay of the jobs after their ticks (Spec.Jitter).

@@ -33,6 +33,7 @@ func (o *Buffer) Schedule(s *store.Schedule) {
 	o.pause(s.Paused, s.Pause)
 	o.Time("created_at", s.CreatedAt)
 	o.TextOrNull("created_by", s.CreatedBy)
+	o.TextOrNull("description", s.Description)
 	o.DurationOrNull("jitter_delay", s.Delay)
 	o.scheduleTicks("next", s.Next, s.Delay)
 	Objects(o, "last", s.Last, func(t *store.ScheduleTick) {
@@ -95,5 +96,8 @@ func (o *Buffer) BackfillCount(total int64) {
 	o.Number("total", total)
 }
 
-// Preview writes ticks of a schedule that is not stored.
-func (o *Buffer) Preview(ticks []schedule.Tick) { o.scheduleTicks("items", ticks, 0) }
+// Preview writes the first n ticks of a schedule that is not stored after an instant, and when it runs.
+func (o *Buffer) Preview(s *schedule.Schedule, after time.Time, n int) {
+	o.scheduleTicks("items", s.Ticks(after, n), 0)
+	o.Text("description", s.Describe())
+}

@@ -331,7 +331,7 @@ func (h *Handlers) Preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Preview(ticks.Ticks(after, n)) })
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Preview(ticks, after, n) })
 	return nil
 }
 

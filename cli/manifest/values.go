@@ -18,8 +18,8 @@ var readOnly = map[Kind][]string{
 	Topic: {"topic", "revision", "durability", "paused", "paused_at", "paused_by", "pause_note"},
 	Lane:  {"topic", "lane", "revision", "durability", "paused", "paused_at", "paused_by", "pause_note"},
 	Schedule: {
-		"name", "state", "revision", "created_at", "created_by", "paused_at", "paused_by", "pause_note", "jitter_delay", "next", "last", "counts",
-		"backfill", "durability",
+		"name", "state", "revision", "created_at", "created_by", "paused_at", "paused_by", "pause_note", "description", "jitter_delay", "next", "last",
+		"counts", "backfill", "durability",
 	},
 }
 

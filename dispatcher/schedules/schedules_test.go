@@ -224,6 +224,7 @@ func TestSchedules_RunNeitherEarlyNorLate(t *testing.T) {
 		set.Jitter = 5 * time.Minute
 		start(t, s, new(registrar))
 		delay := put(t, s, set).Delay
+		require.Equal(t, "Every 10 minutes", get(t, s).Description)
 		require.Positive(t, delay)
 		require.Less(t, delay, 5*time.Minute)
 		for range 5 {

@@ -311,6 +311,7 @@ func (s *Service) view(ctx context.Context, d *document, doc *store.Document, wh
 	if shown.Unreadable = err != nil; shown.Unreadable { // this program does not know its time zone
 		return shown, nil
 	}
+	shown.Description = ticks.Describe()
 	shown.Delay = delayOf(ticks, shown.Namespace, shown.Name)
 	after := later(p.Passed, time.Now().Add(-shown.Delay))
 	if p.Timing == "" { // the first step begins to count
