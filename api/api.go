@@ -196,6 +196,10 @@ type Options struct {
 	Tracer Tracer
 	// Metrics serves /metrics, without a token unless Access has MetricsTokens. Nil: 404.
 	Metrics http.Handler
+	// Console returns the handler of the paths below /console/, to which / leads browsers. It is given the API's routes, to call them
+	// in this process, and a function that registers one for the server's shutdown, like context.AfterFunc. Nil, or with HealthOnly:
+	// there is no console.
+	Console func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler
 	// Closing reports whether the process is about to stop. Answers then close their connection. It is called for every
 	// request, concurrently. Nil: never.
 	Closing func() bool
@@ -215,12 +219,13 @@ type api struct {
 	goVersion    string
 	process      string
 	healthOnly   bool
+	hasConsole   bool
 	metrics      http.Handler
 	tracer       Tracer
 	log          *slog.Logger
 	callers      *apiaccess.Authenticator
 	bodies       *limits.BodyBudget
-	lists        *listLimiter
+	lists        *limits.Lists
 	overloadLog  limitedlog.Log
 	forbiddenLog limitedlog.Log
 	batch        *batch.Handler
@@ -256,13 +261,14 @@ func newAPI(o Options) (a *api, end func()) {
 		goVersion:  o.GoVersion,
 		process:    o.Process,
 		healthOnly: o.HealthOnly,
+		hasConsole: o.Console != nil && !o.HealthOnly,
 		metrics:    o.Metrics,
 		tracer:     o.Tracer,
 		log:        cmp.Or(o.Logger, slog.Default()),
 		waiting:    make(chan struct{}, maxWaiting),
 		leaseWaits: make(chan struct{}, max(1, maxWaiting*3/4)),
 		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, content.Limit(maxBody)+1)), // one request of any size fits
-		lists:      newListLimiter(),
+		lists:      limits.NewLists(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
 	if a.closing = o.Closing; a.closing == nil {
@@ -293,5 +299,10 @@ func (a *api) handler(o Options, end func()) http.Handler {
 		}
 	}
 	mux.Handle("/", a.handle(a.notFound, false))
+	if a.hasConsole {
+		console := o.Console(mux, a.onShutdown)
+		mux.Handle("/console", console)
+		mux.Handle("/console/", console)
+	}
 	return &shutdownHandler{next: apiaccess.Guard(mux, o.Access, a.log), closing: a.closing, end: end}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/cursor"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
@@ -59,10 +60,10 @@ func (s *slowListService) ListLanes(context.Context, string, string, string, int
 func TestServeList_BoundsListsInFlight(t *testing.T) {
 	for _, path := range []string{"/v1/jobs?topic=a&state=ready&", "/v1/dead?", "/v1/topics?", "/v1/topics/a/lanes?"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &slowListService{fake: newFake(), takes: listWait - time.Second}
+			s := &slowListService{fake: newFake(), takes: limits.ListWait - time.Second}
 			var log testlog.Log
 			h := New(Options{Service: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			const most = listSlots * slotItems / request.MaxListLimit
+			const most = limits.ListSlots * limits.SlotItems / request.MaxListLimit
 			codes := make(chan int, 100)
 			ask := func(limit string) {
 				w := httptest.NewRecorder()
@@ -87,12 +88,12 @@ func TestServeList_BoundsListsInFlight(t *testing.T) {
 			}
 			require.Contains(t, log.String(), "overloaded, answering 503")
 
-			for range 2 * listSlots { // all slots were given back, and short lists take one
+			for range 2 * limits.ListSlots { // all slots were given back, and short lists take one
 				go ask("1")
 			}
 			synctest.Wait()
-			require.EqualValues(t, listSlots, s.reading.Load())
-			for range 2 * listSlots {
+			require.EqualValues(t, limits.ListSlots, s.reading.Load())
+			for range 2 * limits.ListSlots {
 				require.Equal(t, http.StatusOK, <-codes)
 			}
 		})
@@ -103,7 +104,7 @@ func TestServeList_ReleasesSlotsWhenTheStoreFails(t *testing.T) {
 	f := newFake()
 	f.err = store.ErrUnavailable
 	h := handlerOf(f)
-	for range 2 * listSlots {
+	for range 2 * limits.ListSlots {
 		require.Equal(t, http.StatusServiceUnavailable, call(t, h, http.MethodGet, "/v1/topics?limit=500", "").Code)
 	}
 	f.err = nil

@@ -415,7 +415,7 @@ func TestRoot_AnswersBrowsersWithAPage(t *testing.T) {
 	h := handlerOf(newFake())
 	w := call(t, h, http.MethodGet, "/", "", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 	require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
-	require.Contains(t, w.Body.String(), "not part of this build")
+	require.Contains(t, w.Body.String(), "no console")
 	require.Contains(t, w.Body.String(), `href="/openapi.yaml"`)
 	require.NotContains(t, w.Body.String(), "v1.2.3", "the version needs the token")
 

@@ -29,7 +29,7 @@ func (a *api) links() []pages.Link {
 	}
 }
 
-// serveRoot answers with the entry points.
+// serveRoot answers with the entry points; browsers are sent to the console, if there is one.
 func (a *api) serveRoot(w http.ResponseWriter, r *http.Request) error {
-	return pages.Root(w, r, a.links())
+	return pages.Root(w, r, a.links(), a.hasConsole)
 }

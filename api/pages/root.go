@@ -13,8 +13,15 @@ type Link struct {
 	Off bool
 }
 
-// Root answers programs with the entry points, and browsers with a page of them.
-func Root(w http.ResponseWriter, r *http.Request, links []Link) error {
+// Root answers programs with the entry points, and browsers with a page of them, or with a redirect to the console if there is one.
+func Root(w http.ResponseWriter, r *http.Request, links []Link, console bool) error {
+	if console && acceptsHTML(r) {
+		h := w.Header()
+		h.Set("Vary", "Accept")
+		h.Set("Location", "console/") // relative: a proxy may have removed a prefix of the path
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
 	return serve(w, r, rootPage, links, func() error {
 		response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 			o.Object("links")
@@ -32,7 +39,7 @@ func Root(w http.ResponseWriter, r *http.Request, links []Link) error {
 }
 
 // rootPage is the page for browsers.
-var rootPage = newPage("API", `<p>This is the HTTP API of Ringback. There is no console: it is not part of this build.</p>
+var rootPage = newPage("API", `<p>This is the HTTP API of Ringback. This process has no console: it runs with --no-console, or only delivers.</p>
 <ul>{{range .}}{{if not .Off}}<li>{{.Name}}: <a href="{{.Path}}">{{.Path}}</a></li>
 {{end}}{{end}}</ul>
 <p>The documentation is in the folder docs of the source. <a href="/openapi.yaml">openapi.yaml</a> has every request and response. Paths under
