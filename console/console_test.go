@@ -1,0 +1,310 @@
+package console_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/web"
+)
+
+// samplePages are pages for the tests: one that is live, one with a form, one that fails.
+func samplePages() web.Pages {
+	return web.Pages{
+		Name: "sample",
+		Files: fstest.MapFS{
+			"templates/sample.html": {Data: []byte(`{{define "content"}}<h1>Sample</h1><p>{{.Who.Actor}} in {{.Namespace}}</p>{{live "total" .}}{{end}}` +
+				`{{define "live-total"}}<b>{{.Data}}</b>{{end}}`)},
+		},
+		Routes: []web.Route{
+			web.Get("", access.ReadStats, showSample),
+			web.Get("deep/{name}", access.ReadStats, showSample),
+			web.Post("deep/{name}", access.PauseTopic, func(v *web.Visit) (web.Answer, error) {
+				return &web.Redirect{To: v.Path("deep", v.PathValue("name")), Notice: web.Done("Paused <b>" + v.Form("note") + "</b>.")}, nil
+			}),
+			web.Get("missing", access.ReadJob, func(v *web.Visit) (web.Answer, error) {
+				_, err := v.API.Get(v.Request.Context(), "nothing")
+				return nil, err
+			}),
+			web.Get("root-only", access.ReadNamespaces, showSample),
+		},
+	}
+}
+
+func showSample(v *web.Visit) (web.Answer, error) {
+	stats, err := v.API.Stats(v.Request.Context())
+	if err != nil {
+		return nil, err
+	}
+	return &web.Page{View: "sample", Title: "Sample", Section: "now", Data: stats.Totals.Registered}, nil
+}
+
+func newSite(t *testing.T, tokens bool) *consoletest.Site {
+	t.Helper()
+	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{samplePages()}, Tokens: tokens})
+}
+
+func TestConsole_NeedsNoTokenWhereTheAPINeedsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		page := site.Get("").OK()
+		require.Contains(t, page, "in default")
+		require.NotContains(t, page, "Sign out")
+		require.Contains(t, consoletest.Text(site.Get("sign-in").OK()), "needs no token")
+	})
+}
+
+func TestConsole_SignsInAndOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		asked := site.Get("deep/a?x=1")
+		require.Equal(t, "../sign-in?next=deep%2Fa%3Fx%3D1", asked.Header().Get("Location"))
+		require.Contains(t, consoletest.Text(site.Follow(asked).OK()), "Sign in")
+
+		require.Contains(t, site.Post("sign-in", "token", "wrong").Is(http.StatusUnauthorized), "refused")
+		site.Get("").Is(http.StatusSeeOther)
+
+		signedIn := site.Post("sign-in", "token", " "+consoletest.RootToken+"\n", "next", "deep/a?x=1")
+		cookie := signedIn.Header().Get("Set-Cookie")
+		require.NotContains(t, cookie, consoletest.RootToken)
+		for _, part := range []string{"__Host-", "Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"} {
+			require.Contains(t, cookie, part)
+		}
+		require.Contains(t, site.Follow(signedIn).OK(), "Sign out")
+
+		site.Post("sign-out").Is(http.StatusSeeOther)
+		site.Get("").Is(http.StatusSeeOther)
+	})
+}
+
+func TestConsole_SessionsEndWithTheirTokenAndAfter12Hours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		created, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "mia", Role: "read"})
+		require.NoError(t, err)
+		site.SignIn(created.Token)
+		require.Contains(t, site.Get("").OK(), "mia")
+		require.NoError(t, site.API.RevokeToken(t.Context(), created.ID))
+		site.Advance(6 * time.Second)
+		site.Get("").Is(http.StatusSeeOther)
+
+		site.SignIn(consoletest.RootToken)
+		site.Advance(12*time.Hour - time.Minute)
+		site.Get("").OK()
+		site.Advance(time.Minute)
+		site.Get("").Is(http.StatusSeeOther)
+	})
+}
+
+func TestConsole_LeadsOnlyToItsOwnPagesAfterSigningIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		for _, next := range []string{"https://evil.example/", "//evil.example/", "/elsewhere", "../../x", `\\evil.example`, "javascript:alert(1)", "a/../../../x"} {
+			to := site.Post("sign-in", "token", consoletest.RootToken, "next", next).Header().Get("Location")
+			require.Equal(t, "./", to, next)
+		}
+		require.Equal(t, "./@shop/jobs?state=dead", site.Post("sign-in", "token", consoletest.RootToken, "next", "@shop/jobs?state=dead").Header().Get("Location"))
+	})
+}
+
+func TestConsole_OpensLinksOfOtherSitesWithTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		page := site.Do(http.MethodGet, "deep/a", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate").OK()
+		require.Contains(t, page, `http-equiv="refresh"`)
+		site.Do(http.MethodPost, "deep/a", nil, "Sec-Fetch-Site", "cross-site").Is(http.StatusForbidden)
+	})
+}
+
+func TestConsole_RefusesWhatTheRoleDoesNotAllow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		site.SignIn(site.Token("mia", "read"))
+		site.Get("deep/a").OK()
+		require.Contains(t, site.Post("deep/a", "note", "x").Is(http.StatusForbidden), "operate or admin")
+		require.Contains(t, site.Get("root-only").Is(http.StatusForbidden), "requires a root token")
+		site.SignIn(site.Token("otto", "publish"))
+		site.Get("").Is(http.StatusForbidden)
+	})
+}
+
+func TestConsole_ShowsNoticesOnceAndEscaped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		site.SignIn(consoletest.RootToken)
+		answer := site.Post("deep/a", "note", "<script>")
+		require.NotContains(t, answer.Header().Get("Set-Cookie"), "script")
+		page := site.Follow(answer).OK()
+		require.Contains(t, page, "Paused &lt;b&gt;&lt;script&gt;&lt;/b&gt;.")
+		require.NotContains(t, site.Get("deep/a").OK(), "Paused")
+
+		to := site.Do(http.MethodPost, "deep/a", nil, "HX-Request", "true")
+		to.Is(http.StatusNoContent)
+		require.Equal(t, "../deep/a", to.Header().Get("HX-Redirect"))
+	})
+}
+
+func TestConsole_ShowsProblemsOfTheAPI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		require.Contains(t, consoletest.Text(site.Get("missing").Is(http.StatusNotFound)), "Not found")
+		require.Contains(t, consoletest.Text(site.Get("no/such/page").Is(http.StatusNotFound)), "no such page")
+	})
+}
+
+func TestConsole_WritesRelativeLinksAtEveryDepth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		site.SignIn(consoletest.RootToken)
+		for path, want := range map[string]string{"": `href="./topics"`, "deep/a": `href="../topics"`, "deep/a%2Fb": `href="../topics"`} {
+			require.Contains(t, site.Get(path).OK(), want, path)
+		}
+		page := site.Get("@shop/deep/a")
+		page.Is(http.StatusNotFound) // there is no such namespace
+		_, err := site.API.PutNamespace(t.Context(), "shop", client.NamespaceRequest{})
+		require.NoError(t, err)
+		site.Advance(6 * time.Second)
+		text := site.Get("@shop/deep/a").OK()
+		require.Contains(t, text, "in shop")
+		require.Contains(t, text, `href="../topics"`)
+		require.Contains(t, text, `href="../../settings/namespaces"`)
+		site.Get("@/deep/a").Is(http.StatusNotFound)
+	})
+}
+
+func TestConsole_SetsHeadersAgainstScriptsAndFrames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		for _, path := range []string{"", "sign-in", "nothing", "static/x"} {
+			h := site.Get(path).Header()
+			policy := h.Get("Content-Security-Policy")
+			require.Contains(t, policy, "default-src 'none'", path)
+			require.Contains(t, policy, "frame-ancestors 'none'", path)
+			require.NotContains(t, policy, "unsafe", path)
+			require.Equal(t, "nosniff", h.Get("X-Content-Type-Options"), path)
+			require.Contains(t, h.Get("X-Robots-Tag"), "noindex", path)
+		}
+	})
+}
+
+// stream opens the stream of a page's live blocks and returns a function that reads the next event.
+func stream(t *testing.T, site *consoletest.Site, path string) (next func() string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	res := site.Stream(ctx, path)
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	lines := bufio.NewScanner(res.Body)
+	t.Cleanup(func() {
+		cancel()
+		_ = res.Body.Close()
+	})
+	return func() string {
+		var event strings.Builder
+		for lines.Scan() {
+			if line := lines.Text(); line != "" && !strings.HasPrefix(line, ":") {
+				event.WriteString(line + "\n")
+			} else if event.Len() > 0 {
+				break
+			}
+		}
+		return event.String()
+	}
+}
+
+func TestLive_SendsWhatChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		next := stream(t, site, "?live=1")
+		require.Contains(t, next(), `<div id="live-total"><b>0</b></div>`)
+		site.Register(client.Job{ID: "a", URL: "https://fine.example/"})
+		began := time.Now()
+		require.Equal(t, "data: <hx-partial hx-target=\"#live-total\" hx-swap=\"outerMorph\"><div id=\"live-total\"><b>1</b></div></hx-partial>\n", next())
+		require.LessOrEqual(t, time.Since(began), 3*time.Second)
+	})
+}
+
+func TestLive_RendersOnceForAllWhoWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rendered := 0
+		pages := samplePages()
+		pages.Routes[0] = web.Get("", access.ReadStats, func(v *web.Visit) (web.Answer, error) {
+			if v.Live {
+				rendered++
+			}
+			return showSample(v)
+		})
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{pages}})
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 10 {
+			res := site.Stream(ctx, "?live=1")
+			defer func() { _ = res.Body.Close() }()
+		}
+		time.Sleep(19 * time.Second)
+		synctest.Wait()
+		require.InDelta(t, 10, rendered, 1, "every 2 s")
+		cancel()
+		synctest.Wait()
+		before := rendered
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, before, rendered, "nobody watches")
+	})
+}
+
+func TestLive_EndsWithTheToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		created, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "mia", Role: "read"})
+		require.NoError(t, err)
+		site.SignIn(created.Token)
+		next := stream(t, site, "?live=1")
+		require.NotEmpty(t, next())
+		require.NoError(t, site.API.RevokeToken(t.Context(), created.ID))
+		require.Empty(t, next(), "the stream has ended")
+		again := site.Stream(t.Context(), "?live=1")
+		_ = again.Body.Close()
+		require.Equal(t, http.StatusUnauthorized, again.StatusCode)
+	})
+}
+
+func TestConsole_IsWhereBrowsersGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", nil)
+		r.Header.Set("Accept", "text/html,*/*")
+		require.Equal(t, "console/", site.Serve(r).Header().Get("Location"))
+		r.Header.Set("Accept", "*/*")
+		require.Contains(t, site.Serve(r).Body.String(), "openapi")
+		r = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/console", nil)
+		require.Equal(t, "console/", site.Serve(r).Header().Get("Location"))
+		r = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/console/", nil)
+		r.Header.Set("Ringback-Attempt", "1")
+		require.Equal(t, http.StatusForbidden, site.Serve(r).Code)
+	})
+}
+
+func TestConsole_ServesItsAssets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		page := site.Get("sign-in").OK()
+		links := regexp.MustCompile(`(?:href|src)="\./(static/[^"]+)"`).FindAllStringSubmatch(page, -1)
+		require.Len(t, links, 5)
+		for _, link := range links {
+			res := site.Get(link[1])
+			res.OK()
+			require.Contains(t, res.Header().Get("Cache-Control"), "immutable", link[1])
+		}
+	})
+}

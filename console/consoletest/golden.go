@@ -1,0 +1,57 @@
+package consoletest
+
+import (
+	"flag"
+	"html"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files of pages")
+
+var (
+	// volatile are parts of pages that differ from run to run: checksums of assets, ids and names that are random.
+	volatile = []struct {
+		pattern *regexp.Regexp
+		to      string
+	}{
+		{regexp.MustCompile(`/static/[0-9a-f]{8,}/`), "/static/CHECKSUM/"},
+		{regexp.MustCompile(`\b[0-9a-z]{26}\b`), "RANDOM-ID"},
+	}
+	mainPart = regexp.MustCompile(`(?s)<main.*</main>`)
+	tag      = regexp.MustCompile(`(?s)<[^>]*>`)
+	space    = regexp.MustCompile(`\s+`)
+)
+
+// Golden compares the main part of a page with testdata/NAME.html. With the flag -update it writes the file.
+func (s *Site) Golden(name, path string) string {
+	s.t.Helper()
+	page := s.Get(path).OK()
+	part := mainPart.FindString(page)
+	require.NotEmpty(s.t, part, "the page %s has no main part", path)
+	for _, v := range volatile {
+		part = v.pattern.ReplaceAllString(part, v.to)
+	}
+	part += "\n"
+	file := filepath.Join("testdata", name+".html")
+	if *update {
+		require.NoError(s.t, os.MkdirAll("testdata", 0o750))
+		require.NoError(s.t, os.WriteFile(file, []byte(part), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(s.t, err, "run the test with -update to write it")
+	require.Equal(s.t, string(want), part, "%s differs from %s: look at the page, then run the test with -update", path, file)
+	return page
+}
+
+// Text returns the text of HTML, without tags and with single spaces.
+func Text(page string) string {
+	if main := mainPart.FindString(page); main != "" {
+		page = main
+	}
+	return strings.TrimSpace(space.ReplaceAllString(html.UnescapeString(tag.ReplaceAllString(page, " ")), " "))
+}

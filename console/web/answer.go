@@ -1,0 +1,92 @@
+package web
+
+import (
+	"io/fs"
+	"net/http"
+
+	"github.com/ringback/ringback/access"
+)
+
+// Answer is what a page answers: a *Page, a *Part or a *Redirect.
+type Answer interface{ isAnswer() }
+
+// Page is a whole page.
+type Page struct {
+	// View is the name of its template: that of its file, without .html.
+	View string
+	// Title is the title of the browser's tab, without the product's name. No two pages have the same.
+	Title string
+	// Section is the item of the navigation that is current: now, topics, jobs, dead, work, schedules, try or settings.
+	Section string
+	// Crumbs lead from the section to the page; the page itself is not among them.
+	Crumbs []Link
+	// Status is the HTTP status; zero: 200.
+	Status int
+	// Data is .Data in the templates.
+	Data any
+}
+
+// Part is one template of a page alone, for a script that replaces a part of the page.
+type Part struct {
+	View, Template string
+	Data           any
+	Status         int
+}
+
+// Redirect answers a POST: the browser gets another page, which shows a notice.
+type Redirect struct {
+	// To is the link, as Visit.Path returns it.
+	To     string
+	Notice Notice
+}
+
+func (*Page) isAnswer()     {}
+func (*Part) isAnswer()     {}
+func (*Redirect) isAnswer() {}
+
+// Notice is a sentence about what was done, which the next page shows once.
+type Notice struct {
+	Kind string `json:"k"` // ok, warn or bad
+	Text string `json:"t"`
+	// Secret is shown beside the text to be copied: it is shown only here.
+	Secret string `json:"s,omitempty"`
+}
+
+// Done returns the notice of a success.
+func Done(text string) Notice { return Notice{Kind: "ok", Text: text} }
+
+// Link is a link and its text.
+type Link struct{ To, Text string }
+
+// Serve answers a visit. A *client.Problem as error is shown as the API's answer: a form is better answered with FormErrors.
+type Serve func(v *Visit) (Answer, error)
+
+// Route is a method and a path of the console.
+type Route struct {
+	Method string
+	// Path is the path below the console's, such as jobs/{id}. Empty: the console's first page.
+	Path string
+	// Action is the API's action that the token must allow. It is refused otherwise, before Serve is called. The API decides about
+	// topics.
+	Action access.Action
+	Serve  Serve
+}
+
+// Get returns the route of a page.
+func Get(path string, action access.Action, serve Serve) Route {
+	return Route{http.MethodGet, path, action, serve}
+}
+
+// Post returns the route of a form.
+func Post(path string, action access.Action, serve Serve) Route {
+	return Route{http.MethodPost, path, action, serve}
+}
+
+// Pages are the pages of a package.
+type Pages struct {
+	// Name is the name of the package, for errors.
+	Name   string
+	Routes []Route
+	// Files has the folder templates.
+	Files fs.FS
+}

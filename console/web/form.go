@@ -1,0 +1,72 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/ringback/ringback/client"
+)
+
+// FormErrors are what the API found wrong with a form: by field, and about the whole.
+type FormErrors struct {
+	// Fields are sentences by the name of the form's field.
+	Fields map[string]string
+	// General concerns no field of the form.
+	General []string
+	// Status is the API's.
+	Status int
+}
+
+// Any reports whether there are errors.
+func (f FormErrors) Any() bool { return len(f.Fields)+len(f.General) > 0 }
+
+// Of returns the sentence about a field; empty: it is right.
+func (f FormErrors) Of(field string) string { return f.Fields[field] }
+
+// Add adds a sentence about a field; the first one about it stays.
+func (f *FormErrors) Add(field, sentence string) {
+	if f.Fields == nil {
+		f.Fields = make(map[string]string)
+	}
+	if f.Fields[field] == "" {
+		f.Fields[field] = sentence
+	}
+	if f.Status == 0 {
+		f.Status = http.StatusUnprocessableEntity
+	}
+}
+
+// FormErrorsOf returns an error of the API as errors of a form, whose fields are those with a name of the API's field, with a dot for
+// each slash: /ladder/0 is ladder.0, which also concerns the field ladder. ok is false for errors that are not about what was sent:
+// return these.
+func FormErrorsOf(err error, fields ...string) (f FormErrors, ok bool) {
+	p, is := errors.AsType[*client.Problem](err)
+	if !is || p.Status < 400 || p.Status >= 500 || p.Status == http.StatusUnauthorized || p.Status == http.StatusNotFound {
+		return f, false
+	}
+	known := make(map[string]bool, len(fields))
+	for _, field := range fields {
+		known[field] = true
+	}
+	for _, e := range p.Errors {
+		name := strings.ReplaceAll(strings.TrimPrefix(e.Field, "/"), "/", ".")
+		found := name
+		for found != "" && !known[found] {
+			found = found[:max(0, strings.LastIndexByte(found, '.'))]
+		}
+		switch found {
+		case "":
+			f.General = append(f.General, strings.TrimSpace(name+" "+e.Detail))
+		case name:
+			f.Add(found, e.Detail)
+		default:
+			f.Add(found, strings.TrimPrefix(name, found+".")+": "+e.Detail)
+		}
+	}
+	if !f.Any() {
+		f.General = append(f.General, p.Detail)
+	}
+	f.Status = p.Status
+	return f, true
+}

@@ -1,0 +1,64 @@
+package web
+
+import (
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/ringback/ringback/console/words"
+)
+
+// Funcs are the functions of all templates; the console adds live.
+func Funcs() template.FuncMap {
+	return template.FuncMap{
+		"count":    words.Count,
+		"number":   words.Number,
+		"duration": words.Duration,
+		"ago":      words.Ago,
+		"in":       words.In,
+		"bytes":    words.Bytes,
+		"reason":   words.Reason,
+		"class":    words.ErrorClass,
+		"join":     strings.Join,
+		"field":    newField,
+		"pill":     newPill,
+		"list":     func(items ...any) []any { return items },
+	}
+}
+
+// Field is the data of the template "field": a label, an input, and what is wrong with it.
+type Field struct {
+	Name, Label, Value, Hint, Error string
+	// Kind is the input's type, or textarea, select or checkbox. Empty: text.
+	Kind string
+	// Options are those of a select: value and text.
+	Options []Link
+	// Attributes of the input.
+	Required, Checked, Disabled, Autofocus bool
+	Placeholder, Pattern                   string
+	Rows                                   int
+}
+
+// newField makes a field from names and values, for templates: {{template "field" (field "name" "url" "label" "URL" …)}} is long, so
+// pages make Fields in Go where they can.
+func newField(name, label, value, hint, sentence string) Field {
+	return Field{Name: name, Label: label, Value: value, Hint: hint, Error: sentence}
+}
+
+// Pill is the data of the template "pill": a word with a colour.
+type Pill struct{ Class, Text string }
+
+// pillClasses are the words that have a colour of their own.
+var pillClasses = []string{
+	"scheduled", "ready", "running", "delivered", "dead", "cancelled", "again", "released", "lost", "paused", "open", "half-open", "held", "ok",
+	"warn", "bad", "done", "stopped", "failed",
+}
+
+// newPill makes a pill of a code; unknown ones are grey.
+func newPill(code string) Pill {
+	class := strings.ReplaceAll(code, "_", "-")
+	if !slices.Contains(pillClasses, class) {
+		class = "plain"
+	}
+	return Pill{Class: class, Text: strings.ReplaceAll(code, "_", " ")}
+}
