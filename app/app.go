@@ -113,7 +113,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		Access: access.Options{
 			Tokens: a.options.RootTokens(), MetricsTokens: linesOf(a.options.MetricsToken), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
 		},
-		Tracer: tracer, Metrics: observer.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
+		Tracer: tracer, Metrics: observer.Handler(), Console: a.console(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
 	descriptors.log(a.options.Logger, a.options.has(RoleWorker))

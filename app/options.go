@@ -71,6 +71,8 @@ type Options struct {
 	MetricsToken Secret
 	// NoAuth accepts requests without a token beyond loopback. It cannot be combined with Token.
 	NoAuth bool
+	// NoConsole leaves out the web console, which a process with RoleAPI serves at /console/.
+	NoConsole bool
 	// Logger receives the log. Default: none.
 	Logger *slog.Logger
 	// LogDropped returns the number of dropped log lines, for the metrics; nil: always zero.

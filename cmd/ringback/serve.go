@@ -41,6 +41,7 @@ type serverFlags struct {
 	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API still serves after SIGTERM while /readyz fails, so that load balancers notice: 0s to the grace less 5s (half of a grace below 10s)."`
 	Log           string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Format of the log on stderr."`
 	NoAuth        bool          `help:"Accept requests without a token, also beyond loopback. Cannot be combined with a token."`
+	NoConsole     bool          `help:"Serve the API without the web console at /console/."`
 	AllowedHosts  []string      `placeholder:"NAMES" help:"Host names, without a port, that requests may carry on loopback or with --no-auth, in addition to localhost, addresses and the name in --addr."`
 	SecretKeyFile string        `placeholder:"FILE" help:"File with the keys that encrypt secrets in the store, 1 to 16 separated by commas, the current one first. A key is 32 bytes in base64 or hexadecimal. Or set RINGBACK_SECRET_KEY to the keys."`
 	TokenFile     string        `placeholder:"FILE" help:"File with the API's root token, at least 16 visible ASCII characters, or with several for rotation, one a line. Or set RINGBACK_TOKEN."`
@@ -101,6 +102,7 @@ func (f *serverFlags) read(p *process, allowPrivate bool, roles app.Roles) (app.
 		Token:          token,
 		MetricsToken:   metricsToken,
 		NoAuth:         f.NoAuth,
+		NoConsole:      f.NoConsole,
 		Logger:         logger,
 		LogDropped:     droppedCounter(p.stderr),
 		Version:        versionName(),

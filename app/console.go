@@ -1,0 +1,25 @@
+package app
+
+import (
+	"net/http"
+
+	"github.com/ringback/ringback/console"
+	"github.com/ringback/ringback/console/web"
+)
+
+// console returns what makes the console of an API's routes; nil: there is none.
+func (a *App) console() func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler {
+	if a.options.NoConsole {
+		return nil
+	}
+	return func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler {
+		return console.New(console.Options{
+			API: routes, RootTokens: a.options.RootTokens(), OnShutdown: onShutdown, Pages: a.consolePages(), Version: a.options.Version, Logger: a.options.Logger,
+		})
+	}
+}
+
+// consolePages returns the pages of the console.
+func (a *App) consolePages() []web.Pages {
+	return nil
+}
