@@ -35,8 +35,11 @@ type Field struct {
 	Options []Link
 	// Attributes of the input.
 	Required, Checked, Disabled, Autofocus bool
-	Placeholder, Pattern                   string
-	Rows                                   int
+	// Search: the key / leads to it. Wide: it takes two columns.
+	Search, Wide bool
+	Placeholder  string
+	List         string // the id of a datalist
+	Rows         int
 }
 
 // newField makes a field from names and values, for templates: {{template "field" (field "name" "url" "label" "URL" …)}} is long, so
