@@ -4,6 +4,9 @@
 // The path of a file contains a checksum of its content, so browsers may keep it for ever. A server knows only the checksums of
 // its own files: while servers of two versions share an address, a page of one may ask the other for a file, which answers 404.
 //
+// console.js opens the stream that the attribute data-live of #live names, unless the reader has paused or the tab is hidden. A
+// stream must begin with all fragments of its page: after a pause, a new one is opened.
+//
 // The files in vendor/ are those of an npm package, byte for byte. make assets fetches them; packages.txt pins the package.
 package assets
 
