@@ -219,7 +219,7 @@ func TestStack_AddsUpWhatIsTooMuch(t *testing.T) {
 
 func TestStack_IsOfItsHeight(t *testing.T) {
 	got := string(Stack([]Series{{"a", "c-delivered", []float64{5, 10}}, {"b", "c-dead", []float64{5, 0}}}, noon, noon.Add(minute), ""))
-	require.Contains(t, got, `<path class="c-area c-delivered" d="M60 130v-60h306v-60h306v120z"/>`)
-	require.Contains(t, got, `<path class="c-area c-dead" d="M60 130v-120h612v120z"/>`, "it stands on the first series")
+	require.Contains(t, got, `<path class="c-area c-delivered" d="M62 130v-60h305v-60h305v120z"/>`)
+	require.Contains(t, got, `<path class="c-area c-dead" d="M62 130v-120h610v120z"/>`, "it stands on the first series")
 	require.Contains(t, got, `>10/s<`)
 }

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -226,5 +227,17 @@ func TestClasses_AreInOrderAndUsed(t *testing.T) {
 	}
 	for _, class := range Shapes {
 		require.Regexp(t, `class="([^"]* )?`+class+`[" ]`, all)
+	}
+}
+
+func TestClasses_AreInTheStylesheet(t *testing.T) {
+	css, err := os.ReadFile("../assets/style.css")
+	require.NoError(t, err)
+	// The kinds of pictures look alike, and labels as other texts do.
+	plain := []string{"c-day", "c-gauge", "c-label", "c-ladder", "c-lines", "c-spark", "c-stack", "c-timeline"}
+	for _, class := range slices.Concat(Colors, Shapes) {
+		if !slices.Contains(plain, class) {
+			require.Regexp(t, `\.`+class+`[ ,]`, string(css))
+		}
 	}
 }

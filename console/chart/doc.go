@@ -2,22 +2,15 @@
 //
 // Each function returns a complete element: an svg, or a paragraph or span with a sentence when there is nothing to draw. All
 // of them are pure, deterministic and safe for concurrent use. A result has at most MaxBytes bytes, whatever the arguments are;
-// what does not fit is left out of the picture, and the title says how much that is. Every text is escaped, long ones are cut.
+// what does not fit is left out of the picture, and a text says how much that is. Every text is escaped, long ones are cut.
 //
 // The pictures need neither scripts nor inline styles, so they work under a strict Content-Security-Policy. Colours come from
-// a stylesheet by classes; geometry and font sizes are attributes. An svg has the role img and a title that
-// says its numbers.
+// a stylesheet by classes; geometry and font sizes are attributes. An svg has the role img and a title that says its numbers.
 //
-// Classes are of two kinds. Those of Colors say what something is; a stylesheet gives each a color. The others say how it is
-// drawn, and use that color:
-//
-//	.c-chart text, .c-area, .c-bar { fill: currentColor }
-//	.c-line, .c-dots, .c-mark, .c-axis, .c-future, .c-gap { stroke: currentColor; fill: none }
-//	.c-future { stroke-dasharray: 3 3 }
-//	.c-delivered { color: seagreen }
-//
-// The areas of Stack cover each other, so their colors are opaque. The widths of c-dots are attributes, which a stroke-width of
-// the stylesheet would override.
+// Classes are of two kinds. Those of Colors say what something is, and those of Shapes how it is drawn: the stylesheet gives
+// each of Colors a colour, with which c-area, c-bar and texts are filled, and c-line, c-dots and c-mark are stroked. The areas of
+// Stack cover each other, so their colours are opaque. The widths of c-dots are attributes, which a stroke-width of the
+// stylesheet would override.
 //
 // Labels never overlap. Their widths are estimates for a sans-serif font, because the font is the reader's.
 package chart

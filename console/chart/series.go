@@ -97,7 +97,7 @@ func period(from, to time.Time) string {
 
 // The frame of the pictures with two axes.
 const (
-	plotLeft, plotTop     = 60, 10
+	plotLeft, plotTop     = 62, 10
 	plotHeight            = 120
 	plotBottom            = plotTop + plotHeight
 	pictureHeight         = plotBottom + 20

@@ -19,11 +19,11 @@ const (
 	maxName  = 16
 )
 
-// Font metrics in units of the viewBox: the font size, and the estimated widths of characters.
+// Font metrics in units of the viewBox: the font size, and the widths of characters in a wide sans-serif font.
 const (
 	fontSize   = 11
 	wideChar   = 11.5
-	narrowChar = 6.4
+	narrowChar = 6.8
 	lineHeight = 13
 )
 
