@@ -86,6 +86,7 @@ func TestDead_ReadsFilters(t *testing.T) {
 			"/v1/dead?":                          {},
 			"/v1/dead/groups?by=lane,status&":    {Lane: true, Status: true},
 			"/v1/dead/groups?by=topic%2Creason&": {Topic: true, Reason: true},
+			"/v1/dead/groups?by=lane&within=5s&": {Lane: true, Within: 5 * time.Second},
 		} {
 			if strings.Contains(path, "groups") && (strings.Contains(query, "limit") || strings.Contains(query, "order")) {
 				continue
@@ -146,6 +147,7 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 		"/v1/dead?reason=cancelled":                  {"?reason"},
 		"/v1/dead/groups":                            {"?by"},
 		"/v1/dead/groups?by=lane,x":                  {"?by"},
+		"/v1/dead/groups?by=lane&within=11s":         {"?within"},
 		"/v1/dead/groups?by=lane&limit=5&cursor=a":   {"?limit", "?cursor"},
 		"/v1/dead/groups?by=lane&by=topic&reason=no": {"?by", "?reason"},
 	} {

@@ -68,7 +68,9 @@ var (
 	deadPages = onGet(request.FilterParameters("order", "limit", "cursor")...)
 	preview   = onGet("cron", "timezone", "every", "offset", "starts_at", "ends_at", "from", "limit")
 	dryPut    = map[string][]string{http.MethodPut: {dryRun}}
-	groups    = onGet(request.FilterParameters("by")...)
+	groups    = onGet(request.FilterParameters("by", "within")...)
+	counted   = map[string][]string{http.MethodPost: {"within"}}
+	works     = map[string][]string{http.MethodGet: {"cursor", "limit"}, http.MethodPost: {"within"}}
 )
 
 // dryRun is the parameter of a PUT that only checks it.
@@ -144,9 +146,9 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/lanes/{lane}/keys", parameters: paged, methods: keys},
 		{path: "/v1/dead", parameters: deadPages, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}}},
 		{path: "/v1/dead/groups", parameters: groups, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}}},
-		{path: "/v1/dead/revive", methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
-		{path: "/v1/dead/purge", methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
-		{path: "/v1/work", parameters: paged, methods: map[string]endpoint{
+		{path: "/v1/dead/revive", parameters: counted, methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
+		{path: "/v1/dead/purge", parameters: counted, methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
+		{path: "/v1/work", parameters: works, methods: map[string]endpoint{
 			http.MethodPost: {access.StartWork, ofRequest, a.startWork}, http.MethodGet: {access.ReadWork, ofItems, a.listWork},
 		}},
 		{path: "/v1/work/{id}", methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofWork, a.work}}},

@@ -75,7 +75,7 @@ func (a *api) startOrder(w http.ResponseWriter, r *http.Request, action access.A
 
 // countWork answers with the number of jobs that bulk work would select, by topic and reason.
 func (a *api) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRequest) error {
-	by := store.GroupBy{Topic: true, Reason: true}
+	by := store.GroupBy{Topic: true, Reason: true, Within: f.Within}
 	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // the service reads as many at a time
 		var found store.Groups
 		var err error

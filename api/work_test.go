@@ -116,6 +116,22 @@ func TestWork_CountsInADryRun(t *testing.T) {
 			{"topic": "orders", "reason": "exhausted", "count": 3}, {"topic": "mails", "reason": null, "count": 1}]}`, w.Body.String())
 		require.Equal(t, []job.State{job.Dead}, f.filter.States)
 	}
+	require.Zero(t, f.by.Within)
+	for _, path := range []string{"/v1/work", "/v1/dead/revive", "/v1/dead/purge"} {
+		order := func(dry string) string {
+			if path == "/v1/work" {
+				return `{"action": "purge", "where": {"all": true}, "dry_run": ` + dry + `}`
+			}
+			return `{"all": true, "dry_run": ` + dry + `}`
+		}
+		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, path+"?within=1.5s", order("true")).Code)
+		require.Equal(t, 1500*time.Millisecond, f.by.Within, path)
+		for _, refused := range []string{"0s", "0", "11s", "-1s", "soon"} {
+			w := call(t, h, http.MethodPost, path+"?within="+refused, order("true"))
+			require.Equal(t, []string{"?within"}, problemIn(t, w).fields(), refused)
+		}
+		require.Equal(t, []string{"?within"}, problemIn(t, call(t, h, http.MethodPost, path+"?within=1s", order("false"))).fields())
+	}
 	require.Empty(t, f.order.Action, "nothing is started")
 }
 

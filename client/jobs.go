@@ -113,6 +113,9 @@ type Query struct {
 	Order  string `json:"order"`  // newest or oldest; empty: newest
 	Limit  int    `json:"limit"`  // of a page, 1 to 500; zero: 50
 	Cursor string `json:"cursor"` // where to begin; empty: at the start
+
+	// Within is the time after which DeadGroups counts no more, 1ms to 10s; zero: 2s. The others do not have it.
+	Within time.Duration `json:"within"`
 }
 
 // JobPage is a page of a list of jobs.

@@ -36,8 +36,12 @@ var operations = map[string]operation{
 		in:   Job{}, out: map[string]any{"200": JobInfo{}, "201": JobInfo{}},
 	},
 	"listJobs": {
-		call: func(ctx context.Context, c *Client) { all(c.Jobs(ctx, wholeQuery)) },
-		out:  map[string]any{"200": JobPage{}},
+		call: func(ctx context.Context, c *Client) {
+			q := wholeQuery
+			q.Within = 0
+			all(c.Jobs(ctx, q))
+		},
+		out: map[string]any{"200": JobPage{}},
 	},
 	"registerBatch": {
 		call: func(ctx context.Context, c *Client) { all(c.RegisterAll(ctx, slices.Values([]Job{{}}))) },
@@ -66,7 +70,7 @@ var operations = map[string]operation{
 	"listDead": {
 		call: func(ctx context.Context, c *Client) {
 			q := wholeQuery
-			q.State = nil
+			q.State, q.Within = nil, 0
 			all(c.DeadJobs(ctx, q))
 			_, _ = c.DeadPage(ctx, q)
 		},
@@ -83,7 +87,7 @@ var operations = map[string]operation{
 	"startWork": {
 		call: func(ctx context.Context, c *Client) {
 			_, _ = c.StartWork(ctx, WorkOrder{})
-			_, _ = c.CountWork(ctx, WorkOrder{})
+			_, _ = c.CountWork(ctx, WorkOrder{Within: time.Second})
 		},
 		in: dryOrder{}, out: map[string]any{"200": WorkCount{}, "202": Work{}},
 	},
@@ -347,7 +351,7 @@ var ofPuts = map[string]string{"dry_run": "for tools that compare files with set
 var wholeQuery = Query{
 	State: []State{Dead}, Topic: "t", Lane: "l", Kind: "all", Label: []string{"a:b"}, Reason: "expired", Status: 503, IDPrefix: "a",
 	CreatedAfter: time.Unix(1, 0), CreatedBefore: time.Unix(2, 0), DueAfter: time.Unix(3, 0), DueBefore: time.Unix(4, 0),
-	EndedAfter: time.Unix(5, 0), EndedBefore: time.Unix(6, 0), Order: "oldest", Limit: 10, Cursor: "c",
+	EndedAfter: time.Unix(5, 0), EndedBefore: time.Unix(6, 0), Order: "oldest", Limit: 10, Cursor: "c", Within: time.Second,
 }
 
 func all[T any](items iter.Seq2[T, error]) {

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/ringback/ringback/client/internal/retry"
+	"github.com/ringback/ringback/client/internal/wire"
 )
 
 // The actions of bulk work.
@@ -27,6 +29,8 @@ type WorkOrder struct {
 	Change   *Change `json:"change,omitzero"`
 	Rate     string  `json:"rate,omitzero"`      // attempts of a revive or run, such as 50/s
 	LaneRate string  `json:"lane_rate,omitzero"` // the same of each lane
+	// Within is the time after which CountWork counts no more, 1ms to 10s; zero: 2s. StartWork ignores it.
+	Within time.Duration `json:"-"`
 }
 
 // Where selects jobs: by fields, all of which a job must match, by IDs, or All.
@@ -111,7 +115,11 @@ type dryOrder struct {
 
 // CountWork counts the jobs that StartWork would find, and changes nothing.
 func (c *Client) CountWork(ctx context.Context, o WorkOrder) (*WorkCount, error) {
-	return answer[WorkCount](ctx, c, call{method: http.MethodPost, wait: longestJobWait}, dryOrder{o, true}, "/v1/work")
+	r := call{method: http.MethodPost, wait: longestJobWait}
+	if o.Within > 0 {
+		r.query = url.Values{"within": {wire.FormatDuration(o.Within)}}
+	}
+	return answer[WorkCount](ctx, c, r, dryOrder{o, true}, "/v1/work")
 }
 
 // Works returns bulk work, what is running first, then the newest.

@@ -332,6 +332,14 @@ func TestGroups_AreBoundedInNumberAndTime(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, all.Exact)
 		require.EqualValues(t, 10, all.Groups[0].Count, "two seconds are over")
+		for within, pages := range map[time.Duration]int{time.Millisecond: 1, 500 * time.Millisecond: 5, 10 * time.Second: 100} {
+			began := time.Now()
+			all, err = r.Groups(t.Context(), store.Filter{Namespace: job.DefaultNamespace}, store.GroupBy{Reason: true, Within: within})
+			require.NoError(t, err)
+			require.False(t, all.Exact)
+			require.Equal(t, pages*5000, all.Scanned, within)
+			require.LessOrEqual(t, time.Since(began), within+100*time.Millisecond, "up to the end of a page")
+		}
 	})
 }
 
@@ -349,6 +357,10 @@ func TestGroupIDs_ReadsInSmallBatchesWithinItsTime(t *testing.T) {
 		require.False(t, found.Exact, "each read takes a second")
 		require.Len(t, found.Groups, 1)
 		require.EqualValues(t, 2*4, found.Groups[0].Count, "two seconds")
+		found, err = r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead}, store.GroupBy{Within: 5 * time.Second})
+		require.NoError(t, err)
+		require.False(t, found.Exact)
+		require.EqualValues(t, 5*4, found.Groups[0].Count, "five seconds")
 		require.LessOrEqual(t, s.most.Load(), int32(4))
 
 		ctx, leave := context.WithTimeout(t.Context(), time.Second/2)

@@ -8,12 +8,20 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// GroupBy selects the fields by which jobs are grouped.
+// Bounds of GroupBy.Within.
+const (
+	MinGroupTime = time.Millisecond
+	MaxGroupTime = 10 * time.Second
+)
+
+// GroupBy selects the fields by which jobs are grouped, and bounds the time.
 type GroupBy struct {
 	Topic  bool
 	Lane   bool
 	Reason bool
 	Status bool
+	// Within is the time after which no more jobs are counted; zero: 2 s.
+	Within time.Duration
 }
 
 // Key returns the key of a job's group.

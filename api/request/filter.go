@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -85,9 +87,18 @@ func (q *Query) times(name string) store.TimeRange {
 	return store.TimeRange{After: q.time(name + "_after"), Before: q.time(name + "_before")}
 }
 
-// GroupBy reads the parameter by.
+// within returns the time for which jobs are counted; zero when there is none.
+func (q *Query) within() time.Duration {
+	d, err := units.ParseDuration(q.Get("within"))
+	if q.Get("within") != "" && (err != nil || d < store.MinGroupTime || d > store.MaxGroupTime) {
+		q.AddError("?within", "must be a duration from 1ms to 10s")
+	}
+	return d
+}
+
+// GroupBy reads the parameters by and within.
 func (q *Query) GroupBy() store.GroupBy {
-	var by store.GroupBy
+	by := store.GroupBy{Within: q.within()}
 	for name := range strings.SplitSeq(q.Get("by"), ",") {
 		switch name {
 		case "topic":

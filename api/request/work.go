@@ -28,6 +28,7 @@ type WorkRequest struct {
 	decoder
 	store.WorkOrder
 	DryRun bool
+	Within time.Duration // for which a dry run counts; zero: the default
 
 	all, filtered bool     // whether all jobs are selected, and whether a filter is given
 	states        []string // as given
@@ -273,6 +274,11 @@ func ReadDead(w http.ResponseWriter, r *http.Request, action store.WorkAction) (
 }
 
 func readOrder(w http.ResponseWriter, r *http.Request, decode func([]byte) (WorkRequest, *response.Problem)) (WorkRequest, error) {
+	q := NewQuery(r)
+	within := q.within()
+	if err := q.Err(); err != nil {
+		return WorkRequest{}, err
+	}
 	text, err := content.ReadJSON(w, r, maxSelection)
 	if err != nil {
 		return WorkRequest{}, err
@@ -281,6 +287,9 @@ func readOrder(w http.ResponseWriter, r *http.Request, decode func([]byte) (Work
 	if p != nil {
 		return f, p
 	}
+	if f.Within = within; within > 0 && !f.DryRun {
+		q.AddError("?within", "bounds the time of a dry run: set dry_run, too")
+	}
 	f.Filter.Namespace = namespaceOf(r)
-	return f, nil
+	return f, q.Err()
 }

@@ -15,7 +15,7 @@ import (
 
 // The budget of groups.
 const (
-	// groupTime is the time after which no more jobs are counted.
+	// groupTime is the time after which no more jobs are counted, unless GroupBy.Within says otherwise.
 	groupTime = 2 * time.Second
 	// maxGroups is the number of groups after which jobs of further groups are not counted.
 	maxGroups = 1000
@@ -30,7 +30,7 @@ type Jobs interface {
 // Count counts the jobs that a filter selects by some of their fields. The position of the filter is ignored; its limits
 // bound a page.
 func Count(ctx context.Context, jobs Jobs, filter store.Filter, by store.GroupBy) (store.Groups, error) {
-	until := time.Now().Add(groupTime)
+	until := time.Now().Add(cmp.Or(by.Within, groupTime))
 	filter.After = store.Position{}
 	c := newCounter(by)
 	for more := true; more; {
@@ -56,7 +56,7 @@ const readAtOnce = 4
 
 // CountIDs counts the jobs that ids name, and that are in one of some states, by some of their fields.
 func CountIDs(ctx context.Context, jobs Jobs, namespace string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error) {
-	until := time.Now().Add(groupTime)
+	until := time.Now().Add(cmp.Or(by.Within, groupTime))
 	c := newCounter(by)
 	for part := range slices.Chunk(ids, readAtOnce) {
 		if !time.Now().Before(until) {
