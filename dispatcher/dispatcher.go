@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/ends"
 	"github.com/ringback/ringback/dispatcher/explain"
+	"github.com/ringback/ringback/dispatcher/held"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/dispatcher/pull"
@@ -100,6 +101,8 @@ type Dispatcher struct {
 	*tenancy.Registry
 	// Explainer tells what jobs wait for.
 	*explain.Explainer
+	// Finder finds lanes that hold jobs back.
+	*held.Finder
 }
 
 // The states of a Dispatcher's Run.
@@ -147,6 +150,7 @@ func New(opts Options) (*Dispatcher, error) {
 	})
 	d.puller = d.newPuller()
 	d.schedules = d.newSchedules()
+	d.Finder = held.New(held.Options{Store: d.store.Router, Policies: d.policies, Logger: d.log})
 	explaining := explain.Options{Store: d.store.Router, Policies: d.policies, Sealer: d.sealer, Logger: d.log}
 	if opts.RegisterOnly {
 		explaining.NoKey = !opts.Seal.Encrypts()

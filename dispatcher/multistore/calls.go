@@ -310,6 +310,11 @@ func (s *Service) LaneStats(ctx context.Context, namespace, topic, after string,
 	})
 }
 
+// HeldLanes finds lanes that hold jobs back.
+func (s *Service) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.HeldLanes, error) {
+	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (store.HeldLanes, error) { return d.HeldLanes(ctx, filter) })
+}
+
 // LaneCounts counts the jobs of a lane.
 func (s *Service) LaneCounts(ctx context.Context, q job.Queue) (store.LaneStats, error) {
 	return with(ctx, s, q.Namespace, func(d *dispatcher.Dispatcher) (store.LaneStats, error) { return d.LaneCounts(ctx, q) })

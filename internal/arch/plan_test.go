@@ -385,6 +385,11 @@ var plan = []row{
 		},
 	},
 	{
+		pkg:    "dispatcher/held",
+		reason: "finds the lanes that hold jobs back, within a budget; reads counts and settings in batches and changes nothing",
+		ours:   []string{"dispatcher/policies", "internal/limitedlog", "job", "job/units", "policy", "store", "store/router"},
+	},
+	{
 		pkg:    "dispatcher/callbacks",
 		reason: "makes the jobs that report ends and backlogs; is given the time and asks no store",
 		ours:   []string{"job", "job/units", "policy", "pool", "store"},
@@ -398,7 +403,7 @@ var plan = []row{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours: []string{
-			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/ends", "dispatcher/explain", "dispatcher/grouping", "dispatcher/handlers", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas", "dispatcher/schedules",
+			"access", "carrier", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/ends", "dispatcher/explain", "dispatcher/grouping", "dispatcher/handlers", "dispatcher/held", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas", "dispatcher/schedules",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail", "policy", "pool",
 			"seal", "sign", "store", "store/router",
 		},
@@ -516,10 +521,15 @@ var plan = []row{
 		ours:   []string{"access", "api/content", "api/cursor", "api/request", "api/response", "api/scope", "job", "policy", "schedule", "store"},
 	},
 	{
+		pkg:    "api/held",
+		reason: "the request for the lanes that hold jobs back, in front of an interface that it declares",
+		ours:   []string{"access", "api/request", "api/response", "store"},
+	},
+	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"access", "api/access", "api/batch", "api/content", "api/cursor", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/schedules", "api/scope", "internal/limitedlog", "job", "livetail",
+			"access", "api/access", "api/batch", "api/content", "api/cursor", "api/held", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/schedules", "api/scope", "internal/limitedlog", "job", "livetail",
 			"policy", "sign", "store",
 		},
 	},

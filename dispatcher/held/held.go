@@ -1,0 +1,135 @@
+// Package held finds the lanes of a namespace that hold jobs back, and says why.
+//
+// A search has a budget of lanes and of time, and looks first where it is most likely to find something: at topics with open
+// breakers, at paused ones, then at those with the most due jobs. It reads counts and settings in batches. Only for the few lanes
+// that are returned first it reads jobs. It changes nothing, and is a snapshot without a guarantee that its parts are of the
+// same instant.
+//
+// Calls of the store, each on all shards at once: one for the policies; one for the counts of each topicPage topics; for each lanePage
+// lanes of a topic one for counts and up to two for settings; one for each of up to maxStates topics or lanes with a rate or an
+// order; and up to three for each of up to maxDetails lanes, of which one reads a job with its body.
+//
+// Known gaps: the order of the lanes within a topic is that of their names, so a topic with more lanes than the budget may have
+// held ones that are not found. What keeps a single process from delivering, such as busy workers, is not a reason of a lane.
+//
+// A Finder is safe for concurrent use.
+package held
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/router"
+)
+
+// The budget of a search.
+const (
+	// maxLanes is the number of lanes that are looked at, apart from the rest of the last pages.
+	maxLanes = 2000
+	// maxTime is the time after which no more lanes are looked at. Half of it is for the counts of topics.
+	maxTime = 100 * time.Millisecond
+	// timeout bounds the calls of the store that have begun by then, and the details.
+	timeout = 2 * time.Second
+	// maxStates is the number of queues, and of topics, whose state is read one by one: for their rate, order or pause.
+	maxStates = 20
+	// maxDetails is the number of lanes with OldestDue and LastFailure.
+	maxDetails = 20
+)
+
+// Sizes of calls. They bound memory: settings may be large, and jobs are read with their bodies.
+const (
+	topicPage    = 100
+	lanePage     = 250
+	settingsPage = 100
+	atOnce       = 4
+)
+
+// logInterval is the shortest interval of log lines about failed reads.
+const logInterval = 10 * time.Second
+
+// Options configures a Finder.
+type Options struct {
+	Store    *router.Router
+	Policies *policies.Cache
+	Logger   *slog.Logger
+}
+
+// Finder finds lanes that hold jobs back.
+type Finder struct {
+	opts Options
+	log  limitedlog.Log
+}
+
+// New returns a Finder.
+func New(opts Options) *Finder {
+	return &Finder{opts: opts, log: limitedlog.Log{Logger: opts.Logger, Interval: logInterval}}
+}
+
+// HeldLanes returns the lanes that a filter selects and that hold jobs back now. Details that cannot be read are left out, and
+// logged.
+func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.HeldLanes, error) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	began := time.Now()
+	s := search{Finder: f, filter: filter, topicsUntil: began.Add(maxTime / 2), lanesUntil: began.Add(maxTime), exact: true}
+	if err := s.run(limited); err != nil {
+		if ctx.Err() != nil || limited.Err() == nil {
+			return store.HeldLanes{}, fmt.Errorf("find held lanes: %w", err)
+		}
+		s.exact = false // the store was too slow
+	}
+	slices.SortFunc(s.found, compare)
+	all := store.HeldLanes{Total: len(s.found), LookedAt: s.lookedAt, Exact: s.exact}
+	found := s.found[:min(len(s.found), filter.Limit)]
+	inParallel(found[:min(len(found), maxDetails)], func(l *lane) {
+		if err := s.readDetails(limited, l); err != nil && ctx.Err() == nil {
+			f.log.Warn("reading the details of a held lane failed, answering without", "topic", l.Queue.Topic, "lane", l.Queue.Lane, "err", err)
+		}
+	})
+	for _, l := range found {
+		all.Lanes = append(all.Lanes, l.HeldLane)
+	}
+	return all, nil
+}
+
+// inParallel calls do with each item, atOnce of them at a time.
+func inParallel[T any](items []T, do func(*T)) {
+	var all sync.WaitGroup
+	room := make(chan struct{}, atOnce)
+	for i := range items {
+		room <- struct{}{}
+		all.Go(func() {
+			defer func() { <-room }()
+			do(&items[i])
+		})
+	}
+	all.Wait()
+}
+
+// severity orders lanes by their worst reason.
+var severity = map[store.HoldCode]int{
+	store.HoldBreakerOpen: 3, store.HoldBreakerHalfOpen: 3, store.HoldRetryAfter: 3, store.HoldOrder: 3,
+	store.HoldTopicPaused: 2, store.HoldLanePaused: 2,
+	store.HoldLaneFull: 1, store.HoldLaneRate: 1, store.HoldTopicRate: 1,
+}
+
+// compare orders lanes, the worst first: by severity, then by the jobs that wait.
+func compare(a, b lane) int {
+	return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Ready, a.Ready), cmp.Compare(b.Scheduled, a.Scheduled),
+		cmp.Compare(a.Queue.Topic, b.Queue.Topic), cmp.Compare(a.Queue.Lane, b.Queue.Lane))
+}
+
+func (l *lane) severity() (worst int) {
+	for _, r := range l.Reasons {
+		worst = max(worst, severity[r.Code])
+	}
+	return worst
+}

@@ -1,0 +1,304 @@
+package held
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// search is one search for held lanes.
+type search struct {
+	*Finder
+	filter store.HeldFilter
+	// topicsUntil and lanesUntil are when no more topics, and lanes, are looked at.
+	topicsUntil, lanesUntil time.Time
+
+	stored   *policies.Set
+	topics   []*topic
+	found    []lane
+	asked    []lane // whose rate or order may hold jobs back
+	lookedAt int
+	exact    bool
+}
+
+// topic is a topic with unfinished jobs.
+type topic struct {
+	store.TopicStats
+	policy *policies.Topic
+	// rateUntil is when the topic's rate grants the next start; zero: now.
+	rateUntil time.Time
+	// settings are those of the lanes that have some, allSettings that no other lane has.
+	settings    map[string]store.Lane
+	allSettings bool
+	visited     bool
+	peeked      map[string]bool // lanes that were looked at ahead of their place
+	after       string          // the last lane that was looked at
+	ended       bool            // all lanes were looked at
+}
+
+// lane is a lane that may hold jobs back.
+type lane struct {
+	store.HeldLane
+	topic  *topic
+	limits policy.Limits
+	// cooldown is the end of the lane's cooldown; zero: it has none.
+	cooldown time.Time
+}
+
+func (s *search) run(ctx context.Context) (err error) {
+	if s.stored, err = s.opts.Policies.Reload(ctx); err != nil {
+		return err
+	}
+	if err := s.readTopics(ctx); err != nil {
+		return err
+	}
+	slices.SortStableFunc(s.topics, func(a, b *topic) int {
+		return cmp.Or(compareBool(a.OpenBreakers > 0, b.OpenBreakers > 0), compareBool(a.policy.Resolved.Paused, b.policy.Resolved.Paused),
+			cmp.Compare(b.Ready, a.Ready))
+	})
+	if err := s.readRates(ctx); err != nil {
+		return err
+	}
+	for {
+		next := s.nextTopics()
+		if len(next) == 0 {
+			break
+		}
+		if s.lookedAt >= maxLanes || !time.Now().Before(s.lanesUntil) {
+			s.exact = false
+			break
+		}
+		if err := s.visit(ctx, next); err != nil {
+			return err
+		}
+	}
+	return s.askStates(ctx)
+}
+
+// compareBool orders true before false.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// readTopics reads the counts of topics: first of the paused ones, then page by page.
+func (s *search) readTopics(ctx context.Context) error {
+	known := make(map[string]bool)
+	add := func(all []store.TopicStats) {
+		for _, t := range all {
+			shown := s.filter.Shown == nil || s.filter.Shown(t.Topic)
+			if shown && !known[t.Topic] && t.Scheduled+t.Ready+t.Running > 0 {
+				known[t.Topic] = true
+				s.topics = append(s.topics, &topic{TopicStats: t, policy: s.opts.Policies.Get(s.filter.Namespace, t.Topic)})
+			}
+		}
+	}
+	var paused []string
+	for name, t := range s.stored.Values {
+		if name.Namespace == s.filter.Namespace && t.Resolved.Paused && !store.IsInternal(name.Name) && len(paused) < topicPage {
+			paused = append(paused, name.Name)
+		}
+	}
+	if len(paused) > 0 {
+		all, err := s.opts.Store.TopicStats(ctx, store.StatsFilter{Namespace: s.filter.Namespace, Topics: paused})
+		if err != nil {
+			return err
+		}
+		add(all)
+	}
+	for after := ""; ; {
+		if !time.Now().Before(s.topicsUntil) {
+			s.exact = false
+			return nil
+		}
+		all, err := s.opts.Store.TopicStats(ctx, store.StatsFilter{Namespace: s.filter.Namespace, After: after, Limit: topicPage})
+		if err != nil {
+			return err
+		}
+		add(all)
+		if len(all) < topicPage {
+			return nil
+		}
+		after = all[len(all)-1].Topic
+	}
+}
+
+// readRates finds out which topics with due jobs have used up their rate.
+func (s *search) readRates(ctx context.Context) error {
+	var rated []*topic
+	for _, t := range s.topics {
+		if t.Ready > 0 && t.policy.Resolved.Rate.Limited() {
+			rated = append(rated, t)
+		}
+	}
+	if len(rated) > maxStates {
+		rated, s.exact = rated[:maxStates], false
+	}
+	errs := make([]error, len(rated))
+	inParallel(indexes(len(rated)), func(i *int) {
+		t := rated[*i]
+		t.rateUntil, errs[*i] = s.opts.Store.NextStart(ctx, s.filter.Namespace, t.Topic, t.policy.Resolved.Rate)
+	})
+	return errors.Join(errs...)
+}
+
+// indexes returns 0 to n-1.
+func indexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// nextTopics returns the topics whose next lanes are looked at.
+func (s *search) nextTopics() (next []*topic) {
+	for _, t := range s.topics {
+		if !t.ended && len(next) < atOnce {
+			next = append(next, t)
+		}
+	}
+	return next
+}
+
+// visit looks at a page of lanes of each topic.
+func (s *search) visit(ctx context.Context, topics []*topic) error {
+	pages, errs := make([][]store.LaneStats, len(topics)), make([]error, len(topics))
+	inParallel(indexes(len(topics)), func(i *int) { pages[*i], errs[*i] = s.readLanes(ctx, topics[*i]) })
+	for i, t := range topics {
+		for _, l := range pages[i] {
+			s.look(t, l)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// readLanes reads the counts of the next lanes of a topic, and their settings. It may be called for several topics at once.
+func (s *search) readLanes(ctx context.Context, t *topic) ([]store.LaneStats, error) {
+	lanes, err := s.opts.Store.LaneStats(ctx, s.filter.Namespace, t.Topic, t.after, lanePage)
+	if err != nil {
+		return nil, err
+	}
+	if len(lanes) < lanePage {
+		t.ended = true
+	} else {
+		t.after = lanes[len(lanes)-1].Lane
+	}
+	first := !t.visited
+	if first {
+		t.visited, t.settings, t.peeked = true, make(map[string]store.Lane), make(map[string]bool)
+		if err := s.readSettings(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	if !t.allSettings && len(lanes) > 0 {
+		queues := make([]job.Queue, len(lanes))
+		for i, l := range lanes {
+			queues[i] = s.queue(t, l.Lane)
+		}
+		found, err := s.opts.Store.GetLanes(ctx, queues)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range found {
+			t.settings[l.Queue.Lane] = l
+		}
+	}
+	lanes = slices.DeleteFunc(lanes, func(l store.LaneStats) bool { return t.peeked[l.Lane] })
+	if first && !t.ended {
+		return s.peek(ctx, t, lanes)
+	}
+	return lanes, nil
+}
+
+// readSettings reads the first lanes of a topic that have settings. Only topics with a stored policy have such lanes.
+func (s *search) readSettings(ctx context.Context, t *topic) error {
+	if s.stored.Get(s.filter.Namespace, t.Topic) == nil {
+		t.allSettings = true
+		return nil
+	}
+	lanes, err := s.opts.Store.ListLanes(ctx, s.filter.Namespace, t.Topic, "", settingsPage)
+	if err != nil {
+		return err
+	}
+	t.allSettings = len(lanes) < settingsPage
+	for _, l := range lanes {
+		t.settings[l.Queue.Lane] = l
+	}
+	return nil
+}
+
+// peek looks at paused lanes ahead of their place, in a topic with more lanes than a page.
+func (s *search) peek(ctx context.Context, t *topic, lanes []store.LaneStats) ([]store.LaneStats, error) {
+	for name, l := range t.settings {
+		if !l.Settings.Paused || name <= t.after || len(t.peeked) == maxStates {
+			continue
+		}
+		state, err := s.opts.Store.QueueState(ctx, s.queue(t, name))
+		if err != nil {
+			return nil, err
+		}
+		t.peeked[name] = true
+		lanes = append(lanes, state.LaneStats)
+	}
+	return lanes, nil
+}
+
+func (s *search) queue(t *topic, lane string) job.Queue {
+	return job.Queue{Namespace: s.filter.Namespace, Topic: t.Topic, Lane: lane}
+}
+
+// look judges a lane by its counts and settings.
+func (s *search) look(t *topic, counts store.LaneStats) {
+	s.lookedAt++
+	settings := t.settings[counts.Lane]
+	l := lane{
+		HeldLane: store.HeldLane{
+			Queue: s.queue(t, counts.Lane), Scheduled: counts.Scheduled, Ready: counts.Ready, Running: counts.Running,
+		},
+		topic: t, limits: settings.Settings.Limits().Over(t.policy.Resolved.Limits()), cooldown: counts.CooldownUntil,
+	}
+	l.addReasons(&counts, &settings, time.Now())
+	switch {
+	case len(l.Reasons) > 0:
+		s.found = append(s.found, l)
+	case l.Ready > 0 && (l.limits.Rate.Limited() || l.limits.Ordered):
+		s.asked = append(s.asked, l)
+	}
+}
+
+// askStates finds out which lanes hold jobs back by their rate or their order, of those with the most due jobs.
+func (s *search) askStates(ctx context.Context) error {
+	slices.SortFunc(s.asked, compare)
+	if len(s.asked) > maxStates {
+		s.asked, s.exact = s.asked[:maxStates], false
+	}
+	errs := make([]error, len(s.asked))
+	inParallel(indexes(len(s.asked)), func(i *int) {
+		l := &s.asked[*i]
+		state, err := s.opts.Store.QueueState(ctx, l.Queue)
+		if err == nil {
+			err = s.addStateReasons(ctx, l, state)
+		}
+		errs[*i] = err
+	})
+	for _, l := range s.asked {
+		if len(l.Reasons) > 0 {
+			s.found = append(s.found, l)
+		}
+	}
+	return errors.Join(errs...)
+}
