@@ -11,6 +11,7 @@ import (
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/batch"
 	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/held"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/schedules"
 	"github.com/ringback/ringback/internal/limitedlog"
@@ -167,6 +168,7 @@ type Service interface {
 	BulkWork
 	schedules.Service
 	Counts
+	held.Service
 	LiveEvents
 	Tokens
 	Health

@@ -57,6 +57,7 @@ type fake struct {
 	by          store.GroupBy
 	counts      []store.TopicStats
 	lanes       []store.LaneStats
+	held        []store.HeldLane
 	err         error // of every call
 	ready       error
 	otherStores []store.Readiness
@@ -335,6 +336,19 @@ func (f *fake) LaneStats(_ context.Context, _, _, after string, limit int) ([]st
 		}
 	}
 	return rest, f.err
+}
+
+func (f *fake) HeldLanes(_ context.Context, filter store.HeldFilter) (store.HeldLanes, error) {
+	found := store.HeldLanes{LookedAt: 12, Exact: true}
+	for _, l := range f.held {
+		if filter.Namespace == l.Queue.Namespace && filter.Shown(l.Queue.Topic) {
+			found.Total++
+			if len(found.Lanes) < filter.Limit {
+				found.Lanes = append(found.Lanes, l)
+			}
+		}
+	}
+	return found, f.err
 }
 
 func (f *fake) LaneCounts(_ context.Context, q job.Queue) (store.LaneStats, error) {

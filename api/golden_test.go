@@ -160,6 +160,20 @@ func fullService() *fake {
 		{Lane: "c", CooldownUntil: epoch.AddDate(900, 0, 0)},
 		{Lane: "d"},
 	}
+	f.held = []store.HeldLane{
+		{
+			Queue: job.Queue{Namespace: "default", Topic: "order.close", Lane: "a"}, Scheduled: 1, Ready: 2, Running: 3, OldestDue: epoch,
+			Reasons: []store.HoldReason{
+				{Code: store.HoldBreakerOpen, Until: epoch.Add(time.Minute), Detail: "The breaker is open."},
+				{Code: store.HoldLanePaused, Since: epoch, By: "ops", Note: "it moves", Detail: "The lane is paused."},
+			},
+			LastFailure: &store.LaneFailure{JobID: "close-1", At: epoch, Status: 503, Error: "connection reset", ErrorClass: policy.ClassReset},
+		},
+		{
+			Queue: job.Queue{Namespace: "default", Topic: "seen", Lane: "b"}, Ready: 1,
+			Reasons: []store.HoldReason{{Code: store.HoldLaneFull, Detail: "The lane is full."}},
+		},
+	}
 	return f
 }
 
@@ -212,6 +226,7 @@ var golden = []struct {
 	{"dead_groups", "JobGroups", "GET", "/v1/dead/groups?by=lane,reason,status&topic=order.close", "", 200},
 	{"dead_revived", "Work", "POST", "/v1/dead/revive", `{"topic": "order.close", "rate": "50/s", "url": "https://shop.example/new"}`, 202},
 	{"dead_purge_counted", "WorkCount", "POST", "/v1/dead/purge", `{"all": true, "dry_run": true}`, 200},
+	{"lanes_held", "HeldLanes", "GET", "/v1/lanes/held", "", 200},
 	{"lane", "Lane", "GET", "/v1/topics/order.close/lanes/a", "", 200},
 	{"lane_durable", "Lane", "PATCH", "/v1/topics/order.close/lanes/b", `{"lane_concurrency": 2}`, 200},
 	{"lane_list", "LanePage", "GET", "/v1/topics/order.close/lanes?limit=1", "", 200},

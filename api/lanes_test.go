@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -182,4 +183,33 @@ func TestPutLane_NamesTheFieldThatTheServiceRefuses(t *testing.T) {
 	w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a/lanes/b", `{"url": "http://169.254.169.254/"}`)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	require.Equal(t, []string{"/url"}, problemIn(t, w).fields())
+}
+
+func TestHeldLanes_AreBoundedAndThoseThatTheTokenMaySee(t *testing.T) {
+	valid, _ := access.NewText()
+	p := &access.Principal{Role: access.Read, Namespace: "default"}
+	h := New(Options{Service: withTokens(fullService(), map[string]*access.Principal{valid: p}), Logger: quiet})
+	ask := func(status int, query string) map[string]any {
+		t.Helper()
+		w := call(t, h, http.MethodGet, "/v1/lanes/held"+query, "", "Authorization", "Bearer "+valid)
+		require.Equal(t, status, w.Code, w.Body)
+		return decodeResponse(t, w)
+	}
+	require.Len(t, ask(http.StatusOK, "")["items"], 2)
+	got := ask(http.StatusOK, "?limit=1")
+	require.Len(t, got["items"], 1)
+	require.EqualValues(t, 2, got["total"])
+	for _, wrong := range []string{"?limit=0", "?limit=501", "?cursor=a"} {
+		ask(http.StatusUnprocessableEntity, wrong)
+	}
+	p.Topics = access.Topics{"order.*"}
+	got = ask(http.StatusOK, "")
+	require.EqualValues(t, 1, got["total"])
+	lanes, _ := got["items"].([]any)
+	lane, _ := lanes[0].(map[string]any)
+	require.Equal(t, "order.close", lane["topic"])
+	p.Topics = access.Topics{"invoice.*"}
+	require.Empty(t, ask(http.StatusOK, "")["items"])
+	p.Topics, p.Namespace = nil, "other"
+	require.Empty(t, ask(http.StatusOK, "")["items"])
 }

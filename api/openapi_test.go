@@ -373,7 +373,7 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 		walk(value)
 	}
 	for _, schema := range []string{
-		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "LaneCounts", "Stats", "Problem",
+		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "LaneCounts", "HeldLanes", "HeldLane", "HoldReason", "LaneFailure", "Stats", "Problem",
 		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "SecretPage", "KeyPage", "Work", "WorkCount",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/held"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/pages"
@@ -125,6 +126,7 @@ func (a *api) routes() []route {
 			http.MethodPost: {access.SettleLeases, ofRequest, a.settleLeases},
 		}},
 		{path: "/v1/topics/{topic}/stats", parameters: onGet("cursor", "limit", "lane"), methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
+		{path: "/v1/lanes/held", parameters: onGet("limit"), methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofItems, held.Handler(a.service, a.serveList)}}},
 		{path: "/v1/topics/{topic}/lanes", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", parameters: dryPut, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadLane, ofPath, a.lane},

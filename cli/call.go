@@ -189,6 +189,7 @@ func (s *session) list(ctx context.Context, r *request.Request, view output.View
 			Items  []json.RawMessage `json:"items"`
 			Cursor string            `json:"next_cursor"`
 			Exact  *bool             `json:"exact"`
+			Lanes  *int64            `json:"looked_at"`
 		}
 		if err := json.Unmarshal(answer, &page); err != nil {
 			return printed, fmt.Errorf("the answer is not a list: %w", err)
@@ -206,6 +207,8 @@ func (s *session) list(ctx context.Context, r *request.Request, view output.View
 		}
 		err = list.Close()
 		switch {
+		case page.Lanes != nil && page.Exact != nil && !*page.Exact:
+			s.say("there may be more than these: only %s lanes were looked at", output.Number(*page.Lanes))
 		case page.Exact != nil && !*page.Exact:
 			s.say("there are more than these: the counts are those of the newest jobs")
 		case more:

@@ -96,6 +96,7 @@ type removeTopicSecret struct {
 
 type laneCommand struct {
 	List   oneTopicList `cmd:"" call:"GET /v1/topics/{topic}/lanes" show:"lanes" help:"List the lanes of a topic that have settings." example:"ringback lane list order.close"`
+	Held   heldLanes    `cmd:"" call:"GET /v1/lanes/held" show:"held" help:"List the lanes of all topics that hold jobs back now, the worst first, and why." example:"ringback lane held -o wide"`
 	Get    oneLane      `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}" help:"Show the settings of a lane." example:"ringback lane get order.close shop.example:443"`
 	Set    setLane      `cmd:"" call:"PATCH /v1/topics/{topic}/lanes/{lane}" done:"{lane} of {topic} has revision {revision}" help:"Change settings of a lane." example:"ringback lane set order.close shop.example:443 lane_rate=10/s"`
 	Put    setLane      `cmd:"" call:"PUT /v1/topics/{topic}/lanes/{lane}" done:"{lane} of {topic} has revision {revision}" help:"Replace all settings of a lane." example:"ringback lane put order.close shop.example:443 -f lane.json"`
@@ -104,6 +105,11 @@ type laneCommand struct {
 	Resume changeLane   `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/resume" done:"{lane} of {topic} is resumed" help:"Resume a lane." example:"ringback lane resume order.close shop.example:443"`
 	Secret laneSecrets  `cmd:"" help:"The secrets that sign a lane's requests instead of the topic's."`
 	Keys   oneLaneList  `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/keys" show:"keys" help:"List the public keys with which receivers verify ed25519 signatures." example:"ringback lane keys order.close shop.example:443"`
+}
+
+type heldLanes struct {
+	Limit int `default:"20" in:"query" placeholder:"N" help:"Number of lanes to list, up to 500."`
+	call
 }
 
 // laneName are the arguments that name a lane.

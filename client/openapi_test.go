@@ -213,6 +213,10 @@ var operations = map[string]operation{
 		call: func(ctx context.Context, c *Client) { all(c.Keys(ctx, "t", "")) },
 		out:  map[string]any{"200": Page[Key]{}}, params: ofLists,
 	},
+	"heldLanes": {
+		call: func(ctx context.Context, c *Client) { _, _ = c.HeldLanes(ctx) },
+		out:  map[string]any{"200": HeldLanes{}}, params: map[string]string{"limit": "the default of the server"},
+	},
 	"listLanes": {
 		call: func(ctx context.Context, c *Client) {
 			all(c.Lanes(ctx, "t"))

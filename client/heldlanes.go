@@ -1,0 +1,53 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// HeldLanes are lanes that hold jobs back, the worst first.
+type HeldLanes struct {
+	Answer
+
+	Items    []HeldLane `json:"items"`
+	Total    int        `json:"total"`     // the number of lanes that were found, also beyond Items
+	LookedAt int        `json:"looked_at"` // the number of lanes that were looked at
+	Exact    bool       `json:"exact"`     // false: the server's budget ended before all lanes were looked at
+}
+
+// HeldLane is a lane with unfinished jobs that are held back.
+type HeldLane struct {
+	Topic       string       `json:"topic"`
+	Lane        string       `json:"lane"`
+	Reasons     []HoldReason `json:"reasons"` // one or more
+	Scheduled   int64        `json:"scheduled"`
+	Ready       int64        `json:"ready"`
+	Running     int64        `json:"running"`
+	OldestDueAt time.Time    `json:"oldest_due_at"` // of jobs that are not running; zero: not known
+	LastFailure *LaneFailure `json:"last_failure"`  // the newest known failed attempt; nil: none is known
+}
+
+// HoldReason is why a lane holds jobs back.
+type HoldReason struct {
+	// Code is breaker_open, breaker_half_open, retry_after, order, topic_paused, lane_paused, lane_full, lane_rate or topic_rate. More may follow.
+	Code   string    `json:"code"`
+	Detail string    `json:"detail"` // a sentence that says what to do
+	Until  time.Time `json:"until"`  // when it ends by itself; zero: not known
+	Since  time.Time `json:"since"`  // of a pause, as By and Note
+	By     string    `json:"by"`
+	Note   string    `json:"note"`
+}
+
+// LaneFailure is a failed attempt of a job of a lane.
+type LaneFailure struct {
+	JobID      string    `json:"job_id"`
+	At         time.Time `json:"at"`
+	Status     int       `json:"status"` // zero: there was no answer
+	Error      string    `json:"error"`
+	ErrorClass string    `json:"error_class"`
+}
+
+// HeldLanes returns the lanes of the namespace that hold jobs back now, at most 20, the worst first.
+func (c *Client) HeldLanes(ctx context.Context) (*HeldLanes, error) {
+	return answer[HeldLanes](ctx, c, get(), nil, "/v1/lanes/held")
+}
