@@ -558,6 +558,29 @@ func TestLaneCounts_AreOfOneLane(t *testing.T) {
 	})
 }
 
+func TestHeldLanes_SayWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer(t).Client()
+		for _, lane := range []string{"a", "b"} {
+			_, err := c.Register(t.Context(), client.Job{Topic: "t", Lane: lane, URL: "https://shop.example/", Delay: time.Hour})
+			require.NoError(t, err)
+		}
+		_, err := c.PauseLane(t.Context(), "t", "b", "the shop moves")
+		require.NoError(t, err)
+		found, err := c.HeldLanes(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found.Items, 1)
+		require.Equal(t, []any{1, 2, true}, []any{found.Total, found.LookedAt, found.Exact})
+		l := found.Items[0]
+		require.Equal(t, []any{"t", "b", int64(1)}, []any{l.Topic, l.Lane, l.Scheduled})
+		require.WithinDuration(t, time.Now().Add(time.Hour), l.OldestDueAt, time.Minute)
+		require.Nil(t, l.LastFailure)
+		require.Len(t, l.Reasons, 1)
+		require.Equal(t, []any{"lane_paused", "the shop moves"}, []any{l.Reasons[0].Code, l.Reasons[0].Note})
+		require.WithinDuration(t, time.Now(), l.Reasons[0].Since, time.Minute)
+	})
+}
+
 func TestWait_ReturnsWhatItSawWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer(t).Client()
