@@ -566,6 +566,11 @@ var plan = []row{
 		ours:   []string{"access", "client", "console/words"},
 	},
 	{
+		pkg:    "console/jobform",
+		reason: "the form of a job, which several pages have; knows the API's client and how durations are spelled, and no page",
+		ours:   []string{"client", "console/web", "job/units"},
+	},
+	{
 		pkg:    "console",
 		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, so what a token may see and do is decided once",
 		ours:   []string{"access", "client", "console/assets", "console/inprocess", "console/session", "console/web", "internal/redact"},
