@@ -6,8 +6,9 @@
 // same instant.
 //
 // Calls of the store, each on all shards at once: one for the policies; one for the counts of each topicPage topics; for each lanePage
-// lanes of a topic one for counts and up to two for settings; one for each of up to maxStates topics or lanes with a rate or an
-// order; and up to three for each of up to maxDetails lanes, of which one reads a job with its body.
+// lanes of a topic one for counts and up to two for settings; one for each of up to maxStates topics with a rate, and up to two for as many
+// lanes with a rate or an order; one for each of up to maxStates paused lanes of a topic with more lanes than a page; and up to
+// three for each of up to maxDetails lanes, of which one reads a job with its body.
 //
 // Known gaps: the order of the lanes within a topic is that of their names, so a topic with more lanes than the budget may have
 // held ones that are not found. What keeps a single process from delivering, such as busy workers, is not a reason of a lane.
@@ -38,7 +39,8 @@ const (
 	maxTime = 100 * time.Millisecond
 	// timeout bounds the calls of the store that have begun by then, and the details.
 	timeout = 2 * time.Second
-	// maxStates is the number of queues, and of topics, whose state is read one by one: for their rate, order or pause.
+	// maxStates is the number of lanes, and of topics, whose state is read one by one for their rate or order, and of the paused lanes of
+	// a topic that are.
 	maxStates = 20
 	// maxDetails is the number of lanes with OldestDue and LastFailure.
 	maxDetails = 20
