@@ -552,6 +552,11 @@ var plan = []row{
 		ours:   []string{"console/words"},
 	},
 	{
+		pkg:    "console/filter",
+		reason: "filters of jobs between URLs, requests and words: pure functions that are given the time, so that tables can test them",
+		ours:   []string{"client", "console/words"},
+	},
+	{
 		pkg:    "console/inprocess",
 		reason: "calls a handler of the same process as clients call a server; knows neither side",
 	},

@@ -1,0 +1,210 @@
+// Package filter has the filters of lists of jobs: how they are written in the query of a page's URL, in requests of the API, and in
+// words.
+package filter
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/client"
+)
+
+// Filter selects jobs: those that match all fields that are not zero. The zero value selects all that clients registered.
+type Filter struct {
+	Topic, Lane string
+	// States are those of the jobs: one of them. None: all states, or those of the list.
+	States []client.State
+	// Kind is all, registered, callback, backlog, work or schedule.
+	Kind     string
+	Labels   []string // key:value, all of them
+	Reason   string
+	Status   int // of the last answer
+	IDPrefix string
+	Created  Range
+	Due      Range
+	Ended    Range
+}
+
+// Range is a range of time: from After on, and before Before. Zero times do not bound it.
+type Range struct{ After, Before time.Time }
+
+// names are the parameters, in the order of pairs.
+var names = []string{
+	"topic", "lane", "state", "reason", "status", "label", "kind", "id_prefix",
+	"created_after", "created_before", "due_after", "due_before", "ended_after", "ended_before",
+}
+
+// Names returns the names of the parameters, which are those of GET /v1/jobs. GET /v1/dead has all but state.
+func Names() []string { return slices.Clone(names) }
+
+// Parse reads a filter from the query of a URL. Times are in RFC 3339, also without seconds, or are a duration, such as 90m: so long
+// before now. Without a time zone they are in UTC. States may be separated by commas; labels are repeated, as they may have commas.
+// Errors are sentences by the name of the parameter, whose field is zero then. Parse checks no more than it must: the API checks names.
+func Parse(q url.Values, now time.Time) (f Filter, errors map[string]string) {
+	get := func(name string) string { return strings.TrimSpace(q.Get(name)) }
+	fail := func(name, sentence string) {
+		if errors == nil {
+			errors = make(map[string]string)
+		}
+		errors[name] = sentence
+	}
+	at := func(name string) time.Time {
+		t, ok := parseTime(get(name), now)
+		if !ok {
+			fail(name, "must be a time such as 2030-01-31T08:00, in UTC, or how long ago it is, such as 90m")
+		}
+		return t
+	}
+	f = Filter{
+		Topic: get("topic"), Lane: get("lane"), Kind: get("kind"), Reason: get("reason"), IDPrefix: get("id_prefix"),
+		Labels:  distinct(q["label"]),
+		Created: Range{at("created_after"), at("created_before")},
+		Due:     Range{at("due_after"), at("due_before")},
+		Ended:   Range{at("ended_after"), at("ended_before")},
+	}
+	for _, state := range distinct(strings.Split(strings.Join(q["state"], ","), ",")) {
+		f.States = append(f.States, client.State(state))
+	}
+	if text := get("status"); text != "" {
+		var err error
+		if f.Status, err = strconv.Atoi(text); err != nil || f.Status < 100 || f.Status > 999 {
+			f.Status = 0
+			fail("status", "must be a status of 100 to 999")
+		}
+	}
+	return f, errors
+}
+
+// distinct returns the items without spaces around them, each once, and without empty ones.
+func distinct(items []string) []string {
+	var all []string
+	for _, item := range items {
+		if item = strings.TrimSpace(item); item != "" && !slices.Contains(all, item) {
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// parseTime reads a time, or a duration before now. The text may be empty.
+func parseTime(text string, now time.Time) (time.Time, bool) {
+	if text == "" {
+		return time.Time{}, true
+	}
+	text = strings.ToUpper(strings.Replace(text, " ", "T", 1))
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly,
+	} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), true
+		}
+	}
+	if d, ok := parseAge(strings.ToLower(text)); ok {
+		return now.Add(-d).UTC().Truncate(time.Millisecond), true
+	}
+	return time.Time{}, false
+}
+
+// parseAge reads a positive duration, whose unit may also be days.
+func parseAge(text string) (time.Duration, bool) {
+	const day, most = 24 * time.Hour, 100 * 366
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.Atoi(days)
+		return time.Duration(n) * day, err == nil && n > 0 && n <= most
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0
+}
+
+// Pairs returns the filter as names and values of parameters, in a fixed order, as Visit.PathQuery takes them.
+func (f Filter) Pairs() []string {
+	var pairs []string
+	add := func(name, value string) {
+		if value != "" {
+			pairs = append(pairs, name, value)
+		}
+	}
+	add("topic", f.Topic)
+	add("lane", f.Lane)
+	states := make([]string, len(f.States))
+	for i, state := range f.States {
+		states[i] = string(state)
+	}
+	add("state", strings.Join(states, ","))
+	add("reason", f.Reason)
+	if f.Status != 0 {
+		add("status", strconv.Itoa(f.Status))
+	}
+	for _, label := range f.Labels {
+		add("label", label)
+	}
+	add("kind", f.Kind)
+	add("id_prefix", f.IDPrefix)
+	for _, r := range f.ranges() {
+		add(r.name+"_after", formatTime(r.After))
+		add(r.name+"_before", formatTime(r.Before))
+	}
+	return pairs
+}
+
+// Values returns the filter as the query of a URL.
+func (f Filter) Values() url.Values {
+	q := url.Values{}
+	pairs := f.Pairs()
+	for i := 0; i < len(pairs); i += 2 {
+		q.Add(pairs[i], pairs[i+1])
+	}
+	return q
+}
+
+// namedRange is a range and the beginning of the names of its parameters.
+type namedRange struct {
+	name string
+	Range
+}
+
+func (f Filter) ranges() []namedRange {
+	return []namedRange{{"created", f.Created}, {"due", f.Due}, {"ended", f.Ended}}
+}
+
+// formatTime writes a time as a parameter; the zero one is empty.
+func formatTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// Query returns the filter for lists of jobs. GET /v1/dead refuses States.
+func (f Filter) Query() client.Query {
+	return client.Query{
+		State: f.States, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Labels, Reason: f.Reason, Status: f.Status, IDPrefix: f.IDPrefix,
+		CreatedAfter: f.Created.After, CreatedBefore: f.Created.Before, DueAfter: f.Due.After, DueBefore: f.Due.Before,
+		EndedAfter: f.Ended.After, EndedBefore: f.Ended.Before,
+	}
+}
+
+// Where returns the filter for bulk work. It never has All: whoever has asked the reader sets it. Without All the API refuses what
+// selects by nothing but states.
+func (f Filter) Where() client.Where {
+	return client.Where{
+		State: f.States, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Labels, Reason: f.Reason, Status: f.Status, IDPrefix: f.IDPrefix,
+		CreatedAfter: f.Created.After, CreatedBefore: f.Created.Before, DueAfter: f.Due.After, DueBefore: f.Due.Before,
+		EndedAfter: f.Ended.After, EndedBefore: f.Ended.Before,
+	}
+}
+
+// IsZero reports whether the filter selects by nothing, states included.
+func (f Filter) IsZero() bool { return len(f.States) == 0 && f.Kind == "" && f.SelectsAll() }
+
+// SelectsAll reports whether the filter selects every job of its states.
+func (f Filter) SelectsAll() bool {
+	f.States = nil
+	if f.Kind == "all" || f.Kind == "registered" {
+		f.Kind = ""
+	}
+	return len(f.Pairs()) == 0
+}

@@ -1,0 +1,94 @@
+package filter
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
+)
+
+// Words returns which jobs the filter selects: "dead jobs of topic pay, in lane pay.example:443, last answered 503". It begins with the
+// states and the word jobs.
+func (f Filter) Words() string {
+	var states []string
+	for _, s := range f.States {
+		states = append(states, words.State(string(s)))
+	}
+	subject := strings.TrimSpace(or(states) + " jobs")
+	switch f.Kind {
+	case "", "registered":
+	case "all":
+		subject += " of every kind"
+	default:
+		subject += " of the kind " + f.Kind
+	}
+	if clauses := f.clauses(); len(clauses) > 0 {
+		return subject + " " + strings.Join(clauses, ", ")
+	}
+	return subject
+}
+
+// WithStates returns the filter with these states, if it has none.
+func (f Filter) WithStates(states ...client.State) Filter {
+	if len(f.States) == 0 {
+		f.States = states
+	}
+	return f
+}
+
+// clauses returns what jobs must match, other than states and kind.
+func (f Filter) clauses() []string {
+	var all []string
+	add := func(value, before string) {
+		if value != "" {
+			all = append(all, before+value)
+		}
+	}
+	add(f.Topic, "of topic ")
+	add(f.Lane, "in lane ")
+	add(f.IDPrefix, "whose id begins with ")
+	for _, label := range f.Labels {
+		add(label, "with the label ")
+	}
+	if f.Status != 0 {
+		add(strconv.Itoa(f.Status), "last answered ")
+	}
+	if f.Reason == "cancelled" {
+		add("that were cancelled", "")
+	} else if f.Reason != "" {
+		add(words.Reason(f.Reason), "dead because ")
+	}
+	for _, r := range f.ranges() {
+		verb := r.name
+		if verb == "created" {
+			verb = "registered"
+		}
+		switch after, before := timeWords(r.After), timeWords(r.Before); {
+		case after != "" && before != "":
+			add(verb+" from "+after+" to before "+before, "")
+		case after != "":
+			add(verb+" from "+after+" on", "")
+		case before != "":
+			add(verb+" before "+before, "")
+		}
+	}
+	return all
+}
+
+// timeWords returns a time to the second; the zero one is empty.
+func timeWords(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// or joins words with commas and or.
+func or(items []string) string {
+	if len(items) < 2 {
+		return strings.Join(items, "")
+	}
+	return strings.Join(items[:len(items)-1], ", ") + " or " + items[len(items)-1]
+}
