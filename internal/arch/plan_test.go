@@ -576,6 +576,11 @@ var plan = []row{
 		ours:   []string{"client", "console/web", "job/units"},
 	},
 	{
+		pkg:    "console/topicpages",
+		reason: "pages about topics and lanes; like all pages they reach them through the API's client alone",
+		ours:   []string{"access", "client", "console/web", "console/words"},
+	},
+	{
 		pkg:    "console",
 		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, so what a token may see and do is decided once",
 		ours:   []string{"access", "client", "console/assets", "console/inprocess", "console/session", "console/web", "internal/redact"},
@@ -584,7 +589,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/topicpages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},
