@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/ringback/ringback/console"
-	"github.com/ringback/ringback/console/topicpages"
+	"github.com/ringback/ringback/console/schedulepages"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -23,6 +23,6 @@ func (a *App) console() func(routes http.Handler, onShutdown func(func()) (stop 
 // consolePages returns the pages of the console.
 func (a *App) consolePages() []web.Pages {
 	return []web.Pages{
-		topicpages.New(),
+		schedulepages.New(),
 	}
 }

@@ -21,6 +21,16 @@ const (
 // Ticks of at most six minutes' distance are a solid bar. A zero now has no mark, a nil location is UTC. Without a tick in
 // these hours it returns a sentence.
 func Day(ticks []time.Time, from, now time.Time, loc *time.Location, label string) template.HTML {
+	return day24(ticks, from, now, loc, label, "")
+}
+
+// DayOfMany is Day for a schedule that has more ticks than these: they are those that make its bars, the first, the last and the next
+// one after now.
+func DayOfMany(ticks []time.Time, from, now time.Time, loc *time.Location, label string) template.HTML {
+	return day24(ticks, from, now, loc, label, "at least ")
+}
+
+func day24(ticks []time.Time, from, now time.Time, loc *time.Location, label, atLeast string) template.HTML {
 	if loc == nil {
 		loc = time.UTC
 	}
@@ -31,7 +41,7 @@ func Day(ticks []time.Time, from, now time.Time, loc *time.Location, label strin
 		return paragraph(title(label, "no tick in the 24 hours from "+words.DateTime(from, loc)))
 	}
 	slices.SortFunc(ticks, time.Time.Compare)
-	d := newDrawing("day", dayWidth, dayHeight, title(label, dayText(ticks, from, now, loc)))
+	d := newDrawing("day", dayWidth, dayHeight, title(label, atLeast+dayText(ticks, from, now, loc)))
 	d.rect("c-track", dayLeft, dayTop, dayRight-dayLeft, dayBottom-dayTop)
 	x := func(t time.Time) float64 {
 		return dayLeft + (dayRight-dayLeft)*float64(t.Sub(from))/float64(24*time.Hour)

@@ -576,9 +576,9 @@ var plan = []row{
 		ours:   []string{"client", "console/web", "job/units"},
 	},
 	{
-		pkg:    "console/topicpages",
-		reason: "pages about topics and lanes; like all pages they reach them through the API's client alone",
-		ours:   []string{"access", "client", "console/web", "console/words"},
+		pkg:    "console/schedulepages",
+		reason: "the pages about schedules: computes the ticks that its pictures show, and asks the API for everything else",
+		ours:   []string{"access", "client", "console/chart", "console/web", "console/words", "schedule"},
 	},
 	{
 		pkg:    "console",
@@ -589,7 +589,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/topicpages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/schedulepages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},

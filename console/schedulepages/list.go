@@ -1,0 +1,210 @@
+package schedulepages
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// pageSize is the number of schedules of a list.
+const pageSize = 30
+
+// listData is the data of the list of schedules.
+type listData struct {
+	Lead  lead
+	Rows  []row
+	Pager web.Pager
+}
+
+// row is a schedule in the list.
+type row struct {
+	*client.Schedule
+
+	To, PauseTo, ResumeTo string
+	Topic                 string
+	Pill                  web.Pill
+	PausedBy              string
+	// NextLocal is the next tick on the clocks of Zone; empty: there is none.
+	NextAt          time.Time
+	NextLocal, Zone string
+	LastTick        *client.PastTick
+	LastWords       string
+	LastJob         string // the link of its job
+	Strip           template.HTML
+}
+
+// isPaused reports whether a schedule is paused: a paused one that is unreadable is the latter.
+func isPaused(s *client.Schedule) bool { return s.State == "paused" }
+
+// CanPause reports whether the schedule runs, so that it may be paused.
+func (r *row) CanPause() bool { return r.State == "active" }
+
+// CanResume reports whether the schedule is paused.
+func (r *row) CanResume() bool { return isPaused(r.Schedule) }
+
+// showList answers with a page of the schedules, in order of name.
+func showList(v *web.Visit) (web.Answer, error) {
+	page, err := v.API.SchedulesPage(v.Request.Context(), client.PageOptions{Cursor: v.Query("cursor"), Limit: pageSize})
+	if err != nil {
+		return nil, err
+	}
+	data := listData{Pager: v.Pager(page.NextCursor), Rows: make([]row, len(page.Items))}
+	for i := range page.Items {
+		data.Rows[i] = newRow(v, &page.Items[i])
+	}
+	data.Lead = listLead(page.Items, data.Pager != web.Pager{}, v.Now)
+	return &web.Page{View: "schedule-list", Title: "Schedules", Section: section, Data: data}, nil
+}
+
+func newRow(v *web.Visit, s *client.Schedule) row {
+	r := row{
+		Schedule: s, To: pathOf(v, s.Name), PauseTo: pathOf(v, s.Name, "pause"), ResumeTo: pathOf(v, s.Name, "resume"),
+		Topic: topicOf(s), Pill: statePill(s.State),
+	}
+	zone, loc := zoneOf(&s.ScheduleRequest)
+	if isPaused(s) {
+		r.PausedBy = pausedBy(s)
+	}
+	if len(s.Next) > 0 && s.State == "active" {
+		r.NextAt, r.NextLocal, r.Zone = s.Next[0].At, localText(s.Next[0].At, v.Now, loc), zone
+	}
+	if n := len(s.Last); n > 0 {
+		r.LastTick = &s.Last[n-1]
+		r.LastWords = outcomeWords(r.LastTick)
+		if r.LastTick.JobID != "" {
+			r.LastJob = v.Path("jobs", r.LastTick.JobID)
+		}
+	}
+	if ticks := parse(&s.ScheduleRequest); ticks != nil && s.State == "active" {
+		r.Strip = strip(ticks, v.Now, time.UTC, "")
+	}
+	return r
+}
+
+// statePill is the pill of a schedule's state.
+func statePill(state string) web.Pill {
+	switch state {
+	case "active":
+		return web.Pill{Class: "ok", Text: "running"}
+	case "paused":
+		return web.Pill{Class: "paused", Text: "paused"}
+	case "ended":
+		return web.Pill{Class: "plain", Text: "ended"}
+	}
+	return web.Pill{Class: "bad", Text: state}
+}
+
+// outcomeWords says what came of a tick: the state of its job, as far as it is known.
+func outcomeWords(t *client.PastTick) string {
+	switch {
+	case t.Outcome == "run" && t.JobState != "":
+		return words.State(string(t.JobState))
+	case t.Outcome == "run":
+		return "ran"
+	}
+	return strings.ReplaceAll(t.Outcome, "_", " ")
+}
+
+// listLead says how many schedules run, what is wrong with the others, and when the next tick is.
+func listLead(all []client.Schedule, isPart bool, now time.Time) lead {
+	if len(all) == 0 {
+		return lead{Text: "There are no schedules: none registers jobs at times of its own."}
+	}
+	var running, paused, ended, unreadable []string
+	var pause, trouble string
+	var next *client.Schedule
+	class := ""
+	for i := range all {
+		s := &all[i]
+		switch s.State {
+		case "active":
+			running = append(running, s.Name)
+			if len(s.Next) > 0 && (next == nil || s.Next[0].At.Before(next.Next[0].At)) {
+				next = s
+			}
+		case "paused":
+			paused = append(paused, s.Name)
+			pause = strings.TrimSpace(s.Name + " is paused " + pausedBy(s))
+			if s.PauseNote != "" {
+				pause += ": " + short(strings.TrimRight(s.PauseNote, ". "))
+			}
+		case "ended":
+			ended = append(ended, s.Name)
+		default:
+			unreadable = append(unreadable, s.Name)
+		}
+		if n := len(s.Last); n > 0 && s.State == "active" && trouble == "" {
+			trouble = troubleOf(s.Name, &s.Last[n-1])
+		}
+	}
+	var parts []string
+	parts = append(parts, howMany(len(running), len(all), isPart))
+	if len(unreadable) > 0 {
+		class = "bad"
+		parts = append(parts, words.List(unreadable)+" "+areOrIs(unreadable)+" not readable, and must be put again")
+	}
+	if trouble != "" {
+		parts, class = append(parts, trouble), "bad"
+	}
+	if len(paused) == 1 {
+		parts = append(parts, pause)
+	} else if len(paused) > 1 {
+		parts = append(parts, words.List(paused)+" are paused")
+	}
+	if len(paused) > 0 && class == "" {
+		class = "warn"
+	}
+	if len(ended) > 0 {
+		parts = append(parts, words.List(ended)+" "+map[bool]string{true: "has", false: "have"}[len(ended) == 1]+" ended")
+	}
+	if next != nil {
+		parts = append(parts, "the next tick is "+next.Name+" "+words.In(next.Next[0].At, now))
+	}
+	return lead{Class: class, Text: words.Sentence(strings.Join(parts, "; "))}
+}
+
+// areOrIs is the verb after a list of names.
+func areOrIs(names []string) string {
+	if len(names) == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// howMany says how many of all schedules run.
+func howMany(running, all int, isPart bool) string {
+	on := ""
+	if isPart {
+		on = " on this page"
+	}
+	switch {
+	case running == all:
+		return words.Count(int64(all), "schedule") + on
+	case running == 0 && all == 1:
+		return "The one schedule" + on + " does not run"
+	case running == 0:
+		return fmt.Sprintf("None of %s%s runs", words.Count(int64(all), "schedule"), on)
+	case running == 1:
+		return fmt.Sprintf("1 of %s%s runs", words.Count(int64(all), "schedule"), on)
+	}
+	return fmt.Sprintf("%s of %s%s run", words.Number(int64(running)), words.Count(int64(all), "schedule"), on)
+}
+
+// troubleOf says what was wrong with the last tick of a schedule; empty: nothing.
+func troubleOf(name string, t *client.PastTick) string {
+	switch t.Outcome {
+	case "failed":
+		if t.Reason == "" {
+			return "the last tick of " + name + " failed"
+		}
+		return "the last tick of " + name + " failed: " + short(strings.TrimRight(t.Reason, ". "))
+	case "missed":
+		return "the last tick of " + name + " was missed"
+	}
+	return ""
+}
