@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringback/ringback/console"
 	"github.com/ringback/ringback/console/schedulepages"
+	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -24,5 +25,6 @@ func (a *App) console() func(routes http.Handler, onShutdown func(func()) (stop 
 func (a *App) consolePages() []web.Pages {
 	return []web.Pages{
 		schedulepages.New(),
+		topicpages.New(),
 	}
 }

@@ -1,0 +1,224 @@
+package topicpages
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+const (
+	// pageSize is the number of rows of a list.
+	pageSize = 50
+	// maxOwn bounds the topics of a restricted token that are counted: each costs a request.
+	maxOwn = 20
+	// lateAfter is how late the oldest job of a topic is before the page speaks of it.
+	lateAfter = time.Minute
+)
+
+// topicList is the data of the page Topics.
+type topicList struct {
+	Lead  lead
+	Rows  []topicRow
+	Pager web.Pager
+	// Patterns are the topics of a restricted token, which may not list topics.
+	Patterns []string
+}
+
+// lead is the first sentence of a page, with the class that says how things are: ok, warn, bad or nothing.
+type lead struct{ Class, Text string }
+
+// topicRow is a topic in the list.
+type topicRow struct {
+	Name string
+	client.Counts
+	Paused    bool
+	PausedAt  time.Time
+	PausedBy  string
+	PauseNote string
+}
+
+// Waiting is the number of jobs that wait, due or not.
+func (r topicRow) Waiting() int64 { return r.Scheduled + r.Ready }
+
+// late returns how late the oldest job is; zero: none is.
+func (r topicRow) late(now time.Time) time.Duration {
+	if r.OldestDueAt.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(r.OldestDueAt))
+}
+
+// Due says when the oldest job is due.
+func (r topicRow) Due(now time.Time) string { return dueText(r.OldestDueAt, now) }
+
+// dueText says in a cell of a table when a job is due; empty: there is none.
+func dueText(at, now time.Time) string {
+	switch {
+	case at.IsZero():
+		return ""
+	case now.Sub(at) >= time.Second:
+		return words.Duration(now.Sub(at).Truncate(time.Second)) + " late"
+	case at.After(now):
+		return words.In(at, now)
+	default:
+		return "now"
+	}
+}
+
+// showTopics answers with the page Topics: a page of the topics, in order of name.
+func showTopics(v *web.Visit) (web.Answer, error) {
+	if name := v.Query("open"); name != "" {
+		return &web.Redirect{To: v.Path("topics", name)}, nil
+	}
+	var data topicList
+	var err error
+	if v.CanAll(access.ReadTopic) {
+		err = data.read(v)
+	} else {
+		err = data.readOwn(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &web.Page{View: "topics", Title: "Topics", Section: section, Data: data}, nil
+}
+
+// read reads a page of the settings of all topics, and their counts. Both lists are in order of name, and each topic with counts is in
+// the list of settings, so one cursor serves both.
+func (d *topicList) read(v *web.Visit) error {
+	ctx, o := v.Request.Context(), client.PageOptions{Cursor: v.Query("cursor"), Limit: pageSize}
+	topics, err := v.API.TopicsPage(ctx, o)
+	if err != nil {
+		return err
+	}
+	stats, err := v.API.StatsPage(ctx, o)
+	if err != nil {
+		return err
+	}
+	counts := make(map[string]client.Counts, len(stats.Items))
+	for _, t := range stats.Items {
+		counts[t.Topic] = t.Counts
+	}
+	for i := range topics.Items {
+		t := &topics.Items[i]
+		d.Rows = append(d.Rows, newTopicRow(t, counts[t.Name]))
+	}
+	d.Pager = v.Pager(topics.NextCursor)
+	d.Lead = newTopicsLead(d.Rows, d.Pager, stats.Totals.BreakersOpen, v.Now)
+	return nil
+}
+
+func newTopicRow(t *client.Topic, counts client.Counts) topicRow {
+	return topicRow{
+		Name: t.Name, Counts: counts, Paused: t.Paused, PausedAt: t.PausedAt, PausedBy: t.PausedBy, PauseNote: t.PauseNote,
+	}
+}
+
+// readOwn reads the topics that a restricted token names. Those of patterns that end with * cannot be listed.
+func (d *topicList) readOwn(v *web.Visit) error {
+	ctx := v.Request.Context()
+	d.Patterns = v.Who.Topics
+	for _, name := range v.Who.Topics {
+		if strings.HasSuffix(name, "*") || len(d.Rows) == maxOwn {
+			continue
+		}
+		t, err := v.API.GetTopic(ctx, name)
+		if errors.Is(err, client.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		stats, err := v.API.TopicStatsPage(ctx, name, client.PageOptions{Limit: 1})
+		if err != nil {
+			return err
+		}
+		d.Rows = append(d.Rows, newTopicRow(t, stats.Counts))
+	}
+	d.Lead = lead{Text: words.Sentence("Your token sees only the topics", words.List(v.Who.Topics))}
+	if len(d.Rows) > 0 {
+		seen := newTopicsLead(d.Rows, web.Pager{}, 0, v.Now)
+		d.Lead = lead{seen.Class, d.Lead.Text + " " + seen.Text}
+	}
+	return nil
+}
+
+// newTopicsLead says whether the topics of a page flow. breakers are those that are open in all topics.
+func newTopicsLead(rows []topicRow, pager web.Pager, breakers int64, now time.Time) lead {
+	whole := pager.First == "" && pager.Next == ""
+	if len(rows) == 0 {
+		if whole {
+			return lead{Text: "There are no topics yet."}
+		}
+		return lead{Text: "There are no more topics."}
+	}
+	var paused, broken, late []string
+	var open int64
+	for _, r := range rows {
+		switch {
+		case r.Paused:
+			paused = append(paused, r.Name)
+		case r.late(now) >= lateAfter:
+			late = append(late, r.Name)
+		}
+		if r.BreakersOpen > 0 {
+			broken = append(broken, r.Name)
+			open += r.BreakersOpen
+		}
+	}
+	l := lead{Class: "ok"}
+	var clauses []string
+	if n := len(paused); n > 0 {
+		l.Class = "warn"
+		clauses = append(clauses, words.Number(int64(n))+" of "+ofTopics(len(rows), whole)+isOrAre(int64(n))+" paused")
+	}
+	if len(late) > 0 {
+		l.Class = "warn"
+		clauses = append(clauses, "jobs of "+words.List(late)+" are more than a minute late")
+	}
+	if open > 0 {
+		l.Class = "bad"
+		clauses = append(clauses, "in "+words.List(broken)+" "+words.Count(open, "breaker")+isOrAre(open)+" open")
+	}
+	if elsewhere := breakers - open; elsewhere > 0 && !whole {
+		l.Class = "bad"
+		clauses = append(clauses, words.Count(elsewhere, "breaker")+isOrAre(elsewhere)+" open in topics on other pages")
+	}
+	if len(clauses) == 0 {
+		clauses = []string{upperFirst(ofTopics(len(rows), whole)) + ", all flow"}
+		if len(rows) == 1 {
+			clauses = []string{"1 topic, and it flows"}
+		}
+	}
+	l.Text = words.Sentence(upperFirst(strings.Join(clauses, "; ")))
+	return l
+}
+
+// ofTopics names the topics that a page has.
+func ofTopics(n int, whole bool) string {
+	if whole {
+		return words.Count(int64(n), "topic")
+	}
+	return "the " + words.Count(int64(n), "topic") + " of this page"
+}
+
+// isOrAre is the verb for a number of things.
+func isOrAre(n int64) string {
+	if n == 1 {
+		return " is"
+	}
+	return " are"
+}
+
+// upperFirst begins a sentence with a capital letter.
+func upperFirst(text string) string {
+	for i, r := range text {
+		return strings.ToUpper(string(r)) + text[i+len(string(r)):]
+	}
+	return text
+}
