@@ -16,13 +16,13 @@ func (a *App) console() func(routes http.Handler, onShutdown func(func()) (stop 
 	}
 	return func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler {
 		return console.New(console.Options{
-			API: routes, RootTokens: a.options.RootTokens(), OnShutdown: onShutdown, Pages: a.consolePages(), Version: a.options.Version, Logger: a.options.Logger,
+			API: routes, RootTokens: a.options.RootTokens(), OnShutdown: onShutdown, Pages: a.consolePages(onShutdown), Version: a.options.Version, Logger: a.options.Logger,
 		})
 	}
 }
 
-// consolePages returns the pages of the console.
-func (a *App) consolePages() []web.Pages {
+// consolePages returns the pages of the console. What they run in the background ends at the shutdown.
+func (a *App) consolePages(_ func(func()) (stop func() bool)) []web.Pages {
 	return []web.Pages{
 		schedulepages.New(),
 		topicpages.New(),
