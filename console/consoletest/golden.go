@@ -14,13 +14,14 @@ import (
 var update = flag.Bool("update", false, "write the golden files of pages")
 
 var (
-	// volatile are parts of pages that differ from run to run: checksums of assets, ids and names that are random.
+	// volatile are parts of pages that differ from run to run: checksums of assets, ids and names that are random, the host.
 	volatile = []struct {
 		pattern *regexp.Regexp
 		to      string
 	}{
 		{regexp.MustCompile(`/static/[0-9a-f]{8,}/`), "/static/CHECKSUM/"},
 		{regexp.MustCompile(`\b[0-9a-z]{26}\b`), "RANDOM-ID"},
+		{regexp.MustCompile(`[^\s<>"/]+/console-test\b`), "HOST/console-test"},
 	}
 	mainPart = regexp.MustCompile(`(?s)<main.*</main>`)
 	tag      = regexp.MustCompile(`(?s)<[^>]*>`)

@@ -1,0 +1,5 @@
+// Package nowpage is the first page of the console: whether callbacks flow, and which receivers fail and why.
+//
+// A visit costs the readiness and version of the process, the counters of the namespace, the lanes that hold jobs back, one page of
+// topic settings, and the samples that package sampler has taken. What cannot be read is left out, and the page says so.
+package nowpage

@@ -1,0 +1,162 @@
+package nowpage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// lane is a lane that holds jobs back.
+type lane struct {
+	Topic, Lane      string
+	TopicTo, LaneTo  string
+	JobsTo           string
+	Reasons          []reason
+	Failure          *failure // nil: none is known
+	Waiting, Running int64
+	Oldest           time.Time
+}
+
+// reason is why a lane holds jobs back.
+type reason struct {
+	Pill   web.Pill
+	Until  time.Time
+	Since  time.Time
+	By     string
+	Note   string
+	Detail string
+}
+
+// failure is the newest failed attempt of a lane.
+type failure struct {
+	Words string
+	Error string
+	At    time.Time
+	JobID string
+	JobTo string
+}
+
+// reasons are the words and colours of reasons.
+var reasons = map[string]web.Pill{
+	"breaker_open":      {Class: "open", Text: "breaker open"},
+	"breaker_half_open": {Class: "half-open", Text: "breaker half open"},
+	"retry_after":       {Class: "held", Text: "asked for a pause"},
+	"order":             {Class: "held", Text: "waits for a failed job"},
+	"topic_paused":      {Class: "paused", Text: "topic paused"},
+	"lane_paused":       {Class: "paused", Text: "lane paused"},
+	"lane_full":         {Class: "warn", Text: "at its concurrency"},
+	"lane_rate":         {Class: "warn", Text: "at its rate"},
+	"topic_rate":        {Class: "warn", Text: "at the rate of its topic"},
+}
+
+// reasonWords returns why a lane holds jobs back, in few words. Later versions of the API may have other codes.
+func reasonWords(code string) string {
+	if pill, ok := reasons[code]; ok {
+		return pill.Text
+	}
+	return strings.ReplaceAll(code, "_", " ")
+}
+
+// failureWords returns what came of a failed attempt, as a clause.
+func failureWords(f *client.LaneFailure) string {
+	switch {
+	case f.Status != 0:
+		return fmt.Sprintf("answered %d", f.Status)
+	case f.ErrorClass != "":
+		return words.ErrorClass(f.ErrorClass)
+	default:
+		return "failed"
+	}
+}
+
+func (s *state) laneTo(topic, lane string) string { return s.v.Path("topics", topic, "lanes", lane) }
+
+// lanes returns the lanes that hold jobs back, but for those that only wait for their topic's pause.
+func (s *state) lanes() []lane {
+	if s.held == nil {
+		return nil
+	}
+	var lanes []lane
+	for i := range s.held.Items {
+		item := &s.held.Items[i]
+		if isPausedOnly(item) {
+			continue
+		}
+		l := lane{
+			Topic: item.Topic, Lane: item.Lane, TopicTo: s.v.Path("topics", item.Topic), LaneTo: s.laneTo(item.Topic, item.Lane),
+			JobsTo:  s.v.PathQuery(s.v.Path("jobs"), "topic", item.Topic, "lane", item.Lane),
+			Waiting: item.Scheduled + item.Ready, Running: item.Running, Oldest: item.OldestDueAt,
+		}
+		for _, r := range item.Reasons {
+			pill, ok := reasons[r.Code]
+			if !ok {
+				pill = web.Pill{Class: "plain", Text: reasonWords(r.Code)}
+			}
+			l.Reasons = append(l.Reasons, reason{pill, r.Until, r.Since, r.By, r.Note, r.Detail})
+		}
+		if f := item.LastFailure; f != nil {
+			l.Failure = &failure{Words: failureWords(f), Error: f.Error, At: f.At, JobID: f.JobID, JobTo: s.v.Path("jobs", f.JobID)}
+		}
+		lanes = append(lanes, l)
+	}
+	return lanes
+}
+
+func isPausedOnly(l *client.HeldLane) bool {
+	return len(l.Reasons) == 1 && l.Reasons[0].Code == "topic_paused"
+}
+
+// lanesNote says what the table of lanes lacks.
+func (s *state) lanesNote() string {
+	if s.held == nil {
+		return ""
+	}
+	var notes []string
+	if more := s.held.Total - len(s.held.Items); more > 0 {
+		notes = append(notes, words.Count(int64(more), "more lane")+" hold jobs back; these are the worst.")
+	}
+	if !s.held.Exact {
+		notes = append(notes, "The search ended after "+words.Count(int64(s.held.LookedAt), "lane")+", so there may be others.")
+	}
+	return strings.Join(notes, " ")
+}
+
+// pause is a paused topic.
+type pause struct {
+	Topic, To string
+	Since     time.Time
+	By, Note  string
+	Waiting   int64 // in the lanes that are known
+}
+
+// pauses returns the paused topics: of the first settings, and of lanes with jobs.
+func (s *state) pauses() []pause {
+	var all []pause
+	for _, t := range s.paused {
+		all = append(all, pause{Topic: t.Name, To: s.v.Path("topics", t.Name), Since: t.PausedAt, By: t.PausedBy, Note: t.PauseNote})
+	}
+	if s.held == nil {
+		return all
+	}
+	for i := range s.held.Items {
+		item := &s.held.Items[i]
+		for _, r := range item.Reasons {
+			if r.Code != "topic_paused" {
+				continue
+			}
+			at := slices.IndexFunc(all, func(p pause) bool { return p.Topic == item.Topic })
+			if at < 0 {
+				at = len(all)
+				all = append(all, pause{Topic: item.Topic, To: s.v.Path("topics", item.Topic), Since: r.Since, By: r.By, Note: r.Note})
+			}
+			all[at].Waiting += item.Scheduled + item.Ready
+		}
+	}
+	slices.SortFunc(all, func(a, b pause) int { return strings.Compare(a.Topic, b.Topic) })
+	return all
+}

@@ -1,0 +1,280 @@
+package nowpage
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
+)
+
+const (
+	// maxNamed bounds the receivers and topics that the first sentence names.
+	maxNamed = 3
+	// late is how late the oldest job is when the page says so: attempts begin within milliseconds otherwise.
+	late = 10 * time.Second
+	// enough is the number of samples that say that nothing is delivered.
+	enough = 2
+)
+
+// lead is the first sentence of the page: whether callbacks flow.
+type lead struct {
+	Class string // ok, warn, bad or none
+	Parts []part
+}
+
+// part is a part of a sentence: a text, which may be a link or stay in one line, or a time.
+type part struct {
+	Text  string
+	To    string
+	Whole bool
+	Time  time.Time
+}
+
+func (l *lead) add(format string, args ...any) {
+	l.Parts = append(l.Parts, part{Text: fmt.Sprintf(format, args...)})
+}
+
+func (l *lead) addLink(text, to string) {
+	l.Parts = append(l.Parts, part{Text: text, To: to, Whole: true})
+}
+func (l *lead) addTime(t time.Time) { l.Parts = append(l.Parts, part{Time: t}) }
+
+// lead returns the first sentence.
+func (s *state) lead() lead {
+	var l lead
+	failing, more := s.failing()
+	switch {
+	case s.fault != "":
+		l.Class = "bad"
+		l.add("%s", words.Sentence("Nothing is being delivered: the server is not ready. It says: "+s.fault))
+		if len(s.Stores) > 0 {
+			l.Class, l.Parts = "warn", nil
+			l.add("%s", words.Sentence("The store cannot be read now: "+s.fault))
+		}
+		return l
+	case s.isFresh():
+		l.add("No job has been registered yet.")
+		return l
+	case s.isStuck():
+		l.Class = "bad"
+		s.addStuck(&l, failing, more)
+		return l
+	}
+	s.addFlow(&l)
+	if len(failing) > 0 {
+		l.Class = "warn"
+		l.add(" %s%s in trouble: ", cmp.Or(more, ""), isOrAre(len(failing), "receiver"))
+		s.addReceivers(&l, failing)
+		l.add(".")
+	}
+	s.addPauses(&l)
+	for _, store := range s.Stores {
+		if !store.Ready {
+			l.Class = "bad"
+			l.add(" %s", words.Sentence("Store "+store.Name+" is not ready: "+store.Detail))
+		}
+	}
+	if l.Class == "" {
+		l.Class = "ok"
+	}
+	return l
+}
+
+// isOrAre returns "1 receiver is", "2 receivers are".
+func isOrAre(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return words.Count(int64(n), noun) + " are"
+}
+
+// oldestLate returns how late the oldest job that waits is; below 0: it is not due.
+func (s *state) oldestLate() time.Duration {
+	if s.counts == nil || s.counts.OldestDueAt.IsZero() {
+		return -1
+	}
+	return s.v.Now.Sub(s.counts.OldestDueAt)
+}
+
+// isStuck reports whether nothing was delivered in the last minute, although jobs are due or attempts were made.
+func (s *state) isStuck() bool {
+	if s.samples.Steps < enough || s.samples.LastMinute("delivered") != 0 { // NaN: not known
+		return false
+	}
+	return s.oldestLate() >= late || s.samples.LastMinute("again", "dead") > 0
+}
+
+// addStuck says that nothing is delivered, and why.
+func (s *state) addStuck(l *lead, failing []*client.HeldLane, more string) {
+	l.add("Nothing is being delivered: ")
+	switch paused := s.pauses(); {
+	case len(failing) > 0:
+		s.addReceivers(l, failing)
+		if len(failing) == 1 && more == "" {
+			l.add(" is in trouble.")
+		} else {
+			l.add(" are in trouble.")
+		}
+		s.addPauses(l)
+	case len(paused) > 0 && s.oldestLate() >= late:
+		s.addPaused(l, paused)
+		l.add(".")
+	case s.samples.LastMinute("again", "dead") > 0:
+		l.add("all attempts of the last minute failed.")
+	default:
+		l.add("the oldest due job has waited for %s, and no lane holds it back. No process may be delivering its topic.", words.Duration(s.oldestLate().Truncate(time.Second)))
+	}
+}
+
+// addFlow says whether callbacks flow, where some are delivered or nothing is known to be due.
+func (s *state) addFlow(l *lead) {
+	waiting := int64(0)
+	if s.counts != nil {
+		waiting = s.counts.Scheduled + s.counts.Ready + s.counts.Running
+	}
+	held := s.held != nil && len(s.held.Items) > 0 || len(s.paused) > 0
+	switch {
+	case !held && s.oldestLate() >= late:
+		l.Class = "warn"
+		l.add("Callbacks are late: the oldest due job has waited for %s since ", words.Duration(s.oldestLate().Truncate(time.Second)))
+		l.addTime(s.counts.OldestDueAt)
+		l.add(".")
+	case s.samples.LastMinute("delivered") > 0:
+		l.add("Callbacks flow.")
+	case s.counts == nil:
+		l.add("Nothing was delivered in the last minute.")
+	case waiting == 0:
+		l.add("Nothing waits: all jobs have ended.")
+	case s.counts.Running > 0:
+		l.add("Callbacks flow: %s running.", isOrAre(int(s.counts.Running), "job"))
+	case s.oldestLate() < 0:
+		l.add("Nothing is due: %s, the next one at ", waits(waiting))
+		l.addTime(s.counts.OldestDueAt)
+		l.add(".")
+	case !held:
+		l.add("Callbacks flow.")
+	}
+}
+
+// waits returns "1 job waits", "2 jobs wait".
+func waits(n int64) string {
+	if n == 1 {
+		return "1 job waits"
+	}
+	return words.Count(n, "job") + " wait"
+}
+
+// failingCodes are the reasons for which a receiver is in trouble: the others are somebody's decision, or a limit.
+var failingCodes = []string{"breaker_open", "breaker_half_open", "retry_after", "order"}
+
+// hostPort is the end of lanes that are named after a receiver.
+var hostPort = regexp.MustCompile(`:\d+$`)
+
+// failing returns the lanes whose receivers fail, one for each receiver. more is "at least " if there may be others.
+func (s *state) failing() (lanes []*client.HeldLane, more string) {
+	if s.held == nil {
+		return nil, ""
+	}
+	var seen []string
+	for i := range s.held.Items {
+		item := &s.held.Items[i]
+		if failingReason(item) == nil || hostPort.MatchString(item.Lane) && slices.Contains(seen, item.Lane) {
+			continue
+		}
+		seen = append(seen, item.Lane)
+		lanes = append(lanes, item)
+	}
+	n := len(s.held.Items)
+	if !s.held.Exact || n > 0 && s.held.Total > n && failingReason(&s.held.Items[n-1]) != nil {
+		more = "at least "
+	}
+	return lanes, more
+}
+
+// failingReason returns why a lane's receiver is in trouble; nil: it is not.
+func failingReason(l *client.HeldLane) *client.HoldReason {
+	for i := range l.Reasons {
+		if slices.Contains(failingCodes, l.Reasons[i].Code) {
+			return &l.Reasons[i]
+		}
+	}
+	return nil
+}
+
+// addReceivers names receivers, and says what is wrong with them.
+func (s *state) addReceivers(l *lead, lanes []*client.HeldLane) {
+	s.addList(l, len(lanes), func(i int) {
+		lane, reason := lanes[i], failingReason(lanes[i])
+		l.addLink(lane.Lane, s.laneTo(lane.Topic, lane.Lane))
+		l.add(" (")
+		if f := lane.LastFailure; f != nil {
+			l.add("%s at ", failureWords(f))
+			l.addTime(f.At)
+			l.add(", ")
+		}
+		l.add("%s", reasonWords(reason.Code))
+		if !reason.Until.IsZero() {
+			l.add(" until ")
+			l.addTime(reason.Until)
+		}
+		l.add(")")
+	})
+}
+
+// addList adds up to maxNamed items with commas, and the number of the others.
+func (s *state) addList(l *lead, n int, add func(i int)) {
+	named := n
+	if n > maxNamed {
+		named = maxNamed - 1
+	}
+	for i := range named {
+		switch {
+		case i == 0:
+		case i == named-1 && named == n:
+			l.add(" and ")
+		default:
+			l.add(", ")
+		}
+		add(i)
+	}
+	if named < n {
+		l.add(" and %s more", words.Number(int64(n-named)))
+	}
+}
+
+// addPauses adds a sentence about paused topics.
+func (s *state) addPauses(l *lead) {
+	if paused := s.pauses(); len(paused) > 0 {
+		l.Class = cmp.Or(l.Class, "warn")
+		if len(paused) == 1 {
+			l.add(" Topic ")
+		} else {
+			l.add(" Topics ")
+		}
+		s.addPausedNames(l, paused)
+		l.add(".")
+	}
+}
+
+// addPaused adds a clause about paused topics.
+func (s *state) addPaused(l *lead, paused []pause) {
+	if len(paused) == 1 {
+		l.add("topic ")
+	} else {
+		l.add("topics ")
+	}
+	s.addPausedNames(l, paused)
+}
+
+func (s *state) addPausedNames(l *lead, paused []pause) {
+	s.addList(l, len(paused), func(i int) { l.addLink(paused[i].Topic, paused[i].To) })
+	if len(paused) == 1 {
+		l.add(" is paused")
+	} else {
+		l.add(" are paused")
+	}
+}

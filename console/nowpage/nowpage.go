@@ -1,0 +1,58 @@
+package nowpage
+
+import (
+	"embed"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/web"
+)
+
+//go:embed templates
+var files embed.FS
+
+// shown is the time that the charts show.
+const shown = 15 * time.Minute
+
+// pages has what the page remembers between visits.
+type pages struct{ samplers *sampler.Samplers }
+
+// New returns the page. Its samplers end when onShutdown calls their function; nil: ten minutes after the last visit.
+func New(onShutdown func(func()) (stop func() bool)) web.Pages {
+	p := &pages{samplers: sampler.New(onShutdown)}
+	return web.Pages{Name: "nowpage", Files: files, Routes: []web.Route{web.Get("", access.ReadStats, p.now)}}
+}
+
+// now is the data of the page.
+type now struct {
+	*state
+
+	Lead  lead
+	Start *start // what to do on a server without jobs; nil: there are some
+	Cards []card
+	// Charts are nil while there is nothing to draw.
+	Charts *charts
+	Lanes  []lane
+	// LanesNote says what the table of lanes lacks.
+	LanesNote string
+	Paused    []pause
+	Samples   string // how complete the charts are
+}
+
+// now serves the page.
+func (p *pages) now(v *web.Visit) (web.Answer, error) {
+	s, err := read(v)
+	if err != nil {
+		return nil, err
+	}
+	s.samples = p.samplers.Visit(v.Audience, v.API, s.Restricted != nil, shown)
+	data := &now{
+		state: s, Lead: s.lead(), Cards: s.cards(), Charts: newCharts(&s.samples), Lanes: s.lanes(), LanesNote: s.lanesNote(), Paused: s.pauses(),
+		Samples: s.completeness(),
+	}
+	if s.isFresh() && s.fault == "" {
+		data.Start = newStart(v)
+	}
+	return &web.Page{View: "now", Title: "Now", Section: "now", Data: data}, nil
+}

@@ -1,0 +1,241 @@
+package nowpage_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console"
+	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/nowpage"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newSite starts a site with the page, whose samplers end with the test.
+func newSite(t *testing.T, o consoletest.Options) *consoletest.Site {
+	t.Helper()
+	var end []func()
+	onShutdown := func(f func()) func() bool {
+		end = append(end, f)
+		return func() bool { return true }
+	}
+	o.Pages = []web.Pages{nowpage.New(onShutdown)}
+	site := consoletest.New(t, o)
+	t.Cleanup(func() {
+		for _, f := range end {
+			f()
+		}
+	})
+	return site
+}
+
+// lead returns the first sentence of the page.
+func lead(t *testing.T, page string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(page, `<p class="lead`)
+	require.True(t, ok)
+	sentence, _, _ := strings.Cut(after, "</p>")
+	_, sentence, _ = strings.Cut(sentence, ">")
+	return strings.NewReplacer(" ,", ",", " .", ".", "( ", "(", " )", ")").Replace(consoletest.Text(sentence))
+}
+
+func TestNow_SaysHowToBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{})
+		page := site.Golden("fresh", "")
+		require.Equal(t, "No job has been registered yet.", lead(t, page))
+		require.Contains(t, page, "curl http://localhost/v1/jobs")
+		proxied := site.Do(http.MethodGet, "", nil, "X-Forwarded-Proto", "https", "X-Forwarded-Prefix", "/ringback/").OK()
+		require.Contains(t, proxied, "curl https://localhost/ringback/v1/jobs")
+		hostile := site.Do(http.MethodGet, "", nil, "X-Forwarded-Proto", "';id", "X-Forwarded-Prefix", "/$(id)").OK()
+		require.Contains(t, hostile, "curl http://localhost/v1/jobs")
+	})
+}
+
+func TestNow_SaysHowToBeginWithAToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{Tokens: true})
+		_, err := site.API.PutNamespace(t.Context(), "shop", client.NamespaceRequest{})
+		require.NoError(t, err)
+		site.SignIn(consoletest.RootToken)
+		site.Advance(6 * time.Second)
+		text := consoletest.Text(site.Get("@shop/").OK())
+		require.Contains(t, text, `-H "Authorization: Bearer $RINGBACK_TOKEN"`)
+		require.Contains(t, text, `-H 'Ringback-Namespace: shop'`)
+		site.SignIn(site.Token("mia", "read"))
+		text = consoletest.Text(site.Get("").OK())
+		require.NotContains(t, text, "curl")
+		require.Contains(t, text, "Your token may not register jobs")
+	})
+}
+
+// register registers jobs with ids of the topic, to be delivered to a host.
+func register(site *consoletest.Site, topic, host string, n int) {
+	for i := range n {
+		site.Register(client.Job{ID: topic + "-" + string(rune('a'+i)), Topic: topic, URL: "https://" + host + "/"})
+	}
+}
+
+func TestNow_SaysThatCallbacksFlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{})
+		register(site, "early", "fine.example", 1)
+		page := site.Get("").OK()
+		require.Contains(t, page, "The charts begin when the first samples are there: within 5 s.")
+		for i := range 4 {
+			register(site, "order"+string(rune('a'+i)), "fine.example", 5)
+			site.Advance(5 * time.Second)
+		}
+		site.Register(client.Job{ID: "later", URL: "https://fine.example/", Delay: time.Hour})
+		page = site.Golden("flowing", "")
+		require.Equal(t, "Callbacks flow.", lead(t, page))
+		require.Contains(t, page, `class="lead sentence ok"`)
+		site.Advance(2 * time.Minute)
+		require.Regexp(t, `^Nothing is due: 1 job waits, the next one at \d\d:\d\d:\d\d\.$`, lead(t, site.Get("").OK()))
+	})
+}
+
+func TestNow_NamesReceiversInTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{})
+		_, err := site.API.PutTopic(t.Context(), "mail", client.Policy{})
+		require.NoError(t, err)
+		_, err = site.API.PauseTopic(t.Context(), "mail", "until the template is mended")
+		require.NoError(t, err)
+		site.Get("").OK()
+		register(site, "pay", "down.example", 12)
+		register(site, "crm", "busy.example", 2)
+		register(site, "mail", "fine.example", 3)
+		site.Advance(5 * time.Second)
+		register(site, "order", "fine.example", 3)
+		site.Advance(5 * time.Second)
+		page := site.Golden("trouble", "")
+		require.Regexp(t, `^Callbacks flow\. 2 receivers are in trouble: down\.example:443 \(answered 503 at \d\d:\d\d:\d\d, breaker open until \d\d:\d\d:\d\d\) `+
+			`and busy\.example:443 \(answered 429 at \d\d:\d\d:\d\d, asked for a pause until \d\d:\d\d:\d\d\)\. Topic mail is paused\.$`, lead(t, page))
+		require.Contains(t, page, `href="./topics/pay/lanes/down.example:443"`)
+		require.Contains(t, page, "until the template is mended")
+	})
+}
+
+func TestNow_SaysThatNothingIsDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{})
+		site.Get("").OK()
+		register(site, "pay", "refused.example", 12)
+		site.Advance(10 * time.Second)
+		page := site.Get("").OK()
+		require.Contains(t, page, `class="lead sentence bad"`)
+		require.Regexp(t, `^Nothing is being delivered: refused\.example:443 \(the connection was refused at \d\d:\d\d:\d\d, breaker open until \d\d:\d\d:\d\d\) is in trouble\.$`,
+			lead(t, page))
+	})
+}
+
+func TestNow_SaysThatAPauseHoldsEverythingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{})
+		_, err := site.API.PutTopic(t.Context(), "mail", client.Policy{})
+		require.NoError(t, err)
+		_, err = site.API.PauseTopic(t.Context(), "mail", "")
+		require.NoError(t, err)
+		register(site, "mail", "fine.example", 3)
+		site.Get("").OK()
+		site.Advance(11 * time.Second)
+		require.Equal(t, "Nothing is being delivered: topic mail is paused.", lead(t, site.Get("").OK()))
+	})
+}
+
+func TestNow_ShowsTokensOfTopicsWhatTheyMaySee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{Tokens: true})
+		register(site, "pay", "down.example", 12)
+		register(site, "crm", "fine.example", 3)
+		site.Advance(time.Second)
+		site.SignIn(site.Token("mia", "read", "crm"))
+		page := site.Get("").OK()
+		require.Contains(t, consoletest.Text(page), "Your token may see the topic crm only: everything here is about it.")
+		require.NotContains(t, page, "down.example")
+		site.SignIn(site.Token("otto", "read", "crm", "order.*"))
+		site.Get("").OK()
+		site.Advance(5 * time.Second)
+		register(site, "pay2", "fine.example", 1)
+		site.Register(client.Job{ID: "another", Topic: "crm", URL: "https://fine.example/"})
+		site.Advance(5 * time.Second)
+		page = site.Golden("restricted", "")
+		require.Equal(t, "Callbacks flow.", lead(t, page))
+	})
+}
+
+func TestNow_ShowsHostileValuesAsText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const script, image = `<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`
+		site := newSite(t, consoletest.Options{Deliver: func(job.Request) policy.Result {
+			return policy.Result{Class: policy.ClassRefused, Error: script + image, Duration: time.Millisecond}
+		}})
+		_, err := site.API.PutTopic(t.Context(), "mail", client.Policy{})
+		require.NoError(t, err)
+		_, err = site.API.PauseTopic(t.Context(), "mail", script+image)
+		require.NoError(t, err)
+		register(site, "pay", "a.example", 12) // the API refuses other ids, topics and lanes
+		site.Get("").OK()
+		site.Advance(10 * time.Second)
+		page := site.Get("").OK()
+		require.Contains(t, page, "breaker open")
+		require.Contains(t, page, "&lt;script&gt;")
+		for _, unescaped := range []string{"<script>alert", "<img"} {
+			require.NotContains(t, page, unescaped)
+		}
+	})
+}
+
+func TestNow_UpdatesItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{})
+		page := site.Get("").OK()
+		for _, block := range []string{"lead", "cards", "lanes", "charts", "server"} {
+			require.Contains(t, page, `<div id="live-`+block+`">`)
+		}
+	})
+}
+
+// notReady is an API whose store is not ready.
+func notReady(detail string) http.Handler {
+	answer := func(body any) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(body) }
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/whoami", answer(map[string]any{"role": "admin", "namespace": "default"}))
+	mux.HandleFunc("/v1/version", answer(map[string]any{"version": "1.0.0", "process": "machine-1"}))
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = json.NewEncoder(w).Encode(map[string]any{"status": 503, "code": "not_ready", "detail": detail})
+	})
+	return mux
+}
+
+func TestNow_SaysThatTheStoreIsNotReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var end func()
+		pages := nowpage.New(func(f func()) func() bool { end = f; return func() bool { return true } })
+		t.Cleanup(func() { end() })
+		site := console.New(console.Options{API: notReady("not ready: the store <b>does not</b> answer."), Pages: []web.Pages{pages}})
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/console/", nil))
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Equal(t, "Nothing is being delivered: the server is not ready. It says: the store <b>does not</b> answer.", lead(t, w.Body.String()))
+		require.NotContains(t, w.Body.String(), "<b>does")
+		require.Contains(t, w.Body.String(), "machine-1")
+	})
+}

@@ -1,0 +1,165 @@
+package nowpage
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/web"
+)
+
+const (
+	// maxTopics bounds the topics whose settings are looked through for pauses: one page of the list.
+	maxTopics = 50
+	// maxOwnTopics bounds the topics that are counted for a token that is restricted to topics.
+	maxOwnTopics = 10
+)
+
+// state is what the API says now.
+type state struct {
+	v       *web.Visit
+	samples sampler.Samples
+
+	// fault says why the server cannot be read; empty: it can.
+	fault string
+	// Stores are those of the process; none: it is not ready.
+	Stores  []client.StoreReadiness
+	Process string
+	Version string
+
+	counts *client.Counts // nil: not known
+	held   *client.HeldLanes
+	paused []*client.Topic
+	// allTopics reports whether all topics were looked through for pauses.
+	allTopics  bool
+	Restricted *restricted // nil: the token may see all topics
+}
+
+// restricted is what a token sees that is restricted to topics.
+type restricted struct {
+	Topics []string // names, and patterns with *
+	Counts []*client.TopicStats
+}
+
+// read reads the state.
+func read(v *web.Visit) (*state, error) {
+	ctx := v.Request.Context()
+	s := &state{v: v}
+	if len(v.Who.Topics) > 0 {
+		s.Restricted = &restricted{Topics: v.Who.Topics}
+	}
+	version, err := v.API.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.Version, s.Process = version.Version, version.Process
+	for _, part := range []func(context.Context) error{s.readStores, s.readCounts, s.readHeld, s.readTopics} {
+		if err := part(ctx); errors.Is(err, client.ErrUnavailable) {
+			s.fault = faultOf(err)
+			break // the others would wait for the same
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// faultOf returns why a server is not available, as a clause without a full stop.
+func faultOf(err error) string {
+	text := err.Error()
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Detail != "" {
+		text = p.Detail
+	}
+	text = strings.TrimPrefix(text, "not ready: ")
+	return strings.TrimRight(text, ". ")
+}
+
+func (s *state) readStores(ctx context.Context) error {
+	ready, err := s.v.API.Ready(ctx)
+	if err == nil {
+		s.Stores = ready.Stores
+	}
+	return err
+}
+
+// readCounts reads the counters of the namespace, or those of the token's topics.
+func (s *state) readCounts(ctx context.Context) error {
+	if s.Restricted != nil {
+		return s.readOwnCounts(ctx)
+	}
+	stats, err := s.v.API.StatsPage(ctx, client.PageOptions{Limit: 1})
+	if err == nil {
+		s.counts = &stats.Totals
+	}
+	return err
+}
+
+// readOwnCounts reads the counters of the topics that the token names. A pattern matches topics that nothing lists.
+func (s *state) readOwnCounts(ctx context.Context) error {
+	var sum client.Counts
+	known := true
+	for i, topic := range s.Restricted.Topics {
+		if strings.Contains(topic, "*") || i >= maxOwnTopics {
+			known = false
+			continue
+		}
+		counts, err := s.v.API.TopicStats(ctx, topic)
+		if errors.Is(err, client.ErrNotFound) {
+			continue // nobody has used it
+		}
+		if err != nil {
+			return err
+		}
+		s.Restricted.Counts = append(s.Restricted.Counts, counts)
+		add(&sum, &counts.Counts)
+	}
+	if known {
+		s.counts = &sum
+	}
+	return nil
+}
+
+// add adds counts up.
+func add(sum, c *client.Counts) {
+	sum.Registered += c.Registered
+	sum.Scheduled += c.Scheduled
+	sum.Ready += c.Ready
+	sum.Running += c.Running
+	sum.Delivered += c.Delivered
+	sum.Dead += c.Dead
+	sum.Cancelled += c.Cancelled
+	if sum.OldestDueAt.IsZero() || !c.OldestDueAt.IsZero() && c.OldestDueAt.Before(sum.OldestDueAt) {
+		sum.OldestDueAt = c.OldestDueAt
+	}
+}
+
+func (s *state) readHeld(ctx context.Context) (err error) {
+	s.held, err = s.v.API.HeldLanes(ctx)
+	return err
+}
+
+// readTopics looks for paused topics, also those without jobs.
+func (s *state) readTopics(ctx context.Context) error {
+	if s.Restricted != nil {
+		return nil // the API has no list for it
+	}
+	n := 0
+	for topic, err := range s.v.API.TopicSettings(ctx) {
+		if err != nil {
+			return err
+		}
+		if topic.Paused {
+			s.paused = append(s.paused, topic)
+		}
+		if n++; n >= maxTopics {
+			return nil
+		}
+	}
+	s.allTopics = true
+	return nil
+}
+
+// isFresh reports whether nobody has registered a job.
+func (s *state) isFresh() bool { return s.counts != nil && s.counts.Registered == 0 }

@@ -1,0 +1,128 @@
+package sampler
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/client"
+)
+
+const (
+	// Step is the time between two samples.
+	Step = 5 * time.Second
+	// History is the time for which samples are kept.
+	History = time.Hour
+	// Linger is how long a sampler goes on after the last visit, so that those who look at other pages find their charts again.
+	Linger = 10 * time.Minute
+	// MaxAudiences bounds the samplers.
+	MaxAudiences = 64
+	// MaxStreams bounds the streams that samplers follow at a time: a process serves few, and others need some. Samplers without one
+	// have what the counters say.
+	MaxStreams = 6
+)
+
+// Source is the API as its reader may see it.
+type Source interface {
+	StatsPage(ctx context.Context, o client.PageOptions) (*client.Stats, error)
+	Stream(ctx context.Context, o client.StreamOptions) iter.Seq2[*client.StreamEvent, error]
+}
+
+// Samplers are the samplers of a process. They are safe for concurrent use.
+type Samplers struct {
+	streams chan struct{} // one for each stream
+
+	mu    sync.Mutex
+	all   map[string]*sampler // by audience
+	ended bool
+}
+
+// New returns Samplers without a sampler. They end when onShutdown calls its function; nil: after their visits only.
+func New(onShutdown func(func()) (stop func() bool)) *Samplers {
+	s := &Samplers{streams: make(chan struct{}, MaxStreams), all: make(map[string]*sampler)}
+	if onShutdown != nil {
+		onShutdown(s.end)
+	}
+	return s
+}
+
+// Visit returns the samples of an audience in the last time, at most History, and keeps its sampler alive. The first visit starts it.
+// restricted says that the source may not read the counters of the namespace.
+func (s *Samplers) Visit(audience string, source Source, restricted bool, last time.Duration) Samples {
+	s.mu.Lock()
+	one := s.all[audience]
+	if one == nil && !s.ended {
+		one = s.start(audience, source, restricted)
+	}
+	if one != nil {
+		one.visited = time.Now()
+	}
+	s.mu.Unlock()
+	if one == nil {
+		return Samples{}
+	}
+	return one.samples(last)
+}
+
+// start starts the sampler of an audience. s.mu is held.
+func (s *Samplers) start(audience string, source Source, restricted bool) *sampler {
+	if len(s.all) >= MaxAudiences {
+		s.endOldest()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	one := &sampler{source: source, restricted: restricted, cancel: cancel, streams: s.streams}
+	one.began(time.Now())
+	s.all[audience] = one
+	go one.follow(ctx, func() { s.remove(audience, one) })
+	go one.run(ctx, func(refused bool) bool { return s.isDone(audience, one, refused) })
+	return one
+}
+
+// endOldest ends the sampler that was visited longest ago. s.mu is held.
+func (s *Samplers) endOldest() {
+	var oldest string
+	for audience, one := range s.all {
+		if s.all[oldest] == nil || one.visited.Before(s.all[oldest].visited) {
+			oldest = audience
+		}
+	}
+	s.all[oldest].cancel()
+	delete(s.all, oldest)
+}
+
+// isDone reports whether a sampler ends, because it is refused or nobody has visited it for Linger.
+func (s *Samplers) isDone(audience string, one *sampler, refused bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !refused && time.Since(one.visited) < Linger {
+		return false
+	}
+	s.drop(audience, one)
+	return true
+}
+
+// remove ends a sampler.
+func (s *Samplers) remove(audience string, one *sampler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(audience, one)
+}
+
+// drop ends a sampler. s.mu is held.
+func (s *Samplers) drop(audience string, one *sampler) {
+	one.cancel()
+	if s.all[audience] == one {
+		delete(s.all, audience)
+	}
+}
+
+// end ends all samplers. None is started afterwards.
+func (s *Samplers) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for audience, one := range s.all {
+		s.drop(audience, one)
+	}
+}
