@@ -601,10 +601,15 @@ var plan = []row{
 		ours:   []string{"access", "client", "console/assets", "console/inprocess", "console/session", "console/web", "internal/redact"},
 	},
 	{
+		pkg:    "console/deadpages",
+		reason: "pages about many jobs: dead letters and bulk work, as the API shows them",
+		ours:   []string{"access", "client", "console/filter", "console/web", "console/words"},
+	},
+	{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/nowpage", "console/schedulepages", "console/topicpages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/nowpage", "console/schedulepages", "console/topicpages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},

@@ -1,0 +1,216 @@
+package deadpages
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/filter"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// maxGroups bounds the groups of the page.
+const maxGroups = 50
+
+// deadData is the data of the dead letters.
+type deadData struct {
+	Lead      string
+	Class     string // of the lead
+	Selection *selection
+	// Empty: nothing is dead, or nothing matches.
+	Empty, Filtered bool
+	Groups          []groupRow
+	OtherGroups     int64 // that are not shown
+	// Select are the filter's parameters for links, and Which the jobs in words.
+	Which  string
+	Revive string
+	Purge  string
+	Jobs   []jobRow
+	Pager  web.Pager
+	Short  bool // the page of jobs ended before it was full
+}
+
+// groupRow is a group of dead jobs.
+type groupRow struct {
+	Count        string
+	Lane         string
+	Why, Answer  string
+	Reason       string
+	Sample       client.JobSample
+	Show         string // the link of its jobs
+	Revive       string
+	Purge        string
+	SelectsOther bool // the links select other jobs of the lane, too
+}
+
+// jobRow is a dead job.
+type jobRow struct {
+	client.JobInfo
+
+	Why, Answer string
+	Attempts    int64
+}
+
+// showDead shows the dead letters.
+func showDead(v *web.Visit) (web.Answer, error) {
+	s := readSelection(v, v.Request.URL.Query())
+	s.Filter.States = nil // all of them are dead
+	if !s.Filter.IsZero() {
+		s.Reset = v.Path("dead")
+	}
+	data := &deadData{Selection: s, Filtered: !s.Filter.IsZero(), Which: s.Filter.WithStates(client.Dead).Words()}
+	page := &web.Page{View: "dead-letters", Title: "Dead letters", Section: "dead", Data: data}
+	switch {
+	case s.Errors.Any():
+		data.Lead = "This filter cannot be read."
+	case needsTopic(v) && s.Filter.Topic == "":
+		data.Lead = "Name a topic: your token is restricted to " + words.List(v.Who.Topics) + "."
+	default:
+		err := data.read(v)
+		if err == nil {
+			break
+		}
+		if err := s.fail(err); err != nil {
+			return nil, err
+		}
+		data.Lead, data.Class = "The API refuses this filter.", ""
+	}
+	page.Status = s.status()
+	return page, nil
+}
+
+// read reads what is dead.
+func (d *deadData) read(v *web.Visit) error {
+	f := d.Selection.Filter
+	groups, err := v.API.DeadGroups(v.Request.Context(), groupQuery(f, countWithin), "lane", "reason", "status")
+	if err != nil {
+		return err
+	}
+	jobs, err := v.API.DeadPage(v.Request.Context(), pageOf(f, v.Query("cursor"), pageLimit))
+	if err != nil {
+		return err
+	}
+	var counted int64
+	for _, g := range groups.Items {
+		counted += g.Count
+	}
+	d.setGroups(v, groups.Items)
+	d.Revive, d.Purge = orderLink(v, client.ActionRevive, f), orderLink(v, client.ActionPurge, f)
+	for _, j := range jobs.Items {
+		d.Jobs = append(d.Jobs, jobRow{j, why(j.Reason), answered(j.LastStatus), int64(j.AttemptsMade)})
+	}
+	d.Pager, d.Short = v.Pager(jobs.NextCursor), len(jobs.Items) < pageLimit && jobs.NextCursor != ""
+	d.Empty = counted == 0 && groups.Exact && len(d.Jobs) == 0
+	return d.setLead(v, groups, counted)
+}
+
+// setGroups sets the groups and what they lead to.
+func (d *deadData) setGroups(v *web.Visit, items []client.JobGroup) {
+	type place struct{ lane, reason string }
+	alike := make(map[place]int, len(items))
+	for _, g := range items {
+		alike[place{g.Lane, g.Reason}]++
+	}
+	d.OtherGroups = int64(max(0, len(items)-maxGroups))
+	for _, g := range items[:min(len(items), maxGroups)] {
+		f := d.Selection.Filter
+		f.Lane, f.Reason = g.Lane, g.Reason
+		if g.Status != 0 {
+			f.Status = g.Status
+		}
+		d.Groups = append(d.Groups, groupRow{
+			Count: words.Number(g.Count), Lane: g.Lane, Reason: g.Reason, Why: why(g.Reason), Answer: answered(g.Status), Sample: g.Sample,
+			Show:   v.PathQuery(v.Path("dead"), f.Pairs()...),
+			Revive: orderLink(v, client.ActionRevive, f), Purge: orderLink(v, client.ActionPurge, f),
+			SelectsOther: g.Status == 0 && alike[place{g.Lane, g.Reason}] > 1,
+		})
+	}
+}
+
+// setLead sets the sentence about all.
+func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64) error {
+	noun, verb := "job", "are dead"
+	if d.Filtered {
+		noun, verb = "dead job", "match"
+	}
+	switch {
+	case d.Empty && d.Filtered:
+		d.Lead, d.Class = "No dead job matches.", "ok"
+		return nil
+	case d.Empty:
+		d.Lead, d.Class = "No job is dead.", "ok"
+		return nil
+	case counted == 0:
+		d.Lead, d.Class = "No dead job was found yet that matches: the search was cut short.", "warn"
+		return nil
+	case counted == 1:
+		verb = map[string]string{"are dead": "is dead", "match": "matches"}[verb]
+	}
+	d.Class = "bad"
+	total, ofThem := words.Count(counted, noun), "of them"
+	if !groups.Exact {
+		total = "At least " + total
+		if !d.Filtered {
+			stats, err := v.API.Stats(v.Request.Context())
+			if err != nil {
+				return err
+			}
+			if stats.Totals.Dead > counted {
+				total, ofThem = words.Count(stats.Totals.Dead, noun), "of the "+words.Number(counted)+" newest that were counted"
+			}
+		}
+	}
+	first := groups.Items[0]
+	where := place(first.Lane) + ": " + cause(first.Reason, first.Status)
+	switch {
+	case counted == 1:
+		d.Lead = words.Sentence(total, verb+",", where)
+	case first.Count == counted && groups.Exact:
+		d.Lead = words.Sentence(total, verb+",", "all of them", where)
+	default:
+		d.Lead = words.Sentence(total, verb+";", words.Number(first.Count), ofThem, where)
+	}
+	return nil
+}
+
+// place returns where a lane's jobs go: a lane is named after host and port unless clients name it.
+func place(lane string) string {
+	if strings.Contains(lane, ":") {
+		return "at " + lane
+	}
+	return "in lane " + lane
+}
+
+// cause returns why jobs are dead, in few words.
+func cause(reason string, status int) string {
+	if reason == "exhausted" || reason == "" {
+		return answered(status)
+	}
+	text := words.Reason(reason)
+	if status != 0 {
+		text += ", last " + answered(status)
+	}
+	return text
+}
+
+// why returns why a job is dead, to stand alone.
+func why(reason string) string {
+	if reason == "" {
+		return "unknown"
+	}
+	return words.Reason(reason)
+}
+
+// answered returns the status of the last attempt.
+func answered(status int) string {
+	if status == 0 {
+		return "no answer"
+	}
+	return "answered " + strconv.Itoa(status)
+}
+
+// orderLink returns the link of the page that counts jobs before an action.
+func orderLink(v *web.Visit, action string, f filter.Filter) string {
+	return v.PathQuery(v.Path("work", "new"), append([]string{"action", action}, f.Pairs()...)...)
+}

@@ -1,0 +1,131 @@
+package deadpages_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/deadpages"
+	"github.com/ringback/ringback/console/web"
+)
+
+func newSite(t *testing.T, tokens bool) *consoletest.Site {
+	t.Helper()
+	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{deadpages.New()}, Tokens: tokens})
+}
+
+// die registers n jobs at a URL that answers with an error, without retries.
+func die(site *consoletest.Site, topic, url, prefix string, n int) {
+	var jobs []client.Job
+	for i := range n {
+		jobs = append(jobs, client.Job{ID: fmt.Sprintf("%s-%02d", prefix, i+1), Topic: topic, URL: url, Retries: new(0), Labels: map[string]string{"customer": prefix}})
+	}
+	site.Register(jobs...)
+	site.Advance(time.Second)
+}
+
+func TestDead_SaysThatNothingIsDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		page := consoletest.Text(site.Golden("dead-none", "dead"))
+		require.Contains(t, page, "No job is dead.")
+		require.NotContains(t, page, "Find")
+		require.Contains(t, consoletest.Text(site.Get("dead?topic=mail").OK()), "No dead job matches.")
+	})
+}
+
+func TestDead_ShowsGroupsAndTheNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://down.example:8443/", "pay", 4)
+		die(site, "pay", "https://refused.example:8443/", "lost", 2)
+		die(site, "mail", "https://status-410.example/", "gone", 1)
+		page := consoletest.Text(site.Golden("dead", "dead"))
+		require.Contains(t, page, "7 jobs are dead; 4 of them at down.example:8443: answered 503.")
+
+		page = consoletest.Text(site.Get("dead?lane=down.example:8443&status=503").OK())
+		require.Contains(t, page, "4 dead jobs match, all of them at down.example:8443: answered 503.")
+		require.Contains(t, page, "pay-04")
+		require.NotContains(t, page, "lost-01")
+		require.Contains(t, page, "Revive all that match")
+		require.Contains(t, consoletest.Text(site.Get("dead?label=customer:gone").OK()), "1 dead job matches, at status-410.example:443:")
+		require.Contains(t, consoletest.Text(site.Get("dead?ended_before=1h").OK()), "No dead job matches.")
+	})
+}
+
+func TestDead_LinksSelectTheGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://down.example/", "pay", 2)
+		page := site.Get("dead?topic=pay&label=customer:pay").OK()
+		require.Contains(t, page, `href="./work/new?action=revive&amp;label=customer%3Apay&amp;lane=down.example%3A443&amp;reason=exhausted&amp;status=503&amp;topic=pay"`)
+		require.Contains(t, page, `href="./dead?label=customer%3Apay&amp;lane=down.example%3A443&amp;reason=exhausted&amp;status=503&amp;topic=pay"`)
+		require.Contains(t, page, `name="label" value="customer:pay"`)
+	})
+}
+
+func TestDead_HasPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://status-410.example/", "pay", 60)
+		page := consoletest.Text(site.Get("dead").OK())
+		require.Contains(t, page, "Next page")
+		require.Contains(t, page, "60 jobs are dead, all of them at status-410.example:443: the topic gives up on this status, last answered 410.")
+		require.Contains(t, page, "pay-11 ")
+		require.NotContains(t, page, "pay-10 ")
+	})
+}
+
+func TestDead_SaysWhatIsWrongWithAFilter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		page := site.Get("dead?status=5xx&topic=pay").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, page, `value="5xx"`)
+		require.Contains(t, page, `value="pay"`)
+		require.Contains(t, consoletest.Text(page), "must be a status of 100 to 999")
+		for _, wrong := range []string{"topic=a+b", "reason=bad", "kind=odd", "label=x", "id_prefix=%2F", "ended_after=never", "lane=a%2Fb"} {
+			page := consoletest.Text(site.Get("dead?" + wrong).Is(http.StatusUnprocessableEntity))
+			require.Contains(t, page, "The jobs cannot be selected", wrong)
+			require.Contains(t, page, "must ", wrong)
+		}
+	})
+}
+
+func TestDead_EscapesEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://down.example/", "pay", 1)
+		for _, hostile := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`} {
+			for _, name := range []string{"topic", "lane", "reason", "status", "kind", "label", "id_prefix", "ended_after", "created_before", "cursor", "more"} {
+				page := site.Get("dead?" + url.Values{name: {hostile}}.Encode()).Body.String()
+				require.NotContains(t, page, "<script>alert", name)
+				require.NotContains(t, page, "<img", name)
+			}
+		}
+	})
+}
+
+func TestDead_ForRoles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		die(site, "pay", "https://down.example/", "pay", 2)
+		for role, status := range map[string]int{"read": http.StatusOK, "operate": http.StatusOK, "admin": http.StatusOK, "publish": http.StatusForbidden} {
+			site.SignIn(site.Token(role, role))
+			page := site.Get("dead").Is(status)
+			require.Equal(t, role == "operate" || role == "admin", status == http.StatusOK && len(page) > 0 && strings.Contains(page, "Revive…"), role)
+		}
+		site.SignIn(site.Token("pay", "operate", "pay"))
+		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "2 dead jobs match", "the only topic of the token is the filter")
+		site.SignIn(site.Token("two", "operate", "pay", "mail.*"))
+		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "Name a topic: your token is restricted to pay and mail.*.")
+		require.Contains(t, consoletest.Text(site.Get("dead?topic=other").Is(http.StatusForbidden)), "not allowed")
+	})
+}

@@ -1,0 +1,54 @@
+package deadpages
+
+import (
+	"embed"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/web"
+)
+
+//go:embed all:templates
+var files embed.FS
+
+const (
+	// countWithin bounds the time for which a page counts jobs.
+	countWithin = 40 * time.Millisecond
+	// pageLimit bounds the rows of a list.
+	pageLimit = 50
+)
+
+// New returns the pages.
+func New() web.Pages {
+	return web.Pages{
+		Name:  "deadpages",
+		Files: files,
+		Routes: []web.Route{
+			web.Get("dead", access.ListJobs, showDead),
+		},
+	}
+}
+
+// formErrors returns what the API finds wrong with parameters or a request as errors of a form with the same fields.
+func formErrors(err error, fields ...string) (web.FormErrors, bool) {
+	p, ok := errors.AsType[*client.Problem](err)
+	if !ok {
+		return web.FormErrors{}, false
+	}
+	named := *p
+	named.Errors = make([]client.FieldError, len(p.Errors))
+	for i, e := range p.Errors {
+		e.Field = strings.TrimPrefix(e.Field, "?")
+		for _, prefix := range []string{"/where/", "/change/"} {
+			e.Field = strings.TrimPrefix(e.Field, prefix)
+		}
+		named.Errors[i] = e
+	}
+	return web.FormErrorsOf(&named, fields...)
+}
+
+// needsTopic reports whether the API refuses requests of the reader without a topic.
+func needsTopic(v *web.Visit) bool { return len(v.Who.Topics) > 0 }
