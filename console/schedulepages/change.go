@@ -1,8 +1,22 @@
 package schedulepages
 
 import (
+	"errors"
+	"strconv"
+
+	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 )
+
+// run registers a job of a schedule beside its ticks.
+func run(v *web.Visit) (web.Answer, error) {
+	name := v.PathValue("schedule")
+	j, err := v.API.RunSchedule(v.Request.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	return &web.Redirect{To: v.Path("jobs", j.ID), Notice: web.Done("This job of the schedule " + name + " was registered, beside its ticks.")}, nil
+}
 
 // pause pauses a schedule.
 func pause(v *web.Visit) (web.Answer, error) {
@@ -20,6 +34,30 @@ func resume(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	return back(v, "Schedule "+name+" runs again. The ticks of its pause do not run later."), nil
+}
+
+// remove deletes a schedule as the page has shown it.
+func remove(v *web.Visit) (web.Answer, error) {
+	name := v.PathValue("schedule")
+	err := v.API.DeleteSchedule(v.Request.Context(), name, ifRevision(v))
+	if errors.Is(err, client.ErrRevision) {
+		return &web.Redirect{To: pathOf(v, name), Notice: web.Notice{
+			Kind: "bad", Text: "Schedule " + name + " was changed meanwhile, and was not deleted. Look at it, and delete it again.",
+		}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &web.Redirect{To: v.Path("schedules"), Notice: web.Done("Schedule " + name + " is deleted. The jobs that it has registered stay.")}, nil
+}
+
+// ifRevision is the condition that a schedule is as the form has shown it.
+func ifRevision(v *web.Visit) client.Condition {
+	revision, err := strconv.ParseInt(v.Form("revision"), 10, 64)
+	if err != nil { // of no schedule
+		revision = 0
+	}
+	return client.IfRevision(revision)
 }
 
 // back leads from a button to the page where it was: the list, or the schedule.

@@ -24,6 +24,10 @@ func New() web.Pages {
 		Files: files,
 		Routes: []web.Route{
 			web.Get("schedules", access.ReadSchedule, showList),
+			web.Get("schedules/{schedule}", access.ReadSchedule, showSchedule),
+			web.Get("schedules/{schedule}/ticks", access.ReadSchedule, showSchedule), // of a schedule whose name is new
+			web.Post("schedules/{schedule}/run", access.RunSchedule, run),
+			web.Post("schedules/{schedule}/delete", access.DeleteSchedule, remove),
 			web.Post("schedules/{schedule}/pause", access.PauseSchedule, pause),
 			web.Post("schedules/{schedule}/resume", access.ResumeSchedule, resume),
 		},

@@ -91,3 +91,71 @@ func TestList_HasPages(t *testing.T) {
 		require.Contains(t, page, `rel="next"`)
 	})
 }
+
+func TestSchedule_SaysWhenItRunsAndWhatCameOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		put(t, site, "berlin", client.ScheduleRequest{
+			Cron: "30 2 1,26 1,3 *", Timezone: "Europe/Berlin", Overlap: "skip", Jitter: time.Minute, MaxRuns: 100, PauseAfterDead: 3, Note: "ask Mia",
+			Job: &client.ScheduleJob{
+				Topic: "report", URL: "https://fine.example/report", Headers: client.Headers{"X-A": {"1", "2"}}, Body: map[string]any{"kind": "daily"},
+				Labels: map[string]string{"team": "shop"}, OnDead: &client.Callback{URL: "https://fine.example/dead"},
+			},
+		})
+		require.Contains(t, consoletest.Text(site.Get("schedules/berlin").OK()), "Runs at 02:30 on the 1st and the 26th of the month in January and March, Europe/Berlin; the next tick is in 1h30m; no tick has passed yet.")
+		site.Advance(2*time.Hour + 2*time.Minute)
+		text := consoletest.Text(site.Golden("schedule", "schedules/berlin"))
+		require.Contains(t, text, "Europe/Berlin; the next tick is in 24d 23h")
+		require.Contains(t, text, "the last one was delivered.")
+		require.Contains(t, text, "02:30 does not exist on 2000-03-26, because clocks go forward: runs at 03:00")
+		_, err := site.API.PauseSchedule(t.Context(), "berlin", "summer.")
+		require.NoError(t, err)
+		site.Advance(time.Minute)
+		require.Contains(t, consoletest.Text(site.Get("schedules/berlin").OK()), "Paused 1m ago: summer. Resumed, it runs at 02:30 on the 1st and the 26th of the month in January and March, Europe/Berlin.")
+		site.Get("schedules/none").Is(http.StatusNotFound)
+	})
+}
+
+func TestSchedule_SaysWhatWasWrongWithTheLastTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		site.Advance(time.Minute)
+		put(t, site, "dies", client.ScheduleRequest{Every: time.Hour, Job: &client.ScheduleJob{URL: "https://refused.example/", Retries: new(0)}})
+		put(t, site, "slow", client.ScheduleRequest{Every: 20 * time.Minute, Overlap: "skip", Job: &client.ScheduleJob{
+			URL: "https://refused.example/", Retries: new(1000), Ladder: []time.Duration{24 * time.Hour},
+		}})
+		put(t, site, "new", client.ScheduleRequest{Every: time.Hour, EndsAt: time.Now().Add(time.Hour)})
+		site.Advance(time.Hour)
+		require.Contains(t, consoletest.Text(site.Get("schedules/dies").OK()), "the job of the last one is dead.")
+		require.Contains(t, consoletest.Text(site.Get("schedules/slow").OK()), "the last one was skipped: the job of the tick before was unfinished.")
+		require.Contains(t, site.Get("schedules").OK(), `href="./schedules/new/ticks"`)
+		require.Contains(t, consoletest.Text(site.Get("schedules/new/ticks").OK()), "No tick is left; the last one was delivered.")
+	})
+}
+
+func TestSchedule_RunsAndIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		put(t, site, "a", client.ScheduleRequest{Every: time.Hour})
+		site.SignIn(site.Token("mia", "admin"))
+		to := site.Post("schedules/a/run")
+		to.Is(http.StatusSeeOther)
+		require.Regexp(t, `^\.\./\.\./jobs/[0-9a-z]+$`, to.Header().Get("Location"))
+		page := site.Get("schedules/a").OK()
+		require.Contains(t, page, `<input type="hidden" name="revision" value="1">`)
+		put(t, site, "a", client.ScheduleRequest{Every: time.Minute})
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("schedules/a/delete", "revision", "1")).OK()), "was changed meanwhile, and was not deleted")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("schedules/a/delete", "revision", "2")).OK()), "Schedule a is deleted.")
+		site.Get("schedules/a").Is(http.StatusNotFound)
+
+		put(t, site, "a", client.ScheduleRequest{Every: time.Hour})
+		for role, refused := range map[string][]string{"operate": {"delete"}, "read": {"run", "delete", "pause", "resume"}} {
+			site.SignIn(site.Token("otto-"+role, role))
+			page := site.Get("schedules/a").OK()
+			for _, action := range refused {
+				require.NotContains(t, page, "a/"+action, role)
+				site.Post("schedules/a/" + action).Is(http.StatusForbidden)
+			}
+		}
+	})
+}

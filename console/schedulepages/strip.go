@@ -68,14 +68,14 @@ func earlier(a, b time.Time) time.Time {
 
 // strip draws the ticks of the 24 hours from the beginning of this hour.
 // It is empty if there are none.
-func strip(s *schedule.Schedule, now time.Time, loc *time.Location, label string) template.HTML {
+func strip(s *schedule.Schedule, now time.Time, loc *time.Location) template.HTML {
 	from := now.Truncate(time.Hour)
 	ticks, all := ticksBetween(s, from, now)
 	if len(ticks) == 0 {
 		return ""
 	}
 	if all {
-		return chart.Day(ticks, from, now, loc, label)
+		return chart.Day(ticks, from, now, loc, "")
 	}
-	return chart.DayOfMany(ticks, from, now, loc, label)
+	return chart.DayOfMany(ticks, from, now, loc, "")
 }

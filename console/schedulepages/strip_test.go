@@ -70,7 +70,7 @@ func TestTicksBetween_LookLikeAll(t *testing.T) {
 
 func TestStrip_OfADenseScheduleIsABar(t *testing.T) {
 	for _, spec := range []schedule.Spec{{Every: time.Second}, {Cron: "* * * * *"}} {
-		drawn := string(strip(parsed(t, spec), noon, time.UTC, ""))
+		drawn := string(strip(parsed(t, spec), noon, time.UTC))
 		require.Contains(t, drawn, "at least")
 		require.Contains(t, drawn, "the next at")
 		require.Less(t, len(drawn), 1500, drawn)
@@ -82,7 +82,7 @@ func BenchmarkStrips_Of50DenseSchedules(b *testing.B) {
 	requests := []client.ScheduleRequest{{Cron: "* * * * *", Timezone: "Europe/Berlin"}, {Every: time.Second}, {Cron: "*/7 * * * *"}, {Cron: "@daily"}}
 	for b.Loop() {
 		for i := range 50 {
-			_ = strip(parse(&requests[i%len(requests)]), noon, time.UTC, "")
+			_ = strip(parse(&requests[i%len(requests)]), noon, time.UTC)
 		}
 	}
 }

@@ -578,7 +578,7 @@ var plan = []row{
 	{
 		pkg:    "console/schedulepages",
 		reason: "the pages about schedules: computes the ticks that its pictures show, and asks the API for everything else",
-		ours:   []string{"access", "client", "console/chart", "console/web", "console/words", "schedule"},
+		ours:   []string{"access", "client", "console/chart", "console/jobform", "console/web", "console/words", "schedule"},
 	},
 	{
 		pkg:    "console/topicpages",
