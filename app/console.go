@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringback/ringback/console"
 	"github.com/ringback/ringback/console/deadpages"
+	"github.com/ringback/ringback/console/jobpages"
 	"github.com/ringback/ringback/console/nowpage"
 	"github.com/ringback/ringback/console/schedulepages"
 	"github.com/ringback/ringback/console/topicpages"
@@ -26,6 +27,7 @@ func (a *App) console() func(routes http.Handler, onShutdown func(func()) (stop 
 // consolePages returns the pages of the console. What they run in the background ends at the shutdown.
 func (a *App) consolePages(onShutdown func(func()) (stop func() bool)) []web.Pages {
 	return []web.Pages{
+		jobpages.New(),
 		deadpages.New(),
 		nowpage.New(onShutdown),
 		schedulepages.New(),

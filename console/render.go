@@ -17,7 +17,7 @@ var sections = []struct {
 }{
 	{"now", "Now", "", "n", access.ReadStats},
 	{"topics", "Topics", "topics", "t", access.ReadTopic},
-	{"jobs", "Jobs", "jobs", "j", access.ListJobs},
+	{"jobs", "Jobs", "jobs", "j", access.ReadJob},
 	{"dead", "Dead letters", "dead", "d", access.ListJobs},
 	{"work", "Work", "work", "w", access.ReadWork},
 	{"schedules", "Schedules", "schedules", "s", access.ReadSchedule},

@@ -150,7 +150,8 @@ func TestOf_RegistersACopyWithoutSecrets(t *testing.T) {
 func TestOf_ChoosesHowABodyIsWritten(t *testing.T) {
 	for _, c := range []struct{ body, contentType, as, text, sentType string }{
 		{"", "", jobform.AsJSON, "", ""},
-		{"", "application/json", jobform.AsKept, "", ""}, // the reader may not see it
+		{"", "application/json", jobform.AsKept, "", ""},
+		{"[redacted]", "text/plain", jobform.AsKept, "", ""}, // the reader may not see it
 		{"{}", "application/json", jobform.AsJSON, "{}", ""},
 		{"{}", "application/cloudevents+json", jobform.AsJSON, "{}", "application/cloudevents+json"},
 		{"{}", "text/plain", jobform.AsText, "{}", ""},

@@ -576,6 +576,11 @@ var plan = []row{
 		ours:   []string{"client", "console/web", "job/units"},
 	},
 	{
+		pkg:    "console/jobpages",
+		reason: "the pages about jobs: clients of the API like all pages, so they know neither the dispatcher nor who serves them",
+		ours:   []string{"access", "client", "console/filter", "console/jobform", "console/web", "console/words"},
+	},
+	{
 		pkg:    "console/schedulepages",
 		reason: "the pages about schedules: computes the ticks that its pictures show, and asks the API for everything else",
 		ours:   []string{"access", "client", "console/chart", "console/jobform", "console/web", "console/words", "schedule"},
@@ -609,7 +614,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/nowpage", "console/schedulepages", "console/topicpages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/jobpages", "console/deadpages", "console/nowpage", "console/schedulepages", "console/topicpages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},

@@ -1,0 +1,162 @@
+package jobpages
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/filter"
+	"github.com/ringback/ringback/console/web"
+)
+
+// pageSize is the number of jobs on a page.
+const pageSize = 50
+
+// selection is what a list is filtered by.
+type selection struct {
+	filter.Filter
+
+	order, cursor string
+	active        []param    // of the filter, as the API has them
+	written       url.Values // what the reader wrote
+	errors        web.FormErrors
+}
+
+// param is a parameter of the API's list.
+type param struct{ name, value string }
+
+// readSelection reads what a request filters by. Labels may also be written name=value.
+func readSelection(values url.Values, now time.Time) *selection {
+	s := &selection{order: strings.TrimSpace(values.Get("order")), cursor: strings.TrimSpace(values.Get("cursor")), written: values}
+	var labels []string
+	for _, text := range values["label"] {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		at := strings.IndexAny(text, "=:") // the names of labels have neither
+		if at <= 0 {
+			s.errors.Add("label", "is not of the form name=value")
+			continue
+		}
+		labels = append(labels, strings.TrimSpace(text[:at])+":"+strings.TrimSpace(text[at+1:]))
+	}
+	values = maps.Clone(values)
+	values["label"] = labels
+	var wrong map[string]string
+	s.Filter, wrong = filter.Parse(values, now)
+	for name, sentence := range wrong {
+		s.errors.Add(name, sentence)
+	}
+	pairs := s.Pairs()
+	for i := 0; i < len(pairs); i += 2 {
+		s.active = append(s.active, param{pairs[i], pairs[i+1]})
+	}
+	return s
+}
+
+// request returns the request for the page of the list.
+func (s *selection) request() client.Query {
+	q := s.Query()
+	q.Order, q.Cursor, q.Limit = s.order, s.cursor, pageSize
+	return q
+}
+
+// text returns the text of a field of the form. States are as the choices have them.
+func (s *selection) text(name string) string {
+	switch name {
+	case "state":
+		return strings.Join(s.written["state"], ",")
+	case "label":
+		return "" // the active ones are beside the form
+	case "order":
+		return s.order
+	}
+	return strings.TrimSpace(s.written.Get(name))
+}
+
+// pairs returns the parameters of a link to the same list, without that at an index; -1: all.
+func (s *selection) pairs(without int) []string {
+	var pairs []string
+	for i, p := range s.active {
+		if i != without {
+			pairs = append(pairs, p.name, p.value)
+		}
+	}
+	return append(pairs, "order", s.order)
+}
+
+// only reports whether the list is filtered by nothing but some parameters.
+func (s *selection) only(names ...string) bool {
+	return !slices.ContainsFunc(s.active, func(p param) bool { return !slices.Contains(names, p.name) })
+}
+
+// take adds what the API found wrong. It returns false for other errors.
+func (s *selection) take(err error) bool {
+	p, ok := errors.AsType[*client.Problem](err)
+	if !ok || p.Status != http.StatusUnprocessableEntity {
+		return false
+	}
+	for _, e := range p.Errors {
+		if name := strings.TrimLeft(e.Field, "?/"); name == "order" || slices.Contains(filter.Names(), name) {
+			s.errors.Add(name, e.Detail)
+		} else {
+			s.errors.General = append(s.errors.General, strings.TrimSpace(name+" "+e.Detail))
+		}
+	}
+	if !s.errors.Any() {
+		s.errors.General = append(s.errors.General, p.Detail)
+	}
+	return true
+}
+
+// timeNames are what a time of a job is called.
+var timeNames = map[string]string{"created": "registered", "due": "due", "ended": "ended"}
+
+// words returns a parameter as people say it.
+func (p param) words() string {
+	value := p.value
+	switch p.name {
+	case "state":
+		value = strings.ReplaceAll(value, ",", " or ")
+	case "label":
+		value = strings.Replace(value, ":", "=", 1)
+	case "kind":
+		if value == "all" {
+			return "of every kind"
+		}
+	case "id_prefix":
+		return "id begins with " + value
+	default:
+		if what, is := strings.CutSuffix(p.name, "_before"); is {
+			return timeNames[what] + " before " + timeWords(value)
+		}
+		if what, is := strings.CutSuffix(p.name, "_after"); is {
+			return timeNames[what] + " since " + timeWords(value)
+		}
+	}
+	return p.name + " " + value
+}
+
+// timeWords returns a time of a parameter for people.
+func timeWords(value string) string {
+	t, err := time.Parse(time.RFC3339Nano, value)
+	if err != nil {
+		return value
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// cut returns a text of at most n characters, and a dash for none.
+func cut(text string, n int) string {
+	runes := []rune(text)
+	if len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return cmp.Or(text, "–")
+}

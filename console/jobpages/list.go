@@ -1,0 +1,231 @@
+package jobpages
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// listData is the data of the list.
+type listData struct {
+	// Lead says in one sentence what the list is.
+	Lead, LeadClass string
+	// MayList: the token may do more than read single jobs.
+	MayList bool
+	// ID is the id that was looked for, Missing that there is none such; ByPrefix leads to ids that begin with it.
+	ID       string
+	Missing  bool
+	ByPrefix string
+	// Filters and More are the fields of the form; Open: one of More is in use.
+	Filters, More []web.Field
+	Open          bool
+	Labels        []string // active ones, which the form keeps
+	Errors        web.FormErrors
+	Chips         []chip
+	Reset         string
+	Rows          []row
+	// Budget says what was looked at, if the page is short although more follow; GoOn continues.
+	Budget, GoOn string
+	Pager        web.Pager
+	// Widen are links that remove a filter, or look for more.
+	Widen []web.Link
+	Hints []string
+	// Bulk are links that act on all jobs that match.
+	Bulk []web.Link
+}
+
+// chip is an active filter; To leads to the list without it.
+type chip struct{ Text, To string }
+
+// showList serves the list of jobs, and the box for an id.
+func showList(v *web.Visit) (web.Answer, error) {
+	d := &listData{MayList: v.Can(access.ListJobs), ID: v.Query("id")}
+	page := &web.Page{View: "job-list", Title: "Jobs", Section: "jobs", Data: d}
+	if d.ID != "" {
+		switch _, err := getJob(v, d.ID); {
+		case err == nil:
+			return &web.Redirect{To: v.Path("jobs", d.ID)}, nil
+		case errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrInvalid): // an invalid id is that of no job
+			d.missing(v)
+			page.Status = http.StatusNotFound
+			return page, nil
+		default:
+			return nil, err
+		}
+	}
+	if !d.MayList {
+		d.Lead = "Your token reads single jobs: write the id of one."
+		return page, nil
+	}
+	f := readSelection(v.Request.URL.Query(), v.Now)
+	if len(v.Who.Topics) > 0 && f.Topic == "" { // the API refuses lists of all topics
+		d.chooseTopic(v, f)
+		return page, nil
+	}
+	list, err := readList(v, f)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := readCounts(v, f)
+	if err != nil {
+		return nil, err
+	}
+	d.fill(v, f, list, counts)
+	if f.errors.Any() {
+		page.Status = http.StatusUnprocessableEntity
+	}
+	if len(f.active) > 0 {
+		text := cut(f.Words(), maxShown)
+		page.Title = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return page, nil
+}
+
+// getJob returns a job. An id of dots is that of none, and would be another path of the API.
+func getJob(v *web.Visit, id string) (*client.JobInfo, error) {
+	if strings.Trim(id, ".") == "" {
+		return nil, &client.Problem{Status: http.StatusNotFound, Code: "not_found", Detail: "There is no such job."}
+	}
+	return v.API.Get(v.Request.Context(), id)
+}
+
+// chooseTopic lets the reader choose one of the topics that the token is restricted to.
+func (d *listData) chooseTopic(v *web.Visit, f *selection) {
+	d.Lead = "Choose a topic: your token is restricted to " + words.List(v.Who.Topics) + "."
+	d.setFields(f)
+	d.Labels = f.Labels
+	d.Hints = []string{"Write the name of a topic that your token may read, and filter."}
+	for _, topic := range v.Who.Topics {
+		if !strings.HasSuffix(topic, "*") {
+			d.Widen = append(d.Widen, web.Link{To: v.PathQuery(v.Path("jobs"), append(f.pairs(-1), "topic", topic)...), Text: "Jobs of topic " + topic})
+		}
+	}
+}
+
+// missing says that there is no job of an id.
+func (d *listData) missing(v *web.Visit) {
+	d.Missing, d.LeadClass = true, "warn"
+	d.Lead = "There is no job " + cut(d.ID, maxShown) + "."
+	d.Hints = []string{"Ids are compared exactly, and within this namespace. A job that has ended is removed after the time that its topic keeps it."}
+	if d.MayList {
+		d.ByPrefix = v.PathQuery(v.Path("jobs"), "id_prefix", d.ID, "kind", "all")
+	}
+}
+
+// readList returns the page of the list; empty if the filter is wrong.
+func readList(v *web.Visit, f *selection) (*client.JobPage, error) {
+	if f.errors.Any() {
+		return new(client.JobPage), nil
+	}
+	list, err := v.API.JobPage(v.Request.Context(), f.request())
+	if err != nil && f.take(err) {
+		return new(client.JobPage), nil
+	}
+	return list, err
+}
+
+// readCounts returns the counters of what is listed; nil if there are none.
+func readCounts(v *web.Visit, f *selection) (*client.Counts, error) {
+	switch {
+	case f.errors.Any() || !f.only("topic", "state") || !v.Can(access.ReadStats):
+		return nil, nil
+	case f.Topic != "":
+		stats, err := v.API.TopicStatsPage(v.Request.Context(), f.Topic, client.PageOptions{Limit: 1})
+		if errors.Is(err, client.ErrNotFound) {
+			return new(client.Counts), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &stats.Counts, nil
+	default:
+		stats, err := v.API.StatsPage(v.Request.Context(), client.PageOptions{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		return &stats.Totals, nil
+	}
+}
+
+// fill fills the data of the list.
+func (d *listData) fill(v *web.Visit, f *selection, list *client.JobPage, counts *client.Counts) {
+	here := v.Path("jobs")
+	d.Errors = f.errors
+	d.setFields(f)
+	d.Labels = f.Labels
+	for i, p := range f.active {
+		d.Chips = append(d.Chips, chip{Text: p.words(), To: v.PathQuery(here, f.pairs(i)...)})
+	}
+	d.Reset = here
+	for i := range list.Items {
+		d.Rows = append(d.Rows, newRow(&list.Items[i], v.Now))
+	}
+	if f.errors.Any() {
+		d.Lead, d.LeadClass = "Nothing was searched: a filter is wrong.", "bad"
+		return
+	}
+	d.Lead = lead(f, list, counts)
+	pairs := f.pairs(-1)
+	if f.cursor != "" {
+		d.Pager.First = v.PathQuery(here, pairs...)
+	}
+	if list.NextCursor != "" {
+		next := v.PathQuery(here, append(slices.Clone(pairs), "cursor", list.NextCursor)...)
+		if len(list.Items) < pageSize {
+			d.Budget, d.GoOn = budget(f, list), next
+		} else {
+			d.Pager.Next = next
+		}
+	}
+	if len(list.Items) == 0 {
+		d.explainEmpty(v, f, list)
+	} else if v.Can(access.StartWork) {
+		d.bulk(v, f)
+	}
+}
+
+// bulk sets the links that act on all jobs that match.
+func (d *listData) bulk(v *web.Visit, f *selection) {
+	if len(f.active) == 0 {
+		return
+	}
+	d.Bulk = append(d.Bulk, web.Link{To: v.PathQuery(v.Path("work", "new"), f.Pairs()...), Text: "Act on all that match"})
+	if slices.Equal(f.States, []client.State{client.Dead}) {
+		dead := f.Filter
+		dead.States = nil
+		d.Bulk = append(d.Bulk, web.Link{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "Group these dead letters"})
+	}
+}
+
+// explainEmpty says why the list is empty, and how to find more.
+func (d *listData) explainEmpty(v *web.Visit, f *selection, list *client.JobPage) {
+	here := v.Path("jobs")
+	if len(f.active) == 0 {
+		d.Hints = append(d.Hints, "Jobs appear here as soon as they are registered, and stay after they have ended for as long as their topic keeps them.")
+		if v.Can(access.RegisterJob) {
+			d.Widen = append(d.Widen, web.Link{To: v.Path("try"), Text: "Send a test job"})
+		}
+	}
+	if list.NextCursor == "" && f.cursor == "" && len(f.active) > 0 {
+		d.Hints = append(d.Hints, "A job must match all filters. Jobs that have ended are removed after the time that their topic keeps them.")
+	}
+	for i, p := range f.active {
+		if len(f.active) > 1 {
+			d.Widen = append(d.Widen, web.Link{To: v.PathQuery(here, f.pairs(i)...), Text: "Without " + p.words()})
+		}
+	}
+	if f.Kind == "" && len(f.active) > 0 {
+		d.Widen = append(d.Widen, web.Link{
+			To: v.PathQuery(here, append(f.pairs(-1), "kind", "all")...), Text: "Look also at callbacks and other jobs that Ringback made",
+		})
+	}
+	if len(f.active) > 0 {
+		d.Widen = append(d.Widen, web.Link{To: here, Text: "All jobs"})
+	}
+}

@@ -1,0 +1,229 @@
+package jobpages_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/jobpages"
+	"github.com/ringback/ringback/console/web"
+)
+
+func newSite(t *testing.T, tokens bool) *consoletest.Site {
+	t.Helper()
+	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{jobpages.New()}, Tokens: tokens})
+}
+
+// few registers a job in each state.
+func few(t *testing.T, site *consoletest.Site) {
+	t.Helper()
+	site.Register(
+		client.Job{ID: "delivered-1", Topic: "order.close", URL: "https://fine.example/a"},
+		client.Job{ID: "dead-1", Topic: "order.close", URL: "https://down.example/", Retries: new(0), Labels: map[string]string{"order": "4711"}},
+		client.Job{ID: "retry-1", Topic: "order.close", URL: "https://status-500.example/", Ladder: []time.Duration{time.Minute}},
+		client.Job{ID: "later-1", Topic: "mail", URL: "https://fine.example/", Delay: time.Hour},
+		client.Job{ID: "cancelled-1", Topic: "mail", URL: "https://fine.example/", Delay: time.Hour},
+		client.Job{ID: "running-1", Topic: "mail", URL: "https://slow.example/"},
+	)
+	_, err := site.API.Cancel(t.Context(), "cancelled-1")
+	require.NoError(t, err)
+	site.Advance(10 * time.Second)
+}
+
+func TestList_ShowsJobsOfEachState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		few(t, site)
+		text := consoletest.Text(site.Golden("list", "jobs"))
+		require.Contains(t, text, "2 jobs wait, 1 runs and 1 is dead; 1 was delivered.")
+		for _, want := range []string{
+			"due in 59m50s", "next attempt in 54s; answered 500", "attempt 1 runs", "all retries are used up; answered 503; 9s ago", "answered 200; 9s ago",
+		} {
+			require.Contains(t, text, want)
+		}
+		text = consoletest.Text(site.Get("jobs?topic=mail").OK())
+		require.Contains(t, text, "1 job waits and 1 runs in topic mail.")
+		require.NotContains(t, text, "dead-1")
+	})
+}
+
+func TestList_OfNothingSaysWhatComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		text := consoletest.Text(site.Golden("list-empty", "jobs"))
+		require.Contains(t, text, "There are no jobs.")
+		require.Contains(t, text, "Send a test job")
+	})
+}
+
+func TestList_FiltersByTheURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		few(t, site)
+		page := site.Golden("list-filtered", "jobs?topic=order.close&state=dead&label=order%3D4711&status=503&created_after=1h&order=oldest")
+		text := consoletest.Text(page)
+		require.Contains(t, text, "1 job matches: dead jobs of topic order.close, with the label order:4711, last answered 503, registered from")
+		require.Contains(t, text, "dead-1")
+		require.Contains(t, page, `<input type="hidden" name="label" value="order:4711">`)
+		for query, want := range map[string][]string{
+			"state=dead,delivered":                     {"2 jobs match: dead or delivered jobs.", "dead-1", "delivered-1"},
+			"state=scheduled&topic=mail":               {"1 job matches: scheduled jobs of topic mail.", "later-1"},
+			"state=ready":                              {"No job matches: ready jobs."},
+			"lane=fine.example:443":                    {"3 jobs match: jobs in lane fine.example:443.", "later-1", "cancelled-1", "delivered-1"},
+			"reason=exhausted":                         {"1 job matches: jobs dead because all retries are used up.", "dead-1"},
+			"id_prefix=retry":                          {"1 job matches: jobs whose id begins with retry.", "retry-1"},
+			"ended_before=1h":                          {"No job matches: jobs ended before"},
+			"kind=callback":                            {"No job matches: jobs of the kind callback."},
+			"label=order:1&label=a=b":                  {"No job matches: jobs with the label order:1, with the label a:b.", "Without label a=b"},
+			"topic=nothing":                            {"There are no jobs in topic nothing."},
+			"due_after=2000-01-01+00:00&state=running": {"1 job matches", "running-1"},
+			"created_after=2000-01-01T00:00:00%2B01:00&topic=mail": {"3 jobs match: jobs of topic mail, registered from 1999-12-31 23:00:00 on."},
+		} {
+			text := consoletest.Text(site.Get("jobs?" + query).OK())
+			for _, part := range want {
+				require.Contains(t, text, part, query)
+			}
+			if len(want) > 1 && strings.HasSuffix(want[1], "-1") {
+				for _, id := range []string{"dead-1", "delivered-1", "retry-1", "later-1", "cancelled-1", "running-1"} {
+					require.Equal(t, strings.Contains(strings.Join(want, " "), id), strings.Contains(text, id), "%s %s", query, id)
+				}
+			}
+		}
+	})
+}
+
+func TestList_SaysWhichFilterIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		few(t, site)
+		for query, want := range map[string]string{
+			"status=5": "status must be a status", "label=x": "label is not of the form name=value", "created_after=soon": "created_after must be a time",
+			"topic=a+b": "topic must", "state=lost": "state must be scheduled", "kind=x": "kind must", "reason=x": "reason must", "cursor=x": "cursor",
+			"order=x": "order must be newest or oldest",
+		} {
+			page := site.Get("jobs?" + query).Is(http.StatusUnprocessableEntity)
+			require.Contains(t, consoletest.Text(page), want, query)
+			require.Contains(t, page, "Nothing was searched", query)
+			require.NotContains(t, page, "dead-1", query)
+		}
+	})
+}
+
+// links returns the links of a page whose text contains another.
+func links(page, text string) (to []string) {
+	for _, m := range regexp.MustCompile(`(?s)<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>`).FindAllStringSubmatch(page, -1) {
+		if strings.Contains(consoletest.Text(m[2]), text) {
+			to = append(to, strings.ReplaceAll(m[1], "&amp;", "&"))
+		}
+	}
+	return to
+}
+
+func TestList_HasPagesOf50(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		for i := range 120 {
+			site.Register(client.Job{ID: fmt.Sprintf("job-%03d", i), Lane: "a", URL: "https://fine.example/", Delay: time.Hour + time.Duration(i)*time.Second})
+		}
+		seen := make(map[string]bool)
+		path := "jobs?lane=a&created_after=1h&order=oldest"
+		for n := 0; path != ""; n++ {
+			require.Less(t, n, 4)
+			page := site.Get(path).OK()
+			ids := regexp.MustCompile(`<tr><td><a href="[^"]*">(job-\d+)<`).FindAllStringSubmatch(page, -1)
+			require.LessOrEqual(t, len(ids), 50)
+			for _, id := range ids {
+				require.False(t, seen[id[1]])
+				seen[id[1]] = true
+			}
+			if n == 0 {
+				require.Contains(t, page, "More than 50 jobs match: jobs in lane a")
+			}
+			site.Advance(time.Second) // the range of times stays as it was on the first page
+			path = ""
+			if next := links(page, "Next page"); len(next) > 0 {
+				path = strings.TrimPrefix(next[0], "./")
+			}
+		}
+		require.Len(t, seen, 120)
+	})
+}
+
+func TestList_OpensTheJobOfAnID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		few(t, site)
+		require.Equal(t, "./jobs/dead-1", site.Get("jobs?id=+dead-1+").Header().Get("Location"))
+		for _, id := range []string{"nothing", "dead", "a/b", "..", "<script>alert(1)</script>", strings.Repeat("x", 300)} {
+			page := site.Get("jobs?id=" + url.QueryEscape(id)).Is(http.StatusNotFound)
+			require.Contains(t, page, "There is no job", id)
+			require.NotContains(t, page, "<script>alert")
+		}
+		page := site.Get("jobs?id=dead").Is(http.StatusNotFound)
+		to := links(page, "ids that begin")
+		require.Len(t, to, 1)
+		require.Contains(t, site.Get(strings.TrimPrefix(to[0], "./")).OK(), "dead-1")
+	})
+}
+
+func TestList_LeadsToWorkOnAllThatMatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		few(t, site)
+		site.SignIn(site.Token("mia", "operate"))
+		page := site.Get("jobs?state=dead&topic=order.close&order=oldest").OK()
+		require.Equal(t, []string{"./work/new?state=dead&topic=order.close"}, links(page, "Act on all"))
+		require.Equal(t, []string{"./dead?topic=order.close"}, links(page, "Group these"))
+		require.Empty(t, links(site.Get("jobs").OK(), "Act on all"))
+		site.SignIn(site.Token("otto", "read"))
+		require.Empty(t, links(site.Get("jobs?state=dead").OK(), "Act on all"))
+	})
+}
+
+func TestList_IsABoxForAnIDWithAPublishToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		few(t, site)
+		site.SignIn(site.Token("shop", "publish"))
+		page := site.Golden("list-publish", "jobs")
+		require.Contains(t, page, "Your token reads single jobs")
+		require.NotContains(t, page, "dead-1")
+		require.NotContains(t, page, "Filters")
+		site.Get("jobs?id=dead-1").Is(http.StatusSeeOther)
+	})
+}
+
+func TestList_WithATokenOfSomeTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		few(t, site)
+		site.SignIn(site.Token("mia", "operate", "mail", "order.*"))
+		page := site.Get("jobs").OK()
+		require.Contains(t, consoletest.Text(page), "Choose a topic: your token is restricted to mail and order.*.")
+		require.Equal(t, []string{"./jobs?topic=mail"}, links(page, "Jobs of topic"))
+		require.Contains(t, site.Get("jobs?topic=order.close").OK(), "dead-1")
+		site.Get("jobs?topic=other").Is(http.StatusForbidden)
+	})
+}
+
+func TestList_EscapesFilters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		for _, value := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`} {
+			for _, name := range []string{"id", "topic", "state", "lane", "label", "reason", "status", "kind", "id_prefix", "created_after", "order", "cursor"} {
+				page := site.Get("jobs?" + url.Values{name: {value, "a=" + value}}.Encode()).Body.String()
+				require.NotContains(t, page, "<script>alert", name)
+				require.NotContains(t, page, "<img", name)
+			}
+		}
+	})
+}
