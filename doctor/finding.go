@@ -47,11 +47,14 @@ func Bad(check Name, level Level, remedy, seen string, args ...any) Finding {
 	return Finding{Check: check, Level: level, Remedy: remedy, Seen: fmt.Sprintf(seen, args...)}
 }
 
+// Compare returns a negative number if a is worse than b, a positive one if b is worse than a, else 0.
+func Compare(a, b Level) int { return slices.Index(levels, a) - slices.Index(levels, b) }
+
 // Worst returns the worst level of findings, OK if there are none.
 func Worst(findings []Finding) Level {
 	worst := OK
 	for _, f := range findings {
-		if slices.Index(levels, f.Level) < slices.Index(levels, worst) {
+		if Compare(f.Level, worst) < 0 {
 			worst = f.Level
 		}
 	}

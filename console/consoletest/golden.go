@@ -22,6 +22,9 @@ var (
 		{regexp.MustCompile(`/static/[0-9a-f]{8,}/`), "/static/CHECKSUM/"},
 		{regexp.MustCompile(`\b[0-9a-z]{26}\b`), "RANDOM-ID"},
 		{regexp.MustCompile(`[^\s<>"/]+/console-test\b`), "HOST/console-test"},
+		{regexp.MustCompile(`\btokens/[0-9A-Za-z]{8}\b`), "tokens/TOKEN-ID"},
+		{regexp.MustCompile(`\([0-9A-Za-z]{8}\)</li>`), "(TOKEN-ID)</li>"},
+		{regexp.MustCompile(`<span class="mono">[0-9A-Za-z]{8}</span>`), `<span class="mono">TOKEN-ID</span>`},
 	}
 	mainPart = regexp.MustCompile(`(?s)<main.*</main>`)
 	tag      = regexp.MustCompile(`(?s)<[^>]*>`)

@@ -586,6 +586,11 @@ var plan = []row{
 		ours:   []string{"access", "client", "console/chart", "console/jobform", "console/web", "console/words", "schedule"},
 	},
 	{
+		pkg:    "console/settingspages",
+		reason: "pages about the reader, the process, tokens and namespaces; what the API does not know about the process is given to it",
+		ours:   []string{"access", "client", "console/web", "console/words", "doctor", "job/units"},
+	},
+	{
 		pkg:    "console/topicpages",
 		reason: "pages about topics and lanes; like all pages they reach them through the API's client alone",
 		ours:   []string{"access", "client", "console/web", "console/words"},
@@ -614,7 +619,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/jobpages", "console/deadpages", "console/nowpage", "console/schedulepages", "console/topicpages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/jobpages", "console/nowpage", "console/schedulepages", "console/settingspages", "console/topicpages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},

@@ -1,0 +1,315 @@
+package settingspages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+const (
+	// defaultNamespace always exists, and is not removed.
+	defaultNamespace = "default"
+	// unfinishedTime bounds the page after a removal that took all the time of its request.
+	unfinishedTime = 2 * time.Second
+)
+
+// namespacesData is the data of the view settings-namespaces.
+type namespacesData struct {
+	Lead  string
+	Rows  []namespaceRow
+	Pager web.Pager
+	Form  namespaceForm
+}
+
+// namespaceRow is a namespace in words.
+type namespaceRow struct {
+	client.Namespace
+
+	// Console is the link of its console.
+	Console string
+	Here    bool // it is the page's
+}
+
+// Pending returns the quota of unfinished jobs in words.
+func (r *namespaceRow) Pending() string {
+	if r.Quota.Pending == 0 {
+		return ""
+	}
+	return words.Number(r.Quota.Pending)
+}
+
+// namespaceForm is the form of a namespace.
+type namespaceForm struct {
+	Errors               web.FormErrors
+	Name, Store          *web.Field // nil: they cannot be changed
+	Pending, Bytes, Rate web.Field
+	Revision             int64
+}
+
+// Fields of the form, as the API names them.
+var namespaceFields = []string{"namespace", "store", "quota.pending", "quota.bytes", "quota.rate"}
+
+// newNamespaceForm returns the form with a namespace's quota, or with what was sent. n is nil for a new namespace.
+func newNamespaceForm(v *web.Visit, n *client.Namespace, errs web.FormErrors) namespaceForm {
+	sent := v.Request.Method == http.MethodPost
+	value := func(name, stored string) string {
+		if sent {
+			return v.Form(name)
+		}
+		return stored
+	}
+	var quota client.Quota
+	f := namespaceForm{Errors: errs}
+	if n != nil {
+		quota, f.Revision = n.Quota, n.Revision
+	} else {
+		f.Name = &web.Field{
+			Name: "namespace", Label: "Name", Value: value("namespace", ""), Required: true, Error: errs.Of("namespace"),
+			Hint: "1 to 32 of a-z 0-9 and -, not beginning with -.",
+		}
+		f.Store = &web.Field{
+			Name: "store", Label: "Store", Value: value("store", ""), Error: errs.Of("store"),
+			Hint: "Where its jobs are. It stays there. Empty: main.",
+		}
+	}
+	pending := ""
+	if quota.Pending > 0 {
+		pending = strconv.FormatInt(quota.Pending, 10)
+	}
+	f.Pending = web.Field{
+		Name: "quota.pending", Label: "Unfinished jobs, at most", Value: value("quota.pending", pending), Error: errs.Of("quota.pending"),
+		Hint: "Empty: not bounded.",
+	}
+	f.Bytes = web.Field{
+		Name: "quota.bytes", Label: "Size of the unfinished jobs, at most", Value: value("quota.bytes", quota.Bytes), Error: errs.Of("quota.bytes"),
+		Hint: "Bodies, URLs, headers and labels, such as 1GiB. Empty: not bounded.",
+	}
+	f.Rate = web.Field{
+		Name: "quota.rate", Label: "Registrations, at most", Value: value("quota.rate", quota.Rate), Error: errs.Of("quota.rate"),
+		Hint: "Of all processes together, such as 500/s. Empty: not bounded.",
+	}
+	return f
+}
+
+// readNamespaceForm reads the form.
+func readNamespaceForm(v *web.Visit) (n client.NamespaceRequest, errs web.FormErrors) {
+	n = client.NamespaceRequest{Store: v.Form("store"), Quota: client.Quota{Bytes: v.Form("quota.bytes"), Rate: v.Form("quota.rate")}}
+	if text := v.Form("quota.pending"); text != "" {
+		pending, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64)
+		if err != nil || pending < 1 {
+			errs.Add("quota.pending", "must be a number of 1 or more")
+		}
+		n.Quota.Pending = pending
+	}
+	return n, errs
+}
+
+// namespaces lists the namespaces.
+func namespaces(v *web.Visit) (web.Answer, error) { return namespacesPage(v, web.FormErrors{}) }
+
+// namespacesPage is the page of namespaces, with what is wrong with its form.
+func namespacesPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
+	found, err := v.API.NamespacesPage(v.Request.Context(), client.PageOptions{Cursor: v.Query("cursor"), Limit: perPage})
+	if err != nil {
+		return nil, err
+	}
+	data := namespacesData{Pager: v.Pager(found.NextCursor), Form: newNamespaceForm(v, nil, errs)}
+	for _, n := range found.Items {
+		data.Rows = append(data.Rows, namespaceRow{Namespace: n, Console: consoleOf(v, n.Name), Here: n.Name == v.Namespace})
+	}
+	total := words.Count(int64(len(data.Rows)), "namespace")
+	if data.Pager.First != "" || data.Pager.Next != "" {
+		total = "These are " + total + ", and there are more on other pages"
+	}
+	data.Lead = total + "; you are in " + v.Namespace + "."
+	return &web.Page{
+		View: "settings-namespaces", Title: "Namespaces", Section: section, Crumbs: crumbs(v), Status: errs.Status, Data: data,
+	}, nil
+}
+
+// consoleOf returns the link of a namespace's console.
+func consoleOf(v *web.Visit, name string) string {
+	if name == defaultNamespace {
+		return v.Root + "/"
+	}
+	return v.Root + "/@" + name + "/"
+}
+
+// createNamespace creates a namespace.
+func createNamespace(v *web.Visit) (web.Answer, error) {
+	request, errs := readNamespaceForm(v)
+	name := v.Form("namespace")
+	if name == "" {
+		errs.Add("namespace", "is required")
+	}
+	if errs.Any() {
+		return namespacesPage(v, errs)
+	}
+	_, err := v.API.PutNamespace(v.Request.Context(), name, request, client.IfNew())
+	if errors.Is(err, client.ErrRevision) {
+		errs.Add("namespace", "exists already: choose another name, or open it in the list")
+		errs.Status = http.StatusPreconditionFailed
+		return namespacesPage(v, errs)
+	}
+	if err != nil {
+		if errs, ok := web.FormErrorsOf(err, namespaceFields...); ok {
+			return namespacesPage(v, errs)
+		}
+		return nil, err
+	}
+	return &web.Redirect{
+		To: v.Path("settings", "namespaces"), Notice: web.Done("Namespace " + name + " is created. Create its tokens next: each belongs to one namespace."),
+	}, nil
+}
+
+// namespaceData is the data of the view settings-namespace.
+type namespaceData struct {
+	namespaceRow
+
+	Lead    string
+	Form    namespaceForm
+	Removes bool // it can be removed
+}
+
+// namespace shows a namespace, and the form of its quota.
+func namespace(v *web.Visit) (web.Answer, error) { return namespacePage(v, web.FormErrors{}) }
+
+// namespacePage is the page of a namespace, with what is wrong with its form.
+func namespacePage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
+	n, err := v.API.GetNamespace(v.Request.Context(), v.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	data := namespaceData{
+		namespaceRow: namespaceRow{Namespace: *n, Console: consoleOf(v, n.Name), Here: n.Name == v.Namespace},
+		Form:         newNamespaceForm(v, n, errs), Lead: quotaText(n), Removes: n.Name != defaultNamespace,
+	}
+	return &web.Page{
+		View: "settings-namespace", Title: "Namespace " + n.Name, Section: section, Status: errs.Status, Data: data,
+		Crumbs: crumbs(v, web.Link{To: v.Path("settings", "namespaces"), Text: "Namespaces"}),
+	}, nil
+}
+
+// quotaText says where a namespace is, and what bounds it.
+func quotaText(n *client.Namespace) string {
+	var parts []string
+	if n.Quota.Pending > 0 {
+		parts = append(parts, words.Count(n.Quota.Pending, "unfinished job"))
+	}
+	if n.Quota.Bytes != "" {
+		parts = append(parts, n.Quota.Bytes+" of unfinished jobs")
+	}
+	if n.Quota.Rate != "" {
+		parts = append(parts, n.Quota.Rate+" registrations")
+	}
+	if len(parts) == 0 {
+		return "The jobs of " + n.Name + " are on the store " + n.Store + ", without a quota."
+	}
+	return "The jobs of " + n.Name + " are on the store " + n.Store + ", and it may have " + words.List(parts) + "."
+}
+
+// putNamespace sets the quota of a namespace, if it is as it was when the form was shown.
+func putNamespace(v *web.Visit) (web.Answer, error) {
+	request, errs := readNamespaceForm(v)
+	revision, err := strconv.ParseInt(v.Form("revision"), 10, 64)
+	if err != nil {
+		errs.General = append(errs.General, "The form has no revision: open the page again.")
+		errs.Status = http.StatusUnprocessableEntity
+	}
+	if errs.Any() {
+		return namespacePage(v, errs)
+	}
+	name := v.PathValue("name")
+	_, err = v.API.PutNamespace(v.Request.Context(), name, request, client.IfRevision(revision))
+	if errors.Is(err, client.ErrRevision) {
+		return changedMeanwhile(v)
+	}
+	if err != nil {
+		if errs, ok := web.FormErrorsOf(err, namespaceFields...); ok {
+			return namespacePage(v, errs)
+		}
+		return nil, err
+	}
+	return &web.Redirect{
+		To: v.Path("settings", "namespaces", name), Notice: web.Done("The quota of " + name + " is changed. All processes follow it within 5 seconds."),
+	}, nil
+}
+
+// changedMeanwhile shows the form again, over what somebody else has saved since it was opened.
+func changedMeanwhile(v *web.Visit) (web.Answer, error) {
+	return namespacePage(v, web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
+		"Somebody has changed this namespace since you opened the form. The sentence at the top says what it has now, the form has what you wrote: save it again to replace theirs.",
+	}})
+}
+
+// deletionData is the data of the view settings-namespace-delete.
+type deletionData struct {
+	Name    string
+	Errors  web.FormErrors
+	Confirm web.Field
+	Purge   bool
+}
+
+// confirmDeletion asks before a namespace is removed.
+func confirmDeletion(v *web.Visit) (web.Answer, error) { return deletionPage(v, web.FormErrors{}) }
+
+// deletionPage asks before a namespace is removed, with what is wrong with the form.
+func deletionPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
+	n, err := v.API.GetNamespace(v.Request.Context(), v.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	data := deletionData{
+		Name: n.Name, Errors: errs, Purge: v.Form("purge") == "true",
+		Confirm: web.Field{
+			Name: "confirm", Label: "Type the name " + n.Name + " to confirm", Value: v.Form("confirm"), Required: true, Error: errs.Of("confirm"),
+		},
+	}
+	return &web.Page{
+		View: "settings-namespace-delete", Title: "Remove " + n.Name, Section: section, Status: errs.Status, Data: data,
+		Crumbs: crumbs(v,
+			web.Link{To: v.Path("settings", "namespaces"), Text: "Namespaces"}, web.Link{To: v.Path("settings", "namespaces", n.Name), Text: n.Name}),
+	}, nil
+}
+
+// deleteNamespace removes a namespace.
+func deleteNamespace(v *web.Visit) (web.Answer, error) {
+	name, errs := v.PathValue("name"), web.FormErrors{}
+	if v.Form("confirm") != name {
+		errs.Add("confirm", "must be "+name)
+		return deletionPage(v, errs)
+	}
+	purge := v.Form("purge") == "true"
+	err := v.API.DeleteNamespace(v.Request.Context(), name, purge)
+	if purge && errors.Is(err, context.DeadlineExceeded) { // the page's time is shorter than that of the API
+		return unfinishedPage(v)
+	}
+	if err != nil {
+		if errs, ok := web.FormErrorsOf(err); ok {
+			return deletionPage(v, errs)
+		}
+		return nil, err
+	}
+	return &web.Redirect{
+		To: v.Root + "/settings/namespaces", Notice: web.Done(fmt.Sprintf("Namespace %s is removed.", name)),
+	}, nil
+}
+
+// unfinishedPage answers a removal that took longer than a page may. What was removed until then stays removed.
+func unfinishedPage(v *web.Visit) (web.Answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.Request.Context()), unfinishedTime)
+	defer cancel()
+	visit := *v
+	visit.Request = v.Request.WithContext(ctx)
+	return deletionPage(&visit, web.FormErrors{Status: http.StatusConflict, General: []string{
+		"There was more to remove than fits into one request. What is removed stays removed: send the form again until it succeeds.",
+	}})
+}
