@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/console/jobpages"
 	"github.com/ringback/ringback/console/nowpage"
 	"github.com/ringback/ringback/console/schedulepages"
+	"github.com/ringback/ringback/console/settingspages"
 	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
 )
@@ -31,6 +32,7 @@ func (a *App) consolePages(onShutdown func(func()) (stop func() bool)) []web.Pag
 		deadpages.New(),
 		nowpage.New(onShutdown),
 		schedulepages.New(),
+		settingspages.New(settingspages.Options{InForce: a.options.InForce, Check: a.check}),
 		topicpages.New(),
 	}
 }

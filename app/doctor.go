@@ -18,9 +18,8 @@ import (
 type DoctorOptions struct {
 	// Err is why the settings are refused, joined; nil: they are valid.
 	Err error
-	// SecretFiles are the files that tokens and keys were read from. NeedsToken and EncryptsSecrets say that one of them has the API's
-	// token, or the secret key, also if it could not be read.
-	SecretFiles                 []string
+	// NeedsToken and EncryptsSecrets say that one of Options.SecretFiles has the API's token, or the secret key, also if it could not be
+	// read.
 	NeedsToken, EncryptsSecrets bool
 	// Server is the URL of the API of a running service. ServerNamed says that it must answer. Empty: none is asked.
 	Server      string
@@ -58,12 +57,17 @@ func Doctor(ctx context.Context, o Options, more DoctorOptions) []doctor.Finding
 	return doctor.Run(ctx, checks...)
 }
 
+// check makes the doctor's checks of the running process, for the console.
+func (a *App) check(ctx context.Context) []doctor.Finding {
+	return Doctor(ctx, a.options, DoctorOptions{})
+}
+
 // settings returns what the checks of settings look at.
 func (o Options) settings(more DoctorOptions, now time.Time) doctor.Settings {
 	host, _ := splitAddr(o.Addr) // an invalid one is in more.Err
 	s := doctor.Settings{
 		Err: more.Err, Addr: o.Addr, ServesAPI: o.has(RoleAPI), Loopback: loopback(host), NeedsToken: o.Token != "" || more.NeedsToken, Delivers: o.has(RoleWorker),
-		SecretFiles: more.SecretFiles, EncryptsSecrets: o.SecretKey != "" || more.EncryptsSecrets, AllowPrivate: o.AllowPrivate, AllowTargets: o.AllowTargets, Now: now,
+		SecretFiles: o.SecretFiles, EncryptsSecrets: o.SecretKey != "" || more.EncryptsSecrets, AllowPrivate: o.AllowPrivate, AllowTargets: o.AllowTargets, Now: now,
 	}
 	if o.CAFile != "" {
 		s.Certificates = append(s.Certificates, o.CAFile)

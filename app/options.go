@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/console/settingspages"
 	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
@@ -73,6 +74,10 @@ type Options struct {
 	NoAuth bool
 	// NoConsole leaves out the web console, which a process with RoleAPI serves at /console/.
 	NoConsole bool
+	// InForce are the settings in force, which the console shows to the root. Secrets are not their values. Default: they are not known.
+	InForce []Setting
+	// SecretFiles are the files that tokens and keys were read from. The doctor checks who can read them.
+	SecretFiles []string
 	// Logger receives the log. Default: none.
 	Logger *slog.Logger
 	// LogDropped returns the number of dropped log lines, for the metrics; nil: always zero.
@@ -86,6 +91,9 @@ type Options struct {
 
 // RedisWait is the durability that an API write waits for. Its text is replicas=N, fsync and timeout=D, separated by commas.
 type RedisWait = connect.Wait
+
+// Setting is a setting in force, and where it comes from.
+type Setting = settingspages.Setting
 
 // Secret is a root token of the API, or the keys that encrypt stored secrets. It prints as [redacted].
 type Secret = redact.Text

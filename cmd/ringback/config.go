@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/tracing/otlp"
 )
 
 // configCommand is ringback config.
@@ -27,17 +28,50 @@ func (c *configCommand) Run(ctx *kong.Context, p *process) error {
 	if err != nil {
 		return err
 	}
+	flags, err := p.flagsInForce(ctx, options)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, name := range p.secretVariables() {
+		fmt.Fprintf(out, "# %s is set\n", name)
+	}
+	fmt.Fprintf(out, "# traces: %s\n", describeTraces(exporter))
+	for _, s := range flags {
+		fmt.Fprintf(out, "%s: %s\t# %s\n", s.Name, s.Value, s.From)
+	}
+	return out.Flush() // it is stdout
+}
+
+// inForce returns the settings in force of a service, as ringback config prints them.
+func (p *process) inForce(ctx *kong.Context, options app.Options, exporter *otlp.Config) ([]app.Setting, error) {
+	all, err := p.flagsInForce(ctx, options)
+	for _, name := range p.secretVariables() {
+		all = append(all, app.Setting{Name: strings.ToLower(strings.TrimPrefix(name, variablePrefix)), Value: "is set", From: "$" + name})
+	}
+	traced := app.Setting{Name: "traces", Value: describeTraces(exporter), From: "default"}
+	if exporter != nil {
+		traced.From = "$" + exporter.From
+	}
+	return append(all, traced), err
+}
+
+// secretVariables returns the variables that have secrets.
+func (p *process) secretVariables() (names []string) {
+	for _, name := range []string{tokenVariable, secretKeyVariable} {
+		if p.settings.env[name] != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// flagsInForce returns the values of flags, in YAML, and where each comes from. Passwords are left out, as are flags without a value.
+func (p *process) flagsInForce(ctx *kong.Context, options app.Options) (all []app.Setting, err error) {
 	onCommandLine := make(map[*kong.Flag]bool)
 	for _, path := range ctx.Path {
 		onCommandLine[path.Flag] = !path.Resolved
 	}
-	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	for _, name := range []string{tokenVariable, secretKeyVariable} {
-		if p.settings.env[name] != "" {
-			fmt.Fprintf(out, "# %s is set\n", name)
-		}
-	}
-	fmt.Fprintf(out, "# traces: %s\n", describeTraces(exporter))
 	for _, flag := range ctx.Flags() {
 		if variable(flag.Value) == "" || flag.Name == configFlagName {
 			continue
@@ -53,11 +87,11 @@ func (c *configCommand) Run(ctx *kong.Context, p *process) error {
 		}
 		text, err := settingText(flag, options)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		fmt.Fprintf(out, "%s: %s\t# %s\n", strings.ReplaceAll(flag.Name, "-", "_"), text, from)
+		all = append(all, app.Setting{Name: strings.ReplaceAll(flag.Name, "-", "_"), Value: text, From: from})
 	}
-	return out.Flush() // it is stdout
+	return all, nil
 }
 
 // settingText returns the value of a setting in YAML, on one line.

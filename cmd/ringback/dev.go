@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/ringback/ringback/app"
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/internal/inbox"
@@ -23,7 +25,7 @@ type devCommand struct {
 }
 
 // Run runs the service and an inbox until ctx ends. The inbox closes last: attempts in flight still reach it.
-func (c *devCommand) Run(ctx context.Context, p *process) error {
+func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) error {
 	ignoreBrokenPipes()
 	options, err := c.options(p, c.AllowPrivate, nil)
 	if err != nil {
@@ -31,6 +33,9 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	}
 	exporter, err := traces()
 	if err != nil {
+		return err
+	}
+	if options.InForce, err = p.inForce(line, options, exporter); err != nil {
 		return err
 	}
 	stdout := logbuffer.New(p.stdout) // a blocked stdout must not block the inbox

@@ -35,11 +35,6 @@ func (c *doctorCommand) Run(ctx context.Context, p *process) error {
 	if err = errors.Join(err, untraced, options.Validate(), options.CheckFiles()); err != nil {
 		more.Err = p.settings.locate(err)
 	}
-	for _, file := range []string{c.TokenFile, c.MetricsTokenFile, c.SecretKeyFile} {
-		if file != "" {
-			more.SecretFiles = append(more.SecretFiles, file)
-		}
-	}
 	findings := app.Doctor(ctx, options, more)
 	if c.Output == "json" {
 		out := json.NewEncoder(p.stdout)

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/ringback/ringback/app"
 	"github.com/ringback/ringback/internal/secretfile"
@@ -103,10 +106,16 @@ func (f *serverFlags) read(p *process, allowPrivate bool, roles app.Roles) (app.
 		MetricsToken:   metricsToken,
 		NoAuth:         f.NoAuth,
 		NoConsole:      f.NoConsole,
+		SecretFiles:    f.secretFiles(),
 		Logger:         logger,
 		LogDropped:     droppedCounter(p.stderr),
 		Version:        versionName(),
 	}, errors.Join(errs...)
+}
+
+// secretFiles returns the files with tokens and keys.
+func (f *serverFlags) secretFiles() []string {
+	return slices.DeleteFunc([]string{f.TokenFile, f.MetricsTokenFile, f.SecretKeyFile}, func(file string) bool { return file == "" })
 }
 
 // checkZeros rejects explicit zeros, which would mean the default in app.Options.
@@ -163,7 +172,7 @@ func (*serveCommand) Help() string {
 }
 
 // Run serves until ctx ends.
-func (c *serveCommand) Run(ctx context.Context, p *process) error {
+func (c *serveCommand) Run(ctx context.Context, line *kong.Context, p *process) error {
 	ignoreBrokenPipes()
 	options, err := c.options(p, c.AllowPrivate, c.Roles)
 	if c.Check {
@@ -174,6 +183,9 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	}
 	exporter, err := traces()
 	if err != nil {
+		return err
+	}
+	if options.InForce, err = p.inForce(line, options, exporter); err != nil {
 		return err
 	}
 	return runApp(ctx, options, exporter, func(*app.App) {})
