@@ -21,6 +21,7 @@ var (
 	}{
 		{regexp.MustCompile(`/static/[0-9a-f]{8,}/`), "/static/CHECKSUM/"},
 		{regexp.MustCompile(`\b[0-9a-z]{26}\b`), "RANDOM-ID"},
+		{regexp.MustCompile(`\b0[0-9a-z]{20}\b`), "RANDOM-ID"}, // of the server
 		{regexp.MustCompile(`[^\s<>"/]+/console-test\b`), "HOST/console-test"},
 		{regexp.MustCompile(`\btokens/[0-9A-Za-z]{8}\b`), "tokens/TOKEN-ID"},
 		{regexp.MustCompile(`\([0-9A-Za-z]{8}\)</li>`), "(TOKEN-ID)</li>"},

@@ -44,17 +44,22 @@ type groupRow struct {
 	SelectsOther bool // the links select other jobs of the lane, too
 }
 
-// jobRow is a dead job.
+// jobRow is a job of a list.
 type jobRow struct {
 	client.JobInfo
 
+	Status      string // its state
 	Why, Answer string
 	Attempts    int64
 }
 
+func newJobRow(j client.JobInfo) jobRow {
+	return jobRow{JobInfo: j, Status: string(j.State), Why: why(j.Reason), Answer: answered(j.LastStatus), Attempts: int64(j.AttemptsMade)}
+}
+
 // showDead shows the dead letters.
 func showDead(v *web.Visit) (web.Answer, error) {
-	s := readSelection(v, v.Request.URL.Query())
+	s := readSelection(v, v.Path("dead"), v.Request.URL.Query())
 	s.Filter.States = nil // all of them are dead
 	if !s.Filter.IsZero() {
 		s.Reset = v.Path("dead")
@@ -98,7 +103,7 @@ func (d *deadData) read(v *web.Visit) error {
 	d.setGroups(v, groups.Items)
 	d.Revive, d.Purge = orderLink(v, client.ActionRevive, f), orderLink(v, client.ActionPurge, f)
 	for _, j := range jobs.Items {
-		d.Jobs = append(d.Jobs, jobRow{j, why(j.Reason), answered(j.LastStatus), int64(j.AttemptsMade)})
+		d.Jobs = append(d.Jobs, newJobRow(j))
 	}
 	d.Pager, d.Short = v.Pager(jobs.NextCursor), len(jobs.Items) < pageLimit && jobs.NextCursor != ""
 	d.Empty = counted == 0 && groups.Exact && len(d.Jobs) == 0

@@ -1,7 +1,6 @@
 package deadpages
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -70,8 +69,9 @@ var (
 	moreNames = []string{"ended_before", "id_prefix", "kind", "created_after", "created_before", "due_after", "due_before"}
 )
 
-// readSelection reads the filter of a query. The form has these filters besides fewNames and moreNames.
-func readSelection(v *web.Visit, q url.Values, also ...string) *selection {
+// readSelection reads the filter of a query or a form. path is the page of the filter's form, which has these filters besides fewNames
+// and moreNames.
+func readSelection(v *web.Visit, path string, q url.Values, also ...string) *selection {
 	s := new(selection)
 	var wrong map[string]string
 	s.Filter, wrong = filter.Parse(q, v.Now)
@@ -81,22 +81,25 @@ func readSelection(v *web.Visit, q url.Values, also ...string) *selection {
 	if needsTopic(v) && s.Filter.Topic == "" && len(v.Who.Topics) == 1 && !strings.Contains(v.Who.Topics[0], "*") {
 		s.Filter.Topic = v.Who.Topics[0]
 	}
-	s.setFields(v, q, also)
+	s.setFields(v, path, q, also)
 	return s
 }
 
 // setFields sets the inputs of the form. Fields without an input are shown as soon as they have a value.
-func (s *selection) setFields(v *web.Visit, q url.Values, also []string) {
+func (s *selection) setFields(v *web.Visit, path string, q url.Values, also []string) {
 	values := s.Filter.Values()
 	all := q.Get("more") != "" || slices.ContainsFunc(moreNames, func(name string) bool { return q.Get(name) != "" })
 	names := slices.Concat(fewNames, also)
 	if all {
 		names = append(names, moreNames...)
 	} else {
-		more := maps.Clone(q)
-		more.Set("more", "1")
-		more.Del("live")
-		s.More = "?" + more.Encode()
+		pairs := []string{"more", "1"}
+		for _, name := range append(filter.Names(), "action") { // other fields may be secret
+			for _, value := range q[name] {
+				pairs = append(pairs, name, value)
+			}
+		}
+		s.More = v.PathQuery(path, pairs...)
 	}
 	for _, name := range names {
 		field := described[name]

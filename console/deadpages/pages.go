@@ -28,6 +28,11 @@ func New() web.Pages {
 		Files: files,
 		Routes: []web.Route{
 			web.Get("dead", access.ListJobs, showDead),
+			web.Get("work", access.ReadWork, listWork),
+			web.Get("work/new", access.StartWork, newOrder),
+			web.Post("work", access.StartWork, startWork),
+			web.Get("work/{id}", access.ReadWork, showWork),
+			web.Post("work/{id}/stop", access.StopWork, stopWork),
 		},
 	}
 }

@@ -613,7 +613,7 @@ var plan = []row{
 	{
 		pkg:    "console/deadpages",
 		reason: "pages about many jobs: dead letters and bulk work, as the API shows them",
-		ours:   []string{"access", "client", "console/filter", "console/web", "console/words"},
+		ours:   []string{"access", "client", "console/filter", "console/jobform", "console/web", "console/words"},
 	},
 	{
 		pkg:    "app",

@@ -1,0 +1,323 @@
+package deadpages
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/filter"
+	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+const (
+	// defaultRate is the pace that the form suggests: receivers that have just come back are not flooded.
+	defaultRate = "10/s"
+	perSecond   = 10
+	// sampleJobs are shown of those that match.
+	sampleJobs = 5
+)
+
+// orderData is the data of the page that counts jobs before bulk work.
+type orderData struct {
+	Lead  string
+	Class string
+
+	Selection *selection
+	Action    web.Field  // a select
+	Chosen    bool       // there is an action
+	Choices   []web.Link // of actions, without one
+	Verb      string
+
+	Which   string
+	Counted bool
+	Groups  []countRow
+	Samples []jobRow
+	Happens []string
+
+	// The form that starts the work.
+	Startable bool
+	Hidden    []web.Link // names and values
+	Errors    web.FormErrors
+	Pace      []web.Field
+	Changes   []web.Field
+	MustFill  bool // the changes are what it is for
+	All       *allBox
+	Submit    string
+	Danger    bool
+	Confirm   string
+}
+
+// countRow is a number of jobs of a topic and a reason.
+type countRow struct{ Topic, Why, Count string }
+
+// allBox is the box that is ticked to select all jobs.
+type allBox struct{ Text, Error string }
+
+// order is what the page is asked for.
+type order struct {
+	action  action
+	known   bool
+	form    jobform.Form
+	rates   map[string]string
+	all     bool // the box is ticked
+	problem web.FormErrors
+}
+
+// newOrder shows what bulk work would do.
+func newOrder(v *web.Visit) (web.Answer, error) {
+	q := v.Request.URL.Query()
+	o := order{form: jobform.Form{}}
+	o.action, o.known = actionOf(v.Query("action"))
+	if o.action.paced {
+		o.rates = map[string]string{"rate": defaultRate}
+	}
+	return showOrder(v, readSelection(v, v.Path("work", "new"), q, "state"), o)
+}
+
+// startWork starts bulk work.
+func startWork(v *web.Visit) (web.Answer, error) {
+	s := readSelection(v, v.Path("work", "new"), v.Request.PostForm, "state")
+	var o order
+	o.action, o.known = actionOf(v.Form("action"))
+	o.read(v)
+	work := client.WorkOrder{Action: v.Form("action"), Where: whereOf(s.Filter, o.all), Rate: o.rates["rate"], LaneRate: o.rates["lane_rate"]}
+	change, changed, wrong := o.form.Change(jobform.Form{})
+	o.problem = wrong
+	if changed {
+		work.Change = &change
+	}
+	if s.Filter.SelectsAll() && !o.all {
+		o.problem.Add("all", "must be ticked, or give a filter: without one all jobs are selected")
+	}
+	if o.problem.Any() || s.Errors.Any() {
+		return showOrder(v, s, o)
+	}
+	started, err := v.API.StartWork(v.Request.Context(), work)
+	if err != nil {
+		known := slices.Concat(filter.Names(), o.action.changes, []string{"rate", "lane_rate"})
+		found, ok := formErrors(err, known...)
+		if !ok {
+			return nil, err
+		}
+		o.problem = found
+		return showOrder(v, s, o)
+	}
+	return &web.Redirect{
+		To:     v.Path("work", started.ID),
+		Notice: web.Done(o.action.doing + " has begun: it goes on in the server, also when you leave this page."),
+	}, nil
+}
+
+// read reads the options of the form.
+func (o *order) read(v *web.Visit) {
+	o.form = jobform.Form{}
+	sent := jobform.Read(v.Request, "")
+	for _, name := range o.action.changes {
+		if text := sent[name]; text != "" {
+			o.form[name] = text
+		}
+	}
+	if o.action.paced {
+		o.rates = map[string]string{"rate": v.Form("rate"), "lane_rate": v.Form("lane_rate")}
+	}
+	o.all = v.Form("all") == "yes"
+}
+
+// whereOf returns the selection of bulk work. all says that the reader means all jobs.
+func whereOf(f filter.Filter, all bool) client.Where {
+	where := f.Where()
+	if !all || !f.SelectsAll() {
+		return where
+	}
+	if where.Kind == "all" { // a filter of its own for the API
+		return where
+	}
+	return client.Where{State: where.State, All: true}
+}
+
+// showOrder counts the jobs and shows the form.
+func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
+	data := &orderData{Selection: s, Chosen: o.known, Verb: o.action.verb, Errors: o.problem, Which: o.action.which(filter.Selection{Filter: s.Filter})}
+	data.Action = web.Field{Name: "action", Label: "What to do", Kind: "select", Value: o.action.code, Options: []web.Link{{Text: "choose"}}}
+	for _, a := range actions {
+		data.Action.Options = append(data.Action.Options, web.Link{To: a.code, Text: a.verb})
+	}
+	page := &web.Page{
+		View: "work-order", Title: "Change many jobs", Section: "work", Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data, Status: http.StatusOK,
+	}
+	switch {
+	case !o.known:
+		data.Lead = "Choose what to do with which jobs. They are counted first; nothing changes yet."
+		data.Action.Value, page.Status = "", statusOf(o, s)
+		data.Choices = choicesOf(v, s.Filter)
+		return page, nil
+	case s.Errors.Any():
+		data.Lead = "These jobs cannot be counted."
+	default:
+		err := data.count(v, o)
+		if err == nil {
+			break
+		}
+		if err := s.fail(err); err != nil {
+			return nil, err
+		}
+		data.Lead = "The API refuses this selection."
+	}
+	page.Title = o.action.verb + " many jobs"
+	page.Status = statusOf(o, s)
+	return page, nil
+}
+
+// choicesOf returns the actions that can change jobs of the filter's states.
+func choicesOf(v *web.Visit, f filter.Filter) []web.Link {
+	var links []web.Link
+	for _, a := range actions {
+		can := a.states
+		if slices.Contains(can, client.Dead) {
+			can = append(slices.Clone(can), client.Delivered, client.Cancelled)
+		}
+		if len(f.States) == 0 || !slices.ContainsFunc(f.States, func(s client.State) bool { return !slices.Contains(can, s) }) {
+			links = append(links, web.Link{To: orderLink(v, a.code, f), Text: a.verb + "…"})
+		}
+	}
+	return links
+}
+
+// statusOf returns the HTTP status of the page.
+func statusOf(o order, s *selection) int {
+	if o.problem.Any() {
+		return o.problem.Status
+	}
+	return s.status()
+}
+
+// count counts the jobs and sets what follows from their number.
+func (d *orderData) count(v *web.Visit, o order) error {
+	f := d.Selection.Filter
+	counted, err := v.API.CountWork(v.Request.Context(), client.WorkOrder{
+		Action: o.action.code, Where: whereOf(f, true), Within: countWithin, Change: countedChange(o.action),
+	})
+	if err != nil {
+		return err
+	}
+	d.Counted = true
+	for _, g := range counted.Groups {
+		d.Groups = append(d.Groups, countRow{g.Topic, whyEnded(g.Reason), words.Number(g.Count)})
+	}
+	if counted.Matched > 0 {
+		q := f.WithStates(o.action.states...).Query()
+		q.Limit = sampleJobs
+		jobs, err := v.API.JobPage(v.Request.Context(), q)
+		if err != nil {
+			return err
+		}
+		for _, j := range jobs.Items {
+			d.Samples = append(d.Samples, newJobRow(j))
+		}
+	}
+	d.setLead(counted, o)
+	if d.Startable = counted.Matched > 0 || !counted.Exact; d.Startable {
+		d.setForm(v, counted, o)
+	}
+	return nil
+}
+
+// countedChange returns a change with which the API accepts the count of an edit. It is not made.
+func countedChange(a action) *client.Change {
+	if a.code != client.ActionEdit {
+		return nil
+	}
+	return &client.Change{Timeout: time.Second}
+}
+
+// whyEnded returns why jobs ended; empty for those that have not.
+func whyEnded(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return words.Reason(reason)
+}
+
+func (d *orderData) setLead(counted *client.WorkCount, o order) {
+	number := words.Count(counted.Matched, "job")
+	verb := "match"
+	if counted.Matched == 1 {
+		verb = "matches"
+	}
+	switch {
+	case counted.Matched == 0 && counted.Exact:
+		d.Lead = "No job matches: there is nothing to " + lowerFirst(o.action.verb) + "."
+	case counted.Matched == 0:
+		d.Lead = "No job was found yet that matches, and there are more to look at. Nothing is changed yet."
+	case counted.Exact:
+		d.Lead = "Exactly " + number + " " + verb + ". Nothing is changed yet."
+	default:
+		d.Lead = "At least " + number + " " + verb + ". Nothing is changed yet."
+	}
+	if o.action.danger && counted.Matched > 0 {
+		d.Class = "warn"
+	}
+}
+
+// setForm sets the form that starts the work.
+func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
+	d.Happens, d.Danger = o.action.happens, o.action.danger
+	pairs := d.Selection.Filter.Pairs()
+	d.Hidden = []web.Link{{To: "action", Text: o.action.code}}
+	for i := 0; i < len(pairs); i += 2 {
+		d.Hidden = append(d.Hidden, web.Link{To: pairs[i], Text: pairs[i+1]})
+	}
+	number := "the jobs that match"
+	if counted.Exact {
+		number = words.Count(counted.Matched, "job")
+	}
+	d.Submit = o.action.verb + " " + number
+	if o.action.danger {
+		d.Confirm = d.Submit + "? This cannot be undone."
+	}
+	if d.Selection.Filter.SelectsAll() {
+		d.All = &allBox{Error: o.problem.Of("all"), Text: "I mean ALL " + d.Selection.Filter.WithStates(o.action.states...).Words() + " of the namespace " + v.Namespace}
+	}
+	if o.action.paced {
+		hint := "How many become due in a time, such as 10/s or 100/1m. Empty: all at once."
+		if counted.Exact && o.rates["rate"] == defaultRate {
+			seconds := (counted.Matched + perSecond - 1) / perSecond
+			hint += " At " + defaultRate + " it takes about " + words.Duration(time.Duration(seconds)*time.Second) + "."
+		}
+		d.Pace = []web.Field{
+			{Name: "rate", Label: "Pace", Value: o.rates["rate"], Hint: hint, Error: o.problem.Of("rate")},
+			{
+				Name: "lane_rate", Label: "Pace of each lane", Value: o.rates["lane_rate"], Placeholder: "2/s", Error: o.problem.Of("lane_rate"),
+				Hint: "Spares a receiver that has just come back. Empty: no limit of its own.",
+			},
+		}
+	}
+	d.setChanges(o)
+}
+
+// changeHints replace the hints of a single job's form.
+var changeHints = map[string]string{
+	"url":        "Empty: as it is. Jobs with secret headers are not sent to another host unless you give the headers, too.",
+	"headers":    "One a line. They replace all headers of each job. Empty: as they are.",
+	"delay":      "From now on, such as 90s, 1h30m or 2d. Empty: the due time stays.",
+	"retries":    "Attempts after the first, 0 to 1000. Empty: as it is.",
+	"ladder":     "The waits between attempts. Empty: as it is.",
+	"timeout":    "Of an attempt, 100ms to 10m. Empty: as it is.",
+	"expires_in": "No attempt starts later. Empty: as it is. A job whose expiry has passed is revived only with a new one.",
+	"labels":     "One name=value a line. They replace all labels of each job. Empty: as they are.",
+}
+
+// setChanges sets the fields of the changes.
+func (d *orderData) setChanges(o order) {
+	d.MustFill = o.action.code == client.ActionEdit
+	d.Changes = o.form.Fields("", o.problem, o.action.changes...)
+	for i := range d.Changes {
+		d.Changes[i].Hint = changeHints[d.Changes[i].Name]
+		if d.MustFill && d.Changes[i].Name == "expires_in" {
+			d.Changes[i].Hint = "No attempt starts later. Empty: as it is."
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package deadpages
+
+import (
+	"strings"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/filter"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// listData is the data of the list of bulk work.
+type listData struct {
+	Lead  string
+	Rows  []workRow
+	Pager web.Pager
+}
+
+// workRow is bulk work in words.
+type workRow struct {
+	client.Work
+
+	What     string // which jobs, and what is done with them
+	Pace     string
+	Counts   string
+	Progress progress
+	Left     string
+}
+
+// progress is the data of the template "progress".
+type progress struct {
+	Max, Value int64 // Max zero: not known
+	Text       string
+}
+
+// progressOf returns how far work is.
+func progressOf(w *client.Work) progress {
+	p := progress{Value: treated(w), Text: words.Number(treated(w)) + " of " + jobsOf(w)}
+	if w.Total != nil {
+		p.Max = max(*w.Total, p.Value, 1)
+	}
+	if !isRunning(w) {
+		p.Max = max(p.Max, p.Value, 1)
+	}
+	return p
+}
+
+// whatOf returns what work does: "Revive dead jobs of topic pay".
+func whatOf(w *client.Work) (string, filter.Selection, error) {
+	a, _ := actionOf(w.Action)
+	if w.State == "failed" && len(w.Where) == 0 {
+		return "Unknown work", filter.Selection{}, nil
+	}
+	s, err := filter.ParseWhere(w.Where)
+	return a.verb + " " + a.which(s), s, err
+}
+
+// rowOf returns work in words.
+func rowOf(v *web.Visit, w *client.Work) (workRow, error) {
+	a, _ := actionOf(w.Action)
+	row := workRow{Work: *w, Pace: pace(w.Rate, w.LaneRate), Progress: progressOf(w), Counts: counts(w, a.done)}
+	if isRunning(w) {
+		row.Left = left(w, v.Now)
+	}
+	var err error
+	row.What, _, err = whatOf(w)
+	return row, err
+}
+
+// listWork shows bulk work.
+func listWork(v *web.Visit) (web.Answer, error) {
+	found, err := v.API.WorkPage(v.Request.Context(), client.PageOptions{Cursor: v.Query("cursor"), Limit: pageLimit})
+	if err != nil {
+		return nil, err
+	}
+	data := &listData{Pager: v.Pager(found.NextCursor)}
+	running := 0
+	for i := range found.Items {
+		w := &found.Items[i]
+		row, err := rowOf(v, w)
+		if err != nil {
+			return nil, err
+		}
+		data.Rows = append(data.Rows, row)
+		if isRunning(w) {
+			running++
+		}
+	}
+	data.Lead = listLead(v, found, running)
+	return &web.Page{View: "work-list", Title: "Work", Section: "work", Data: data}, nil
+}
+
+// listLead returns the sentence about all work. What runs is first in the list.
+func listLead(v *web.Visit, found *client.Page[client.Work], running int) string {
+	number := words.Count(int64(running), "work")
+	if running == len(found.Items) && found.NextCursor != "" {
+		number = "At least " + number
+	}
+	switch running {
+	case 0:
+		return "No work is running."
+	case 1:
+		return words.Sentence(number, "is running:", lowerFirst(summary(&found.Items[0])), left(&found.Items[0], v.Now))
+	default:
+		return words.Sentence(number, "are running; the first:", lowerFirst(summary(&found.Items[0])))
+	}
+}
+
+// lowerFirst makes the first letter of a word of ours small.
+func lowerFirst(text string) string { return strings.ToLower(text[:1]) + text[1:] }
+
+// workData is the data of a page of bulk work.
+type workData struct {
+	client.Work
+
+	What     string
+	Lead     string
+	Class    string
+	Running  bool
+	Progress progress
+	Pace     string
+	Ahead    bool   // jobs are done before they are due
+	Changes  string // the JSON of the change
+	Jobs     []web.Link
+	Confirm  string
+}
+
+// showWork shows bulk work.
+func showWork(v *web.Visit) (web.Answer, error) {
+	w, err := v.API.GetWork(v.Request.Context(), v.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	what, s, err := whatOf(w)
+	if err != nil {
+		return nil, err
+	}
+	data := &workData{Work: *w, What: what, Running: isRunning(w), Progress: progressOf(w), Pace: pace(w.Rate, w.LaneRate), Jobs: jobLinks(v, w, s)}
+	data.Lead, data.Class = leadOf(w, v.Now)
+	if text := string(w.Change); text != "null" {
+		data.Changes = text
+	}
+	a, _ := actionOf(w.Action)
+	data.Ahead = a.paced && data.Pace != ""
+	data.Confirm = "Stop? Jobs that are " + a.done + " already stay so."
+	return &web.Page{
+		View: "work-progress", Title: "Work " + w.ID, Section: "work", Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data,
+	}, nil
+}
+
+// jobLinks returns where the jobs of work are found.
+func jobLinks(v *web.Visit, w *client.Work, s filter.Selection) []web.Link {
+	if s.IDs > 0 || w.State == "failed" {
+		return nil
+	}
+	jobs := func(f filter.Filter) string { return v.PathQuery(v.Path("jobs"), f.Pairs()...) }
+	now := s.Filter // as the jobs are afterwards: they do not match what the work has changed
+	now.States, now.Reason, now.Status, now.Ended, now.Due = nil, "", 0, filter.Range{}, filter.Range{}
+	if now.Kind == "" && now.Topic == "" {
+		now.Kind = s.Kind
+	}
+	dead := s.Filter
+	dead.States = nil
+	switch w.Action {
+	case client.ActionRevive:
+		return []web.Link{
+			{To: jobs(now), Text: "The jobs as they are now"},
+			{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "What is dead now and matches"},
+		}
+	case client.ActionPurge:
+		return []web.Link{{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "What is dead now and matches"}}
+	case client.ActionCancel:
+		now.States = []client.State{client.Cancelled}
+		return []web.Link{{To: jobs(now), Text: "Cancelled jobs"}, {To: jobs(s.WithStates(unfinished...)), Text: "Unfinished jobs that match"}}
+	default:
+		return []web.Link{{To: jobs(now), Text: "The jobs as they are now"}}
+	}
+}
+
+// stopWork stops bulk work.
+func stopWork(v *web.Visit) (web.Answer, error) {
+	w, err := v.API.StopWork(v.Request.Context(), v.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	a, _ := actionOf(w.Action)
+	notice := web.Done("The work stops after the step in progress. " + words.Sentence(counts(w, a.done), "so far"))
+	if w.State == "done" || w.State == "failed" {
+		notice = web.Notice{Kind: "warn", Text: "The work had ended before."}
+	}
+	return &web.Redirect{To: v.Path("work", w.ID), Notice: notice}, nil
+}

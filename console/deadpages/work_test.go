@@ -1,0 +1,248 @@
+package deadpages_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/consoletest"
+)
+
+func TestWork_SaysThatNoneIsRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		require.Contains(t, consoletest.Text(site.Golden("work-none", "work")), "No work is running.")
+		page := consoletest.Text(site.Golden("order-empty", "work/new"))
+		require.Contains(t, page, "Choose what to do with which jobs.")
+		page = consoletest.Text(site.Get("work/new?state=dead&topic=pay").OK())
+		require.Contains(t, page, "Selected: dead jobs of topic pay Revive… Delete… Select")
+		require.Contains(t, consoletest.Text(site.Get("work/new?state=scheduled").OK()), "Selected: all scheduled jobs Cancel… Run… Edit… Select")
+	})
+}
+
+// The way of somebody on call: from the dead letters to jobs that are delivered.
+func TestWork_RevivesAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		die(site, "pay", "https://down.example/", "pay", 8)
+		die(site, "mail", "https://status-410.example/", "gone", 2)
+		site.SignIn(site.Token("mia", "operate"))
+
+		page := site.Get("dead").OK()
+		_, link, _ := strings.Cut(page, `href="./work/new?action=revive&amp;lane=down`)
+		link, _, _ = strings.Cut(link, `"`)
+		link = "work/new?action=revive&lane=down" + strings.ReplaceAll(link, "&amp;", "&")
+		page = site.Golden("order-revive", link)
+		text := consoletest.Text(page)
+		require.Contains(t, text, "Exactly 8 jobs match. Nothing is changed yet.")
+		require.Contains(t, text, "Selected: dead jobs in lane down.example:443, last answered 503, dead because all retries are used up ")
+		require.Contains(t, text, "Revive 8 jobs")
+		require.NotContains(t, text, "I mean ALL")
+
+		started := site.Post("work", "action", "revive", "lane", "down.example:443", "status", "503", "reason", "exhausted",
+			"rate", "2/s", "url", "https://fine.example/", "headers", "X-A: b")
+		page = site.Follow(started).OK()
+		require.Contains(t, consoletest.Text(page), "Reviving has begun")
+		site.Advance(5 * time.Second)
+		work, _, _ := strings.Cut(strings.TrimPrefix(started.Header().Get("Location"), "./"), "?")
+		page = site.Golden("work-done", work)
+		text = consoletest.Text(page)
+		require.Contains(t, text, "8 of 8 jobs were revived.")
+		require.Contains(t, text, "Begun by mia.")
+		require.NotContains(t, text, "Stop")
+		require.Contains(t, page, `href="../jobs?lane=down.example%3A443"`)
+
+		page = consoletest.Text(site.Golden("work", "work"))
+		require.Contains(t, page, "Revive dead jobs in lane down.example:443")
+		job, err := site.API.Get(t.Context(), "pay-01")
+		require.NoError(t, err)
+		require.Equal(t, client.Delivered, job.State)
+		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "2 jobs are dead")
+	})
+}
+
+func TestWork_ShowsProgressAndStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		die(site, "mail", "https://status-410.example/", "gone", 60)
+		site.SignIn(site.Token("mia", "operate"))
+		started := site.Post("work", "action", "revive", "topic", "mail", "rate", "1/s")
+		work := strings.TrimPrefix(started.Header().Get("Location"), "./")
+		site.Advance(15 * time.Second)
+		text := consoletest.Text(site.Golden("work-running", work))
+		require.Contains(t, text, "Reviving 60 jobs at 1/s:")
+		require.Contains(t, text, "left. Begun by mia.")
+		list := consoletest.Text(site.Get("work").OK())
+		require.Contains(t, list, "1 work is running: reviving 60 jobs at 1/s:")
+
+		page := site.Follow(site.Post(work + "/stop")).OK()
+		require.Contains(t, consoletest.Text(page), "The work stops after the step in progress.")
+		site.Advance(30 * time.Second)
+		text = consoletest.Text(site.Get(work).OK())
+		require.Contains(t, text, "Stopped after")
+		require.NotContains(t, text, "Ends about")
+		require.Contains(t, consoletest.Text(site.Get("work").OK()), "No work is running.")
+		page = site.Follow(site.Post(work + "/stop")).OK()
+		require.Contains(t, consoletest.Text(page), "Stopped after")
+	})
+}
+
+func TestWork_ListsFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		site.Register(client.Job{ID: "secret", URL: "https://status-410.example/", Headers: client.Headers{"Authorization": {"Bearer x"}}})
+		site.Advance(time.Second)
+		started := site.Post("work", "action", "revive", "topic", "default", "url", "https://fine.example/")
+		site.Advance(5 * time.Second)
+		page := consoletest.Text(site.Follow(started).OK())
+		require.Contains(t, page, "0 of 1 job was revived, 1 failed.")
+		require.Contains(t, page, "Jobs that were not changed")
+		require.Contains(t, page, "secret")
+	})
+}
+
+func TestOrder_OfAllNeedsATickedBox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "mail", "https://status-410.example/", "gone", 3)
+		for _, kind := range []string{"", "all", "registered"} {
+			page := site.Get("work/new?action=purge&kind=" + kind).OK()
+			require.Contains(t, consoletest.Text(page), "Exactly 3 jobs match.")
+			require.Contains(t, consoletest.Text(page), "I mean ALL dead jobs")
+			require.Contains(t, consoletest.Text(page), "of the namespace default")
+			page = site.Post("work", "action", "purge", "kind", kind).Is(http.StatusUnprocessableEntity)
+			require.Contains(t, consoletest.Text(page), "must be ticked")
+		}
+		stats, err := site.API.Stats(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 3, stats.Totals.Dead)
+		for _, kind := range []string{"all", ""} {
+			started := site.Post("work", "action", "purge", "all", "yes", "kind", kind)
+			site.Advance(5 * time.Second)
+			require.Contains(t, consoletest.Text(site.Follow(started).OK()), "Delete all dead jobs", kind)
+		}
+		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "No job is dead.")
+	})
+}
+
+func TestOrder_ChangesUnfinishedJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		var jobs []client.Job
+		for _, id := range []string{"a", "b", "c"} {
+			jobs = append(jobs, client.Job{ID: id, Topic: "pay", URL: "https://fine.example/", Delay: time.Hour, Labels: map[string]string{"id": id}})
+		}
+		site.Register(jobs...)
+		page := consoletest.Text(site.Golden("order-edit", "work/new?action=edit&topic=pay&state=scheduled"))
+		require.Contains(t, page, "Selected: scheduled jobs of topic pay ")
+		page = consoletest.Text(site.Post("work", "action", "edit", "topic", "pay").Is(http.StatusUnprocessableEntity))
+		require.Contains(t, page, "is required: the fields to change")
+		page = site.Post("work", "action", "edit", "topic", "pay", "retries", "many", "url", "https://other.example/").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, page, `value="https://other.example/"`)
+		require.Contains(t, page, `value="many"`)
+		require.NotContains(t, page, "url=https", "links have no fields of the form, which may be secret")
+
+		for _, c := range []struct {
+			form []string
+			want string
+		}{
+			{[]string{"action", "edit", "topic", "pay", "retries", "4", "labels", "team=shop"}, "3 of 3 jobs were edited."},
+			{[]string{"action", "run", "id_prefix", "a", "rate", ""}, "1 of 1 job was made due."},
+			{[]string{"action", "cancel", "topic", "pay", "label", "team:shop", "state", "scheduled"}, "2 of 2 jobs were cancelled."},
+		} {
+			started := site.Post("work", c.form...)
+			started.Is(http.StatusSeeOther)
+			site.Advance(5 * time.Second)
+			require.Contains(t, consoletest.Text(site.Follow(started).OK()), c.want)
+		}
+		job, err := site.API.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, client.Delivered, job.State)
+		require.Equal(t, 4, *job.Retries)
+		require.Contains(t, consoletest.Text(site.Get("work/new?action=cancel&topic=pay").OK()), "No job matches: there is nothing to cancel.")
+	})
+}
+
+func TestOrder_SaysWhatIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "mail", "https://status-410.example/", "gone", 1)
+		for query, want := range map[string]string{
+			"action=revive&topic=a+b":                      "must name a topic",
+			"action=run&topic=mail&state=dead":             "must be one or several of",
+			"action=cancel&topic=mail&ended_after=1h":      "requires a state",
+			"action=revive&topic=mail&status=x":            "must be a status",
+			"action=purge&topic=_work":                     "must be a topic whose jobs are sent",
+			"action=revive&topic=mail&created_before=1y&x": "must be a time",
+		} {
+			require.Contains(t, consoletest.Text(site.Get("work/new?"+query).Is(http.StatusUnprocessableEntity)), want, query)
+		}
+		page := site.Post("work", "action", "revive", "topic", "mail", "rate", "fast", "lane_rate", "1/s", "headers", "X", "expires_in", "1h").
+			Is(http.StatusUnprocessableEntity)
+		require.Contains(t, consoletest.Text(page), "line 1 is not of the form Name: value")
+		page = site.Post("work", "action", "revive", "topic", "mail", "rate", "fast", "expires_in", "1h", "url", "ftp://x").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, page, `id="e-rate"`)
+		require.Contains(t, page, `value="fast"`)
+		require.Contains(t, page, `value="1h"`)
+		require.Contains(t, consoletest.Text(site.Post("work", "action", "melt", "topic", "mail").Is(http.StatusUnprocessableEntity)), "must be revive")
+		require.Contains(t, consoletest.Text(site.Get("work/missing").Is(http.StatusNotFound)), "no such work")
+		site.Post("work/missing/stop").Is(http.StatusNotFound)
+	})
+}
+
+func TestWork_ForRoles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		die(site, "mail", "https://status-410.example/", "gone", 1)
+		work, err := site.API.StartWork(t.Context(), client.WorkOrder{Action: client.ActionRevive, Where: client.Where{Topic: "mail"}, Rate: "1/1h"})
+		require.NoError(t, err)
+		for role, reads := range map[string]int{"read": http.StatusOK, "publish": http.StatusForbidden} {
+			site.SignIn(site.Token(role, role))
+			site.Get("work").Is(reads)
+			page := site.Get("work/" + work.ID).Is(reads)
+			require.NotContains(t, page, "/stop")
+			site.Get("work/new?action=revive&topic=mail").Is(http.StatusForbidden)
+			site.Post("work", "action", "revive", "topic", "mail").Is(http.StatusForbidden)
+			site.Post("work/" + work.ID + "/stop").Is(http.StatusForbidden)
+		}
+		site.SignIn(site.Token("other", "operate", "pay.*"))
+		site.Get("work/" + work.ID).Is(http.StatusNotFound)
+		require.Contains(t, consoletest.Text(site.Get("work/new?action=revive").Is(http.StatusForbidden)), "a topic is required")
+		site.Get("work/new?action=revive&topic=mail").Is(http.StatusForbidden)
+		site.Post("work", "action", "revive", "topic", "mail").Is(http.StatusForbidden)
+		site.Post("work", "action", "purge", "all", "yes").Is(http.StatusForbidden)
+		site.SignIn(site.Token("admin", "admin"))
+		site.Get("work/new?action=revive&topic=mail").OK()
+	})
+}
+
+func TestWork_EscapesEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://status-410.example/", "pay", 1)
+		for _, hostile := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`} {
+			harmless := func(page string) {
+				t.Helper()
+				require.NotContains(t, page, "<script>alert")
+				require.NotContains(t, page, "<img")
+			}
+			for _, name := range []string{"action", "topic", "lane", "reason", "state", "status", "kind", "label", "id_prefix", "ended_after", "created_before", "more", "cursor"} {
+				harmless(site.Get("work/new?action=revive&" + url.Values{name: {hostile}}.Encode()).Body.String())
+				harmless(site.Get("work?" + url.Values{name: {hostile}}.Encode()).Body.String())
+			}
+			for _, name := range []string{"action", "topic", "rate", "lane_rate", "url", "headers", "expires_in", "retries", "ladder", "labels", "all"} {
+				harmless(site.Post("work", "action", "edit", "id_prefix", "pay", name, hostile).Body.String())
+				harmless(site.Post("work", "action", "revive", "id_prefix", "pay", name, hostile).Body.String())
+			}
+			started := site.Post("work", "action", "revive", "label", "customer:"+hostile, "headers", "X-A: "+hostile, "url", "https://fine.example/?"+url.QueryEscape(hostile))
+			harmless(site.Follow(started).OK())
+			harmless(site.Get("work").OK())
+		}
+	})
+}
