@@ -117,6 +117,10 @@
   }
   on('htmx:after:swap', showTimes)
 
+  // Buttons that need scripts.
+  const showButtons = () => document.querySelectorAll('[data-copy],[data-opens]').forEach((button) => { button.hidden = false })
+  on('htmx:after:swap', showButtons)
+
   // Copying. Over plain HTTP there is no clipboard API.
   const copy = async (button) => {
     const from = $(button.dataset.copy)
@@ -214,7 +218,7 @@
   // Choices of other tabs.
   addEventListener('storage', ({ key }) => key === 'ringback.paused' ? open() : showTheme())
   if ($('#keys-on')) $('#keys-on').checked = load('keys') !== 'off'
-  document.querySelectorAll('[data-copy],[data-opens]').forEach((button) => { button.hidden = false })
+  showButtons()
   showTheme()
   showTimes()
   // After htmx has started, which waits for a timer too.

@@ -25,6 +25,7 @@ type lane struct {
 // reason is why a lane holds jobs back.
 type reason struct {
 	Pill   web.Pill
+	Before string // words before Until
 	Until  time.Time
 	Since  time.Time
 	By     string
@@ -97,7 +98,7 @@ func (s *state) lanes() []lane {
 			if !ok {
 				pill = web.Pill{Class: "plain", Text: reasonWords(r.Code)}
 			}
-			l.Reasons = append(l.Reasons, reason{pill, r.Until, r.Since, r.By, r.Note, r.Detail})
+			l.Reasons = append(l.Reasons, reason{pill, untilWords(r.Code), r.Until, r.Since, r.By, r.Note, r.Detail})
 		}
 		if f := item.LastFailure; f != nil {
 			l.Failure = &failure{Words: failureWords(f), Error: f.Error, At: f.At, JobID: f.JobID, JobTo: s.v.Path("jobs", f.JobID)}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client"
@@ -34,8 +35,13 @@ type part struct {
 	Time  time.Time
 }
 
+// add adds a text. A sentence after another one begins with a space.
 func (l *lead) add(format string, args ...any) {
-	l.Parts = append(l.Parts, part{Text: fmt.Sprintf(format, args...)})
+	text := fmt.Sprintf(format, args...)
+	if len(l.Parts) == 0 {
+		text = strings.TrimPrefix(text, " ")
+	}
+	l.Parts = append(l.Parts, part{Text: text})
 }
 
 func (l *lead) addLink(text, to string) {
@@ -67,11 +73,18 @@ func (s *state) lead() lead {
 	s.addFlow(&l)
 	if len(failing) > 0 {
 		l.Class = "warn"
-		l.add(" %s%s in trouble: ", cmp.Or(more, ""), isOrAre(len(failing), "receiver"))
-		s.addReceivers(&l, failing)
+		if more {
+			l.add(" At least %s in trouble: ", isOrAre(int64(len(failing)), "receiver"))
+		} else {
+			l.add(" %s in trouble: ", isOrAre(int64(len(failing)), "receiver"))
+		}
+		s.addLanes(&l, failing)
 		l.add(".")
 	}
 	s.addPauses(&l)
+	if len(l.Parts) == 0 {
+		s.addHolding(&l)
+	}
 	for _, store := range s.Stores {
 		if !store.Ready {
 			l.Class = "bad"
@@ -85,11 +98,11 @@ func (s *state) lead() lead {
 }
 
 // isOrAre returns "1 receiver is", "2 receivers are".
-func isOrAre(n int, noun string) string {
+func isOrAre(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " is"
 	}
-	return words.Count(int64(n), noun) + " are"
+	return words.Count(n, noun) + " are"
 }
 
 // oldestLate returns how late the oldest job that waits is; below 0: it is not due.
@@ -109,55 +122,80 @@ func (s *state) isStuck() bool {
 }
 
 // addStuck says that nothing is delivered, and why.
-func (s *state) addStuck(l *lead, failing []*client.HeldLane, more string) {
+func (s *state) addStuck(l *lead, failing []*client.HeldLane, more bool) {
 	l.add("Nothing is being delivered: ")
-	switch paused := s.pauses(); {
+	paused, holding := s.pauses(), s.holding()
+	switch {
 	case len(failing) > 0:
-		s.addReceivers(l, failing)
-		if len(failing) == 1 && more == "" {
+		s.addLanes(l, failing)
+		if len(failing) == 1 && !more {
 			l.add(" is in trouble.")
 		} else {
 			l.add(" are in trouble.")
 		}
 		s.addPauses(l)
-	case len(paused) > 0 && s.oldestLate() >= late:
-		s.addPaused(l, paused)
-		l.add(".")
 	case s.samples.LastMinute("again", "dead") > 0:
 		l.add("all attempts of the last minute failed.")
+		s.addPauses(l)
+	case len(paused) > 0:
+		s.addPaused(l, paused)
+		l.add(".")
+	case len(holding) > 0:
+		s.addLanes(l, holding)
+		if len(holding) == 1 {
+			l.add(" holds jobs back.")
+		} else {
+			l.add(" hold jobs back.")
+		}
 	default:
-		l.add("the oldest due job has waited for %s, and no lane holds it back. No process may be delivering its topic.", words.Duration(s.oldestLate().Truncate(time.Second)))
+		l.add("the oldest due job has waited for %s, and no lane holds it back. No process may be delivering its topic.", s.lateWords())
 	}
 }
 
-// addFlow says whether callbacks flow, where some are delivered or nothing is known to be due.
+// lateWords returns how late the oldest job is.
+func (s *state) lateWords() string { return words.Duration(s.oldestLate().Truncate(time.Second)) }
+
+// addFlow says whether callbacks flow, where some are delivered or nothing is known to be due. It adds nothing where lanes hold jobs
+// back and it is not known whether others are delivered.
 func (s *state) addFlow(l *lead) {
-	waiting := int64(0)
-	if s.counts != nil {
-		waiting = s.counts.Scheduled + s.counts.Ready + s.counts.Running
-	}
-	held := s.held != nil && len(s.held.Items) > 0 || len(s.paused) > 0
+	isLate := s.oldestLate() >= late
+	holds := s.held != nil && len(s.held.Items) > 0 || len(s.paused) > 0
 	switch {
-	case !held && s.oldestLate() >= late:
+	case isLate && !holds:
 		l.Class = "warn"
-		l.add("Callbacks are late: the oldest due job has waited for %s since ", words.Duration(s.oldestLate().Truncate(time.Second)))
+		l.add("Callbacks are late: the oldest due job has waited for %s, since ", s.lateWords())
 		l.addTime(s.counts.OldestDueAt)
 		l.add(".")
 	case s.samples.LastMinute("delivered") > 0:
 		l.add("Callbacks flow.")
+	case s.counts == nil && s.samples.Steps == 0:
+		l.add("The first numbers are there within 5 s.")
 	case s.counts == nil:
 		l.add("Nothing was delivered in the last minute.")
-	case waiting == 0:
+	case s.counts.Scheduled+s.counts.Ready+s.counts.Running == 0:
 		l.add("Nothing waits: all jobs have ended.")
-	case s.counts.Running > 0:
-		l.add("Callbacks flow: %s running.", isOrAre(int(s.counts.Running), "job"))
-	case s.oldestLate() < 0:
-		l.add("Nothing is due: %s, the next one at ", waits(waiting))
+	case s.counts.Running == 0 && s.oldestLate() < 0 && !s.counts.OldestDueAt.IsZero():
+		l.add("Nothing is due: %s, the next one at ", waits(s.counts.Scheduled+s.counts.Ready))
 		l.addTime(s.counts.OldestDueAt)
 		l.add(".")
-	case !held:
-		l.add("Callbacks flow.")
+	case !isLate && s.counts.Running > 0:
+		l.add("No job is late: %s running.", isOrAre(s.counts.Running, "attempt"))
+	case !isLate:
+		l.add("No job is late.")
 	}
+}
+
+// addHolding says which lanes hold jobs back although their receivers do not fail.
+func (s *state) addHolding(l *lead) {
+	lanes := s.holding()
+	l.Class = "warn"
+	if len(lanes) == 1 {
+		l.add("1 lane holds jobs back: ")
+	} else {
+		l.add("%s hold jobs back: ", words.Count(int64(len(lanes)), "lane"))
+	}
+	s.addLanes(l, lanes)
+	l.add(".")
 }
 
 // waits returns "1 job waits", "2 jobs wait".
@@ -174,10 +212,10 @@ var failingCodes = []string{"breaker_open", "breaker_half_open", "retry_after", 
 // hostPort is the end of lanes that are named after a receiver.
 var hostPort = regexp.MustCompile(`:\d+$`)
 
-// failing returns the lanes whose receivers fail, one for each receiver. more is "at least " if there may be others.
-func (s *state) failing() (lanes []*client.HeldLane, more string) {
+// failing returns the lanes whose receivers fail, one for each receiver. more reports whether there may be others.
+func (s *state) failing() (lanes []*client.HeldLane, more bool) {
 	if s.held == nil {
-		return nil, ""
+		return nil, false
 	}
 	var seen []string
 	for i := range s.held.Items {
@@ -189,10 +227,20 @@ func (s *state) failing() (lanes []*client.HeldLane, more string) {
 		lanes = append(lanes, item)
 	}
 	n := len(s.held.Items)
-	if !s.held.Exact || n > 0 && s.held.Total > n && failingReason(&s.held.Items[n-1]) != nil {
-		more = "at least "
+	return lanes, !s.held.Exact || n > 0 && s.held.Total > n && failingReason(&s.held.Items[n-1]) != nil
+}
+
+// holding returns the lanes that hold jobs back for other reasons, but for the pause of their topic alone.
+func (s *state) holding() (lanes []*client.HeldLane) {
+	if s.held == nil {
+		return nil
 	}
-	return lanes, more
+	for i := range s.held.Items {
+		if item := &s.held.Items[i]; failingReason(item) == nil && !isPausedOnly(item) {
+			lanes = append(lanes, item)
+		}
+	}
+	return lanes
 }
 
 // failingReason returns why a lane's receiver is in trouble; nil: it is not.
@@ -205,24 +253,36 @@ func failingReason(l *client.HeldLane) *client.HoldReason {
 	return nil
 }
 
-// addReceivers names receivers, and says what is wrong with them.
-func (s *state) addReceivers(l *lead, lanes []*client.HeldLane) {
+// addLanes names lanes, and says why they hold jobs back.
+func (s *state) addLanes(l *lead, lanes []*client.HeldLane) {
 	s.addList(l, len(lanes), func(i int) {
-		lane, reason := lanes[i], failingReason(lanes[i])
+		lane := lanes[i]
 		l.addLink(lane.Lane, s.laneTo(lane.Topic, lane.Lane))
 		l.add(" (")
-		if f := lane.LastFailure; f != nil {
+		reason := failingReason(lane)
+		if f := lane.LastFailure; reason != nil && f != nil {
 			l.add("%s at ", failureWords(f))
 			l.addTime(f.At)
 			l.add(", ")
 		}
+		if reason == nil {
+			reason = &lane.Reasons[0]
+		}
 		l.add("%s", reasonWords(reason.Code))
 		if !reason.Until.IsZero() {
-			l.add(" until ")
+			l.add("%s", untilWords(reason.Code))
 			l.addTime(reason.Until)
 		}
 		l.add(")")
 	})
+}
+
+// untilWords returns how the end of a reason is said.
+func untilWords(code string) string {
+	if code == "retry_after" { // it may have asked for more
+		return ", left alone until "
+	}
+	return " until "
 }
 
 // addList adds up to maxNamed items with commas, and the number of the others.

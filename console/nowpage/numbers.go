@@ -3,7 +3,6 @@ package nowpage
 import (
 	"html/template"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/ringback/ringback/console/chart"
@@ -61,14 +60,8 @@ func (s *state) rateCard() card {
 	if rate := s.samples.LastMinute(); !math.IsNaN(rate) {
 		c.Value = words.Decimal(rate)
 	}
-	var failed []string
-	for _, name := range []string{"again", "dead"} {
-		if rate := s.samples.LastMinute(name); rate > 0 {
-			failed = append(failed, words.Rate(rate)+" "+name)
-		}
-	}
-	if len(failed) > 0 {
-		c.Class, c.Note = "warn", "in the last minute; "+strings.Join(failed, ", ")
+	if failed := s.samples.LastMinute("again", "dead"); failed > 0 {
+		c.Class, c.Note = "warn", "in the last minute, "+words.Rate(failed)+" failed"
 	}
 	return c
 }
@@ -135,7 +128,11 @@ func (s *state) completeness() string {
 	case s.samples.Steps == 0:
 		return "The first ones are there within 5 s."
 	case s.samples.Estimated:
-		return "Estimated: there were more attempts than the live stream has room for. The rate of delivered ones is exact, the others are scaled up."
+		text := "In part estimated: more happened than the live stream has room for, so attempts are scaled up"
+		if s.Restricted == nil {
+			text += ", but for the delivered ones, which are counted"
+		}
+		return text + "."
 	default:
 		return "Complete since " + words.When(s.v.Now.Add(-time.Duration(s.samples.Steps)*sampler.Step), s.v.Now, time.UTC) + ", in steps of 5 s."
 	}

@@ -45,7 +45,8 @@ func apiAddress(v *web.Visit) string {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	if proto := strings.ToLower(r.Header.Get("X-Forwarded-Proto")); proto == "https" || proto == "http" {
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
+	if proto := strings.ToLower(strings.TrimSpace(first)); proto == "https" || proto == "http" {
 		scheme = proto
 	}
 	if !hostPattern.MatchString(host) {

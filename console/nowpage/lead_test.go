@@ -1,0 +1,142 @@
+package nowpage
+
+import (
+	"math"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/web"
+)
+
+var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+
+// text returns the sentence, with the clock times of times.
+func (l lead) text() string {
+	var b strings.Builder
+	for _, p := range l.Parts {
+		b.WriteString(p.Text)
+		if !p.Time.IsZero() {
+			b.WriteString(p.Time.Format("15:04:05"))
+		}
+	}
+	return b.String()
+}
+
+// rates returns samples of a minute.
+func rates(delivered, again float64) sampler.Samples {
+	return sampler.Samples{Steps: 12, Verdicts: []sampler.Verdict{{Name: "delivered", LastMinute: delivered}, {Name: "again", LastMinute: again}}}
+}
+
+// heldBy returns a lane that is held for reasons.
+func heldBy(lane string, codes ...string) client.HeldLane {
+	l := client.HeldLane{Topic: "t", Lane: lane}
+	for _, code := range codes {
+		l.Reasons = append(l.Reasons, client.HoldReason{Code: code, Until: noon.Add(time.Minute)})
+	}
+	return l
+}
+
+func heldLanes(lanes ...client.HeldLane) *client.HeldLanes {
+	return &client.HeldLanes{Items: lanes, Total: len(lanes), Exact: true}
+}
+
+func TestLead(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return noon.Add(-d) }
+	ready := []client.StoreReadiness{{Name: "main", Ready: true}}
+	failed := heldBy("pay.example:443", "breaker_open")
+	failed.LastFailure = &client.LaneFailure{At: ago(time.Minute), Status: 503}
+	refused := heldBy("crm.example:443", "order", "topic_paused")
+	refused.LastFailure = &client.LaneFailure{At: ago(time.Minute), ErrorClass: "refused"}
+	other := heldBy("pay.example:443", "retry_after")
+	other.Topic = "u"
+	many := heldLanes(failed, refused, heldBy("c:1", "breaker_half_open"), heldBy("d:1", "retry_after"), heldBy("e:1", "breaker_open"))
+	many.Exact = false
+	due := &client.Counts{Registered: 9, Ready: 3, OldestDueAt: ago(30 * time.Second)}
+
+	for name, test := range map[string]struct {
+		state state
+		class string
+		text  string
+	}{
+		"fresh": {state{counts: new(client.Counts)}, "", "No job has been registered yet."},
+		"not ready": {
+			state{fault: "redis: connection refused", Stores: nil},
+			"bad",
+			"Nothing is being delivered: the server is not ready. It says: redis: connection refused.",
+		},
+		"not readable": {state{fault: "the store does not answer!", Stores: ready}, "warn", "The store cannot be read now: the store does not answer!"},
+		"one store of two": {
+			state{
+				counts: &client.Counts{Registered: 9}, samples: rates(1, 0),
+				Stores: []client.StoreReadiness{{Name: "main", Ready: true}, {Name: "eu", Detail: "It is full."}},
+			}, "bad", "Callbacks flow. Store eu is not ready: It is full.",
+		},
+		"flows":                  {state{counts: due, samples: rates(1, 1), held: heldLanes(heldBy("a:1", "lane_full"))}, "ok", "Callbacks flow."},
+		"all ended":              {state{counts: &client.Counts{Registered: 9, Delivered: 9}, samples: rates(0, 0)}, "ok", "Nothing waits: all jobs have ended."},
+		"nothing due":            {state{counts: &client.Counts{Registered: 9, Scheduled: 1200, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1,200 jobs wait, the next one at 12:01:00."},
+		"one of them":            {state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1 job waits, the next one at 12:01:00."},
+		"runs":                   {state{counts: &client.Counts{Registered: 9, Running: 1}, samples: rates(0, 0)}, "ok", "No job is late: 1 attempt is running."},
+		"due now":                {state{counts: &client.Counts{Registered: 9, Ready: 1, OldestDueAt: ago(time.Second)}}, "ok", "No job is late."},
+		"late":                   {state{counts: due}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
+		"late and delivers":      {state{counts: due, samples: rates(3, 0)}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
+		"nobody delivers":        {state{counts: due, samples: rates(0, 0)}, "bad", "Nothing is being delivered: the oldest due job has waited for 30s, and no lane holds it back. No process may be delivering its topic."},
+		"all fail":               {state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}, samples: rates(0, 1)}, "bad", "Nothing is being delivered: all attempts of the last minute failed."},
+		"one receiver":           {state{counts: due, samples: rates(1, 1), held: heldLanes(failed)}, "warn", "Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
+		"of two topics":          {state{counts: due, samples: rates(1, 1), held: heldLanes(failed, other)}, "warn", "Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
+		"receivers, not sampled": {state{counts: due, held: heldLanes(failed)}, "warn", "1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
+		"many receivers": {
+			state{counts: due, samples: rates(1, 1), held: many},
+			"warn",
+			"Callbacks flow. At least 5 receivers are in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00), " +
+				"crm.example:443 (the connection was refused at 11:59:00, waits for a failed job until 12:01:00) and 3 more. Topic t is paused.",
+		},
+		"stuck receivers": {
+			state{counts: due, samples: rates(0, 0), held: heldLanes(refused, heldBy("d:1", "retry_after"))},
+			"bad",
+			"Nothing is being delivered: crm.example:443 (the connection was refused at 11:59:00, waits for a failed job until 12:01:00) " +
+				"and d:1 (asked for a pause, left alone until 12:01:00) are in trouble. Topic t is paused.",
+		},
+		"stuck lane":      {state{counts: due, samples: rates(0, 0), held: heldLanes(heldBy("slow:1", "lane_full", "topic_rate"))}, "bad", "Nothing is being delivered: slow:1 (at its concurrency until 12:01:00) holds jobs back."},
+		"lane, no sample": {state{counts: due, held: heldLanes(heldBy("slow:1", "lane_full"), heldBy("b:1", "new_code"))}, "warn", "2 lanes hold jobs back: slow:1 (at its concurrency until 12:01:00) and b:1 (new code until 12:01:00)."},
+		"paused":          {state{counts: due, samples: rates(0, 0), held: heldLanes(heldBy("a:1", "topic_paused"))}, "bad", "Nothing is being delivered: topic t is paused."},
+		"paused, without jobs": {
+			state{counts: &client.Counts{Registered: 1}, samples: rates(0, 0), paused: []*client.Topic{{Name: "a"}, {Name: "b"}}},
+			"warn",
+			"Nothing waits: all jobs have ended. Topics a and b are paused.",
+		},
+		"restricted, at first":          {state{}, "ok", "The first numbers are there within 5 s."},
+		"restricted, nothing delivered": {state{samples: rates(0, 0)}, "ok", "Nothing was delivered in the last minute."},
+		"rate not known":                {state{counts: due, samples: rates(math.NaN(), math.NaN()), held: heldLanes(failed)}, "warn", "1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.state.v = &web.Visit{Now: noon, Base: ".", Who: new(client.Principal)}
+			l := test.state.lead()
+			require.Equal(t, test.text, l.text())
+			require.Equal(t, test.class, l.Class)
+		})
+	}
+}
+
+func TestAPIAddress(t *testing.T) {
+	for name, test := range map[string]struct{ host, proto, prefix, want string }{
+		"direct":     {"localhost:8080", "", "", "http://localhost:8080"},
+		"IPv6":       {"[::1]:8080", "", "", "http://[::1]:8080"},
+		"proxied":    {"rb.example", "HTTPS", "/a/b/", "https://rb.example/a/b"},
+		"two values": {"rb.example", "https,http", "/a b", "https://rb.example"},
+		"hostile":    {"a';id'", "javascript", "//evil.example", "http://localhost:8080"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/console/", nil)
+			r.Host = test.host
+			r.Header.Set("X-Forwarded-Proto", test.proto)
+			r.Header.Set("X-Forwarded-Prefix", test.prefix)
+			require.Equal(t, test.want, apiAddress(&web.Visit{Request: r}))
+		})
+	}
+}
