@@ -24,6 +24,11 @@ func New() web.Pages {
 		Files: files,
 		Routes: []web.Route{
 			web.Get("schedules", access.ReadSchedule, showList),
+			web.Get("schedules/new", access.ChangeSchedule, newSchedule),
+			web.Post("schedules/new", access.ChangeSchedule, createSchedule),
+			web.Post("schedules/preview", access.ReadSchedule, previewSchedule),
+			web.Get("schedules/{schedule}/edit", access.ChangeSchedule, editSchedule),
+			web.Post("schedules/{schedule}/edit", access.ChangeSchedule, changeSchedule),
 			web.Get("schedules/{schedule}", access.ReadSchedule, showSchedule),
 			web.Get("schedules/{schedule}/ticks", access.ReadSchedule, showSchedule), // of a schedule whose name is new
 			web.Post("schedules/{schedule}/run", access.RunSchedule, run),

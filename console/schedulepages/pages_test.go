@@ -1,7 +1,12 @@
 package schedulepages_test
 
 import (
+	"html"
 	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +15,8 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/scheduleform"
 	"github.com/ringback/ringback/console/schedulepages"
 	"github.com/ringback/ringback/console/web"
 )
@@ -158,4 +165,185 @@ func TestSchedule_RunsAndIsDeleted(t *testing.T) {
 			}
 		}
 	})
+}
+
+// fields returns the names and values of a form's fields, as a browser would send them.
+func fields(t *testing.T, page string) []string {
+	t.Helper()
+	_, form, ok := strings.Cut(page, `id="schedule-form"`)
+	require.True(t, ok)
+	form, _, _ = strings.Cut(form, "</form>")
+	var all []string
+	for _, m := range regexp.MustCompile(`<input type="(\w+)"[^>]* name="([^"]+)" value="([^"]*)"([^>]*)>|<textarea[^>]* name="([^"]+)"[^>]*>\n([^<]*)</textarea>|(?s:<select[^>]* name="([^"]+)".*?</select>)`).FindAllStringSubmatch(form, -1) {
+		switch {
+		case m[7] != "":
+			if chosen := regexp.MustCompile(`value="([^"]*)" selected`).FindStringSubmatch(m[0]); chosen != nil {
+				all = append(all, m[7], html.UnescapeString(chosen[1]))
+			}
+		case m[5] != "":
+			all = append(all, m[5], html.UnescapeString(m[6]))
+		case m[1] != "checkbox" || strings.Contains(m[4], "checked"):
+			all = append(all, m[2], html.UnescapeString(m[3]))
+		}
+	}
+	return all
+}
+
+// with returns fields of which one has another value.
+func with(fields []string, name, value string) []string {
+	fields = slices.Clone(fields)
+	for i := 0; i < len(fields); i += 2 {
+		if fields[i] == name {
+			fields[i+1] = value
+		}
+	}
+	return fields
+}
+
+func TestForm_CreatesAndChangesSchedules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		site.SignIn(site.Token("mia", "admin"))
+		site.Golden("new", "schedules/new")
+		done := site.Post("schedules/new", "name", "daily", "cron", "0 8 * * *", "timezone", "Europe/Berlin", "job.url", "https://fine.example/",
+			"job.body", "{\"kind\": \"daily\"}", "job.body_as", "json", "job.headers", "Authorization: Bearer hunter2\r\nX-A: 1", "overlap", "skip", "paused", "true", "note", "ask Mia")
+		require.Contains(t, consoletest.Text(site.Follow(done).OK()), "Schedule daily is saved.")
+		was, err := site.API.GetSchedule(t.Context(), "daily")
+		require.NoError(t, err)
+		require.Equal(t, "paused by mia", was.State+" by "+was.PausedBy)
+		require.Equal(t, "skip", was.Overlap)
+
+		page := site.Golden("edit", "schedules/daily/edit")
+		require.NotContains(t, page, "hunter2")
+		site.Follow(site.Post("schedules/daily/edit", fields(t, page)...)).OK()
+		is, err := site.API.GetSchedule(t.Context(), "daily")
+		require.NoError(t, err)
+		require.Equal(t, int64(2), is.Revision)
+		require.Equal(t, was.ScheduleRequest, is.ScheduleRequest, "nothing was changed")
+
+		changed := with(fields(t, page), "jitter", "5m")
+		conflict := site.Post("schedules/daily/edit", changed...).Is(http.StatusPreconditionFailed)
+		require.Contains(t, consoletest.Text(conflict), "was changed by somebody else meanwhile")
+		require.Contains(t, conflict, `name="jitter" value="5m"`)
+		require.Contains(t, conflict, `name="revision" value="2"`)
+		saved := site.Follow(site.Post("schedules/daily/edit", fields(t, conflict)...)).OK()
+		require.Contains(t, consoletest.Text(saved), "Jitter up to 5m")
+	})
+}
+
+func TestForm_SaysWhatIsWrongAtEachField(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		for _, c := range []struct{ field, value, want string }{
+			{"jitter", "soon", `id="e-jitter">&#34;soon&#34; is not a duration`},
+			{"name", "", `id="e-name">is required`},
+			{"name", "a b", `id="e-name">`},
+			{"cron", "* * *", `id="e-cron">`},
+			{"timezone", "Mars/Olympus", `id="e-timezone">`},
+			{"every", "15m", `id="e-every">`},
+			{"job.url", "ftp://a", `id="e-job.url">`},
+			{"job.headers", "Host: a", `id="e-job.headers">`},
+			{"job.body", "{", `id="e-job.body">is not JSON`},
+			{"job.topic", "_work", `id="e-job.topic">`},
+			{"catch_up.window", "400d", `id="e-catch_up.window">`},
+			{"pause_after_dead", "21", `id="e-pause_after_dead">`},
+			{"ends_at", "tomorrow", `id="e-ends_at">is not a time`},
+		} {
+			form := with([]string{
+				"name", "a", "cron", "0 8 * * *", "timezone", "", "every", "", "jitter", "", "job.url", "https://fine.example/", "job.headers", "", "job.body", "",
+				"job.body_as", "json", "job.topic", "", "catch_up.window", "", "pause_after_dead", "", "ends_at", "", "note", "kept",
+			}, c.field, c.value)
+			answer := site.Post("schedules/new", form...)
+			require.Equal(t, http.StatusUnprocessableEntity, answer.Code, c.field)
+			page := answer.Body.String()
+			require.Contains(t, page, c.want, c.field)
+			require.Contains(t, page, "\nkept</textarea>", c.field)
+			require.Contains(t, page, `<a href="#f-`+c.field+`">`, c.field)
+		}
+		put(t, site, "taken", client.ScheduleRequest{Every: time.Hour})
+		page := site.Post("schedules/new", "name", "taken", "every", "2h", "job.url", "https://fine.example/").Is(http.StatusPreconditionFailed)
+		require.Contains(t, consoletest.Text(page), "there is a schedule with this name")
+		site.Post("schedules/none/edit", "every", "2h").Is(http.StatusNotFound)
+	})
+}
+
+func TestForm_PreviewsTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		site.SignIn(site.Token("mia", "admin"))
+		form := url.Values{"cron": {"30 2 26 3 *"}, "timezone": {"Europe/Berlin"}, "jitter": {"soon"}, "name": {"a"}, "job.url": {"https://fine.example/"}}
+		part := site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK()
+		require.True(t, strings.HasPrefix(part, `<fieldset id="schedule-timing"`), part)
+		require.Contains(t, part, "02:30 does not exist on 2000-03-26, because clocks go forward: runs at 03:00")
+		require.Contains(t, part, "Runs at 02:30 on the 26th of March, Europe/Berlin.")
+		whole := site.Do(http.MethodPost, "schedules/preview", form).OK()
+		require.Contains(t, whole, "Runs at 02:30 on the 26th of March, Europe/Berlin.")
+		require.Contains(t, whole, `name="name" value="a"`)
+		require.Contains(t, whole, `name="job.url" value="https://fine.example/"`)
+		require.Contains(t, whole, `action="../schedules/new"`)
+
+		form.Set("cron", "30 25 * * *")
+		part = site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK()
+		require.Contains(t, part, `<span class="field-error" id="e-cron">`)
+		require.NotContains(t, part, "Runs at")
+		form.Set("every", "x")
+		require.Contains(t, site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK(), `id="e-every">`)
+		require.NotContains(t, site.Do(http.MethodPost, "schedules/preview", url.Values{}, "HX-Request", "true").OK(), "field-error")
+
+		put(t, site, "a", client.ScheduleRequest{Every: time.Hour})
+		form = url.Values{"schedule": {"a"}, "revision": {"1"}, "every": {"90m"}}
+		whole = site.Do(http.MethodPost, "schedules/preview", form).OK()
+		require.Contains(t, whole, `action="../schedules/a/edit"`)
+		require.Contains(t, whole, `name="revision" value="1"`)
+
+		site.SignIn(site.Token("otto", "operate"))
+		site.Get("schedules/new").Is(http.StatusForbidden)
+		site.Get("schedules/a/edit").Is(http.StatusForbidden)
+		site.Post("schedules/new", "name", "b").Is(http.StatusForbidden)
+		site.Post("schedules/a/edit").Is(http.StatusForbidden)
+		require.NotContains(t, site.Get("schedules").OK(), "schedules/new")
+		require.NotContains(t, site.Get("schedules/a").OK(), "a/edit")
+		site.SignIn(site.Token("rita", "publish"))
+		site.Post("schedules/preview").Is(http.StatusForbidden)
+	})
+}
+
+// hostile are values of users and receivers.
+var hostile = []string{`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`}
+
+func TestPages_EscapeValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		for i, bad := range hostile {
+			name := []string{"a", "b"}[i]
+			put(t, site, name, client.ScheduleRequest{
+				Every: time.Hour, Note: bad, Job: &client.ScheduleJob{
+					URL: "https://fine.example/?q=" + strings.ReplaceAll(bad, " ", "%20"), Headers: client.Headers{"X-A": {bad}}, Body: client.Text(bad), ContentType: "text/plain",
+					Labels: map[string]string{"a": bad}, OnDead: &client.Callback{URL: "https://fine.example/?q=" + strings.ReplaceAll(bad, " ", "%20")},
+				},
+			})
+			_, err := site.API.PauseSchedule(t.Context(), name, bad)
+			require.NoError(t, err)
+			for _, path := range []string{"schedules", "schedules/" + name, "schedules/" + name + "/edit", "schedules/new?name=" + url.QueryEscape(bad)} {
+				requireEscaped(t, site.Get(path).OK())
+			}
+			form := url.Values{}
+			for _, field := range append([]string{"name", "revision", "schedule"}, scheduleform.Names...) {
+				form.Set(field, bad)
+			}
+			for _, field := range jobform.ScheduleNames {
+				form.Set(scheduleform.JobPrefix+field, bad)
+			}
+			requireEscaped(t, site.Do(http.MethodPost, "schedules/new", form).Is(http.StatusUnprocessableEntity))
+			requireEscaped(t, site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK())
+			requireEscaped(t, site.Do(http.MethodPost, "schedules/preview", form).OK())
+		}
+	})
+}
+
+func requireEscaped(t *testing.T, page string) {
+	t.Helper()
+	for _, bad := range []string{"<script>alert", "<img", `" onerror`} {
+		require.NotContains(t, page, bad)
+	}
 }

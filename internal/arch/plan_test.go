@@ -581,9 +581,14 @@ var plan = []row{
 		ours:   []string{"access", "client", "console/filter", "console/jobform", "console/web", "console/words"},
 	},
 	{
+		pkg:    "console/scheduleform",
+		reason: "the form of a schedule around that of its job: pure functions between texts and requests of the client",
+		ours:   []string{"client", "console/jobform", "console/web", "job/units"},
+	},
+	{
 		pkg:    "console/schedulepages",
 		reason: "the pages about schedules: computes the ticks that its pictures show, and asks the API for everything else",
-		ours:   []string{"access", "client", "console/chart", "console/jobform", "console/web", "console/words", "schedule"},
+		ours:   []string{"access", "client", "console/chart", "console/jobform", "console/scheduleform", "console/web", "console/words", "schedule"},
 	},
 	{
 		pkg:    "console/settingspages",

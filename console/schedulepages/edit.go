@@ -1,0 +1,213 @@
+package schedulepages
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/scheduleform"
+	"github.com/ringback/ringback/console/web"
+)
+
+// editData is the data of the form of a schedule.
+type editData struct {
+	// Name is that of the schedule that is edited; empty: the form creates one, whose name is the text NewName.
+	Name, NewName string
+	ManagedBy     string
+	Revision      string
+	To            string
+	Cancel        string
+	Errors        web.FormErrors
+	Timing        *timingData
+	Rules         []web.Field
+	Job, More     []web.Field
+	NameField     web.Field
+	Timezones     []string
+}
+
+// timingData is the data of the fields that say when a schedule runs, and of their preview.
+type timingData struct {
+	Fields    []web.Field
+	Errors    web.FormErrors
+	PreviewTo string
+	// Preview are the next ticks; nil: there is nothing to preview, or Errors say what is wrong.
+	Preview *preview
+}
+
+// preview are the next ticks of a form.
+type preview struct {
+	Sentence string
+	Zone     string
+	IsLocal  bool
+	Ticks    []nextTick
+}
+
+// names of fields of the form of a schedule that the API does not have.
+const (
+	nameField     = "name"
+	revisionField = "revision"
+)
+
+// editForm is the form of a schedule with what belongs to it.
+type editForm struct {
+	scheduleform.Form
+
+	Name, NewName, Revision, ManagedBy string
+}
+
+// readForm returns the form of a request; name is that of the schedule that is edited, or empty.
+func readForm(v *web.Visit, name string) editForm {
+	return editForm{Form: scheduleform.Read(v.Request), Name: name, NewName: v.Form(nameField), Revision: v.Form(revisionField)}
+}
+
+// newSchedule answers with an empty form.
+func newSchedule(v *web.Visit) (web.Answer, error) {
+	f := editForm{Form: scheduleform.Of(client.ScheduleRequest{}), NewName: v.Query(nameField)}
+	return f.page(v, web.FormErrors{}), nil
+}
+
+// editSchedule answers with the form of a schedule.
+func editSchedule(v *web.Visit) (web.Answer, error) {
+	s, err := v.API.GetSchedule(v.Request.Context(), v.PathValue("schedule"))
+	if err != nil {
+		return nil, err
+	}
+	f := editForm{Form: scheduleform.Of(s.ScheduleRequest), Name: s.Name, Revision: strconv.FormatInt(s.Revision, 10), ManagedBy: s.ManagedBy}
+	return f.page(v, web.FormErrors{}), nil
+}
+
+// page returns the page of a form.
+func (f *editForm) page(v *web.Visit, errs web.FormErrors) *web.Page {
+	page := &web.Page{View: "schedule-edit", Title: "New schedule", Section: section, Crumbs: crumbs(v), Status: errs.Status}
+	d := editData{
+		Name: f.Name, NewName: f.NewName, Revision: f.Revision, ManagedBy: f.ManagedBy, To: v.Path("schedules", "new"), Cancel: v.Path("schedules"),
+		Errors: errs, Rules: f.Fields(errs, scheduleform.Jitter, scheduleform.Overlap, scheduleform.CatchUpRuns, scheduleform.CatchUpWindow,
+			scheduleform.MaxRuns, scheduleform.PauseAfterDead, scheduleform.Note),
+		Job: f.JobFields(errs, jobform.URL, jobform.Topic, jobform.Body, jobform.BodyAs),
+		More: f.JobFields(errs, jobform.Method, jobform.Headers, jobform.ContentType, jobform.Lane, jobform.Retries, jobform.Ladder, jobform.Timeout,
+			jobform.ExpiresIn, jobform.Labels, jobform.OnDelivered, jobform.OnDead),
+		Timezones: scheduleform.Timezones,
+		NameField: web.Field{
+			Name: nameField, Label: "Name", Value: f.NewName, Required: true, Error: errs.Of(nameField), Placeholder: "daily-report",
+			Hint: "1 to 40 of A-Z a-z 0-9 _ : and -. Its jobs have ids with it.",
+		},
+	}
+	if f.Name == "" {
+		d.Rules = append(d.Rules, f.Fields(errs, scheduleform.Paused)...)
+	} else {
+		page.Title = "Edit schedule " + f.Name
+		page.Crumbs = append(page.Crumbs, web.Link{To: pathOf(v, f.Name), Text: f.Name})
+		d.To, d.Cancel = pathOf(v, f.Name, "edit"), pathOf(v, f.Name)
+	}
+	d.Timing = f.timing(v, errs)
+	page.Data = d
+	return page
+}
+
+// timing returns the fields that say when the schedule runs, with their preview.
+func (f *editForm) timing(v *web.Visit, errs web.FormErrors) *timingData {
+	d := &timingData{PreviewTo: v.Path("schedules", "preview")}
+	if f.HasTiming() {
+		var found web.FormErrors
+		d.Preview, found = f.preview(v)
+		for field, sentence := range found.Fields {
+			errs.Add(field, sentence)
+		}
+		d.Errors.General = found.General
+	}
+	d.Fields = f.Fields(errs, scheduleform.TimingNames...)
+	return d
+}
+
+// preview asks the API for the next ticks of a form.
+func (f *editForm) preview(v *web.Visit) (*preview, web.FormErrors) {
+	p, errs := f.Preview()
+	if errs.Any() {
+		return nil, errs
+	}
+	found, err := v.API.PreviewSchedule(v.Request.Context(), p)
+	if err != nil {
+		errs, ok := scheduleform.ErrorsOf(err)
+		if !ok {
+			errs.General = []string{"The preview failed: " + err.Error()}
+		}
+		return nil, errs
+	}
+	zone, loc := zoneOf(&client.ScheduleRequest{Timezone: p.Timezone})
+	shown := &preview{Sentence: "Runs " + lowerFirst(found.Description) + ".", Zone: zone, IsLocal: zone != "UTC"}
+	for _, t := range found.Items {
+		shown.Ticks = append(shown.Ticks, nextTick{Tick: t, LocalText: localText(t.At, v.Now, loc)})
+	}
+	return shown, web.FormErrors{}
+}
+
+// previewSchedule answers with the fields that say when a schedule runs and their preview, for a script; else with the whole form.
+func previewSchedule(v *web.Visit) (web.Answer, error) {
+	f := readForm(v, v.Form("schedule"))
+	if v.Request.Header.Get("Hx-Request") == "true" {
+		return &web.Part{View: "schedule-edit", Template: "schedule-timing", Data: f.timing(v, web.FormErrors{})}, nil
+	}
+	return f.page(v, web.FormErrors{}), nil
+}
+
+// createSchedule creates a schedule.
+func createSchedule(v *web.Visit) (web.Answer, error) {
+	f := readForm(v, "")
+	return f.put(v, f.NewName, client.ScheduleRequest{}, client.IfNew())
+}
+
+// changeSchedule replaces a schedule.
+func changeSchedule(v *web.Visit) (web.Answer, error) {
+	name := v.PathValue("schedule")
+	stored, err := v.API.GetSchedule(v.Request.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	f := readForm(v, name)
+	f.ManagedBy = stored.ManagedBy
+	condition := ifRevision(v)
+	f.Revision = strconv.FormatInt(stored.Revision, 10) // who has read that another one changed it may overwrite that
+	return f.put(v, name, stored.ScheduleRequest, condition)
+}
+
+// put puts the schedule of a form that was made of from.
+func (f *editForm) put(v *web.Visit, name string, from client.ScheduleRequest, condition client.Condition) (web.Answer, error) {
+	request, errs := f.Request(from)
+	if name == "" {
+		errs.Add(nameField, "is required")
+	}
+	if errs.Any() {
+		return f.page(v, errs), nil
+	}
+	put, err := v.API.PutSchedule(v.Request.Context(), name, request, condition)
+	switch {
+	case err == nil:
+	case errors.Is(err, client.ErrRevision):
+		return f.page(v, f.conflict(name)), nil
+	default:
+		if errs, ok := scheduleform.ErrorsOf(err, nameField); ok {
+			return f.page(v, errs), nil
+		}
+		return nil, err
+	}
+	done := "Schedule " + put.Name + " is saved."
+	if put.State == "active" && len(put.Next) > 0 {
+		_, loc := zoneOf(&put.ScheduleRequest)
+		done = "Schedule " + put.Name + " is saved; its next tick is at " + localText(put.Next[0].At, v.Now, loc) + "."
+	}
+	return &web.Redirect{To: pathOf(v, put.Name), Notice: web.Done(done)}, nil
+}
+
+// conflict says that somebody else was first.
+func (f *editForm) conflict(name string) web.FormErrors {
+	errs := web.FormErrors{Status: http.StatusPreconditionFailed}
+	if f.Name == "" {
+		errs.Add(nameField, "there is a schedule with this name: choose another one, or edit that")
+	} else {
+		errs.General = []string{"The schedule " + name + " was changed by somebody else meanwhile. Your texts are kept: open the schedule in another tab " +
+			"and compare. Saving again replaces what the other person saved."}
+	}
+	return errs
+}
