@@ -31,6 +31,8 @@ func New() web.Pages {
 			web.Post("schedules/{schedule}/edit", access.ChangeSchedule, changeSchedule),
 			web.Get("schedules/{schedule}", access.ReadSchedule, showSchedule),
 			web.Get("schedules/{schedule}/ticks", access.ReadSchedule, showSchedule), // of a schedule whose name is new
+			web.Get("schedules/{schedule}/backfill", access.BackfillSchedule, countBackfill),
+			web.Post("schedules/{schedule}/backfill", access.BackfillSchedule, startBackfill),
 			web.Post("schedules/{schedule}/run", access.RunSchedule, run),
 			web.Post("schedules/{schedule}/delete", access.DeleteSchedule, remove),
 			web.Post("schedules/{schedule}/pause", access.PauseSchedule, pause),

@@ -347,3 +347,80 @@ func requireEscaped(t *testing.T, page string) {
 		require.NotContains(t, page, bad)
 	}
 }
+
+func TestBackfill_CountsFirstAndShowsItsProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		put(t, site, "hourly", client.ScheduleRequest{Cron: "@hourly"})
+		site.SignIn(site.Token("mia", "operate"))
+		require.Contains(t, site.Get("schedules/hourly").OK(), `href="../schedules/hourly/backfill"`)
+		require.Contains(t, site.Get("schedules/hourly/backfill").OK(), `value="1999-12-31 00:00"`)
+		const query = "after=1999-12-31+00:00&before=1999-12-31T10:00:00Z&rate=1/s"
+		page := site.Golden("backfill", "schedules/hourly/backfill?"+query)
+		require.Contains(t, consoletest.Text(page), "10 ticks would run, at 1/s.")
+		form := []string{"after", "1999-12-31 00:00", "before", "1999-12-31T10:00:00Z", "rate", "1/s", "revision", "1"}
+
+		put(t, site, "hourly", client.ScheduleRequest{Cron: "*/30 * * * *"})
+		changed := site.Post("schedules/hourly/backfill", form...).Is(http.StatusPreconditionFailed)
+		require.Contains(t, consoletest.Text(changed), "counted again")
+		require.Contains(t, consoletest.Text(changed), "20 ticks would run")
+		require.Contains(t, changed, `name="revision" value="2"`)
+		begun := site.Follow(site.Post("schedules/hourly/backfill", with(form, "revision", "2")...)).OK()
+		require.Contains(t, consoletest.Text(begun), "The backfill of 20 ticks has begun.")
+		site.Advance(5 * time.Second)
+		page = site.Get("schedules/hourly").OK()
+		require.Regexp(t, `<progress max="20" value="[1-9]"`, page)
+		require.Contains(t, consoletest.Text(page), "by mia")
+		require.Contains(t, consoletest.Text(site.Get("schedules/hourly/backfill?"+query).OK()), "A new backfill replaces it.")
+		_, err := site.API.PauseSchedule(t.Context(), "hourly", "")
+		require.NoError(t, err)
+		require.Contains(t, consoletest.Text(site.Get("schedules/hourly").OK()), "goes on when the schedule is resumed")
+		_, err = site.API.ResumeSchedule(t.Context(), "hourly")
+		require.NoError(t, err)
+		site.Advance(time.Minute)
+		page = site.Get("schedules/hourly").OK()
+		require.Contains(t, consoletest.Text(page), "has run 20 of 20 ticks.")
+		require.NotContains(t, page, "<progress")
+	})
+}
+
+func TestBackfill_SaysWhatIsWrongAtEachField(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		put(t, site, "a", client.ScheduleRequest{Every: time.Second})
+		site.SignIn(site.Token("mia", "operate"))
+		form := []string{"after", "1999-12-31", "before", "1999-12-31 00:01", "rate", "", "revision", "1"}
+		for _, c := range []struct{ field, value, want string }{
+			{"after", "", "is required"},
+			{"after", "yesterday", "is not a time"},
+			{"before", "2999-01-01", ""},
+			{"before", "1999-12-30", ""},
+			{"before", "1999-12-31 23:00", "selects more than 10000 ticks"},
+			{"rate", "1000/s", ""},
+			{"rate", hostile[0], ""},
+			{"after", hostile[1], ""},
+		} {
+			changed := with(form, c.field, c.value)
+			query := url.Values{}
+			for i := 0; i < len(changed); i += 2 {
+				query.Set(changed[i], changed[i+1])
+			}
+			for _, page := range []string{
+				site.Post("schedules/a/backfill", changed...).Is(http.StatusUnprocessableEntity),
+				site.Get("schedules/a/backfill?" + query.Encode()).Is(http.StatusUnprocessableEntity),
+			} {
+				require.Contains(t, page, `id="e-`+c.field+`">`+c.want, c.value)
+				requireEscaped(t, page)
+			}
+		}
+		one := site.Get("schedules/a/backfill?after=1999-12-31T00:00:00Z&before=1999-12-31T00:00:00.001Z").OK()
+		require.Contains(t, consoletest.Text(one), "1 tick would run")
+		none := site.Get("schedules/a/backfill?after=1999-12-31T00:00:00.001Z&before=1999-12-31T00:00:00.002Z").OK()
+		require.Contains(t, consoletest.Text(none), "There is no tick in this time.")
+		require.NotContains(t, none, "Start the backfill")
+		site.SignIn(site.Token("otto", "read"))
+		require.NotContains(t, site.Get("schedules/a").OK(), "a/backfill")
+		site.Get("schedules/a/backfill").Is(http.StatusForbidden)
+		site.Post("schedules/a/backfill", form...).Is(http.StatusForbidden)
+	})
+}
