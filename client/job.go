@@ -56,6 +56,8 @@ type Callback struct {
 	Retries *int          `json:"retries,omitzero"` // nil: those of the topic _callbacks
 	Timeout time.Duration `json:"timeout,omitzero"`
 	Include []string      `json:"include,omitzero"` // body, headers, query
+	// Null are the names of members that get their default in PatchTopic, where the callback is a topic's.
+	Null []string `json:"-" wire:"nulls"`
 }
 
 // MarshalJSON returns the JSON that the API reads; of a callback without a URL null.

@@ -51,12 +51,16 @@ type Success struct {
 	Status       []string `json:"status,omitzero"` // such as 200 and 2xx
 	BodyEquals   string   `json:"body_equals,omitzero"`
 	BodyContains string   `json:"body_contains,omitzero"`
+	// Null are the names of members that get their default in PatchTopic.
+	Null []string `json:"-" wire:"nulls"`
 }
 
 // Breaker says when the breaker of a lane opens, and for how long.
 type Breaker struct {
 	Failures *int          `json:"failures,omitzero"` // in a row; 0: never
 	Open     time.Duration `json:"open,omitzero"`
+	// Null are the names of members that get their default in PatchTopic.
+	Null []string `json:"-" wire:"nulls"`
 }
 
 // Backlog is a callback about a topic whose jobs pile up.
@@ -69,6 +73,8 @@ type Backlog struct {
 	Include   []string      `json:"include,omitzero"`
 	OlderThan time.Duration `json:"older_than,omitzero"`
 	MoreThan  int64         `json:"more_than,omitzero"`
+	// Null are the names of members that get their default in PatchTopic.
+	Null []string `json:"-" wire:"nulls"`
 }
 
 // Certificate is a client certificate, which receivers see.
@@ -82,6 +88,8 @@ type Retention struct {
 	For      *time.Duration `json:"for,omitzero"`
 	Max      *int64         `json:"max,omitzero"`
 	MaxBytes string         `json:"max_bytes,omitzero"` // such as 256MiB
+	// Null are the names of members that get their default in PatchTopic.
+	Null []string `json:"-" wire:"nulls"`
 }
 
 // Topic is a topic with its policy. PutTopic accepts the Policy of what GetTopic returned.

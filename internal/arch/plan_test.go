@@ -596,9 +596,14 @@ var plan = []row{
 		ours:   []string{"access", "client", "console/web", "console/words", "doctor", "job/units"},
 	},
 	{
+		pkg:    "console/policyform",
+		reason: "the forms of policies and lanes: pure, so that tables can hold every field; knows the API's client and how durations are spelled, and no page",
+		ours:   []string{"client", "console/web", "console/words", "job/units"},
+	},
+	{
 		pkg:    "console/topicpages",
 		reason: "pages about topics and lanes; like all pages they reach them through the API's client alone",
-		ours:   []string{"access", "client", "console/web", "console/words"},
+		ours:   []string{"access", "client", "console/chart", "console/policyform", "console/web", "console/words"},
 	},
 	{
 		pkg:    "console/sampler",
