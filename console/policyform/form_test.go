@@ -29,7 +29,7 @@ func fullPolicy() client.Policy {
 	c := callback()
 	return client.Policy{
 		Ladder: []time.Duration{time.Millisecond, 90 * time.Second, 50 * time.Hour}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: 3 * time.Hour,
-		Workers: 3, LaneConcurrency: 4, Rate: "100/s", LaneRate: "5/90s", Ordered: new(false), Deliver: "push", URL: "https://y.example/",
+		Workers: 3, LaneConcurrency: 4, Rate: "100/s", LaneRate: "5/90s", Ordered: new(true), Deliver: "push", URL: "https://y.example/",
 		Headers: client.Headers{"X-B": {"a: b"}},
 		Success: &client.Success{Status: []string{"200", "2xx"}, BodyEquals: "\n ok\n"},
 		Breaker: &client.Breaker{Failures: new(0), Open: time.Minute}, OnDelivered: c, OnDead: callback(),
@@ -242,9 +242,9 @@ func TestLane_Changes(t *testing.T) {
 	require.False(t, errs.Any())
 	require.Empty(t, changed)
 	require.Equal(t, client.LaneSettings{}, change)
-	change, changed, _ = policyform.Lane.Change(before, policyform.Values{"url": "", "ordered": "false", "lane_concurrency": "2"})
-	require.Equal(t, []string{"lane_concurrency", "ordered", "url"}, changed)
-	require.Equal(t, client.LaneSettings{Ordered: new(false), LaneConcurrency: 2, Null: []string{"url"}}, change)
+	change, changed, _ = policyform.Lane.Change(before, policyform.Values{"url": "", "ordered": "", "lane_concurrency": "2"})
+	require.Equal(t, []string{"lane_concurrency", "url", "ordered"}, changed)
+	require.Equal(t, client.LaneSettings{LaneConcurrency: 2, Null: []string{"url", "ordered"}}, change)
 }
 
 func TestSentences_SayThePolicy(t *testing.T) {

@@ -145,17 +145,23 @@ func shareField[S any](f web.Field, at func(*S) **float64) field[S] {
 	return leaf(at, formatPointer(format), parsePointer(parse), f)
 }
 
-// yesNoField is a choice between yes, no and the default.
-func yesNoField[S any](f web.Field, at func(*S) **bool) field[S] {
-	f.Kind, f.Options = "select", []web.Link{{To: "", Text: "default"}, {To: "true", Text: "yes"}, {To: "false", Text: "no"}}
-	parse := func(text string) (bool, error) {
+// yesField is a switch, which is off by default: the API shows what is not set as false. off says what is then.
+func yesField[S any](f web.Field, off string, at func(*S) **bool) field[S] {
+	f.Kind, f.Options = "select", []web.Link{{To: "", Text: off}, {To: "true", Text: "yes"}}
+	format := func(v *bool) string {
+		if v == nil || !*v {
+			return ""
+		}
+		return "true"
+	}
+	parse := func(text string) (*bool, error) {
 		v, err := strconv.ParseBool(text)
 		if err != nil {
-			return false, errors.New("must be true or false")
+			return nil, errors.New("must be true or false")
 		}
-		return v, nil
+		return &v, nil
 	}
-	return leaf(at, formatPointer(strconv.FormatBool), parsePointer(parse), f)
+	return leaf(at, format, parse, f)
 }
 
 // nothing is the text of a list that is empty, unlike one that is not set.

@@ -45,7 +45,6 @@ func defaultPolicy() client.Policy {
 		Timeout:         10 * time.Second,
 		Workers:         256,
 		LaneConcurrency: 32,
-		Ordered:         new(false),
 		Deliver:         "push",
 		GiveUpOn:        []string{"410"},
 		Breaker:         &client.Breaker{Failures: new(10), Open: 30 * time.Second},
@@ -72,7 +71,7 @@ func limitFields() []field[client.Policy] {
 		positiveField(web.Field{Name: "workers", Label: "Attempts at a time per process", Hint: "Of all lanes of the topic, 1 to 10000."}, func(s *p) *int { return &s.Workers }),
 		textField(web.Field{Name: "rate", Label: "Rate of the topic", Hint: "Starts of attempts, such as 100/s or 5/90s."}, func(s *p) *string { return &s.Rate }),
 		textField(web.Field{Name: "lane_rate", Label: "Rate of each lane", Hint: "Such as 5/s."}, func(s *p) *string { return &s.LaneRate }),
-		yesNoField(web.Field{Name: "ordered", Label: "Ordered", Hint: "Each lane delivers its jobs one at a time, in the order of their registration."}, func(s *p) **bool { return &s.Ordered }),
+		yesField(web.Field{Name: "ordered", Label: "Ordered", Hint: "Each lane delivers its jobs one at a time, in the order of their registration."}, "no", func(s *p) **bool { return &s.Ordered }),
 	}
 }
 
@@ -259,3 +258,6 @@ func Apply(effective, set client.Policy, typed Values) (client.Policy, web.FormE
 	}
 	return applied, errs
 }
+
+// Defaults returns the policy of a topic without settings, but for what depends on the store.
+func Defaults() client.Policy { return defaultPolicy() }

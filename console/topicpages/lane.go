@@ -1,0 +1,231 @@
+package topicpages
+
+import (
+	"errors"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/policyform"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// laneJobs is the number of jobs on the page of a lane.
+const laneJobs = 20
+
+// lanePage is the data of the page of a lane.
+type lanePage struct {
+	Owner    owner
+	Tabs     []tab
+	Lead     lead
+	Settings client.Lane
+	// Exists reports whether the lane has settings.
+	Exists bool
+	Topic  *client.Topic
+	Row    laneRow
+	// Held are the reasons why the lane holds jobs back, and LastFailure what its receiver did.
+	Held        []client.HoldReason
+	LastFailure *client.LaneFailure
+	Jobs        []client.JobInfo
+	Groups      []policyform.Group
+	Errors      web.FormErrors
+	Note        string
+	CanChange   bool
+	PostTo      string
+}
+
+// showLane answers with the page of a lane.
+func showLane(v *web.Visit) (web.Answer, error) { return laneAnswer(v, web.FormErrors{}) }
+
+func laneAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
+	p, err := readLane(v)
+	if err != nil {
+		return nil, err
+	}
+	return p.answer(v, policyform.Lane.Render(p.Settings.LaneSettings), errs), nil
+}
+
+// answer is the page with texts in the fields of its form.
+func (p *lanePage) answer(v *web.Visit, values policyform.Values, errs web.FormErrors) *web.Page {
+	o := p.Owner
+	p.Errors, p.Note = errs, v.Form("note")
+	p.Groups = policyform.Lane.Groups(p.Settings.LaneSettings, policyform.LaneDefaults(p.Topic.Policy), values, errs)
+	return &web.Page{View: "lane", Title: "Lane " + o.Lane + " of " + o.Topic, Section: section, Crumbs: o.crumbs(v, false), Data: *p, Status: errs.Status}
+}
+
+// readLane reads a lane's settings, its counts, why it holds jobs back, and its newest jobs. Live blocks do not have the jobs.
+func readLane(v *web.Visit) (*lanePage, error) {
+	ctx, o := v.Request.Context(), ownerOf(v)
+	p := &lanePage{Owner: o, Tabs: o.tabs(v, ""), CanChange: v.CanTopic(access.ChangeLane, o.Topic), PostTo: o.path(v)}
+	counts, err := v.API.LaneCounts(ctx, o.Topic, o.Lane)
+	if err != nil {
+		return nil, err
+	}
+	p.Topic, err = v.API.GetTopic(ctx, o.Topic)
+	if errors.Is(err, client.ErrNotFound) {
+		p.Topic, err = &client.Topic{Name: o.Topic, Policy: policyform.Defaults()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := v.API.GetLane(ctx, o.Topic, o.Lane)
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		l = nil
+	case err != nil:
+		return nil, err
+	default:
+		p.Settings, p.Exists = *l, true
+	}
+	p.Row = laneRow{
+		LaneCounts: *counts, Limit: laneLimit(p.Topic, l), HasSettings: p.Exists,
+		Paused: p.Settings.Paused, PausedAt: p.Settings.PausedAt, PausedBy: p.Settings.PausedBy, PauseNote: p.Settings.PauseNote,
+	}
+	if err := p.readHeld(v); err != nil {
+		return nil, err
+	}
+	p.Lead = p.newLead(v.Now)
+	if v.Live {
+		return p, nil
+	}
+	jobs, err := v.API.JobPage(ctx, client.Query{Topic: o.Topic, Lane: o.Lane, Limit: laneJobs})
+	if err != nil {
+		return nil, err
+	}
+	p.Jobs = jobs.Items
+	return p, nil
+}
+
+// readHeld reads why the lane holds jobs back, if it does and is among the worst ones.
+func (p *lanePage) readHeld(v *web.Visit) error {
+	if p.Row.Ready == 0 && p.Row.Breaker == "closed" && p.Row.Cooling(v.Now).IsZero() {
+		return nil
+	}
+	held, err := v.API.HeldLanes(v.Request.Context())
+	if err != nil {
+		return err
+	}
+	for _, h := range held.Items {
+		if h.Topic == p.Owner.Topic && h.Lane == p.Owner.Lane {
+			p.Held, p.LastFailure = h.Reasons, h.LastFailure
+		}
+	}
+	return nil
+}
+
+// newLead says what holds the lane.
+func (p *lanePage) newLead(now time.Time) lead {
+	r := p.Row
+	waiting := r.Waiting()
+	jobs := upperFirst(words.Count(waiting, "job") + waitVerb(waiting) + ".")
+	if waiting == 0 && r.Running == 0 && !r.Paused && !p.Topic.Paused {
+		jobs = "No job waits."
+	}
+	cooling := r.Cooling(now)
+	until := ""
+	if !cooling.IsZero() {
+		until = "until " + words.When(cooling, now, nil) + " (" + words.In(cooling, now) + ")"
+	}
+	t := p.Topic
+	switch {
+	case t.Paused:
+		return lead{"warn", pauseText("Its topic is paused", t.PausedBy, t.PausedAt, t.PauseNote, now) + " " + jobs}
+	case r.Paused:
+		return lead{"warn", pauseText("Paused", r.PausedBy, r.PausedAt, r.PauseNote, now) + " " + jobs}
+	case r.Breaker == "open":
+		return lead{"bad", words.Sentence("Its breaker is open", until) + " " + jobs + p.failure(now)}
+	case r.Breaker == "half_open":
+		return lead{"warn", "Its breaker is half open: one attempt, the probe, decides whether it closes. " + jobs + p.failure(now)}
+	case !cooling.IsZero():
+		return lead{"warn", words.Sentence("Its receiver asked for a pause", until) + " " + jobs}
+	case len(p.Held) > 0:
+		return lead{"warn", words.Sentence(p.Held[0].Detail) + " " + jobs}
+	case r.Ready > 0 && r.Limit > 0 && r.Running >= int64(r.Limit):
+		return lead{"warn", words.Sentence("At its limit:", words.Count(r.Running, "attempt")+isOrAre(r.Running), "in flight") + " " + jobs}
+	case waiting == 0 && r.Running == 0:
+		return lead{Text: "No job waits."}
+	}
+	return lead{"ok", "Nothing holds it. " + jobs}
+}
+
+// failure says what the receiver did last.
+func (p *lanePage) failure(now time.Time) string {
+	f := p.LastFailure
+	if f == nil {
+		return ""
+	}
+	ago := words.Ago(f.At, now)
+	switch {
+	case f.Status != 0:
+		return " " + words.Sentence("Its receiver answered", strconv.Itoa(f.Status), ago)
+	case f.ErrorClass != "":
+		return " " + words.Sentence("Its last attempt failed", ago+", because", words.ErrorClass(f.ErrorClass))
+	}
+	return ""
+}
+
+// changeLane changes the settings that were typed, if they are still as the form showed them.
+func changeLane(v *web.Visit) (web.Answer, error) {
+	o := ownerOf(v)
+	p, err := readLane(v)
+	if err != nil {
+		return nil, err
+	}
+	values := policyform.Lane.Render(p.Settings.LaneSettings)
+	maps.Copy(values, policyform.Lane.Typed(v.Request.PostForm))
+	change, changed, errs := policyform.Lane.Change(p.Settings.LaneSettings, values)
+	if errs.Any() {
+		return p.answer(v, values, errs), nil
+	}
+	if len(changed) == 0 {
+		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Nothing was changed: the settings are already so."}}, nil
+	}
+	condition := conditionOf(v)
+	if v.Form("revision") == "0" { // the form showed a lane without settings
+		condition = client.IfNew()
+	}
+	_, err = v.API.PatchLane(v.Request.Context(), o.Topic, o.Lane, change, condition)
+	if errors.Is(err, client.ErrRevision) {
+		return p.answer(v, values, changedMeanwhile(p.Settings.ManagedBy, changed)), nil
+	}
+	if err != nil {
+		return formProblem(v, err, func(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
+			return p.answer(v, values, errs), nil
+		}, policyform.Lane.Names()...)
+	}
+	return &web.Redirect{To: o.path(v), Notice: web.Done(words.Sentence(upperFirst(o.String()), "is changed:", words.List(changed)))}, nil
+}
+
+// pauseLane pauses a lane.
+func pauseLane(v *web.Visit) (web.Answer, error) {
+	o := ownerOf(v)
+	if _, err := v.API.PauseLane(v.Request.Context(), o.Topic, o.Lane, v.Form("note")); err != nil {
+		return formProblem(v, err, laneAnswer, "note")
+	}
+	return &web.Redirect{To: o.path(v), Notice: web.Done(upperFirst(o.String()) + " is paused. Its jobs are accepted, and wait.")}, nil
+}
+
+// resumeLane resumes a lane.
+func resumeLane(v *web.Visit) (web.Answer, error) {
+	o := ownerOf(v)
+	if _, err := v.API.ResumeLane(v.Request.Context(), o.Topic, o.Lane); err != nil {
+		return formProblem(v, err, laneAnswer)
+	}
+	return &web.Redirect{To: o.path(v), Notice: web.Done(upperFirst(o.String()) + " is resumed.")}, nil
+}
+
+// deleteLane removes the settings and the secrets of a lane.
+func deleteLane(v *web.Visit) (web.Answer, error) {
+	o := ownerOf(v)
+	err := v.API.DeleteLane(v.Request.Context(), o.Topic, o.Lane, conditionOf(v))
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "The lane has no settings."}}, nil
+	case err != nil:
+		return formProblem(v, err, laneAnswer)
+	}
+	return &web.Redirect{To: o.path(v), Notice: web.Done("The settings and secrets of " + o.String() + " are deleted. Its jobs stay, with the settings of the topic.")}, nil
+}

@@ -1,0 +1,147 @@
+package topicpages_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/consoletest"
+)
+
+var (
+	laneLink = regexp.MustCompile(`<td><a class="nobreak" href="[^"]*/lanes/([^"]+)"`)
+	nextLink = regexp.MustCompile(`rel="next" href="(?:\.\./)*(?:\./)?([^"]+)"`)
+)
+
+// cutAfter is strings.Cut.
+func cutAfter(text, sep string) (before, after string, found bool) { return strings.Cut(text, sep) }
+
+// revision returns the revision in the form of a page.
+func revision(t *testing.T, page string) string {
+	t.Helper()
+	found := regexp.MustCompile(`name="revision" value="(\d+)"`).FindStringSubmatch(page)
+	require.NotNil(t, found)
+	return found[1]
+}
+
+func TestPolicy_ShowsWhatIsSetAndTheDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{
+			Ladder: []time.Duration{time.Minute, time.Hour}, Headers: client.Headers{"Authorization": {"Bearer s3cret"}, "X-A": {"1"}},
+			Breaker: &client.Breaker{Open: time.Minute}, ManagedBy: "shop",
+		})
+		page := site.Golden("topic-policy", "topics/order/policy")
+		require.Equal(t, "Topic order sets 4 fields: ladder, headers and 2 more.", lead(t, page))
+		require.NotContains(t, page, "s3cret")
+		require.Contains(t, page, "Authorization: [redacted]")
+	})
+}
+
+func TestPolicy_ChangesOnlyWhatWasTyped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{
+			Headers: client.Headers{"Authorization": {"Bearer s3cret"}, "X-A": {"1"}}, Breaker: &client.Breaker{Failures: new(3), Open: time.Minute},
+			URL: "https://fine.example/", Timeout: 3 * time.Second,
+		})
+		rev := revision(t, site.Get("topics/order/policy").OK())
+		page := site.Follow(site.Post("topics/order/policy", "revision", rev, "timeout", "5s", "breaker.open", "", "headers", "Authorization: [redacted]\r\nX-B: 2", "retries", "4")).OK()
+		require.Contains(t, consoletest.Text(page), "Topic order is changed:")
+		got, err := site.API.GetTopicSettings(t.Context(), "order")
+		require.NoError(t, err)
+		require.Equal(t, client.Headers{"Authorization": {"[redacted]"}, "X-B": {"2"}}, got.Headers)
+		require.Equal(t, 5*time.Second, got.Timeout)
+		require.Equal(t, &client.Breaker{Failures: new(3)}, got.Breaker)
+		require.Equal(t, "https://fine.example/", got.URL)
+		require.Equal(t, 4, *got.Retries)
+
+		rev = revision(t, site.Get("topics/order/policy").OK())
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("topics/order/policy", "revision", rev, "timeout", "5000ms")).OK()), "Nothing was changed")
+	})
+}
+
+func TestPolicy_SaysWhatIsInvalidAndKeepsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{})
+		rev := revision(t, site.Get("topics/order/policy").OK())
+		page := site.Post("topics/order/policy", "revision", rev, "timeout", "soon", "rate", "5/s").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, page, `value="soon"`)
+		require.Contains(t, page, `value="5/s"`)
+		require.Regexp(t, `id="f-timeout"[^>]*aria-invalid="true"`, page)
+		page = site.Post("topics/order/policy", "revision", rev, "timeout", "1h", "ladder", "15s, 90d", "on_dead.url", "nonsense", "rate", "lots").Is(http.StatusUnprocessableEntity)
+		text := consoletest.Text(page)
+		for _, want := range []string{"timeout: must", "ladder:", "on_dead.url: must", "rate:"} {
+			require.Contains(t, text, want)
+		}
+		got, err := site.API.GetTopicSettings(t.Context(), "order")
+		require.NoError(t, err)
+		require.Zero(t, got.Timeout)
+	})
+}
+
+func TestPolicy_IsNotOverwritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{Timeout: time.Second, ManagedBy: "shop"})
+		rev := revision(t, site.Get("topics/order/policy").OK())
+		_, err := site.API.PatchTopic(t.Context(), "order", client.Policy{Workers: 7})
+		require.NoError(t, err)
+		page := site.Post("topics/order/policy", "revision", rev, "timeout", "5s", "workers", "").Is(http.StatusPreconditionFailed)
+		text := consoletest.Text(page)
+		require.Contains(t, text, "Somebody changed these settings since you opened the form")
+		require.Contains(t, text, "the files of shop")
+		require.Contains(t, text, "saving again changes timeout and workers.")
+		require.Contains(t, page, `name="timeout" value="5s"`)
+		require.NotEqual(t, rev, revision(t, page))
+		site.Follow(site.Post("topics/order/policy", "revision", revision(t, page), "timeout", "5s")).OK()
+		got, err := site.API.GetTopicSettings(t.Context(), "order")
+		require.NoError(t, err)
+		require.Equal(t, 5*time.Second, got.Timeout)
+		require.Equal(t, 7, got.Workers)
+	})
+}
+
+func TestPolicy_OfANewTopicCreatesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		page := site.Get("topics/new/policy").OK()
+		require.Equal(t, "There is no topic new yet: saving creates it.", lead(t, page))
+		require.NotContains(t, page, `name="revision"`)
+		site.Follow(site.Post("topics/new/policy", "ladder", "1s, 2s")).OK()
+		got, err := site.API.GetTopicSettings(t.Context(), "new")
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{time.Second, 2 * time.Second}, got.Ladder)
+		site.Post("topics/_own/policy", "ladder", "1s").Is(http.StatusUnprocessableEntity)
+	})
+}
+
+func TestPolicy_IsDrawnWhileItIsTyped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{Timeout: 3 * time.Second})
+		form := url.Values{"ladder": {"1m, 2m"}, "jitter": {"lots"}}
+		part := site.Do(http.MethodPost, "topics/order/policy/preview", form, "HX-Request", "true").OK()
+		require.NotContains(t, part, "<main")
+		require.Contains(t, part, "up to 3 attempts of up to 3s within 3m")
+		require.Contains(t, part, "+3m")
+		require.Contains(t, part, "jitter: must be a number")
+		page := site.Do(http.MethodPost, "topics/order/policy/preview", form)
+		require.Equal(t, http.StatusUnprocessableEntity, page.Code)
+		form.Del("jitter")
+		whole := site.Do(http.MethodPost, "topics/order/policy/preview", form).OK()
+		require.Contains(t, whole, "up to 3 attempts of up to 3s within 3m")
+		require.Contains(t, whole, `name="ladder" value="1m, 2m"`)
+		got, err := site.API.GetTopicSettings(t.Context(), "order")
+		require.NoError(t, err)
+		require.Nil(t, got.Ladder, "nothing is stored")
+	})
+}

@@ -1,0 +1,254 @@
+package topicpages
+
+import (
+	"errors"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/chart"
+	"github.com/ringback/ringback/console/policyform"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// topicPage is the data of the page of a topic.
+type topicPage struct {
+	Topic string
+	Tabs  []tab
+	Lead  lead
+	// Missing is why there is no topic; empty: there is one.
+	Missing  string
+	Settings *client.Topic
+	Counts   client.Counts
+	Lanes    laneList
+	// Sentences say the policy, and Ladder draws its attempts.
+	Sentences []string
+	Ladder    template.HTML
+	// Errors of the form that was sent, and what was typed.
+	Errors web.FormErrors
+	Note   string
+}
+
+// Due says when the oldest job is due.
+func (p topicPage) Due(now time.Time) string { return dueText(p.Counts.OldestDueAt, now) }
+
+// Waiting is the number of jobs that wait, due or not.
+func (p topicPage) Waiting() int64 { return p.Counts.Scheduled + p.Counts.Ready }
+
+// showTopic answers with the page of a topic.
+func showTopic(v *web.Visit) (web.Answer, error) {
+	if lane := v.Query("lane"); lane != "" {
+		return &web.Redirect{To: owner{v.PathValue("topic"), lane}.path(v)}, nil
+	}
+	return topicAnswer(v, web.FormErrors{})
+}
+
+// topicAnswer is the page of a topic with the errors of a form.
+func topicAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
+	o := ownerOf(v)
+	p := topicPage{Topic: o.Topic, Tabs: o.tabs(v, ""), Errors: errs, Note: v.Form("note")}
+	if err := p.read(v); err != nil {
+		return nil, err
+	}
+	return &web.Page{View: "topic", Title: "Topic " + o.Topic, Section: section, Crumbs: o.crumbs(v, false), Data: p, Status: errs.Status}, nil
+}
+
+// read reads the topic's settings, its counts and a page of its lanes.
+func (p *topicPage) read(v *web.Visit) error {
+	ctx := v.Request.Context()
+	t, err := v.API.GetTopic(ctx, p.Topic)
+	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Status == http.StatusNotFound {
+		p.Missing = problem.Detail
+		p.Lead = lead{Text: words.Sentence("There is no topic", p.Topic)}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o := client.PageOptions{Cursor: v.Query("cursor"), Limit: laneRows}
+	stats, err := v.API.TopicStatsPage(ctx, p.Topic, o)
+	if err != nil {
+		return err
+	}
+	settings, err := v.API.LanesPage(ctx, p.Topic, o)
+	if err != nil {
+		return err
+	}
+	p.Settings, p.Counts = t, stats.Counts
+	p.Lanes = newLaneList(v, t, stats, settings)
+	p.Sentences = policyform.Sentences(t.Policy)
+	p.Ladder = chart.Ladder(t.Ladder, policyform.Retries(t.Policy), t.Timeout)
+	p.Lead = newTopicLead(t, stats.Counts, p.Lanes.Rows, v.Now)
+	return nil
+}
+
+// newTopicLead says what keeps the jobs of a topic from being delivered.
+func newTopicLead(t *client.Topic, c client.Counts, lanes []laneRow, now time.Time) lead {
+	waiting := c.Scheduled + c.Ready
+	jobs := words.Count(waiting, "job") + waitVerb(waiting)
+	if t.Paused {
+		return lead{"warn", pauseText("Paused", t.PausedBy, t.PausedAt, t.PauseNote, now) + " " + upperFirst(jobs) + "."}
+	}
+	if c.BreakersOpen > 0 {
+		var open []string
+		for _, l := range lanes {
+			if l.Breaker == "open" || l.Breaker == "half_open" {
+				open = append(open, l.Lane)
+			}
+		}
+		text := words.Count(c.BreakersOpen, "breaker") + isOrAre(c.BreakersOpen) + " open"
+		switch n := int64(len(open)); {
+		case n >= c.BreakersOpen:
+			text += ", at " + words.List(open)
+		case n > 0:
+			text += ", among them at " + words.List(open)
+		}
+		return lead{"bad", words.Sentence(text+":", jobs)}
+	}
+	late := topicRow{Counts: c}.late(now)
+	if l := pausedLanes(lanes); l != "" {
+		return lead{"warn", words.Sentence(l+";", jobs)}
+	}
+	switch {
+	case waiting == 0 && c.Running == 0 && c.Registered == 0:
+		return lead{Text: "No job was registered yet."}
+	case waiting == 0 && c.Running == 0:
+		return lead{"ok", words.Sentence("No job waits:", words.Number(c.Delivered), "delivered,", words.Number(c.Dead), "dead")}
+	case late >= lateAfter:
+		return lead{"warn", words.Sentence("Late:", jobs+",", "and the oldest was due", words.Duration(late.Truncate(time.Second)), "ago")}
+	case waiting == 0:
+		return lead{"ok", words.Sentence("All flow:", words.Count(c.Running, "job")+isOrAre(c.Running), "being delivered")}
+	case c.OldestDueAt.After(now):
+		return lead{"ok", words.Sentence("All flow:", jobs+",", "the next is due", words.In(c.OldestDueAt, now))}
+	}
+	return lead{"ok", words.Sentence("All flow:", jobs)}
+}
+
+// pausedLanes says which lanes are paused although jobs wait for them; empty: none.
+func pausedLanes(lanes []laneRow) string {
+	var names []string
+	for _, l := range lanes {
+		if l.Paused && l.Waiting() > 0 {
+			names = append(names, l.Lane)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "Lane " + names[0] + " is paused"
+	}
+	return "Lanes " + words.List(names) + " are paused"
+}
+
+// waitVerb is the verb for a number of jobs.
+func waitVerb(n int64) string {
+	if n == 1 {
+		return " waits"
+	}
+	return " wait"
+}
+
+// pauseText says who paused something, since when and why.
+func pauseText(what, by string, at time.Time, note string, now time.Time) string {
+	if by != "" {
+		what += " by " + by
+	}
+	if !at.IsZero() {
+		what += " since " + words.When(at, now, nil) + " (" + words.Ago(at, now) + ")"
+	}
+	if note != "" {
+		what += ": “" + note + "”"
+	}
+	return words.Sentence(what)
+}
+
+// createTopic stores a topic without settings, unless there are some.
+func createTopic(v *web.Visit) (web.Answer, error) {
+	o := ownerOf(v)
+	_, err := v.API.PutTopic(v.Request.Context(), o.Topic, client.Policy{}, client.IfNew())
+	if errors.Is(err, client.ErrRevision) {
+		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Somebody else created the topic " + o.Topic + " meanwhile."}}, nil
+	}
+	if err != nil {
+		return formProblem(v, err, topicAnswer)
+	}
+	return &web.Redirect{To: o.path(v, "policy"), Notice: web.Done("Topic " + o.Topic + " is created, with the default policy.")}, nil
+}
+
+// formProblem answers a form with its page and what the API found wrong; other errors are returned.
+func formProblem(v *web.Visit, err error, answer func(*web.Visit, web.FormErrors) (web.Answer, error), fields ...string) (web.Answer, error) {
+	errs, ok := web.FormErrorsOf(err, fields...)
+	if !ok || errors.Is(err, client.ErrForbidden) {
+		return nil, err
+	}
+	return answer(v, errs)
+}
+
+// pauseTopic pauses a topic.
+func pauseTopic(v *web.Visit) (web.Answer, error) {
+	o := ownerOf(v)
+	if _, err := v.API.PauseTopic(v.Request.Context(), o.Topic, v.Form("note")); err != nil {
+		return formProblem(v, err, topicAnswer, "note")
+	}
+	return &web.Redirect{To: o.path(v), Notice: web.Done("Topic " + o.Topic + " is paused. Its jobs are accepted, and wait.")}, nil
+}
+
+// resumeTopic resumes a topic.
+func resumeTopic(v *web.Visit) (web.Answer, error) {
+	o := ownerOf(v)
+	if _, err := v.API.ResumeTopic(v.Request.Context(), o.Topic); err != nil {
+		return formProblem(v, err, topicAnswer)
+	}
+	return &web.Redirect{To: o.path(v), Notice: web.Done("Topic " + o.Topic + " is resumed.")}, nil
+}
+
+// deletePage is the data of the page that asks before a topic is deleted.
+type deletePage struct {
+	Topic    string
+	Lead     lead
+	Counts   client.Counts
+	Revision int64
+	Purge    bool
+	Errors   web.FormErrors
+}
+
+// Unfinished is the number of jobs that are cancelled by a purge.
+func (p deletePage) Unfinished() int64 { return p.Counts.Scheduled + p.Counts.Ready + p.Counts.Running }
+
+// askToDelete says what a topic has, and asks whether it is deleted.
+func askToDelete(v *web.Visit) (web.Answer, error) { return deleteAnswer(v, web.FormErrors{}) }
+
+func deleteAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
+	ctx, o := v.Request.Context(), ownerOf(v)
+	t, err := v.API.GetTopic(ctx, o.Topic)
+	if err != nil {
+		return nil, err
+	}
+	stats, err := v.API.TopicStatsPage(ctx, o.Topic, client.PageOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	p := deletePage{Topic: o.Topic, Counts: stats.Counts, Revision: t.Revision, Purge: v.Form("purge") != "", Errors: errs}
+	unfinished := p.Unfinished()
+	p.Lead = lead{"warn", words.Sentence("Topic", o.Topic, "has", words.Count(unfinished, "unfinished job"), "and", words.Count(p.Counts.Dead, "dead letter"))}
+	return &web.Page{View: "topic-delete", Title: "Delete topic " + o.Topic, Section: section, Crumbs: o.crumbs(v, true), Data: p, Status: errs.Status}, nil
+}
+
+// deleteTopic deletes a topic.
+func deleteTopic(v *web.Visit) (web.Answer, error) {
+	o := ownerOf(v)
+	err := v.API.DeleteTopic(v.Request.Context(), o.Topic, v.Form("purge") != "", conditionOf(v))
+	if errors.Is(err, client.ErrRevision) {
+		var errs web.FormErrors
+		errs.General = []string{"Somebody changed the topic meanwhile: look at it, and delete it again if you still want to."}
+		errs.Status = http.StatusPreconditionFailed
+		return deleteAnswer(v, errs)
+	}
+	if err != nil {
+		return formProblem(v, err, deleteAnswer)
+	}
+	return &web.Redirect{To: v.Path("topics"), Notice: web.Done("Topic " + o.Topic + " is deleted.")}, nil
+}

@@ -1,0 +1,250 @@
+package topicpages_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/consoletest"
+)
+
+// lead returns the first sentence of a page.
+func lead(t *testing.T, page string) string {
+	t.Helper()
+	_, after, ok := cutAfter(page, `<p class="lead sentence`)
+	require.True(t, ok, "the page has no first sentence")
+	_, after, _ = cutAfter(after, ">")
+	text, _, _ := cutAfter(after, "</p>")
+	return consoletest.Text(text)
+}
+
+func TestTopic_SaysWhatKeepsItsJobsFromBeingDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}})
+		show := func() string { return lead(t, site.Get("topics/order").OK()) }
+		require.Equal(t, "No job was registered yet.", show())
+		site.Register(client.Job{ID: "a", Topic: "order", URL: "https://fine.example/"})
+		site.Advance(time.Second)
+		require.Equal(t, "No job waits: 1 delivered, 0 dead.", show())
+		site.Register(client.Job{ID: "b", Topic: "order", URL: "https://fine.example/", Delay: 5 * time.Minute})
+		require.Equal(t, "All flow: 1 job waits, the next is due in 5m.", show())
+		site.Register(client.Job{ID: "c", Topic: "order", URL: "https://refused.example/"})
+		site.Advance(time.Second)
+		require.Equal(t, "1 breaker is open, at refused.example:443: 2 jobs wait.", show())
+		_, err := site.Client(site.Token("Mia", "operate")).PauseTopic(t.Context(), "order", "receiver moves")
+		require.NoError(t, err)
+		site.Advance(2 * time.Minute)
+		require.Equal(t, "Paused by Mia since 00:00:02 (2m ago): “receiver moves”. 2 jobs wait.", show())
+	})
+}
+
+func TestTopic_SaysWhichLanesArePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		site.Register(client.Job{ID: "a", Topic: "order", Lane: "x", URL: "https://fine.example/", Delay: time.Minute})
+		for _, lane := range []string{"x", "empty"} {
+			_, err := site.API.PauseLane(t.Context(), "order", lane, "")
+			require.NoError(t, err)
+		}
+		require.Equal(t, "Lane x is paused; 1 job waits.", lead(t, site.Get("topics/order").OK()))
+	})
+}
+
+func TestTopic_IsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "pull", client.Policy{Deliver: "pull"})
+		site.Register(client.Job{ID: "a", Topic: "pull", Lane: "x"})
+		site.Advance(3 * time.Minute)
+		require.Equal(t, "Late: 1 job waits, and the oldest was due 3m ago.", lead(t, site.Get("topics/pull").OK()))
+	})
+}
+
+func TestTopic_ShowsCountsLanesAndPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{
+			Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, Ladder: []time.Duration{time.Minute, time.Hour}, ManagedBy: "github.com/shop",
+		})
+		site.Register(
+			client.Job{ID: "a", Topic: "order", URL: "https://fine.example/"},
+			client.Job{ID: "b", Topic: "order", URL: "https://refused.example/"},
+			client.Job{ID: "c", Topic: "order", URL: "https://slow.example/"},
+			client.Job{ID: "d", Topic: "order", URL: "https://down.example/", Retries: new(0)},
+		)
+		_, err := site.API.PatchLane(t.Context(), "order", "customer-42", client.LaneSettings{LaneConcurrency: 3})
+		require.NoError(t, err)
+		_, err = site.API.PauseLane(t.Context(), "order", "[::1]:8080", "maintenance")
+		require.NoError(t, err)
+		site.Advance(time.Second)
+		page := site.Golden("topic", "topics/order")
+		require.Contains(t, page, `href="../topics/order/lanes/%5B::1%5D:8080"`)
+		require.Contains(t, page, `href="../dead?topic=order"`)
+		require.Contains(t, page, "set by the files of github.com/shop")
+	})
+}
+
+func TestTopic_ThatDoesNotExistCanBeCreated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		page := site.Get("topics/new.one").OK()
+		require.Equal(t, "There is no topic new.one.", lead(t, page))
+		created := site.Follow(site.Post("topics/new.one/create")).OK()
+		require.Contains(t, consoletest.Text(created), "Topic new.one is created, with the default policy.")
+		again := site.Follow(site.Post("topics/new.one/create"))
+		require.Contains(t, consoletest.Text(again.OK()), "Somebody else created the topic new.one meanwhile.")
+
+		require.Contains(t, consoletest.Text(site.Get("topics/a%2Fb").OK()), "no topic has such a name")
+		require.Contains(t, consoletest.Text(site.Post("topics/a%2Fb/create").Is(http.StatusUnprocessableEntity)), "Nothing was changed")
+	})
+}
+
+func TestTopic_WithJobsOnlyHasAPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		site.Register(client.Job{ID: "a", Topic: "adhoc", URL: "https://fine.example/", Delay: time.Minute})
+		require.Equal(t, "All flow: 1 job waits, the next is due in 1m.", lead(t, site.Get("topics/adhoc").OK()))
+		page := site.Get("topics/adhoc/policy").OK()
+		require.Contains(t, page, `placeholder="15s, 3m, 10m, 30m, 30m, 1h, 2h, 6h, 15h"`)
+		site.Follow(site.Post("topics/adhoc/policy", "revision", "0", "timeout", "3s"))
+		topic, err := site.API.GetTopicSettings(t.Context(), "adhoc")
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Second, topic.Timeout)
+	})
+}
+
+func TestTopic_IsPausedAndResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		put(t, site, "order", client.Policy{})
+		site.SignIn(site.Token("mia", "operate"))
+		page := site.Follow(site.Post("topics/order/pause", "note", " receiver moves ")).OK()
+		require.Contains(t, consoletest.Text(page), "Topic order is paused.")
+		require.Contains(t, consoletest.Text(page), "Paused by mia since 00:00:00 (just now): “receiver moves”. 0 jobs wait.")
+		require.Contains(t, page, "Resume the topic")
+		long := make([]byte, 501)
+		for i := range long {
+			long[i] = 'x'
+		}
+		page = site.Post("topics/order/pause", "note", string(long)).Is(http.StatusUnprocessableEntity)
+		require.Contains(t, consoletest.Text(page), "must be at most 500 characters")
+		require.Contains(t, page, `value="`+string(long)+`"`, "what was typed is kept")
+		page = site.Follow(site.Post("topics/order/resume")).OK()
+		require.Contains(t, consoletest.Text(page), "Topic order is resumed.")
+		topic, err := site.API.GetTopic(t.Context(), "order")
+		require.NoError(t, err)
+		require.False(t, topic.Paused)
+	})
+}
+
+func TestTopic_IsDeletedWithItsJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{})
+		site.Register(
+			client.Job{ID: "a", Topic: "order", URL: "https://fine.example/", Delay: time.Hour},
+			client.Job{ID: "b", Topic: "order", URL: "https://down.example/", Retries: new(0)},
+		)
+		site.Advance(time.Second)
+		page := site.Golden("topic-delete", "topics/order/delete")
+		require.Equal(t, "Topic order has 1 unfinished job and 1 dead letter.", lead(t, page))
+		page = site.Post("topics/order/delete").Is(http.StatusConflict)
+		require.Contains(t, consoletest.Text(page), "unfinished")
+		page = site.Post("topics/order/delete", "revision", "99", "purge", "true").Is(http.StatusPreconditionFailed)
+		require.Contains(t, consoletest.Text(page), "Somebody changed the topic meanwhile")
+		require.Contains(t, page, `value="true" checked`)
+		page = site.Follow(site.Post("topics/order/delete", "purge", "true")).OK()
+		require.Contains(t, consoletest.Text(page), "Topic order is deleted.")
+		_, err := site.API.GetTopicSettings(t.Context(), "order")
+		if err == nil {
+			settings, err := site.API.GetTopicSettings(t.Context(), "order")
+			require.NoError(t, err)
+			require.Zero(t, settings.Revision, "only the records of its jobs are left")
+		}
+	})
+}
+
+func TestTopic_LanesHavePages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{})
+		var names []string
+		for i := range 60 {
+			name := string(rune('a'+i/26)) + string(rune('a'+i%26))
+			names = append(names, name)
+			if i%2 == 0 {
+				site.Register(client.Job{ID: "j" + name, Topic: "order", Lane: name, URL: "https://fine.example/", Delay: time.Hour})
+			}
+			if i%3 != 1 {
+				_, err := site.API.PatchLane(t.Context(), "order", name, client.LaneSettings{LaneConcurrency: 2})
+				require.NoError(t, err)
+			}
+		}
+		var expected, seen []string
+		for i, name := range names {
+			if i%2 == 0 || i%3 != 1 {
+				expected = append(expected, name)
+			}
+		}
+		for at := "topics/order"; at != ""; {
+			page := site.Get(at).OK()
+			rows := laneLink.FindAllStringSubmatch(page, -1)
+			require.LessOrEqual(t, len(rows), 50)
+			for _, row := range rows {
+				seen = append(seen, row[1])
+			}
+			at = ""
+			if next := nextLink.FindStringSubmatch(page); next != nil {
+				at = next[1]
+			}
+		}
+		require.Equal(t, expected, seen)
+	})
+}
+
+// postRoutes are all forms.
+var postRoutes = []string{
+	"topics/order/create", "topics/order/pause", "topics/order/resume", "topics/order/delete", "topics/order/policy", "topics/order/policy/preview",
+	"topics/order/secrets", "topics/order/secrets/x/remove", "topics/order/lanes/x", "topics/order/lanes/x/pause", "topics/order/lanes/x/resume",
+	"topics/order/lanes/x/delete", "topics/order/lanes/x/secrets", "topics/order/lanes/x/secrets/x/remove",
+}
+
+func TestForms_AreRefusedToReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		put(t, site, "order", client.Policy{})
+		site.SignIn(site.Token("rita", "read"))
+		for _, path := range postRoutes {
+			site.Post(path, "note", "x", "timeout", "3s", "url", "https://x.example/").Is(http.StatusForbidden)
+		}
+		site.Get("topics/order/secrets").Is(http.StatusForbidden)
+		site.Get("topics/order/delete").Is(http.StatusForbidden)
+		for _, path := range []string{"topics/order", "topics/order/policy", "topics/order/lanes/x"} {
+			page := site.Get(path).OK()
+			require.NotRegexp(t, `method="post" action="[^"]*/(pause|resume|delete|secrets)"`, page, path)
+			require.NotContains(t, page, ">Save<", path)
+			require.NotContains(t, page, ">Secrets<", path)
+		}
+	})
+}
+
+func TestForms_AreRefusedForTopicsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		put(t, site, "order", client.Policy{})
+		site.SignIn(site.Token("anna", "operate", "pay.*"))
+		for _, path := range postRoutes {
+			site.Post(path, "note", "x", "timeout", "3s", "url", "https://x.example/").Is(http.StatusForbidden)
+		}
+		for _, path := range []string{"topics/order", "topics/order/policy", "topics/order/delete", "topics/order/secrets", "topics/order/lanes/x", "topics/order/lanes/x/secrets"} {
+			site.Get(path).Is(http.StatusForbidden)
+		}
+		site.Get("topics/pay.one").OK()
+		site.Get("topics/pay.one/lanes/x").OK()
+	})
+}
