@@ -78,7 +78,9 @@ func limitFields() []field[client.Policy] {
 func receiverFields() []field[client.Policy] {
 	type p = client.Policy
 	deliver := web.Field{Name: "deliver", Label: "Jobs are", Kind: "select", Options: []web.Link{
-		{To: "", Text: "default"}, {To: "push", Text: "sent as HTTP requests"}, {To: "pull", Text: "leased to clients that ask for them"},
+		{To: "", Text: "default"},
+		{To: "push", Text: "sent as HTTP requests"},
+		{To: "pull", Text: "leased to clients that ask for them"},
 		{To: "handler", Text: "passed to a Go function"},
 	}}
 	return []field[p]{
