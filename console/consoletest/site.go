@@ -48,6 +48,8 @@ type Options struct {
 	Tokens bool
 	// Deliver answers the attempts; nil: Answer does.
 	Deliver func(job.Request) policy.Result
+	// WrapAPI returns the API that the console calls, such as one that fails; nil: the real one.
+	WrapAPI func(http.Handler) http.Handler
 	// Logger is that of the console; nil: its errors fail the test.
 	Logger *slog.Logger
 }
@@ -88,6 +90,9 @@ func New(t testing.TB, o Options) *Site {
 	s.handler = api.New(api.Options{
 		Service: service, Process: service.Process(), Version: "1.0.0", Logger: quiet, Access: access.Options{Tokens: tokens},
 		Console: func(routes http.Handler, onShutdown func(func()) func() bool) http.Handler {
+			if o.WrapAPI != nil {
+				routes = o.WrapAPI(routes)
+			}
 			return console.New(console.Options{
 				API: routes, RootTokens: tokens, Pages: o.Pages, Version: "1.0.0", Logger: log,
 				OnShutdown: func(f func()) func() bool {

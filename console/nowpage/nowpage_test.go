@@ -1,9 +1,11 @@
 package nowpage_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console"
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/nowpage"
 	"github.com/ringback/ringback/console/web"
@@ -203,39 +204,88 @@ func TestNow_UpdatesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, consoletest.Options{})
 		page := site.Get("").OK()
-		for _, block := range []string{"lead", "cards", "lanes", "charts", "server"} {
+		for _, block := range []string{"lead", "cards", "topics", "lanes", "paused", "charts", "server"} {
 			require.Contains(t, page, `<div id="live-`+block+`">`)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		res := site.Stream(ctx, "?live=1")
+		lines := bufio.NewScanner(res.Body)
+		t.Cleanup(func() {
+			cancel()
+			_ = res.Body.Close()
+		})
+		for _, text := range []string{"No job has been registered yet.", "Callbacks flow."} {
+			for !strings.Contains(lines.Text(), text) {
+				require.True(t, lines.Scan())
+			}
+			register(site, "order", "fine.example", 3)
 		}
 	})
 }
 
-// notReady is an API whose store is not ready.
-func notReady(detail string) http.Handler {
-	answer := func(body any) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(body) }
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/whoami", answer(map[string]any{"role": "admin", "namespace": "default"}))
-	mux.HandleFunc("/v1/version", answer(map[string]any{"version": "1.0.0", "process": "machine-1"}))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_ = json.NewEncoder(w).Encode(map[string]any{"status": 503, "code": "not_ready", "detail": detail})
+func TestNow_RequiresARoleThatReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{Tokens: true})
+		for role, status := range map[string]int{"read": http.StatusOK, "operate": http.StatusOK, "admin": http.StatusOK, "publish": http.StatusForbidden} {
+			site.SignIn(site.Token(role, role))
+			site.Get("").Is(status)
+		}
 	})
-	return mux
+}
+
+// failing is an API that answers some paths with 503 while it is on.
+type failing struct {
+	http.Handler
+
+	paths  []string
+	detail string
+	on     bool
+}
+
+func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.on || !slices.Contains(f.paths, r.URL.Path) {
+		f.Handler.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_ = json.NewEncoder(w).Encode(map[string]any{"status": http.StatusServiceUnavailable, "code": "not_ready", "detail": f.detail})
+}
+
+// newFailingSite starts a site whose API can fail.
+func newFailingSite(t *testing.T, detail string, paths ...string) (*consoletest.Site, *failing) {
+	t.Helper()
+	f := &failing{paths: paths, detail: detail}
+	return newSite(t, consoletest.Options{WrapAPI: func(h http.Handler) http.Handler {
+		f.Handler = h
+		return f
+	}}), f
 }
 
 func TestNow_SaysThatTheStoreIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var end func()
-		pages := nowpage.New(func(f func()) func() bool { end = f; return func() bool { return true } })
-		t.Cleanup(func() { end() })
-		site := console.New(console.Options{API: notReady("not ready: the store <b>does not</b> answer."), Pages: []web.Pages{pages}})
-		w := httptest.NewRecorder()
-		site.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/console/", nil))
-		require.Equal(t, http.StatusOK, w.Code)
-		require.Equal(t, "Nothing is being delivered: the server is not ready. It says: the store <b>does not</b> answer.", lead(t, w.Body.String()))
-		require.NotContains(t, w.Body.String(), "<b>does")
-		require.Contains(t, w.Body.String(), "machine-1")
+		site, api := newFailingSite(t, "not ready: the store <b>does not</b> answer.", "/readyz", "/v1/stats", "/v1/lanes/held", "/v1/topics", "/v1/stream")
+		register(site, "order", "fine.example", 3)
+		api.on = true
+		page := site.Golden("not-ready", "")
+		require.Equal(t, "Nothing is being delivered: the server is not ready. It says: the store <b>does not</b> answer.", lead(t, page))
+		require.NotContains(t, page, "<b>does")
+	})
+}
+
+func TestNow_SaysThatTheStreamCannotBeFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site, api := newFailingSite(t, "a process serves streams to 16 clients: retry later", "/v1/stream")
+		api.on = true
+		site.Get("").OK()
+		synctest.Wait()
+		register(site, "order", "fine.example", 5)
+		site.Advance(5 * time.Second)
+		page := site.Get("").OK()
+		require.Equal(t, "Callbacks flow.", lead(t, page), "the counters say so")
+		require.Contains(t, consoletest.Text(page), "cannot be followed now, so failed attempts and lateness are missing (a process serves streams to 16 clients: retry later).")
+		api.on = false
+		site.Advance(15 * time.Second)
+		require.Regexp(t, `Complete, but for \d+s in which the API or its live stream could not be read\.`, consoletest.Text(site.Get("").OK()))
 	})
 }

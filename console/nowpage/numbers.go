@@ -133,7 +133,11 @@ func (s *state) completeness() string {
 			text += ", but for the delivered ones, which are counted"
 		}
 		return text + "."
-	default:
-		return "Complete since " + words.When(s.v.Now.Add(-time.Duration(s.samples.Steps)*sampler.Step), s.v.Now, time.UTC) + ", in steps of 5 s."
 	}
+	since := s.v.Now.Add(-time.Duration(s.samples.Steps) * sampler.Step)
+	text := "Complete since " + words.When(since, s.v.Now, time.UTC) + ", in steps of 5 s."
+	if missing := s.samples.Missing(); missing > 0 {
+		text = "Complete, but for " + words.Duration(missing) + " in which the API or its live stream could not be read."
+	}
+	return text
 }

@@ -23,10 +23,11 @@ const (
 // verdicts are those of attempts, in the order of Samples.Verdicts.
 var verdicts = [...]string{"delivered", "again", "dead", "cancelled", "released"}
 
-// Indexes of verdicts that counters know.
+// Indexes of verdicts: counters know that jobs were delivered or died, and only the stream knows that attempts are made again.
 const (
-	delivered = 0
-	dead      = 2
+	delivered = iota
+	again
+	dead
 )
 
 // sampler has the samples of an audience.
@@ -235,6 +236,20 @@ func (s *Samples) LastMinute(names ...string) float64 {
 		}
 	}
 	return sum
+}
+
+// Missing returns the time within the series, since the sampler began, in which the stream was not followed.
+func (s *Samples) Missing() (missing time.Duration) {
+	if s.Steps == 0 {
+		return 0
+	}
+	values := s.Verdicts[again].PerSecond
+	for _, v := range values[max(0, len(values)-s.Steps):] {
+		if math.IsNaN(v) {
+			missing += Step
+		}
+	}
+	return missing
 }
 
 // samples returns the samples in the last time.
