@@ -418,3 +418,43 @@ func TestSampler_LeavesGapsForTimeThatItDidNotSee(t *testing.T) {
 		require.Equal(t, 3, gaps, "%v", values)
 	})
 }
+
+func TestSampler_LeavesAGapForAStepThatTheStreamBeganIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, api := newSamplers(t), newFake()
+		s.Visit("a", api, true, quarter)
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		api.change(func() { api.streamErr = problem(http.StatusServiceUnavailable) })
+		api.cut <- problem(http.StatusServiceUnavailable)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		api.change(func() { api.streamErr = nil })
+		step() // it connects 0.5 s to 2 s after the step's beginning
+		require.Equal(t, 1, api.open())
+		api.attempts(5, "again", 1)
+		step()
+		got := s.Visit("a", api, true, quarter)
+		require.Equal(t, 3, got.Steps)
+		requireNaN(t, last(of(got, "again"), 3)[:2]...)
+		require.Equal(t, []float64{1}, last(of(got, "again"), 1))
+		require.Equal(t, 2*sampler.Step, got.Missing())
+	})
+}
+
+func TestSampler_LeavesAGapForAConnectionThatWasReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, api := newSamplers(t), newFake()
+		s.Visit("a", api, true, quarter)
+		synctest.Wait()
+		api.attempts(5, "again", 1)
+		api.events <- &client.StreamEvent{Kind: "resumed", Resumed: true}
+		step()
+		api.attempts(5, "again", 1)
+		step()
+		got := s.Visit("a", api, true, quarter)
+		requireNaN(t, last(of(got, "again"), 2)[0])
+		require.Equal(t, []float64{1}, last(of(got, "again"), 1))
+		require.NoError(t, got.Fault)
+	})
+}
