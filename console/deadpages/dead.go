@@ -1,6 +1,7 @@
 package deadpages
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -168,6 +169,13 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 	}
 	first := groups.Items[0]
 	where := place(first.Lane) + ": " + cause(first.Reason, first.Status)
+	if first.Status == 0 && first.Reason == "exhausted" {
+		failure, err := newestFailure(v, first.Sample.ID)
+		if err != nil {
+			return err
+		}
+		where += failure
+	}
 	switch {
 	case counted == 1:
 		d.Lead = words.Sentence(total, verb+",", where)
@@ -177,6 +185,21 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 		d.Lead = words.Sentence(total, verb+";", words.Number(first.Count), ofThem, where)
 	}
 	return nil
+}
+
+// newestFailure returns why the last attempt of a job got no answer, to follow what is known of its group; empty: it is not known.
+func newestFailure(v *web.Visit, id string) (string, error) {
+	j, err := v.API.Get(v.Request.Context(), id)
+	if errors.Is(err, client.ErrNotFound) { // it was deleted meanwhile
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(j.Attempts) == 0 || j.Attempts[len(j.Attempts)-1].ErrorClass == "" {
+		return "", nil
+	}
+	return "; the newest because " + words.ErrorClass(j.Attempts[len(j.Attempts)-1].ErrorClass), nil
 }
 
 // place returns where a lane's jobs go: a lane is named after host and port unless clients name it.

@@ -56,6 +56,8 @@ func TestDead_ShowsGroupsAndTheNewest(t *testing.T) {
 		require.Contains(t, page, "pay-04")
 		require.NotContains(t, page, "lost-01")
 		require.Contains(t, page, "Revive all that match")
+		require.Contains(t, consoletest.Text(site.Get("dead?lane=refused.example:8443").OK()),
+			"2 dead jobs match, all of them at refused.example:8443: no answer; the newest because the connection was refused.")
 		require.Contains(t, consoletest.Text(site.Get("dead?label=customer:gone").OK()), "1 dead job matches, at status-410.example:443:")
 		require.Contains(t, consoletest.Text(site.Get("dead?ended_before=1h").OK()), "No dead job matches.")
 	})
@@ -127,5 +129,29 @@ func TestDead_ForRoles(t *testing.T) {
 		site.SignIn(site.Token("two", "operate", "pay", "mail.*"))
 		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "Name a topic: your token is restricted to pay and mail.*.")
 		require.Contains(t, consoletest.Text(site.Get("dead?topic=other").Is(http.StatusForbidden)), "not allowed")
+	})
+}
+
+func TestPages_AreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		for i := range 1010 { // more groups than the API counts
+			name := fmt.Sprintf("a-name-with-a-length-of-about-forty-%04d", i)
+			site.Register(client.Job{ID: name, Topic: name, Lane: name, URL: "https://status-410.example/", Retries: new(0)})
+		}
+		site.Advance(time.Minute)
+		page := site.Get("dead").OK()
+		text := consoletest.Text(page)
+		require.Contains(t, text, "1,010 jobs are dead; 1 of the 1,000 newest that were counted in lane a-name-with")
+		require.Contains(t, text, "950 smaller groups are not shown: narrow the filter.")
+		require.Less(t, len(page), 100_000)
+		require.Contains(t, consoletest.Text(site.Get("dead?reason=gave_up").OK()), "At least 1,000 dead jobs match;")
+
+		page = site.Get("work/new?action=revive").OK()
+		text = consoletest.Text(page)
+		require.Contains(t, text, "At least 1,000 jobs match. Nothing is changed yet.")
+		require.Contains(t, text, "950 smaller groups are not shown.")
+		require.Contains(t, text, "Revive the jobs that match")
+		require.Less(t, len(page), 100_000)
 	})
 }

@@ -34,7 +34,7 @@ type labelInput struct{ ID, Value string }
 var described = map[string]web.Field{
 	"topic":          {Label: "Topic", Search: true},
 	"lane":           {Label: "Lane", Placeholder: "pay.example.com:443"},
-	"state":          {Label: "State", Hint: "Several with commas. Empty: those that the action can change."},
+	"state":          {Label: "State", Placeholder: "as the action has it"},
 	"reason":         {Label: "Dead because", Kind: "select", Options: reasonOptions()},
 	"status":         {Label: "Last answer", Placeholder: "503"},
 	"kind":           {Label: "Kind", Kind: "select", Options: kindOptions()},
@@ -43,8 +43,8 @@ var described = map[string]web.Field{
 	"created_before": {Label: "Registered before"},
 	"due_after":      {Label: "Due after"},
 	"due_before":     {Label: "Due before"},
-	"ended_after":    {Label: "Ended after", Placeholder: "90m", Hint: "A time in UTC, or how long ago."},
-	"ended_before":   {Label: "Ended before"},
+	"ended_after":    {Label: "Ended after", Placeholder: "90m"},
+	"ended_before":   {Label: "Ended before", Placeholder: "15m"},
 }
 
 func reasonOptions() []web.Link {

@@ -34,6 +34,7 @@ type orderData struct {
 	Which   string
 	Counted bool
 	Groups  []countRow
+	Others  int64 // groups that are not shown
 	Samples []jobRow
 	Happens []string
 
@@ -204,7 +205,8 @@ func (d *orderData) count(v *web.Visit, o order) error {
 		return err
 	}
 	d.Counted = true
-	for _, g := range counted.Groups {
+	d.Others = int64(max(0, len(counted.Groups)-maxGroups))
+	for _, g := range counted.Groups[:min(len(counted.Groups), maxGroups)] {
 		d.Groups = append(d.Groups, countRow{g.Topic, whyEnded(g.Reason), words.Number(g.Count)})
 	}
 	if counted.Matched > 0 {

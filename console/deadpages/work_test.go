@@ -87,6 +87,7 @@ func TestWork_ShowsProgressAndStops(t *testing.T) {
 		text = consoletest.Text(site.Get(work).OK())
 		require.Contains(t, text, "Stopped after")
 		require.NotContains(t, text, "Ends about")
+		require.Contains(t, text, "were revived. Begun by mia.")
 		require.Contains(t, consoletest.Text(site.Get("work").OK()), "No work is running.")
 		page = site.Follow(site.Post(work + "/stop")).OK()
 		require.Contains(t, consoletest.Text(page), "Stopped after")
