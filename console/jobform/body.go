@@ -21,7 +21,7 @@ func (f Form) setBody(body []byte, contentType string) {
 	switch text := string(body); {
 	case len(body) == 0 && contentType == "":
 		as = AsJSON
-	case len(body) == 0, text == redacted: // it is empty, or the reader may not see it
+	case len(body) == 0, text == Redacted: // it is empty, or the reader may not see it
 	case len(body) > maxEditable:
 	case !isBrowserSafe(text):
 		if len(body) <= maxEditable/2 {

@@ -15,11 +15,11 @@ import (
 	"github.com/ringback/ringback/job/units"
 )
 
-// redacted is what the API shows of secrets.
-const redacted = "[redacted]"
+// Redacted is what the API shows of secrets.
+const Redacted = "[redacted]"
 
 // IsRedacted reports whether the values of a header are the placeholder of a secret.
-func IsRedacted(values []string) bool { return len(values) == 1 && values[0] == redacted }
+func IsRedacted(values []string) bool { return len(values) == 1 && values[0] == Redacted }
 
 // withoutSecrets returns the headers whose values the API shows, and the names of the others behind a prefix.
 func withoutSecrets(headers client.Headers, prefix string) (open client.Headers, secrets []string) {

@@ -16,6 +16,14 @@ func New() web.Pages {
 		Name: "jobpages", Files: files,
 		Routes: []web.Route{
 			web.Get("jobs", access.ReadJob, showList), // tokens that may read single jobs only see the box for an id
+			web.Get("jobs/{id}", access.ReadJob, showJob),
+			web.Post("jobs/{id}/run", access.RunJob, act("The job was not run", runJob)),
+			web.Post("jobs/{id}/cancel", access.CancelJob, act("The job was not cancelled", cancelJob)),
+			web.Post("jobs/{id}/revive", access.ReviveJob, reviveJob),
+			web.Get("jobs/{id}/edit", access.EditJob, editForm),
+			web.Post("jobs/{id}/edit", access.EditJob, editJob),
+			web.Get("jobs/{id}/copy", access.RegisterJob, copyForm),
+			web.Post("jobs/{id}/copy", access.RegisterJob, copyJob),
 		},
 	}
 }

@@ -2,6 +2,7 @@ package jobpages_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -122,7 +123,7 @@ func TestList_SaysWhichFilterIsWrong(t *testing.T) {
 func links(page, text string) (to []string) {
 	for _, m := range regexp.MustCompile(`(?s)<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>`).FindAllStringSubmatch(page, -1) {
 		if strings.Contains(consoletest.Text(m[2]), text) {
-			to = append(to, strings.ReplaceAll(m[1], "&amp;", "&"))
+			to = append(to, html.UnescapeString(m[1]))
 		}
 	}
 	return to

@@ -578,7 +578,7 @@ var plan = []row{
 	{
 		pkg:    "console/jobpages",
 		reason: "the pages about jobs: clients of the API like all pages, so they know neither the dispatcher nor who serves them",
-		ours:   []string{"access", "client", "console/filter", "console/jobform", "console/web", "console/words"},
+		ours:   []string{"access", "client", "console/chart", "console/filter", "console/jobform", "console/web", "console/words"},
 	},
 	{
 		pkg:    "console/scheduleform",

@@ -1,0 +1,87 @@
+package jobpages
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// revision returns the condition that the job is as the reader saw it.
+func revision(v *web.Visit) client.Condition {
+	n, err := strconv.ParseInt(v.Form("revision"), 10, 64)
+	if err != nil {
+		return client.Condition{} // a form without it: whatever the job is now
+	}
+	return client.IfRevision(n)
+}
+
+// act serves a form that changes a job. done is what the notice says when it is done, failure what it says when it is not.
+func act(failure string, change func(ctx context.Context, v *web.Visit, id string) (done string, err error)) web.Serve {
+	return func(v *web.Visit) (web.Answer, error) {
+		id := v.PathValue("id")
+		done, err := change(v.Request.Context(), v, id)
+		if err != nil {
+			return failed(v, id, failure, err)
+		}
+		return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done(done)}, nil
+	}
+}
+
+func runJob(ctx context.Context, v *web.Visit, id string) (string, error) {
+	_, err := v.API.Run(ctx, id, revision(v))
+	return "Job " + id + " is due now.", err
+}
+
+func cancelJob(ctx context.Context, v *web.Visit, id string) (string, error) {
+	j, err := v.API.Cancel(ctx, id, revision(v))
+	if err == nil && j.CancelRequested && !j.State.Ended() {
+		return "Job " + id + " is cancelled as soon as its attempt has ended, unless that succeeds.", nil
+	}
+	return "Job " + id + " is cancelled.", err
+}
+
+// reviveJob serves the form that sends a job again.
+func reviveJob(v *web.Visit) (web.Answer, error) {
+	id := v.PathValue("id")
+	form := jobform.Read(v.Request, "")
+	wanted, errs := form.Job("")
+	var err error
+	if !errs.Any() {
+		_, err = v.API.Revive(v.Request.Context(), id, client.Revival{Delay: wanted.Delay, ExpiresIn: wanted.ExpiresIn}, revision(v))
+		if err == nil {
+			when := "now"
+			if wanted.Delay > 0 {
+				when = "in " + words.Duration(wanted.Delay)
+			}
+			return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done("Job " + id + " is revived, and due " + when + ".")}, nil
+		}
+	}
+	answer, err := reviveFailed(v, id, form, errs, err)
+	return answer, err
+}
+
+// reviveFailed shows the page of a job with the form that was not right.
+func reviveFailed(v *web.Visit, id string, form jobform.Form, errs web.FormErrors, err error) (web.Answer, error) {
+	status := errs.Status
+	if err != nil {
+		answer, err := failed(v, id, "The job was not revived", err)
+		if page, ok := answer.(*web.Page); ok {
+			if d, ok := page.Data.(*jobData); ok {
+				d.setRevive(form)
+			}
+		}
+		return answer, err
+	}
+	j, err := getJob(v, id)
+	if err != nil {
+		return nil, err
+	}
+	d := newJobData(v, j)
+	d.Failed, d.Errors = "The job was not revived: a field is wrong.", errs
+	d.setRevive(form)
+	return jobPage(v, d, status), nil
+}

@@ -1,0 +1,113 @@
+package jobpages
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/jobform"
+)
+
+// maxShownBody bounds the part of a body that a page shows, in bytes. Commands have bodies up to it.
+const maxShownBody = 32 << 10
+
+// quote quotes a text for a POSIX shell.
+func quote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// variable returns the name of the shell variable that stands for the value of a secret header.
+func variable(header string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(header))
+	if name == "" || name[0] <= '9' {
+		name = "_" + name
+	}
+	return name
+}
+
+// receiverCommand returns a command that makes the request of a job with curl, without what Ringback adds: the signature, and headers
+// of the lane and the topic. Shell variables stand for secrets, and the file body for a body that is too long.
+func receiverCommand(j *client.JobInfo, url string) string {
+	parts := []string{"curl -X " + quote(j.Method)}
+	if strings.ContainsAny(url, "[]{}") {
+		parts[0] += " --globoff"
+	}
+	parts[0] += " " + quote(url)
+	if len(j.Body) > 0 {
+		parts = append(parts, contentTypeArgument(j.ContentType))
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.Headers)) {
+		if strings.EqualFold(name, "Content-Type") {
+			continue
+		}
+		if jobform.IsRedacted(j.Headers[name]) {
+			parts = append(parts, "-H "+quote(name+": ")+`"$`+variable(name)+`"`)
+			continue
+		}
+		for _, value := range j.Headers[name] {
+			parts = append(parts, "-H "+quote(headerArgument(name, value)))
+		}
+	}
+	before := ""
+	switch {
+	case len(j.Body) == 0:
+	case len(j.Body) > maxShownBody:
+		parts = append(parts, "--data-binary @body")
+	case utf8.Valid(j.Body) && !slices.Contains(j.Body, 0):
+		parts = append(parts, "--data-raw "+quote(string(j.Body)))
+	default:
+		before = "printf %s " + quote(base64.StdEncoding.EncodeToString(j.Body)) + " | base64 -d | "
+		parts = append(parts, "--data-binary @-")
+	}
+	return before + strings.Join(parts, " \\\n  ")
+}
+
+// contentTypeArgument returns the argument for a content type; without one curl would send its own.
+func contentTypeArgument(contentType string) string {
+	if contentType == "" {
+		return "-H 'Content-Type:'"
+	}
+	return "-H " + quote("Content-Type: "+contentType)
+}
+
+// headerArgument returns a header as curl reads it. An empty one ends with a semicolon.
+func headerArgument(name, value string) string {
+	if value == "" {
+		return name + ";"
+	}
+	return name + ": " + value
+}
+
+// registerCommand returns a command that registers a copy of a job with curl, and the names of the secret headers that it lacks. It is
+// empty if the body is too long, or may not be read.
+func registerCommand(j *client.JobInfo, namespace string) (command string, secrets []string) {
+	if len(j.Body) > maxShownBody {
+		return "", nil
+	}
+	form, secrets := jobform.Of(j)
+	copied, errs := form.Job("")
+	if errs.Any() || (form[jobform.BodyAs] == jobform.AsKept && len(j.Body) > 0) {
+		return "", nil
+	}
+	text, err := copied.MarshalJSON()
+	if err != nil {
+		return "", nil
+	}
+	parts := []string{
+		`curl -X ` + http.MethodPost + ` "$RINGBACK_SERVER/v1/jobs"`, `-H "Authorization: Bearer $RINGBACK_TOKEN"`, "-H 'Content-Type: application/json'",
+	}
+	if namespace != "" && namespace != "default" {
+		parts = append(parts, "-H "+quote("Ringback-Namespace: "+namespace))
+	}
+	parts = append(parts, "--data-raw "+quote(string(text)))
+	return strings.Join(parts, " \\\n  "), secrets
+}

@@ -1,0 +1,96 @@
+package jobpages
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+)
+
+// arguments runs a command in a shell with another curl, and returns that one's arguments, and what it read.
+func arguments(t *testing.T, command string) (arguments []string, input string) {
+	t.Helper()
+	script := `curl() { printf '%s\0' "$@"; [ "$in" = yes ] && cat; return 0; }; in=` + map[bool]string{true: "yes", false: "no"}[strings.Contains(command, "| curl")] + "\n" + command
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", "X_API_KEY='se cret'; RINGBACK_SERVER=http://s; RINGBACK_TOKEN='t k'\n"+script).CombinedOutput()
+	require.NoError(t, err, "%s: %s", command, out)
+	parts := strings.Split(string(out), "\x00")
+	if strings.Contains(command, "| curl") {
+		at := len(parts) - 1
+		for i, part := range parts {
+			if part == "@-" {
+				at = i + 1
+			}
+		}
+		return parts[:at], strings.Join(parts[at:], "\x00")
+	}
+	return parts[:len(parts)-1], ""
+}
+
+func TestReceiverCommand_IsUnderstoodByAShell(t *testing.T) {
+	body := "it's \"$HOME\" `id` \\ !\n@x\n"
+	j := &client.JobInfo{
+		Method: "PUT", ContentType: "text/x; a='b'", Body: []byte(body),
+		Headers: client.Headers{"X-Api-Key": {"[redacted]"}, "X-A": {"it's $(id)", ""}, "Content-Type": {"other"}},
+	}
+	got, _ := arguments(t, receiverCommand(j, "https://a.example/?a=b&c='$(id)'&d[]=1"))
+	require.Equal(t, []string{
+		"-X", "PUT", "--globoff", "https://a.example/?a=b&c='$(id)'&d[]=1", "-H", "Content-Type: text/x; a='b'", "-H", "X-A: it's $(id)", "-H", "X-A;",
+		"-H", "X-Api-Key: se cret", "--data-raw", body,
+	}, got)
+
+	j = &client.JobInfo{Method: "POST", Body: []byte("a\x00\xff")}
+	got, input := arguments(t, receiverCommand(j, "https://a.example/"))
+	require.Equal(t, []string{"-X", "POST", "https://a.example/", "-H", "Content-Type:", "--data-binary", "@-"}, got)
+	require.Equal(t, "a\x00\xff", input)
+
+	j.Body = make([]byte, maxShownBody+1)
+	require.Contains(t, receiverCommand(j, "https://a.example/"), "--data-binary @body")
+	require.Less(t, len(receiverCommand(j, "https://a.example/")), 200)
+}
+
+func TestRegisterCommand_IsUnderstoodByAShell(t *testing.T) {
+	j := &client.JobInfo{
+		ID: "a", Topic: "t", URL: "https://a.example/", Method: "POST", ContentType: "application/json", Body: []byte(`{"n": 12345678901234567890, "s": "it's"}`),
+		Headers: client.Headers{"X-Api-Key": {"[redacted]"}, "X-A": {"it's"}},
+	}
+	command, secrets := registerCommand(j, "shop")
+	require.Equal(t, []string{"X-Api-Key"}, secrets)
+	got, _ := arguments(t, command)
+	require.Equal(t, []string{
+		"-X", "POST", "http://s/v1/jobs", "-H", "Authorization: Bearer t k", "-H", "Content-Type: application/json", "-H", "Ringback-Namespace: shop",
+		"--data-raw", `{"topic":"t","url":"https://a.example/","method":"POST","headers":{"X-A":"it's"},"body":{"n": 12345678901234567890, "s": "it's"}}`,
+	}, got)
+	j.Body = make([]byte, maxShownBody+1)
+	command, _ = registerCommand(j, "")
+	require.Empty(t, command)
+}
+
+func TestVariable_IsAName(t *testing.T) {
+	for header, want := range map[string]string{"Authorization": "AUTHORIZATION", "X-Api-Key": "X_API_KEY", "1$(id)": "_1__ID_", "": "_"} {
+		require.Equal(t, want, variable(header))
+	}
+}
+
+func TestShowBody_KeepsNumbersAndBounds(t *testing.T) {
+	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	long := strings.Repeat("ä", maxShownBody)
+	for _, c := range []struct {
+		body, text, note string
+		cut              bool
+	}{
+		{`{"n":12345678901234567890}`, "{\n  \"n\": 12345678901234567890\n}", "Indented to be read: it is sent as 26 B without these spaces.", false},
+		{"{\n  \"n\": 1e400\n}", "{\n  \"n\": 1e400\n}", "", false},
+		{`"a\"[[["`, `"a\"[[["`, "", false},
+		{"plain\r\n", "plain\r\n", "", false},
+		{deep, deep, "", false},
+		{"\xff\x00", "/wA=", "2 B that are not text, in base64.", false},
+		{"x" + long, "x" + long[:maxShownBody-2], "The first 32 KiB of 64 KiB.", true},
+	} {
+		require.Equal(t, bodyView{c.text, c.note, c.cut}, showBody([]byte(c.body)), "%.20q", c.body)
+	}
+	require.Less(t, len(showBody(make([]byte, 10<<20)).Text), maxShownBody+1)
+	require.Equal(t, 3, depth([]byte(`{"a[[[\"[":[[1]],"b":[]}`)))
+}

@@ -1,0 +1,221 @@
+package jobpages
+
+import (
+	"cmp"
+	"errors"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/chart"
+	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// jobData is the data of the page of a job.
+type jobData struct {
+	Job *client.JobInfo
+	// Lead says what is going on, Detail what to do about it.
+	Lead, LeadClass, Detail string
+	Entries                 []entry
+	Picture                 template.HTML
+	Labels                  []web.Link
+	Origin                  *web.Link
+	// URL is where the next attempt goes, Headers are the job's own.
+	URL           string
+	URLNote       string
+	Headers       []string
+	HasSecrets    bool
+	Body          bodyView
+	Curl, APICurl string
+	Ladder        template.HTML
+	// May are the actions that state and role allow.
+	MayRun, MayCancel, MayRevive, MayEdit, MayCopy bool
+	// NeedsExpiry: the expiry has passed, so a revival needs another.
+	NeedsExpiry bool
+	Revive      []web.Field
+	// Failed says why an action was not done.
+	Failed string
+	Errors web.FormErrors
+}
+
+// showJob serves the page of a job.
+func showJob(v *web.Visit) (web.Answer, error) {
+	j, err := getJob(v, v.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return jobPage(v, newJobData(v, j), 0), nil
+}
+
+// jobPage returns the page of a job.
+func jobPage(v *web.Visit, d *jobData, status int) *web.Page {
+	return &web.Page{
+		View: "job", Title: "Job " + d.Job.ID, Section: "jobs", Crumbs: []web.Link{{To: v.Path("jobs"), Text: "Jobs"}}, Status: status, Data: d,
+	}
+}
+
+// newJobData returns the data of the page of a job.
+func newJobData(v *web.Visit, j *client.JobInfo) *jobData {
+	d := &jobData{Job: j, Entries: timeline(j), Headers: headerLines(j.Headers)}
+	d.Lead, d.LeadClass = leadOf(j, v.Now)
+	if w := j.WaitingFor; w != nil && w.Kind != "due" && w.Kind != "retry" { // of these, the lead says all
+		d.Detail = j.WaitingFor.Detail
+	}
+	d.Picture = picture(d.Entries, j, v.Now.UTC())
+	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
+		d.Labels = append(d.Labels, web.Link{To: v.PathQuery(v.Path("jobs"), "label", name+":"+j.Labels[name]), Text: name + "=" + j.Labels[name]})
+	}
+	d.Origin = origin(v, j)
+	d.setRequest(v, j)
+	if e := j.Effective; e != nil {
+		d.Ladder = chart.Ladder(e.Ladder, e.Retries, e.Timeout)
+	}
+	d.setActions(v, j)
+	return d
+}
+
+// origin links what a job of Ringback is about.
+func origin(v *web.Visit, j *client.JobInfo) *web.Link {
+	switch {
+	case j.Origin == "":
+		return nil
+	case j.Kind == "backlog":
+		return &web.Link{To: v.Path("topics", j.Origin), Text: "topic " + j.Origin}
+	case j.Kind == "schedule":
+		return &web.Link{To: v.Path("schedules", j.Origin), Text: "schedule " + j.Origin}
+	default:
+		return &web.Link{To: v.Path("jobs", j.Origin), Text: "job " + j.Origin}
+	}
+}
+
+// setRequest sets what is sent, and the commands that do the same.
+func (d *jobData) setRequest(v *web.Visit, j *client.JobInfo) {
+	d.URL = j.URL
+	if e := j.Effective; e != nil && e.URL != "" {
+		d.URL = e.URL
+	}
+	switch {
+	case d.URL == "":
+		d.URLNote = "The URL is that of its lane or topic."
+	case j.URL == "":
+		d.URLNote = "The job has no URL of its own: this is that of its lane or topic."
+	}
+	for _, values := range j.Headers {
+		d.HasSecrets = d.HasSecrets || jobform.IsRedacted(values)
+	}
+	if hidesBody(v, j) {
+		d.Body = bodyView{Note: "Your token may not read bodies."}
+		return
+	}
+	if len(j.Body) > 0 {
+		d.Body = showBody(j.Body)
+	}
+	if d.URL != "" && d.URL != jobform.Redacted {
+		d.Curl = receiverCommand(j, d.URL)
+	}
+	if v.CanTopic(access.RegisterJob, j.Topic) {
+		d.APICurl, _ = registerCommand(j, v.Namespace)
+	}
+}
+
+// hidesBody reports whether the API shows a placeholder instead of the job's body.
+func hidesBody(v *web.Visit, j *client.JobInfo) bool { return len(j.Body) > 0 && !v.Who.Bodies }
+
+// setActions sets what the reader may do.
+func (d *jobData) setActions(v *web.Visit, j *client.JobInfo) {
+	can := func(a access.Action) bool { return v.CanTopic(a, j.Topic) }
+	internal := j.Kind == "work" || j.Kind == "schedule"
+	waits := j.State == client.Scheduled || j.State == client.Ready
+	d.MayRun = can(access.RunJob) && j.State == client.Scheduled && !internal
+	d.MayCancel = can(access.CancelJob) && !j.State.Ended() && !j.CancelRequested && !internal
+	d.MayEdit = can(access.EditJob) && waits && !internal
+	d.MayRevive = can(access.ReviveJob) && j.State.Ended() && !internal
+	d.MayCopy = can(access.RegisterJob) && j.Kind == ""
+	d.NeedsExpiry = !j.ExpiresAt.IsZero() && !j.ExpiresAt.After(v.Now)
+	d.setRevive(jobform.Form{})
+}
+
+// setRevive sets the fields of the form that revives the job.
+func (d *jobData) setRevive(f jobform.Form) {
+	d.Revive = f.Fields("", d.Errors, jobform.Delay, jobform.ExpiresIn)
+	d.Revive[0].Hint = "A wait such as 30m. Empty: now."
+	if d.NeedsExpiry {
+		d.Revive[1].Required, d.Revive[1].Hint = true, "The expiry has passed: say when the job expires now, such as 2h."
+	} else {
+		d.Revive[1].Hint = "A new expiry, counted from now. Empty: as it was."
+	}
+}
+
+// Words of the facts.
+
+// Generations says how often the job was revived.
+func (d *jobData) Generations() string {
+	if d.Job.Generation == 0 {
+		return ""
+	}
+	return words.Count(int64(d.Job.Generation), "revival")
+}
+
+// Retries says how many retries there are.
+func (d *jobData) Retries() string {
+	e := d.Job.Effective
+	if e == nil {
+		return ""
+	}
+	text := words.Count(int64(e.Retries), "retry")
+	if d.Job.RetriesLeft != nil {
+		text += ", " + words.Number(int64(*d.Job.RetriesLeft)) + " left after the next attempt"
+	}
+	return text
+}
+
+// Callbacks say what is sent when the job ends, where it says so itself.
+func (d *jobData) Callbacks() []web.Link {
+	var all []web.Link
+	for _, c := range []struct {
+		name  string
+		value *client.Callback
+	}{{"When delivered", d.Job.OnDelivered}, {"When dead", d.Job.OnDead}} {
+		if c.value != nil {
+			all = append(all, web.Link{To: c.name, Text: cmp.Or(c.value.URL, "no callback")})
+		}
+	}
+	return all
+}
+
+// Due says when the job is due.
+func (d *jobData) Due() time.Time { return d.Job.NextAttemptAt }
+
+// failed shows the page of a job with the reason why an action was not done. ok is false for errors that are no answer to it.
+func failed(v *web.Visit, id, what string, err error) (web.Answer, error) {
+	p, ok := errors.AsType[*client.Problem](err)
+	if !ok || p.Status != http.StatusConflict && p.Status != http.StatusPreconditionFailed && p.Status != http.StatusUnprocessableEntity {
+		return nil, err
+	}
+	j, readErr := getJob(v, id)
+	if readErr != nil {
+		return nil, readErr
+	}
+	d := newJobData(v, j)
+	d.Failed = what + ": " + reasonOf(p)
+	return jobPage(v, d, p.Status), nil
+}
+
+// reasonOf says why the API refused a change.
+func reasonOf(p *client.Problem) string {
+	if p.Status == http.StatusPreconditionFailed {
+		return "it was changed while you looked at it. Look at it as it is now, and try again."
+	}
+	sentences := []string{cmp.Or(p.Detail, p.Title)}
+	for _, e := range p.Errors {
+		sentences = append(sentences, e.Field+" "+e.Detail+".")
+	}
+	return strings.Join(sentences, " ")
+}

@@ -1,0 +1,173 @@
+package jobpages
+
+import (
+	"cmp"
+	"html/template"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/chart"
+	"github.com/ringback/ringback/console/words"
+)
+
+// entry is something that happened to a job, or will.
+type entry struct {
+	At    time.Time
+	Class string // of the list: a verdict, or next
+	Text  string
+	// Attempt is the attempt that the entry is about; nil: it is about none.
+	Attempt *attemptView
+	label   string // in the picture
+	color   string // of the picture
+}
+
+// attemptView is an attempt as the page shows it.
+type attemptView struct {
+	*client.Attempt
+
+	Phases  string
+	Headers []string // of the answer
+	Answer  bodyView
+}
+
+// timeline returns what happened to a job in the order of time, and what comes next.
+func timeline(j *client.JobInfo) []entry {
+	var all []entry
+	for _, e := range j.Events {
+		all = append(all, eventEntry(e))
+	}
+	for i := range j.Attempts {
+		all = append(all, attemptEntry(&j.Attempts[i]))
+	}
+	if !slices.ContainsFunc(j.Events, func(e client.Event) bool { return e.Kind == "created" }) {
+		all = append(all, entry{At: j.CreatedAt, Text: "registered", label: "registered", color: "c-registered"})
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return a.At.Compare(b.At) })
+	if hidden := hiddenAttempts(j); hidden > 0 {
+		all = slices.Insert(all, 1, entry{Text: words.Count(int64(hidden), "earlier attempt") + " no longer kept"})
+	}
+	return append(all, ending(j)...)
+}
+
+// hiddenAttempts returns the number of attempts that the API does not show.
+func hiddenAttempts(j *client.JobInfo) int {
+	if len(j.Attempts) == 0 {
+		return j.AttemptsMade
+	}
+	return j.Attempts[0].N - 1
+}
+
+func eventEntry(e client.Event) entry {
+	text := words.Change(e.Kind)
+	if len(e.Fields) > 0 {
+		text += ": " + strings.Join(e.Fields, ", ")
+	}
+	color := "c-muted"
+	if e.Kind == "created" {
+		color = "c-registered"
+	}
+	it := entry{At: e.At, Text: text + actor(e.Actor), label: words.Change(e.Kind), color: color}
+	if e.Kind == "cancelled" {
+		it.color = "c-cancelled"
+	}
+	return it
+}
+
+func attemptEntry(a *client.Attempt) entry {
+	v := &attemptView{Attempt: a, Phases: phases(a.Phases), Headers: headerLines(a.ResponseHeaders), Answer: answerBody(a)}
+	short := "no answer"
+	switch {
+	case a.Status != 0:
+		short = strconv.Itoa(a.Status)
+	case a.Kind == "lost":
+		short = "lost"
+	case a.Verdict == "delivered":
+		short = "delivered"
+	}
+	class := a.Verdict
+	if a.Kind == "lost" || class == "" {
+		class = a.Kind
+	}
+	return entry{
+		At: a.StartedAt, Class: class, Text: "attempt " + strconv.Itoa(a.N) + ": " + outcome(a), Attempt: v,
+		label: "attempt " + strconv.Itoa(a.N) + ": " + short, color: "c-" + class,
+	}
+}
+
+// phases says how long the phases of a request took.
+func phases(p *client.Phases) string {
+	if p == nil {
+		return ""
+	}
+	var parts []string
+	for _, phase := range []struct {
+		name string
+		ms   *float64
+	}{{"DNS", p.DNS}, {"connect", p.Connect}, {"TLS", p.TLS}, {"first byte", p.FirstByte}} {
+		if phase.ms != nil {
+			parts = append(parts, phase.name+" "+words.Duration(milliseconds(*phase.ms)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// headerLines returns a line for each value of headers.
+func headerLines(headers client.Headers) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		for _, value := range headers[name] {
+			lines = append(lines, name+": "+value)
+		}
+	}
+	return lines
+}
+
+// ending returns the end of a job, or what comes next.
+func ending(j *client.JobInfo) []entry {
+	switch j.State {
+	case client.Dead:
+		return []entry{{At: j.EndedAt, Class: "dead", Text: "dead, because " + words.Reason(j.Reason), label: "dead", color: "c-dead"}}
+	case client.Delivered:
+		if last := lastAttempt(j); last != nil && last.Verdict == "delivered" {
+			return nil
+		}
+		return []entry{{At: j.EndedAt, Class: "delivered", Text: "delivered", label: "delivered", color: "c-delivered"}}
+	case client.Cancelled:
+		if slices.ContainsFunc(j.Events, func(e client.Event) bool { return e.Kind == "cancelled" }) {
+			return nil
+		}
+		return []entry{{At: j.EndedAt, Text: "cancelled", label: "cancelled", color: "c-cancelled"}}
+	}
+	at, text := j.NextAttemptAt, strings.ToLower(attemptOf(j)[:1])+attemptOf(j)[1:]
+	if w := j.WaitingFor; w != nil && w.Until.After(at) {
+		at = w.Until
+	}
+	if j.State == client.Running {
+		text += " runs now"
+	} else if w := j.WaitingFor; w != nil && w.Kind != "due" && w.Kind != "retry" {
+		text += ", which waits for " + words.WaitingFor(w.Kind)
+	}
+	next := []entry{{At: at, Class: "next", Text: text, label: "next: attempt " + strconv.Itoa(j.AttemptsMade+1), color: "c-next"}}
+	if !j.ExpiresAt.IsZero() {
+		next = append(next, entry{At: j.ExpiresAt, Class: "next", Text: "expires: no attempt starts later", label: "expires", color: "c-expiry"})
+	}
+	return next
+}
+
+// picture draws a timeline. Now is marked while the job is unfinished.
+func picture(entries []entry, j *client.JobInfo, now time.Time) template.HTML {
+	moments := make([]chart.Moment, 0, len(entries))
+	for _, e := range entries {
+		if !e.At.IsZero() {
+			moments = append(moments, chart.Moment{At: e.At, Label: cmp.Or(e.label, e.Text), Class: e.color})
+		}
+	}
+	if j.State.Ended() {
+		now = time.Time{}
+	}
+	return chart.Timeline(moments, now)
+}
