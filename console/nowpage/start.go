@@ -34,7 +34,7 @@ func newStart(v *web.Visit) *start {
 	if v.Who.Topics != nil {
 		topic = `"topic": "` + strings.ReplaceAll(v.Who.Topics[0], "*", "hello") + `", `
 	}
-	lines = append(lines, `--json '{`+topic+`"url": "https://example.com/hooks", "delay": "5s", "body": {"hello": "world"}}'`)
+	lines = append(lines, `--json '{`+topic+`"url": "https://example.com/hooks", "delay": "5s"}'`)
 	return &start{Curl: strings.Join(lines, " \\\n  "), TryTo: v.Path("try")}
 }
 
