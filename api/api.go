@@ -301,10 +301,9 @@ func (a *api) handler(o Options, end func()) http.Handler {
 		}
 	}
 	mux.Handle("/", a.handle(a.notFound, false))
+	handler := http.Handler(mux)
 	if a.hasConsole {
-		console := o.Console(mux, a.onShutdown)
-		mux.Handle("/console", console)
-		mux.Handle("/console/", console)
+		handler = besideConsole(mux, o.Console(mux, a.onShutdown))
 	}
-	return &shutdownHandler{next: apiaccess.Guard(mux, o.Access, a.log), closing: a.closing, end: end}
+	return &shutdownHandler{next: apiaccess.Guard(handler, o.Access, a.log), closing: a.closing, end: end}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/ringback/ringback/api/pages"
 	"github.com/ringback/ringback/api/response"
@@ -32,4 +33,16 @@ func (a *api) links() []pages.Link {
 // serveRoot answers with the entry points; browsers are sent to the console, if there is one.
 func (a *api) serveRoot(w http.ResponseWriter, r *http.Request) error {
 	return pages.Root(w, r, a.links(), a.hasConsole)
+}
+
+// besideConsole passes requests for the console on to it before mux sees them: mux leads from unclean paths elsewhere, by links that
+// leave out the prefix that a proxy has removed.
+func besideConsole(mux, console http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/console" || strings.HasPrefix(r.URL.Path, "/console/") {
+			console.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }

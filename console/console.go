@@ -11,7 +11,9 @@ import (
 	"github.com/ringback/ringback/console/assets"
 	"github.com/ringback/ringback/console/session"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/job"
 )
 
 // Prefix begins the paths of the console.
@@ -28,6 +30,8 @@ type Options struct {
 	OnShutdown func(func()) (stop func() bool)
 	// Pages are the pages besides signing in and out.
 	Pages []web.Pages
+	// MaxWatching bounds the open pages that get live updates. Zero: 128.
+	MaxWatching int
 	// Version is the program's.
 	Version string
 	// Logger receives errors that readers did not cause. Nil: slog.Default.
@@ -36,22 +40,27 @@ type Options struct {
 
 // console is the state of the handler.
 type console struct {
-	api     http.Handler
-	seals   *session.Sealer
-	log     *slog.Logger
-	version string
-	views   map[string]*web.Template
-	routes  []web.Route
-	assets  http.Handler
-	live    *liveHub
-	now     func() time.Time
+	api        http.Handler
+	needsToken bool
+	seals      *session.Sealer
+	log        *slog.Logger
+	failed     limitedlog.Log // of pages
+	version    string
+	views      map[string]*web.Template
+	routes     []web.Route
+	assets     http.Handler
+	live       *liveHub
+	large      chan struct{} // has an element for each large form in memory
+	now        func() time.Time
 }
 
 // New returns the handler of the paths that begin with Prefix. It panics if a template cannot be parsed.
 func New(o Options) http.Handler {
 	c := &console{
-		api: o.API, seals: session.New(o.RootTokens), log: cmp.Or(o.Logger, slog.Default()), version: o.Version, assets: assets.Handler(), now: time.Now,
+		api: o.API, needsToken: len(o.RootTokens) > 0, seals: session.New(o.RootTokens), log: cmp.Or(o.Logger, slog.Default()), version: o.Version,
+		assets: assets.Handler(), large: make(chan struct{}, largeForms), now: time.Now,
 	}
+	c.failed.Logger = c.log
 	views, err := web.Templates(append([]web.Pages{ownPages()}, o.Pages...)...)
 	if err != nil {
 		panic("console: " + err.Error())
@@ -61,7 +70,7 @@ func New(o Options) http.Handler {
 	if onShutdown == nil {
 		onShutdown = func(func()) func() bool { return func() bool { return true } }
 	}
-	c.live = newLiveHub(onShutdown)
+	c.live = newLiveHub(cmp.Or(o.MaxWatching, defaultWatching), c.log, onShutdown)
 	for _, pages := range o.Pages {
 		c.routes = append(c.routes, pages.Routes...)
 	}
@@ -74,7 +83,7 @@ func (c *console) handler() http.Handler {
 	mux.HandleFunc("GET /sign-in", c.signInForm)
 	mux.HandleFunc("POST /sign-in", c.signIn)
 	mux.HandleFunc("POST /sign-out", c.signOut)
-	mux.Handle("GET /static/", c.assets)
+	mux.Handle("GET /static/{sum}/{name}", c.assets)
 	for _, r := range c.routes {
 		pattern := "/" + r.Path
 		if r.Path == "" {
@@ -96,6 +105,10 @@ func (c *console) handler() http.Handler {
 			return
 		}
 		p, err := parsePlace(rest)
+		if name, ok := strings.CutPrefix(rest, "/@"); ok && job.IsNamespace(name) { // as above
+			redirect(w, rest[1:]+"/")
+			return
+		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusNotFound)
 			return

@@ -3,8 +3,11 @@ package console_test
 import (
 	"bufio"
 	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -77,15 +80,47 @@ func TestConsole_SignsInAndOut(t *testing.T) {
 		site.Get("").Is(http.StatusSeeOther)
 
 		signedIn := site.Post("sign-in", "token", " "+consoletest.RootToken+"\n", "next", "deep/a?x=1")
-		cookie := signedIn.Header().Get("Set-Cookie")
-		require.NotContains(t, cookie, consoletest.RootToken)
-		for _, part := range []string{"__Host-", "Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"} {
-			require.Contains(t, cookie, part)
-		}
 		require.Contains(t, site.Follow(signedIn).OK(), "Sign out")
 
 		site.Post("sign-out").Is(http.StatusSeeOther)
 		site.Get("").Is(http.StatusSeeOther)
+	})
+}
+
+func TestConsole_KeepsSessionsInCookiesThatOnlyItSees(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		form := url.Values{"token": {consoletest.RootToken}}
+		for _, header := range [][]string{{"X-Forwarded-Proto", "https"}, {"X-Forwarded-Proto", "HTTPS, http"}} {
+			cookie := site.Do(http.MethodPost, "sign-in", form, header...).Header().Get("Set-Cookie")
+			require.NotContains(t, cookie, consoletest.RootToken)
+			for _, part := range []string{"__Host-", "Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"} {
+				require.Contains(t, cookie, part)
+			}
+		}
+		cookie := site.Do(http.MethodPost, "sign-in", form, "X-Forwarded-Proto", "http").Header().Get("Set-Cookie")
+		require.NotContains(t, cookie, "Secure", "a browser would drop it over plain HTTP")
+		require.Contains(t, cookie, "SameSite=Strict")
+	})
+}
+
+func TestConsole_ReadsFormsOnlyOfReadersWhoMaySendThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		large := strings.Repeat("x", 300<<10)
+		site.Post("deep/a", "note", large).Is(http.StatusUnauthorized)
+		site.SignIn(consoletest.RootToken)
+		site.Post("deep/a", "note", large).Is(http.StatusRequestEntityTooLarge)
+	})
+}
+
+func TestConsole_KeepsReadersOnUncleanPathsWithinIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		for _, path := range []string{"/deep/a%2Fb", "deep//a", "deep/../deep/a", "static"} {
+			site.Get(path).Is(http.StatusNotFound)
+		}
+		require.Contains(t, site.Get("deep/a%2Fb").OK(), "Sample")
 	})
 }
 
@@ -123,7 +158,9 @@ func TestConsole_OpensLinksOfOtherSitesWithTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
 		page := site.Do(http.MethodGet, "deep/a", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate").OK()
-		require.Contains(t, page, `http-equiv="refresh"`)
+		require.Contains(t, page, `content="0"`)
+		page = site.Do(http.MethodGet, "deep/a", nil, "Sec-Fetch-Site", "").OK()
+		require.Contains(t, page, `content="0; url=../sign-in?next=deep%2Fa"`, "over plain HTTP browsers do not say where a link was")
 		site.Do(http.MethodPost, "deep/a", nil, "Sec-Fetch-Site", "cross-site").Is(http.StatusForbidden)
 	})
 }
@@ -136,7 +173,8 @@ func TestConsole_RefusesWhatTheRoleDoesNotAllow(t *testing.T) {
 		require.Contains(t, site.Post("deep/a", "note", "x").Is(http.StatusForbidden), "operate or admin")
 		require.Contains(t, site.Get("root-only").Is(http.StatusForbidden), "requires a root token")
 		site.SignIn(site.Token("otto", "publish"))
-		site.Get("").Is(http.StatusForbidden)
+		require.Contains(t, site.Get("").Is(http.StatusForbidden), `href="./jobs"`, "it leads to a page that the token may see")
+		require.Equal(t, "./jobs", site.Post("sign-in", "token", site.Token("pia", "publish")).Header().Get("Location"))
 	})
 }
 
@@ -150,9 +188,16 @@ func TestConsole_ShowsNoticesOnceAndEscaped(t *testing.T) {
 		require.Contains(t, page, "Paused &lt;b&gt;&lt;script&gt;&lt;/b&gt;.")
 		require.NotContains(t, site.Get("deep/a").OK(), "Paused")
 
-		to := site.Do(http.MethodPost, "deep/a", nil, "HX-Request", "true")
+		to := site.Do(http.MethodPost, "deep/a", nil, "HX-Request", "true", "HX-Current-URL", "https://ops.example/ringback/console/deep/a?x=1")
 		to.Is(http.StatusNoContent)
-		require.Equal(t, "../deep/a", to.Header().Get("HX-Redirect"))
+		require.Equal(t, "/ringback/console/deep/a", to.Header().Get("HX-Redirect"))
+
+		site.Post("deep/b", "note", "for b").Is(http.StatusSeeOther)
+		require.NotContains(t, site.Get("deep/a").OK(), "for b", "the notice is for another page")
+		require.Contains(t, site.Get("deep/b").OK(), "for b")
+		long := site.Post("deep/a", "note", strings.Repeat("<", 5000))
+		require.Less(t, len(long.Header().Get("Set-Cookie")), 4000)
+		require.Contains(t, site.Follow(long).OK(), "Paused &lt;b&gt;&lt;&lt;")
 	})
 }
 
@@ -260,6 +305,67 @@ func TestLive_RendersOnceForAllWhoWatch(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, before, rendered, "nobody watches")
+	})
+}
+
+func TestLive_IsRefusedWithAStatusWhereNothingIsLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pages := samplePages()
+		pages.Routes = append(pages.Routes, web.Get("part", access.ReadStats, func(*web.Visit) (web.Answer, error) {
+			return &web.Part{View: "sample", Template: "live-total"}, nil
+		}))
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{pages}})
+		for _, path := range []string{"part?live=1", "missing?live=1"} {
+			res := site.Stream(t.Context(), path)
+			_ = res.Body.Close()
+			require.Equal(t, http.StatusNotFound, res.StatusCode, path)
+		}
+	})
+}
+
+func TestLive_SurvivesAPageThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pages := samplePages()
+		failing := true
+		pages.Routes[0] = web.Get("", access.ReadStats, func(v *web.Visit) (web.Answer, error) {
+			if failing {
+				panic("a bug")
+			}
+			return showSample(v)
+		})
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{pages}, Logger: slog.New(slog.DiscardHandler)})
+		next := stream(t, site, "?live=1")
+		require.Contains(t, next(), "Live updates fail now")
+		failing = false
+		require.Contains(t, next(), "<b>0</b>")
+	})
+}
+
+func TestLive_BoundsTheStreamsOfAToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for n := range 33 {
+			res := site.Stream(ctx, fmt.Sprintf("?live=1&n=%d", n))
+			defer func() { _ = res.Body.Close() }()
+			if n < 32 {
+				require.Equal(t, http.StatusOK, res.StatusCode)
+			} else {
+				require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
+			}
+		}
+	})
+}
+
+func TestLive_EndsWithTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		site.SignIn(consoletest.RootToken)
+		next := stream(t, site, "?live=1")
+		require.NotEmpty(t, next())
+		site.Post("sign-out").Is(http.StatusSeeOther)
+		require.Empty(t, next(), "the stream has ended")
 	})
 }
 

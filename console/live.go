@@ -4,52 +4,73 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/limitedlog"
 )
 
 const (
 	// liveEvery is the time between two renderings of live blocks.
 	liveEvery = 2 * time.Second
-	// maxLivePages bounds the pages that are rendered again for their watchers: each costs what the page costs, every liveEvery.
-	maxLivePages = 128
+	// maxLivePages bounds the pages that are rendered again for their watchers, and maxAudiencePages those of a token: each costs
+	// what the page costs, every liveEvery.
+	maxLivePages     = 128
+	maxAudiencePages = 32
+	// maxRendering bounds the pages that are rendered again at the same time.
+	maxRendering = 4
+	// defaultWatching is the default of Options.MaxWatching.
+	defaultWatching = 128
 	// maxLiveTime bounds a stream, so that the session is checked again.
-	maxLiveTime = time.Hour
-	// heartbeat keeps proxies from closing a stream.
+	maxLiveTime = 10 * time.Minute
+	// heartbeat keeps proxies from closing a stream, and tells browsers that it is there: they open another after 40 s without.
 	heartbeat = 15 * time.Second
 	// liveWriteTime bounds a write to a reader.
 	liveWriteTime = 20 * time.Second
 )
 
+// errNotLive is the error of a page without live blocks.
+var errNotLive = &client.Problem{Status: http.StatusNotFound, Code: "not_found", Detail: "The page has no live blocks."}
+
 // liveHub renders the live blocks of the pages that are watched: once for all who watch the same page with the same token.
 type liveHub struct {
-	mu     sync.Mutex
-	pages  map[liveKey]*livePage
-	ending chan struct{} // closed at the shutdown
+	watching  chan struct{} // has an element for each stream
+	rendering chan struct{} // has an element for each page that is being rendered
+	ending    chan struct{} // closed at the shutdown
+	failed    limitedlog.Log
+
+	mu    sync.Mutex
+	pages map[liveKey]*livePage
 }
 
 // liveKey identifies what watchers share.
 type liveKey struct{ audience, base, page string }
 
-func newLiveHub(onShutdown func(func()) func() bool) *liveHub {
-	h := &liveHub{pages: make(map[liveKey]*livePage), ending: make(chan struct{})}
+func newLiveHub(maxWatching int, log *slog.Logger, onShutdown func(func()) func() bool) *liveHub {
+	h := &liveHub{
+		watching: make(chan struct{}, maxWatching), rendering: make(chan struct{}, maxRendering), ending: make(chan struct{}),
+		pages: make(map[liveKey]*livePage), failed: limitedlog.Log{Logger: log},
+	}
 	onShutdown(func() { close(h.ending) })
 	return h
 }
 
 // livePage is a page that is watched.
 type livePage struct {
-	cancel func()
+	cancel   func()
+	watchers int // guarded by the hub
 
-	mu       sync.Mutex
-	watchers int
-	blocks   []liveBlock
-	changed  chan struct{} // closed at the next change
-	ended    bool          // the token is not valid any more
+	mu      sync.Mutex
+	blocks  []liveBlock
+	changed chan struct{} // closed at the next change
+	err     error         // why it is not rendered any more
 }
 
 // liveBlock is a live block as it was rendered last.
@@ -65,13 +86,19 @@ func (h *liveHub) join(key liveKey, render func(context.Context) ([]web.Block, e
 	defer h.mu.Unlock()
 	p := h.pages[key]
 	if p == nil {
-		if len(h.pages) >= maxLivePages {
+		own := 0
+		for other := range h.pages {
+			if other.audience == key.audience {
+				own++
+			}
+		}
+		if len(h.pages) >= maxLivePages || own >= maxAudiencePages {
 			return nil
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		p = &livePage{cancel: cancel, changed: make(chan struct{})}
 		h.pages[key] = p
-		go p.run(ctx, render)
+		go h.run(ctx, key, p, render)
 	}
 	p.watchers++
 	return p
@@ -89,34 +116,49 @@ func (h *liveHub) leave(key liveKey, p *livePage) {
 	}
 }
 
-// remove makes later watchers begin a new page.
-func (h *liveHub) remove(key liveKey, p *livePage) {
+// end ends the streams of a token, whose hash begins the audience.
+func (h *liveHub) end(token string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.pages[key] == p {
-		delete(h.pages, key)
+	for key, p := range h.pages {
+		if strings.HasPrefix(key.audience, token+"@") {
+			delete(h.pages, key)
+			p.cancel()
+			p.stop(client.ErrUnauthorized)
+		}
 	}
 }
 
-// run renders the blocks until ctx or the token ends.
-func (p *livePage) run(ctx context.Context, render func(context.Context) ([]web.Block, error)) {
+// run renders the blocks until ctx ends, or the page cannot be shown any more.
+func (h *liveHub) run(ctx context.Context, key liveKey, p *livePage, render func(context.Context) ([]web.Block, error)) {
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
 	for {
+		select {
+		case h.rendering <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
 		blocks, err := render(ctx)
+		<-h.rendering
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, client.ErrUnauthorized) || errors.Is(err, client.ErrForbidden) || errors.Is(err, client.ErrNotFound) {
-			p.mu.Lock()
-			p.ended = true
-			p.notify()
-			p.mu.Unlock()
+		if isFinal(err) {
+			h.mu.Lock()
+			if h.pages[key] == p {
+				delete(h.pages, key) // later watchers begin anew
+			}
+			h.mu.Unlock()
+			p.stop(err)
 			return
 		}
-		fault := []byte(`<p class="notice warn" role="status">The server cannot read this now. The page shows what it was before.</p>`)
-		if err == nil {
-			fault = nil
+		var fault []byte
+		if err != nil {
+			fault = []byte(`<p class="notice warn" role="status">Live updates fail now. The page shows what was true before.</p>`)
+			if _, ok := errors.AsType[*client.Problem](err); !ok {
+				h.failed.Warn("live blocks of a console page failed, repeating", "page", key.page, "err", err)
+			}
 		}
 		p.update(append(blocks, web.Block{ID: "live-fault", HTML: fault}))
 		select {
@@ -125,6 +167,20 @@ func (p *livePage) run(ctx context.Context, render func(context.Context) ([]web.
 			return
 		}
 	}
+}
+
+// isFinal reports whether rendering again would fail again: the API refuses the request for what it is, or for whose it is.
+func isFinal(err error) bool {
+	p, ok := errors.AsType[*client.Problem](err)
+	return ok && p.Status >= 400 && p.Status < 500 && p.Status != http.StatusTooManyRequests
+}
+
+// stop ends the streams of the page's watchers.
+func (p *livePage) stop(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+	p.notify()
 }
 
 // update replaces blocks that have changed.
@@ -172,8 +228,8 @@ func newMessage(b web.Block) []byte {
 	return m.Bytes()
 }
 
-// since appends the blocks that have changed since the versions in seen, and updates these.
-func (p *livePage) since(seen map[string]int) (message []byte, changed <-chan struct{}, ended bool) {
+// since returns the blocks that have changed since the versions in seen, and updates these. err says that the page has ended.
+func (p *livePage) since(seen map[string]int) (message []byte, changed <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, b := range p.blocks {
@@ -182,22 +238,25 @@ func (p *livePage) since(seen map[string]int) (message []byte, changed <-chan st
 			message = append(message, b.message...)
 		}
 	}
-	return message, p.changed, p.ended
+	return message, p.changed, p.err
 }
 
 // watch sends the live blocks of a page as they change.
 func (c *console) watch(w http.ResponseWriter, r *http.Request, v *web.Visit, route web.Route) {
+	select {
+	case c.live.watching <- struct{}{}:
+		defer func() { <-c.live.watching }()
+	default:
+		tooManyWatchers(w)
+		return
+	}
 	key := liveKey{v.Audience, v.Base, v.Here}
 	page := c.live.join(key, func(ctx context.Context) ([]web.Block, error) { return c.renderLive(ctx, v, route) })
 	if page == nil {
-		w.Header().Set("Retry-After", "10")
-		http.Error(w, "Too many pages are watched.", http.StatusServiceUnavailable)
+		tooManyWatchers(w)
 		return
 	}
 	defer c.live.leave(key, page)
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("X-Accel-Buffering", "no")
 	ctx, cancel := context.WithTimeout(r.Context(), maxLiveTime)
 	defer cancel()
 	rc := http.NewResponseController(w)
@@ -205,19 +264,29 @@ func (c *console) watch(w http.ResponseWriter, r *http.Request, v *web.Visit, ro
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	seen := make(map[string]int)
-	for {
-		message, changed, ended := page.since(seen)
-		if ended {
-			c.live.remove(key, page)
+	for begun := false; ; {
+		message, changed, err := page.since(seen)
+		switch {
+		case err != nil && !begun:
+			c.refuseStream(w, err)
 			return
-		}
-		if len(message) > 0 && !send(w, rc, append(message, '\n')) {
+		case err != nil:
 			return
+		case len(message) > 0:
+			if !begun {
+				h := w.Header()
+				h.Set("Content-Type", "text/event-stream; charset=utf-8")
+				h.Set("X-Accel-Buffering", "no")
+				begun = true
+			}
+			if !send(w, rc, append(message, '\n')) {
+				return
+			}
 		}
 		select {
 		case <-changed:
-		case <-beat.C:
-			if !send(w, rc, []byte(":\n\n")) {
+		case <-beat.C: // a comment would not reach the script
+			if begun && !send(w, rc, []byte("event: beat\ndata:\n\n")) {
 				return
 			}
 		case <-ctx.Done():
@@ -226,6 +295,20 @@ func (c *console) watch(w http.ResponseWriter, r *http.Request, v *web.Visit, ro
 			return
 		}
 	}
+}
+
+func tooManyWatchers(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "10")
+	http.Error(w, "Too many pages are watched.", http.StatusServiceUnavailable)
+}
+
+// refuseStream answers a stream that cannot begin, by a status: browsers would open one again that only ends.
+func (c *console) refuseStream(w http.ResponseWriter, err error) {
+	status := http.StatusUnauthorized
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		status = p.Status
+	}
+	http.Error(w, "The page is not live.", status)
 }
 
 // send writes to a reader, and reports whether they are still there.
@@ -237,9 +320,14 @@ func send(w http.ResponseWriter, rc *http.ResponseController, message []byte) bo
 	return rc.Flush() == nil
 }
 
-// renderLive renders the live blocks of a page again.
-func (c *console) renderLive(ctx context.Context, visited *web.Visit, route web.Route) ([]web.Block, error) {
-	ctx, cancel := context.WithTimeout(ctx, pageTime)
+// renderLive renders the live blocks of a page again. A panic is an error: the request that began it may be over.
+func (c *console) renderLive(ctx context.Context, visited *web.Visit, route web.Route) (blocks []web.Block, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the page panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, placeKey{}, placeOf(visited.Request)), pageTime)
 	defer cancel()
 	v := *visited
 	v.Request, v.Now, v.Live = visited.Request.WithContext(ctx), c.now(), true
@@ -251,12 +339,8 @@ func (c *console) renderLive(ctx context.Context, visited *web.Visit, route web.
 		return nil, err
 	}
 	page, ok := answer.(*web.Page)
-	if !ok {
-		return nil, errors.New("the page has no live blocks")
+	if !ok || c.views[page.View] == nil || !c.views[page.View].HasLive() {
+		return nil, errNotLive
 	}
-	blocks, err := c.views[page.View].Blocks(c.view(nil, v.Request, &v, page))
-	if err != nil {
-		c.log.Error("live blocks of the console failed", "view", page.View, "err", err)
-	}
-	return blocks, err
+	return c.views[page.View].Blocks(c.view(v.Request, &v, page))
 }

@@ -1,9 +1,12 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ringback/ringback/console/web"
 )
@@ -11,37 +14,61 @@ import (
 const (
 	// noticeTime is how long a notice waits for the page that shows it.
 	noticeTime = time.Minute
-	// maxNotice bounds a notice's text, in bytes, so that it fits into a cookie.
-	maxNotice = 1500
+	// maxNotice bounds what is sealed, in bytes: browsers drop cookies of more than 4,096.
+	maxNotice = 2500
 )
 
-// setNotice keeps a notice for the next page, sealed: nobody else can write one.
-func (c *console) setNotice(w http.ResponseWriter, r *http.Request, n web.Notice) {
+// sealedNotice is a notice for the page at a path.
+type sealedNotice struct {
+	web.Notice
+
+	Path string `json:"p"`
+}
+
+// setNotice keeps a notice for the page at a path, sealed: nobody else can write one.
+func (c *console) setNotice(w http.ResponseWriter, r *http.Request, to *url.URL, n web.Notice) {
 	if n.Text == "" {
 		return
 	}
-	if len(n.Text) > maxNotice {
-		n.Text = string([]rune(n.Text)[:maxNotice/4]) + "…"
+	text := encodeNotice(sealedNotice{n, to.EscapedPath()})
+	for len(text) > maxNotice && n.Text != "" {
+		n.Text = cutText(n.Text)
+		text = encodeNotice(sealedNotice{n, to.EscapedPath()})
 	}
-	text, err := json.Marshal(n) //nolint:gosec // it is sealed, and only its reader gets it
-	if err != nil {
-		c.log.Error("console notice failed", "err", err)
-		return
+	c.setSealed(w, r, noticeCookie, text, noticeTime)
+}
+
+// encodeNotice returns the JSON of a notice, without the escapes that HTML would need.
+func encodeNotice(n sealedNotice) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(n); err != nil {
+		panic("console: a notice always has a JSON form: " + err.Error())
 	}
-	http.SetCookie(w, newCookie(r, noticeCookie, c.seals.Seal(noticeCookie, text, c.now().Add(noticeTime)), noticeTime))
+	return b.Bytes()
+}
+
+// cutText returns the first half of a text and an ellipsis; none of one that is short already.
+func cutText(text string) string {
+	if utf8.RuneCountInString(text) < 100 {
+		return ""
+	}
+	runes := []rune(text)
+	return string(runes[:len(runes)/2]) + "…"
 }
 
 // takeNotice returns the notice for a page, once.
 func (c *console) takeNotice(w http.ResponseWriter, r *http.Request) *web.Notice {
-	value := cookie(r, noticeCookie)
-	if value == "" {
+	text, ok := c.open(r, noticeCookie)
+	if !ok {
 		return nil
 	}
-	http.SetCookie(w, newCookie(r, noticeCookie, "", 0))
-	text, ok := c.seals.Open(noticeCookie, value, c.now())
-	n := new(web.Notice)
-	if !ok || json.Unmarshal(text, n) != nil {
-		return nil
+	var n sealedNotice
+	here, err := target(r, "")
+	if json.Unmarshal(text, &n) != nil || err != nil || n.Path != here.EscapedPath() {
+		return nil // it is for another page
 	}
-	return n
+	c.drop(w, r, noticeCookie)
+	return &n.Notice
 }

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
-	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/job"
 )
 
 // place is where in the console a request's path is.
@@ -27,10 +28,13 @@ var errNoPath = errors.New("There is no such page.") //nolint:revive,staticcheck
 // parsePlace divides an escaped path below the console's, with its slash: /@shop/jobs/1.
 func parsePlace(rest string) (place, error) {
 	p := place{escaped: rest, base: relative(rest), root: relative(rest)}
+	if path.Clean(rest) != strings.TrimSuffix(rest, "/") && rest != "/" { // http.ServeMux would lead elsewhere, by an absolute link
+		return p, errNoPath
+	}
 	if strings.HasPrefix(rest, "/@") {
 		name, below, ok := strings.Cut(rest[len("/@"):], "/")
 		namespace, err := url.PathUnescape(name)
-		if err != nil || !ok || !access.IsName(namespace) {
+		if err != nil || !ok || !job.IsNamespace(namespace) {
 			return p, errNoPath
 		}
 		p.namespace, p.escaped = namespace, "/"+below

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/ringback/ringback/access"
@@ -11,19 +12,17 @@ import (
 	"github.com/ringback/ringback/console/web"
 )
 
-// maxForm bounds a form, in bytes: a job's body of 10 MiB, each byte escaped, would not be written by hand.
-const maxForm = 12 << 20
+// Bounds of forms in bytes. A large one has a job's body of up to 10 MiB.
+const (
+	maxForm      = 256 << 10
+	maxLargeForm = 12 << 20
+	// largeForms is the number of large forms that are in memory at once.
+	largeForms = 4
+)
 
 // serve serves a route.
 func (c *console) serve(route web.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-			if err := r.ParseForm(); err != nil {
-				c.fail(w, r, nil, &client.Problem{Status: http.StatusRequestEntityTooLarge, Detail: "The form cannot be read: it may have up to 12 MiB."})
-				return
-			}
-		}
 		v, err := c.visit(w, r)
 		if err != nil {
 			c.fail(w, r, nil, err)
@@ -33,6 +32,14 @@ func (c *console) serve(route web.Route) http.Handler {
 			c.fail(w, r, v, err)
 			return
 		}
+		if r.Method == http.MethodPost { // of readers that are known, and may do it
+			done, err := c.readForm(w, r, route.Large)
+			defer done()
+			if err != nil {
+				c.fail(w, r, v, err)
+				return
+			}
+		}
 		if r.Method == http.MethodGet && isStream(r) {
 			c.watch(w, r, v, route)
 			return
@@ -40,6 +47,9 @@ func (c *console) serve(route web.Route) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), pageTime)
 		defer cancel()
 		v.Request = r.WithContext(ctx)
+		if p, _, ok := shownAt(r); ok {
+			v.Base, v.Root = p.base, p.root
+		}
 		answer, err := route.Serve(v)
 		if err != nil {
 			c.fail(w, r, v, err)
@@ -47,6 +57,29 @@ func (c *console) serve(route web.Route) http.Handler {
 		}
 		c.answer(w, r, v, answer)
 	})
+}
+
+// readForm reads the form of a request. done ends its use.
+func (c *console) readForm(w http.ResponseWriter, r *http.Request, large bool) (done func(), err error) {
+	done = func() {}
+	limit := int64(maxForm)
+	if large && r.ContentLength > maxForm {
+		select {
+		case c.large <- struct{}{}:
+			done, limit = func() { <-c.large }, maxLargeForm
+		default:
+			return done, &client.Problem{Status: http.StatusServiceUnavailable, Code: "overloaded", Detail: "Several large forms are being read. Send it again."}
+		}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	err = r.ParseForm()
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return done, &client.Problem{Status: http.StatusRequestEntityTooLarge, Detail: "The form is too large."}
+	}
+	if err != nil {
+		return done, &client.Problem{Status: http.StatusBadRequest, Detail: "The form cannot be read."}
+	}
+	return done, nil
 }
 
 // check refuses a visit whose token does not allow an action.
@@ -69,21 +102,51 @@ func check(v *web.Visit, action access.Action) error {
 func (c *console) answer(w http.ResponseWriter, r *http.Request, v *web.Visit, answer web.Answer) {
 	switch a := answer.(type) {
 	case *web.Redirect:
-		c.setNotice(w, r, a.Notice)
-		if r.Header.Get("HX-Request") != "" { // fetch would follow a redirect, and show the page within this one
-			w.Header().Set("HX-Redirect", a.To)
+		to, err := target(r, a.To)
+		if err != nil {
+			c.fail(w, r, v, err)
+			return
+		}
+		c.setNotice(w, r, to, a.Notice)
+		if _, outside, ok := shownAt(r); ok { // fetch would follow a redirect, and show the page within this one
+			w.Header().Set("HX-Redirect", outside+strings.TrimPrefix(to.String(), Prefix))
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		redirect(w, a.To)
 	case *web.Part:
-		view := c.view(w, r, v, &web.Page{View: a.View, Data: a.Data})
-		c.render(w, r, a.View, a.Template, view, a.Status)
+		c.render(w, r, a.View, a.Template, c.view(r, v, &web.Page{View: a.View, Data: a.Data, Status: a.Status}), a.Status)
 	case *web.Page:
-		c.render(w, r, a.View, "layout", c.view(w, r, v, a), a.Status)
+		view := c.view(r, v, a)
+		view.Notice = c.takeNotice(w, r)
+		c.render(w, r, a.View, "layout", view, a.Status)
 	default:
 		c.fail(w, r, v, errors.New("the page has no answer"))
 	}
+}
+
+// target returns the path in the console, as this server sees it, that a relative link leads to.
+func target(r *http.Request, to string) (*url.URL, error) {
+	p := placeOf(r)
+	from := Prefix + strings.TrimPrefix(p.escaped, "/")
+	if p.namespace != "" {
+		from = Prefix + "@" + p.namespace + p.escaped
+	}
+	if at, _, ok := shownAt(r); ok { // the link is relative to the page that is shown
+		from = Prefix + strings.TrimPrefix(at.escaped, "/")
+		if at.namespace != "" {
+			from = Prefix + "@" + at.namespace + at.escaped
+		}
+	}
+	base, err := url.Parse(from)
+	if err != nil {
+		return nil, err
+	}
+	found, err := base.Parse(to)
+	if err == nil && !strings.HasPrefix(found.EscapedPath(), Prefix) {
+		err = errors.New("the redirect to " + to + " leaves the console")
+	}
+	return found, err
 }
 
 // notFound answers requests without a route.

@@ -2,109 +2,86 @@ package console
 
 import (
 	"errors"
+	"html/template"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
-	"time"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 )
 
-const (
-	// sessionTime is how long a reader stays signed in.
-	sessionTime = 12 * time.Hour
-	// maxToken bounds the tokens that a cookie has room for, in bytes.
-	maxToken = 2048
-)
+// maxToken bounds the tokens that a cookie has room for, in bytes.
+const maxToken = 2048
 
-// Cookies. Browsers accept __Host- cookies only from secure origins, which localhost is, for this host, and for all its paths.
-const (
-	sessionCookie = "ringback-session"
-	noticeCookie  = "ringback-notice"
-	hostPrefix    = "__Host-"
-)
-
-// isSecure reports whether the browser's connection is encrypted, or does not leave its machine.
-func isSecure(r *http.Request) bool {
-	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
-		return true
-	}
+// isLoopback reports whether the browser is on the server's machine, or reaches it through a tunnel that ends there.
+func isLoopback(r *http.Request) bool {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && ip.IsLoopback()
+	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// newCookie returns a cookie for scripts not to read and other sites not to send.
-func newCookie(r *http.Request, name, value string, lasts time.Duration) *http.Cookie {
-	c := &http.Cookie{ //nolint:gosec // not Secure only where browsers would drop it: plain HTTP beyond this machine
-		Name: name, Value: value, Path: "/", MaxAge: int(lasts.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: isSecure(r),
-	}
-	if c.Secure {
-		c.Name = hostPrefix + name
-	}
-	if value == "" {
-		c.MaxAge = -1
-	}
-	return c
-}
-
-// cookie returns the value of a cookie that newCookie made.
-func cookie(r *http.Request, name string) string {
-	if isSecure(r) {
-		name = hostPrefix + name
-	}
-	c, err := r.Cookie(name)
-	if err != nil {
-		return ""
-	}
-	return c.Value
-}
-
-// token returns the token of the reader; empty: they are not signed in.
-func (c *console) token(r *http.Request) string {
-	token, ok := c.seals.Open(sessionCookie, cookie(r, sessionCookie), c.now())
-	if !ok {
-		return ""
-	}
-	return string(token)
-}
-
-// forget ends the session.
-func (c *console) forget(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, newCookie(r, sessionCookie, "", 0))
+// isSecure reports whether the browser's connection is encrypted. Browsers send Sec-Fetch-Site over such connections, and over those
+// to their own machine.
+func isSecure(r *http.Request) bool {
+	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
+	return r.TLS != nil || strings.EqualFold(strings.TrimSpace(proto), "https") || r.Header.Get("Sec-Fetch-Site") != "" && !isLoopback(r)
 }
 
 // askToSignIn sends a reader without a session to the form, or refuses what is not a page.
 func (c *console) askToSignIn(w http.ResponseWriter, r *http.Request) {
 	p := placeOf(r)
+	to := p.root + "/sign-in"
+	next := strings.TrimPrefix(p.here(r), "/")
+	if p.namespace != "" {
+		next = "@" + p.namespace + "/" + next
+	}
+	if next != "" {
+		to += "?next=" + url.QueryEscape(next)
+	}
+	site := r.Header.Get("Sec-Fetch-Site")
 	switch {
-	case r.Method != http.MethodGet || r.Header.Get("HX-Request") != "" || isStream(r):
-		c.fail(w, r, nil, &client.Problem{Status: http.StatusUnauthorized, Detail: "You are not signed in any more: nothing was changed. Sign in, then repeat it."})
-	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") == "navigate":
-		// A link of another site: the browser keeps the cookie of a session back. It sends it when this page opens the same again.
+	case isStream(r):
+		http.Error(w, "Sign in.", http.StatusUnauthorized)
+	case r.Header.Get("HX-Request") != "" && r.Method == http.MethodGet:
+		w.WriteHeader(http.StatusNoContent) // the page stays as it is: what was typed is not lost
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		f := failure{
+			Status: http.StatusUnauthorized, Title: "You are not signed in", SignIn: p.root + "/sign-in",
+			Detail: "Nothing was changed. Sign in, then load this page again and confirm that it is sent again.",
+		}
+		c.showFailure(w, r, nil, f)
+	case site == "cross-site" || site == "":
+		// A link of another site: the browser keeps the session's cookie to itself. It sends it when this page leads on.
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write([]byte(`<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0"><title>Ringback</title></head><body></body></html>`))
+		if site == "cross-site" {
+			to = ""
+		}
+		refresh := "0"
+		if to != "" {
+			refresh = "0; url=" + to
+		}
+		_ = leadOn.Execute(w, struct{ Refresh, To string }{refresh, to}) // fails only when the reader is gone
 	default:
-		next := strings.TrimPrefix(p.here(r), "/")
-		if p.namespace != "" {
-			next = "@" + p.namespace + "/" + next
-		}
-		to := p.root + "/sign-in"
-		if next != "" {
-			to += "?next=" + url.QueryEscape(next)
-		}
 		redirect(w, to)
 	}
 }
+
+// leadOn is a page that leads to another, or loads itself again.
+var leadOn = template.Must(template.New("lead on").Parse(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="{{.Refresh}}"><title>Ringback</title></head>
+<body>{{with .To}}<a href="{{.}}">Sign in</a>{{end}}</body></html>
+`))
 
 // signInData is the data of the view sign-in.
 type signInData struct {
@@ -114,22 +91,25 @@ type signInData struct {
 	Insecure bool // the token would be sent unencrypted
 }
 
-// signInForm shows the form.
+// signInForm shows the form. Readers who are signed in go on.
 func (c *console) signInForm(w http.ResponseWriter, r *http.Request) {
-	c.showSignIn(w, r, safeNext(r.URL.Query().Get("next")), "", http.StatusOK)
+	next := safeNext(r.URL.Query().Get("next"))
+	if next != "" && c.needsToken {
+		if _, err := c.visit(w, r); err == nil {
+			redirect(w, "./"+next)
+			return
+		}
+	}
+	c.showSignIn(w, r, next, "", http.StatusOK)
 }
 
 func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, next, sentence string, status int) {
 	p := placeOf(r)
 	v := &web.Visit{Request: r, Who: &client.Principal{}, Base: p.base, Root: p.root, Now: c.now()}
-	api, err := c.client(r, "", "")
-	open := false
-	if err == nil {
-		_, err = api.Whoami(r.Context())
-		open = err == nil
-	}
-	page := &web.Page{View: "sign-in", Title: "Sign in", Data: signInData{Next: next, Error: sentence, Open: open, Insecure: !isSecure(r)}}
-	c.render(w, r, "sign-in", "layout", c.view(w, r, v, page), status)
+	page := &web.Page{View: "sign-in", Title: "Sign in", Status: status, Data: signInData{
+		Next: next, Error: sentence, Open: !c.needsToken, Insecure: !isSecure(r) && !isLoopback(r),
+	}}
+	c.render(w, r, "sign-in", "layout", c.view(r, v, page), status)
 }
 
 // safeNext returns a path below the console to go on to, or none for one that leads elsewhere.
@@ -164,11 +144,12 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.showSignIn(w, r, next, "A token has no spaces and no characters beyond ASCII: copy it again.", http.StatusUnprocessableEntity)
 		return
 	}
-	switch _, err := api.Whoami(r.Context()); {
+	who, err := api.Whoami(r.Context())
+	switch {
 	case errors.Is(err, client.ErrUnauthorized):
 		sentence := "This token is not known, or has expired or been revoked."
 		if p, ok := errors.AsType[*client.Problem](err); ok && p.Detail != "" {
-			sentence = "The token is refused: " + p.Detail + "."
+			sentence = "The token is refused: " + strings.TrimSuffix(p.Detail, ".") + "."
 		}
 		c.showSignIn(w, r, next, sentence, http.StatusUnauthorized)
 		return
@@ -176,12 +157,28 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, nil, err)
 		return
 	}
-	http.SetCookie(w, newCookie(r, sessionCookie, c.seals.Seal(sessionCookie, []byte(token), c.now().Add(sessionTime)), sessionTime))
+	c.setSealed(w, r, sessionCookie, []byte(token), sessionTime)
+	if next == "" {
+		next = homeOf(&web.Visit{Who: who})
+	}
 	redirect(w, "./"+next)
 }
 
-// signOut ends the session.
+// homeOf returns the path of the first page that a token may see.
+func homeOf(v *web.Visit) string {
+	for _, s := range sections {
+		if s.action != access.ReadService && v.Can(s.action) {
+			return s.path
+		}
+	}
+	return "settings"
+}
+
+// signOut ends the session, and the streams of its token.
 func (c *console) signOut(w http.ResponseWriter, r *http.Request) {
-	c.forget(w, r)
+	if token := c.token(r); token != "" {
+		c.live.end(hashOf(token))
+	}
+	c.drop(w, r, sessionCookie)
 	redirect(w, placeOf(r).root+"/sign-in")
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client"
@@ -23,25 +25,31 @@ var errSignIn = errors.New("sign in")
 func (c *console) visit(w http.ResponseWriter, r *http.Request) (*web.Visit, error) {
 	p := placeOf(r)
 	token := c.token(r)
+	if token == "" && c.needsToken {
+		return nil, errSignIn
+	}
 	api, err := c.client(r, token, p.namespace)
 	if err != nil {
 		return nil, errSignIn // the token in the cookie is no token
 	}
 	who, err := api.Whoami(r.Context())
-	switch {
-	case errors.Is(err, client.ErrUnauthorized):
-		if token != "" {
-			c.forget(w, r)
-		}
+	if problem, ok := errors.AsType[*client.Problem](err); ok && (problem.Status == http.StatusUnauthorized || problem.Code == "too_many_failures") {
+		c.drop(w, r, sessionCookie)
 		return nil, errSignIn
-	case err != nil:
+	}
+	if err != nil {
 		return nil, err
 	}
-	hash := sha256.Sum256([]byte(token + "\x00" + p.namespace))
 	return &web.Visit{
-		Request: r, API: api, Who: who, Namespace: who.Namespace, Audience: hex.EncodeToString(hash[:16]),
+		Request: r, API: api, Who: who, Namespace: who.Namespace, Audience: hashOf(token) + "@" + p.namespace,
 		Base: p.base, Root: p.root, Here: p.here(r), Now: c.now(),
 	}, nil
+}
+
+// hashOf returns a text that identifies a token.
+func hashOf(token string) string {
+	hash := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(hash[:16])
 }
 
 // client returns a client of the API in this process.
@@ -54,4 +62,20 @@ func (c *console) client(r *http.Request, token, namespace string) (*client.Clie
 		return nil, fmt.Errorf("call the API: %w", err)
 	}
 	return api, nil
+}
+
+// shownAt returns the place of the page that a script's request was made from, which its answer becomes a part of, and the path that
+// the console has for the browser, with the prefix that a proxy may have removed.
+func shownAt(r *http.Request) (p place, outside string, ok bool) {
+	u, err := url.Parse(r.Header.Get("HX-Current-URL"))
+	if err != nil || r.Header.Get("HX-Request") == "" {
+		return place{}, "", false
+	}
+	at := strings.LastIndex(u.EscapedPath(), Prefix)
+	if at < 0 {
+		return place{}, "", false
+	}
+	rest := u.EscapedPath()[at+len(Prefix)-1:]
+	p, err = parsePlace(rest)
+	return p, u.EscapedPath()[:at] + Prefix, err == nil
 }

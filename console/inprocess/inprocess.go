@@ -59,6 +59,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-ctx.Done():
 		if err := context.Cause(r.Context()); err != nil {
 			stop()
+			write.CloseWithError(err) // the handler must not wait for a reader
 			return nil, err
 		}
 		<-w.ready // the handler has ended

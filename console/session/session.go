@@ -12,48 +12,81 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"sync"
 	"time"
 
 	"github.com/ringback/ringback/internal/redact"
 )
 
-// rounds make the guess of a short root token from a stolen cookie slow: about 20 ms each.
-const rounds = 100_000
+// rounds make guesses slow. Whoever has signed in with a token of their own knows a text and what it was sealed to, and can guess a
+// root token that a person has chosen, at home. A guess takes about 0.1 s of a processor.
+const rounds = 600_000
 
 const salt = "ringback console session 1"
 
 // Sealer seals and opens texts. Make one with New.
 type Sealer struct {
-	keys func() []cipher.AEAD // sealed with the first, opened with any
+	keys func() []*key // sealed with the first, opened with any
 }
+
+// key is a key and its name.
+type key struct {
+	cipher.AEAD
+
+	id string
+}
+
+// derived are the keys of the root tokens of this process, by the hash of the token: deriving one is slow on purpose.
+var derived sync.Map
 
 // New returns a Sealer for the root tokens. Without tokens the key is random: texts open in this process only.
 func New(tokens []redact.Text) *Sealer {
-	return &Sealer{keys: sync.OnceValue(func() []cipher.AEAD {
+	return &Sealer{keys: sync.OnceValue(func() []*key {
 		if len(tokens) == 0 {
-			return []cipher.AEAD{newAEAD(randomKey())}
+			return []*key{newKey(randomSecret())}
 		}
-		keys := make([]cipher.AEAD, len(tokens))
+		keys := make([]*key, len(tokens))
 		for i, token := range tokens {
-			key, err := pbkdf2.Key(sha256.New, string(token), []byte(salt), rounds, 32)
-			if err != nil {
-				panic("session: the length of the key is right: " + err.Error())
-			}
-			keys[i] = newAEAD(key)
+			keys[i] = derive(string(token))
 		}
 		return keys
 	})}
 }
 
-func randomKey() []byte {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	return key
+// IDs returns names of the keys, 8 characters each, which tell nothing about them. The first one seals.
+func (s *Sealer) IDs() []string {
+	keys := s.keys()
+	ids := make([]string, len(keys))
+	for i, k := range keys {
+		ids[i] = k.id
+	}
+	return ids
 }
 
-func newAEAD(key []byte) cipher.AEAD {
-	block, err := aes.NewCipher(key)
+// derive returns the key of a root token.
+func derive(token string) *key {
+	hash := sha256.Sum256([]byte(token))
+	if known, ok := derived.Load(hash); ok {
+		return known.(*key) //nolint:forcetypeassert // nothing else is stored
+	}
+	secret, err := pbkdf2.Key(sha256.New, token, []byte(salt), rounds, 32)
+	if err != nil {
+		panic("session: the length of the key is right: " + err.Error())
+	}
+	k := newKey(secret)
+	derived.Store(hash, k)
+	return k
+}
+
+func randomSecret() []byte {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	return secret
+}
+
+func newKey(secret []byte) *key {
+	block, err := aes.NewCipher(secret)
 	if err != nil {
 		panic("session: the length of the key is right: " + err.Error())
 	}
@@ -61,7 +94,8 @@ func newAEAD(key []byte) cipher.AEAD {
 	if err != nil {
 		panic("session: the size of blocks is right: " + err.Error())
 	}
-	return aead
+	name := sha256.Sum256(append([]byte("name of "), secret...))
+	return &key{AEAD: aead, id: hex.EncodeToString(name[:4])}
 }
 
 // Seal returns a text that Open opens for the same purpose before until. It consists of letters, digits, - and _.

@@ -20,8 +20,10 @@ type Page struct {
 	Section string
 	// Crumbs lead from the section to the page; the page itself is not among them.
 	Crumbs []Link
-	// Status is the HTTP status; zero: 200.
+	// Status is the HTTP status; zero: 200. Only pages with 200 are live.
 	Status int
+	// Reload: without JavaScript the page is loaded again every 10 s. It has no form in which people write.
+	Reload bool
 	// Data is .Data in the templates.
 	Data any
 }
@@ -70,16 +72,23 @@ type Route struct {
 	// topics.
 	Action access.Action
 	Serve  Serve
+	// Large: a form of up to 12 MiB is accepted, for the bodies of jobs. Others have up to 256 KiB.
+	Large bool
 }
 
 // Get returns the route of a page.
 func Get(path string, action access.Action, serve Serve) Route {
-	return Route{http.MethodGet, path, action, serve}
+	return Route{Method: http.MethodGet, Path: path, Action: action, Serve: serve}
 }
 
 // Post returns the route of a form.
 func Post(path string, action access.Action, serve Serve) Route {
-	return Route{http.MethodPost, path, action, serve}
+	return Route{Method: http.MethodPost, Path: path, Action: action, Serve: serve}
+}
+
+// PostJob is Post for a form with the body of a job.
+func PostJob(path string, action access.Action, serve Serve) Route {
+	return Route{Method: http.MethodPost, Path: path, Action: action, Serve: serve, Large: true}
 }
 
 // Pages are the pages of a package.

@@ -42,8 +42,8 @@ type Field struct {
 	Rows         int
 }
 
-// newField makes a field from names and values, for templates: {{template "field" (field "name" "url" "label" "URL" …)}} is long, so
-// pages make Fields in Go where they can.
+// newField makes a text field, for templates: {{template "field" (field "note" "Note" .Data.Note "Others see it." .Data.NoteError)}}.
+// Other fields are made in Go.
 func newField(name, label, value, hint, sentence string) Field {
 	return Field{Name: name, Label: label, Value: value, Hint: hint, Error: sentence}
 }

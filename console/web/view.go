@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"html/template"
-	"net/url"
 	"strings"
 	"time"
 
@@ -21,6 +20,8 @@ type View struct {
 	Nav []NavItem
 	// Version is the server's.
 	Version string
+	// Home is the link of the first page that the token may see.
+	Home string
 	// SignedIn reports whether the reader can sign out.
 	SignedIn bool
 	// Assets are the paths of stylesheet and scripts.
@@ -95,6 +96,3 @@ func (v *View) LiveLink() string {
 	}
 	return to + "?live=1"
 }
-
-// SignInNext returns the value of next with which signing in leads back here.
-func (v *View) SignInNext() string { return url.QueryEscape(v.Here) }

@@ -16,7 +16,7 @@ type Visit struct {
 	Request *http.Request
 	// API calls the API with the token of the reader, in the namespace of the page.
 	API *client.Client
-	// Who is whose the token is.
+	// Who is the token's principal.
 	Who *client.Principal
 	// Namespace is that of the page.
 	Namespace string
@@ -38,7 +38,7 @@ type Visit struct {
 func (v *Visit) Path(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, part := range parts {
-		escaped[i] = escapeSegment(part)
+		escaped[i] = url.PathEscape(part)
 	}
 	return v.Base + "/" + strings.Join(escaped, "/")
 }
@@ -55,14 +55,6 @@ func (v *Visit) PathQuery(path string, pairs ...string) string {
 		return path
 	}
 	return path + "?" + q.Encode()
-}
-
-// escapeSegment escapes a segment of a path. A segment of dots would be removed by browsers.
-func escapeSegment(part string) string {
-	if part == "." || part == ".." {
-		return strings.ReplaceAll(part, ".", "%2E")
-	}
-	return url.PathEscape(part)
 }
 
 // Can reports whether the token's role allows an action. The API decides: it refuses the request whatever a page shows.

@@ -618,7 +618,7 @@ var plan = []row{
 	{
 		pkg:    "console",
 		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, so what a token may see and do is decided once",
-		ours:   []string{"access", "client", "console/assets", "console/inprocess", "console/session", "console/web", "internal/redact"},
+		ours:   []string{"access", "client", "console/assets", "console/inprocess", "console/session", "console/web", "internal/limitedlog", "internal/redact", "job"},
 	},
 	{
 		pkg:    "console/deadpages",
