@@ -94,9 +94,10 @@ func gallery(t *testing.T) []struct {
 		{"timeline", Timeline(life, noon.Add(40*minute))},
 		{"timeline-long", Timeline(long, noon.Add(61*time.Hour))},
 		{"timeline-none", Timeline(nil, noon)},
-		{"day", Day(append(everyHour(noon), every(minute, 60, noon.Add(7*time.Hour))...), noon, noon.Add(20*minute), berlin, "Ticks of nightly")},
-		{"day-dst", Day(every(15*minute, 96, time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC)), time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC), time.Time{}, berlin, "Ticks")},
-		{"day-none", Day(nil, noon, noon, berlin, "Ticks")},
+		{"day", Day(append(everyHour(noon), every(minute, 60, noon.Add(7*time.Hour))...), noon, noon.Add(20*minute), berlin, DayOptions{Label: "Ticks of nightly"})},
+		{"day-dst", Day(every(15*minute, 96, time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC)), time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC), time.Time{}, berlin, DayOptions{Label: "Ticks"})},
+		{"day-narrow", Day(everyHour(noon), noon, noon.Add(20*minute), berlin, DayOptions{Width: 320, AtLeast: true})},
+		{"day-none", Day(nil, noon, noon, berlin, DayOptions{Label: "Ticks"})},
 	}
 }
 
@@ -141,8 +142,8 @@ func TestPictures_SayTheirNumbers(t *testing.T) {
 		{"registered 24 Nov 2026, 12:00:00 UTC; attempt 1 +30m; now 12:31:00.", Timeline(
 			[]Moment{{noon.Add(30 * minute), "attempt 1", "c-again"}, {noon, "registered", "c-registered"}}, noon.Add(31*minute))},
 		{"t: 2 ticks in the 24 hours from 24 Nov 2026, 12:00:00 UTC, the first at 12:00:00, the last at 13:00:00, the next at 13:00:00.", Day(
-			[]time.Time{noon.Add(time.Hour), noon, noon.Add(24 * time.Hour), noon.Add(-1)}, noon, noon.Add(minute), nil, "t")},
-		{"t: no tick in the 24 hours from 24 Nov 2026, 12:00:00 UTC.", Day([]time.Time{noon.Add(24 * time.Hour)}, noon, noon, nil, "t")},
+			[]time.Time{noon.Add(time.Hour), noon, noon.Add(24 * time.Hour), noon.Add(-1)}, noon, noon.Add(minute), nil, DayOptions{Label: "t"})},
+		{"t: no tick in the 24 hours from 24 Nov 2026, 12:00:00 UTC.", Day([]time.Time{noon.Add(24 * time.Hour)}, noon, noon, nil, DayOptions{Label: "t"})},
 	} {
 		require.Equal(t, c.want, read(t, c.picture).title)
 	}
@@ -200,13 +201,13 @@ func TestTimeline_ShowsTheEndsOfManyMoments(t *testing.T) {
 }
 
 func TestDay_DrawsDenseTicksAsABar(t *testing.T) {
-	require.Contains(t, string(Day(every(minute, 1440, noon), noon, noon, nil, "t")), `<path class="c-bar" d="M8 6h704v16H8z"/>`)
-	require.NotContains(t, string(Day(every(10*minute, 144, noon), noon, noon, nil, "t")), "c-bar")
+	require.Contains(t, string(Day(every(minute, 1440, noon), noon, noon, nil, DayOptions{Label: "t"})), `<path class="c-bar" d="M8 6h704v16H8z"/>`)
+	require.NotContains(t, string(Day(every(10*minute, 144, noon), noon, noon, nil, DayOptions{Label: "t"})), "c-bar")
 }
 
 func TestDay_LabelsTheHoursOfTheLocation(t *testing.T) {
 	kathmandu := time.FixedZone("+0545", 5*3600+45*60)
-	require.Equal(t, []string{"18", "21", "00", "03", "06", "09", "12", "15"}, read(t, Day(everyHour(noon), noon, noon, kathmandu, "t")).texts)
+	require.Equal(t, []string{"18", "21", "00", "03", "06", "09", "12", "15"}, read(t, Day(everyHour(noon), noon, noon, kathmandu, DayOptions{Label: "t"})).texts)
 }
 
 func TestStack_AddsUpWhatIsTooMuch(t *testing.T) {

@@ -204,8 +204,8 @@ func TestHostileLabels_AreText(t *testing.T) {
 		"gauge":         Gauge(1, 2, hostile),
 		"gauge, none":   Gauge(1, 0, hostile),
 		"timeline":      Timeline([]Moment{{At: noon, Label: hostile, Class: hostile}}, noon),
-		"day":           Day(everyHour(noon), noon, noon, nil, hostile),
-		"day, no ticks": Day(nil, noon, noon, nil, hostile),
+		"day":           Day(everyHour(noon), noon, noon, nil, DayOptions{Label: hostile}),
+		"day, no ticks": Day(nil, noon, noon, nil, DayOptions{Label: hostile}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, read(t, result).title, "\"><script>", "it is shown as text")

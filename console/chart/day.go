@@ -12,25 +12,29 @@ import (
 
 const (
 	dayWidth, dayHeight = 720, 40
-	dayLeft, dayRight   = 8, dayWidth - 8
+	dayMargin           = 8
 	dayTop, dayBottom   = 6, 22
 	dense               = 3 // ticks nearer than this are one bar
 )
 
+// DayOptions configure a strip of a day; the zero value: a wide one of all ticks.
+type DayOptions struct {
+	// Label begins the title.
+	Label string
+	// AtLeast: the schedule has more ticks than these, which are those that make its bars, the first, the last and the next one after now.
+	AtLeast bool
+	// Width is that of the strip, at least 100. Zero: 720. The narrower it is, the farther ticks of a bar are from each other.
+	Width float64
+}
+
 // Day returns a strip of the 24 hours from a time on, with the ticks of a schedule, the hours of a location and a mark for now.
 // Ticks of at most six minutes' distance are a solid bar. A zero now has no mark, a nil location is UTC. Without a tick in
 // these hours it returns a sentence.
-func Day(ticks []time.Time, from, now time.Time, loc *time.Location, label string) template.HTML {
-	return day24(ticks, from, now, loc, label, "")
-}
-
-// DayOfMany is Day for a schedule that has more ticks than these: they are those that make its bars, the first, the last and the next
-// one after now.
-func DayOfMany(ticks []time.Time, from, now time.Time, loc *time.Location, label string) template.HTML {
-	return day24(ticks, from, now, loc, label, "at least ")
-}
-
-func day24(ticks []time.Time, from, now time.Time, loc *time.Location, label, atLeast string) template.HTML {
+func Day(ticks []time.Time, from, now time.Time, loc *time.Location, o DayOptions) template.HTML {
+	width := o.Width
+	if !(width >= 100 && width <= dayWidth) {
+		width = dayWidth
+	}
 	if loc == nil {
 		loc = time.UTC
 	}
@@ -38,15 +42,19 @@ func day24(ticks []time.Time, from, now time.Time, loc *time.Location, label, at
 	to := from.Add(24 * time.Hour)
 	ticks = slices.DeleteFunc(slices.Clone(ticks), func(t time.Time) bool { return t.Before(from) || !t.Before(to) })
 	if len(ticks) == 0 {
-		return paragraph(title(label, "no tick in the 24 hours from "+words.DateTime(from, loc)))
+		return paragraph(title(o.Label, "no tick in the 24 hours from "+words.DateTime(from, loc)))
 	}
 	slices.SortFunc(ticks, time.Time.Compare)
-	d := newDrawing("day", dayWidth, dayHeight, title(label, atLeast+dayText(ticks, from, now, loc)))
-	d.rect("c-track", dayLeft, dayTop, dayRight-dayLeft, dayBottom-dayTop)
-	x := func(t time.Time) float64 {
-		return dayLeft + (dayRight-dayLeft)*float64(t.Sub(from))/float64(24*time.Hour)
+	shown := dayText(ticks, from, now, loc)
+	if o.AtLeast {
+		shown = "at least " + shown
 	}
-	d.hours(from, to, loc, x)
+	d := newDrawing("day", width, dayHeight, title(o.Label, shown))
+	d.rect("c-track", dayMargin, dayTop, width-2*dayMargin, dayBottom-dayTop)
+	x := func(t time.Time) float64 {
+		return dayMargin + (width-2*dayMargin)*float64(t.Sub(from))/float64(24*time.Hour)
+	}
+	d.hours(from, to, loc, x, width)
 	d.ticks(ticks, x)
 	if !now.Before(from) && !now.After(to) {
 		d.path("c-mark c-now", fmt.Sprintf("M%s %dV%d", number(x(now)), dayTop-4, dayBottom+4))
@@ -68,7 +76,7 @@ func dayText(ticks []time.Time, from, now time.Time, loc *time.Location) string 
 }
 
 // hours draws lines and labels for every third hour of the day in a location.
-func (d *drawing) hours(from, to time.Time, loc *time.Location, x func(time.Time) float64) {
+func (d *drawing) hours(from, to time.Time, loc *time.Location, x func(time.Time) float64, width float64) {
 	var lines, labels drawing
 	var taken spans
 	year, month, day := from.Date()
@@ -79,7 +87,7 @@ func (d *drawing) hours(from, to time.Time, loc *time.Location, x func(time.Time
 		}
 		name := fmt.Sprintf("%02d", hour%24)
 		center, half := x(at), widthOf(name)/2
-		if center-half < 0 || center+half > dayWidth || !taken.take(center-half, center+half, 4) {
+		if center-half < 0 || center+half > width || !taken.take(center-half, center+half, 4) {
 			continue
 		}
 		lines.add("M", number(center), " ", number(dayTop), "V", number(dayBottom+3))

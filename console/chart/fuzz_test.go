@@ -116,7 +116,7 @@ func randomPicture(kind uint8, r *rand.Rand) template.HTML {
 		for i := range ticks {
 			ticks[i] = from.Add(time.Duration(r.IntN(26*3600)) * time.Second)
 		}
-		return Day(ticks, from, from.Add(time.Duration(r.IntN(26*3600))*time.Second), zone, randomLabel(r))
+		return Day(ticks, from, from.Add(time.Duration(r.IntN(26*3600))*time.Second), zone, DayOptions{Label: randomLabel(r), AtLeast: r.IntN(2) == 0, Width: []float64{0, 100, 320, math.NaN()}[r.IntN(4)]})
 	}
 }
 

@@ -3,6 +3,7 @@ package schedulepages
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/ringback/ringback/client"
@@ -23,8 +24,10 @@ type editData struct {
 	Timing        *timingData
 	Rules         []web.Field
 	Job, More     []web.Field
-	NameField     web.Field
-	Timezones     []string
+	// MoreOpen: something in More is set or wrong, so it is shown.
+	MoreOpen  bool
+	NameField web.Field
+	Timezones []string
 }
 
 // timingData is the data of the fields that say when a schedule runs, and of their preview.
@@ -94,6 +97,9 @@ func (f *editForm) page(v *web.Visit, errs web.FormErrors) *web.Page {
 			Hint: "1 to 40 of A-Z a-z 0-9 _ : and -. Its jobs have ids with it.",
 		},
 	}
+	d.MoreOpen = slices.ContainsFunc(d.More, func(field web.Field) bool {
+		return field.Error != "" || field.Value != "" && field.Name != scheduleform.JobPrefix+jobform.Method
+	})
 	if f.Name == "" {
 		d.Rules = append(d.Rules, f.Fields(errs, scheduleform.Paused)...)
 	} else {

@@ -81,7 +81,7 @@ func newRow(v *web.Visit, s *client.Schedule) row {
 		}
 	}
 	if ticks := parse(&s.ScheduleRequest); ticks != nil && s.State == "active" {
-		r.Strip = strip(ticks, v.Now, time.UTC)
+		r.Strip = strip(ticks, v.Now, time.UTC, narrow)
 	}
 	return r
 }

@@ -90,7 +90,7 @@ func newShowData(v *web.Visit, s *client.Schedule) *showData {
 		DeleteConfirm: "Delete the schedule " + s.Name + "? Its ticks end, and its counts are lost. The jobs that it has registered stay.",
 	}
 	if ticks := parse(&s.ScheduleRequest); ticks != nil && s.State == "active" {
-		d.Strip = strip(ticks, v.Now, loc)
+		d.Strip = strip(ticks, v.Now, loc, 0)
 	}
 	for _, t := range s.Next {
 		n := nextTick{Tick: t, LocalText: localText(t.At, v.Now, loc)}
@@ -238,9 +238,11 @@ func rules(s *client.Schedule, now time.Time, loc *time.Location) (facts []fact)
 	if s.MaxRuns > 0 {
 		add("Ends after", fmt.Sprintf("%s that ran, of which %s did", words.Count(s.MaxRuns, "tick"), words.Number(s.Counts.Run)))
 	}
-	add("While the job of the tick before is unfinished", words.Overlap(s.Overlap))
+	if s.Overlap != "" {
+		add("Overlap", "while the job of the tick before is unfinished: "+words.Overlap(s.Overlap))
+	}
 	if c := s.CatchUp; c != nil {
-		add("Of ticks that are late by at most "+words.Duration(c.Window), words.CatchUp(c.Runs))
+		add("Late ticks", "of those that are late by at most "+words.Duration(c.Window)+": "+words.CatchUp(c.Runs))
 	}
 	if s.PauseAfterDead > 0 {
 		add("Pauses itself after", words.Count(int64(s.PauseAfterDead), "dead job")+" in a row")

@@ -66,16 +66,16 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// strip draws the ticks of the 24 hours from the beginning of this hour.
-// It is empty if there are none.
-func strip(s *schedule.Schedule, now time.Time, loc *time.Location) template.HTML {
+// narrow is the width of the strips of a list.
+const narrow = 320
+
+// strip draws the ticks of the 24 hours from the beginning of this hour. A width of zero is that of the page. It is empty if there are
+// none.
+func strip(s *schedule.Schedule, now time.Time, loc *time.Location, width float64) template.HTML {
 	from := now.Truncate(time.Hour)
 	ticks, all := ticksBetween(s, from, now)
 	if len(ticks) == 0 {
 		return ""
 	}
-	if all {
-		return chart.Day(ticks, from, now, loc, "")
-	}
-	return chart.DayOfMany(ticks, from, now, loc, "")
+	return chart.Day(ticks, from, now, loc, chart.DayOptions{AtLeast: !all, Width: width})
 }

@@ -70,11 +70,11 @@ func TestTicksBetween_LookLikeAll(t *testing.T) {
 
 func TestStrip_OfADenseScheduleIsABar(t *testing.T) {
 	for _, spec := range []schedule.Spec{{Every: time.Second}, {Cron: "* * * * *"}} {
-		drawn := string(strip(parsed(t, spec), noon, time.UTC))
+		drawn := string(strip(parsed(t, spec), noon, time.UTC, narrow))
 		require.Contains(t, drawn, "at least")
 		require.Contains(t, drawn, "the next at")
 		require.Less(t, len(drawn), 1500, drawn)
-		require.Contains(t, drawn, `class="c-bar" d="M8 6h704v16H8z"`)
+		require.Contains(t, drawn, `class="c-bar" d="M8 6h304v16H8z"`)
 	}
 }
 
@@ -82,7 +82,7 @@ func BenchmarkStrips_Of50DenseSchedules(b *testing.B) {
 	requests := []client.ScheduleRequest{{Cron: "* * * * *", Timezone: "Europe/Berlin"}, {Every: time.Second}, {Cron: "*/7 * * * *"}, {Cron: "@daily"}}
 	for b.Loop() {
 		for i := range 50 {
-			_ = strip(parse(&requests[i%len(requests)]), noon, time.UTC)
+			_ = strip(parse(&requests[i%len(requests)]), noon, time.UTC, narrow)
 		}
 	}
 }
