@@ -30,7 +30,7 @@ const (
 
 // Inbox is the receiver. It answers 200, or as the path of the URL says: see answerTo.
 //
-// It is safe for concurrent use and counts the attempts of the last 10,000 ids.
+// It is safe for concurrent use, counts the attempts of the last 10,000 ids, and keeps the newest 50 requests.
 type Inbox struct {
 	listener net.Listener
 	server   *http.Server
@@ -41,13 +41,18 @@ type Inbox struct {
 	seen map[string]int // id → attempts
 	ids  []string       // ring buffer; the oldest is at next once it is full
 	next int
+
+	added  []key     // by AddKey
+	recent []Request // ring buffer; the oldest is at oldest once it is full
+	oldest int
+	kept   int64 // requests so far
 }
 
 // Open listens on addr. Requests are answered from Serve on, and printed to out. The file has the secrets and public keys that verify
 // signatures, one a line; empty: none are verified.
 func Open(ctx context.Context, addr, keys string, out io.Writer) (*Inbox, error) {
 	file := keysFile(keys)
-	if _, err := file.verifier(); err != nil {
+	if _, err := file.read(); err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
@@ -94,8 +99,9 @@ func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client is gone
 	}
-	id := r.Header.Get("webhook-id")
+	id, at := r.Header.Get("webhook-id"), time.Now()
 	to := answerTo(r.URL.Path, in.count(id))
+	signature, keys := in.verify(r.Header, body) // before the wait, after which its timestamp may be too old
 	left := !to.wait(w, r)
 	answered := strconv.Itoa(to.status)
 	if to.delay > 0 {
@@ -104,19 +110,20 @@ func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if left {
 		answered = "nothing, the client did not wait for " + to.delay.String()
 	}
-	in.print("%s  inbox  %s %s  id %s  attempt %s%s  → %s  %s\n%s", time.Now().Format("15:04:05.000"),
+	in.print(newRequest(r, at, body, signature, answered), "%s  inbox  %s %s  id %s  attempt %s%s  → %s  %s\n%s", time.Now().Format("15:04:05.000"),
 		r.Method, Printable(r.URL.Path), Printable(cmp.Or(id, "-")), Printable(cmp.Or(r.Header.Get("Ringback-Attempt"), "-")),
-		in.keys.verdict(r.Header, body), answered, Printable(string(body)), headersLine(r.Header))
+		signature.text(keys), answered, Printable(string(body)), headersLine(r.Header))
 	if !left {
 		w.WriteHeader(to.status)
 		_, _ = io.WriteString(w, to.text)
 	}
 }
 
-// print prints a request at once.
-func (in *Inbox) print(format string, args ...any) {
+// print prints a request at once, and keeps it.
+func (in *Inbox) print(kept Request, format string, args ...any) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	in.keep(kept)
 	fmt.Fprintf(in.out, format, args...)
 }
 
