@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/console/schedulepages"
 	"github.com/ringback/ringback/console/settingspages"
 	"github.com/ringback/ringback/console/topicpages"
+	"github.com/ringback/ringback/console/trypage"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -34,5 +35,6 @@ func (a *App) consolePages(onShutdown func(func()) (stop func() bool)) []web.Pag
 		schedulepages.New(),
 		settingspages.New(settingspages.Options{InForce: a.options.InForce, Check: a.check}),
 		topicpages.New(),
+		trypage.New(a.options.Inbox),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/console/settingspages"
+	"github.com/ringback/ringback/console/trypage"
 	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
@@ -76,6 +77,8 @@ type Options struct {
 	NoConsole bool
 	// InForce are the settings in force, which the console shows to the root. Secrets are not their values. Default: they are not known.
 	InForce []Setting
+	// Inbox is a receiver in the same process, which the console shows to the root. Default: none.
+	Inbox Inbox `json:"-"`
 	// SecretFiles are the files that tokens and keys were read from. The doctor checks who can read them.
 	SecretFiles []string
 	// Logger receives the log. Default: none.
@@ -94,6 +97,9 @@ type RedisWait = connect.Wait
 
 // Setting is a setting in force, and where it comes from.
 type Setting = settingspages.Setting
+
+// Inbox is a receiver to try things out with.
+type Inbox = trypage.Inbox
 
 // Secret is a root token of the API, or the keys that encrypt stored secrets. It prints as [redacted].
 type Secret = redact.Text

@@ -44,6 +44,7 @@ func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) er
 	if err != nil {
 		return err
 	}
+	options.Inbox = devInbox{in}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var background sync.WaitGroup
@@ -65,6 +66,12 @@ func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) er
 	cancel()
 	return err
 }
+
+// devInbox is the inbox as the console knows it.
+type devInbox struct{ *inbox.Inbox }
+
+// URL returns the URL at which the service reaches the inbox.
+func (in devInbox) URL() string { return "http://" + callableAddr(in.Addr()) }
 
 // banner prints the addresses of the API and the inbox and a command to try.
 type banner struct {

@@ -616,6 +616,16 @@ var plan = []row{
 		ours:   []string{"access", "client", "console/chart", "console/sampler", "console/web", "console/words"},
 	},
 	{
+		pkg:    "internal/inbox",
+		reason: "a receiver to try things out with; knows nothing of jobs",
+		ours:   []string{"api/limits", "sign"},
+	},
+	{
+		pkg:    "console/trypage",
+		reason: "the page that sends a test job; sees the inbox of the same process through an interface that it declares",
+		ours:   []string{"access", "client", "console/jobform", "console/web", "console/words", "internal/inbox", "job"},
+	},
+	{
 		pkg:    "console",
 		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, so what a token may see and do is decided once",
 		ours:   []string{"access", "client", "console/assets", "console/inprocess", "console/session", "console/web", "internal/limitedlog", "internal/redact", "job"},
@@ -629,7 +639,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/jobpages", "console/nowpage", "console/schedulepages", "console/settingspages", "console/topicpages", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/jobpages", "console/nowpage", "console/schedulepages", "console/settingspages", "console/topicpages", "console/trypage", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},
@@ -643,11 +653,6 @@ var plan = []row{
 		pkg:    "client/clienttest",
 		reason: "a server in the tests of programs: composes the real API, dispatcher and sender on the model of a store",
 		ours:   []string{"api", "client", "dispatcher", "dispatcher/multistore", "notify", "store/storetest"},
-	},
-	{
-		pkg:    "internal/inbox",
-		reason: "a receiver to try things out with; knows nothing of jobs",
-		ours:   []string{"api/limits", "sign"},
 	},
 	{
 		pkg:    "cli/settings",

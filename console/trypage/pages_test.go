@@ -1,0 +1,244 @@
+package trypage_test
+
+import (
+	"bufio"
+	"context"
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/trypage"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/inbox"
+)
+
+const script = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
+
+// fakeInbox is an inbox whose requests the test makes.
+type fakeInbox struct {
+	requests []inbox.Request
+	keys     []string
+	err      error
+}
+
+func (*fakeInbox) URL() string               { return "http://fine.example" }
+func (f *fakeInbox) Recent() []inbox.Request { return f.requests }
+
+func (f *fakeInbox) AddKey(text string) error {
+	f.keys = append(f.keys, text)
+	return f.err
+}
+
+func newSite(t *testing.T, in trypage.Inbox, tokens bool) *consoletest.Site {
+	t.Helper()
+	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{trypage.New(in)}, Tokens: tokens})
+}
+
+func lead(t *testing.T, page string) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?s)<p class="lead[^>]*>.*?</p>`).FindAllString(page, -1)
+	require.Len(t, found, 1)
+	return consoletest.Text(found[0])
+}
+
+// requireEscaped fails the test if a page has a tag of script.
+func requireEscaped(t *testing.T, page string) {
+	t.Helper()
+	require.NotContains(t, page, "<script>alert")
+	require.NotContains(t, page, "<img")
+}
+
+func TestTry_SendsAJobAndTellsHowItFares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, nil, false)
+		page := site.Golden("no-inbox", "try")
+		require.Equal(t, "Send a job and watch it arrive.", lead(t, page))
+		require.Contains(t, page, "ringback listen")
+		require.NotContains(t, page, "The inbox</h2>")
+
+		sent := site.Post("try", "url", "https://down.example/hooks", "topic", "order", "body", `{"a": 12345678901234567890}`, "delay", "5s", "ladder", "1s, 2s")
+		require.Regexp(t, `^\./try\?job=`, sent.Header().Get("Location"))
+		page = site.Follow(sent).OK()
+		require.Regexp(t, `^Job \w+ is on its way to down.example:443: attempt 1 comes in 5s\.$`, lead(t, page))
+		require.Contains(t, page, `value="https://down.example/hooks"`)
+		require.Contains(t, page, "{&#34;a&#34;: 12345678901234567890}")
+
+		site.Advance(5100 * time.Millisecond)
+		page = site.Follow(sent).OK()
+		require.Regexp(t, `^Job \w+ did not get through yet: attempt 1 was answered 503 Service Unavailable, attempt 2 comes in 1s\.$`, lead(t, page))
+		site.Advance(10 * time.Second)
+		page = site.Follow(sent).OK()
+		require.Regexp(t, `^Job \w+ is dead after 3 attempts, because all retries are used up\.$`, lead(t, page))
+		require.Equal(t, 3, strings.Count(page, "answered 503 Service Unavailable after 20ms"))
+	})
+}
+
+func TestTry_TellsOnWhichAttemptAJobArrived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, nil, false)
+		sent := site.Post("try", "url", "https://fine.example/", "body", "no JSON")
+		site.Advance(time.Second)
+		page := site.Follow(sent).OK()
+		require.Regexp(t, `^Job \w+ was delivered to fine.example:443 on attempt 1, 20ms after it was registered\.$`, lead(t, page))
+		id := regexp.MustCompile(`job=(\w+)`).FindStringSubmatch(sent.Header().Get("Location"))[1]
+		require.Contains(t, page, `href="./jobs/`+id+`"`)
+		site.Golden("delivered", "try?job="+id)
+		job, err := site.API.Get(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, "no JSON", string(job.Body))
+
+		site.Post("try", "url", "https://refused.example/", "ladder", "1h")
+		sent = site.Post("try", "url", "https://refused.example/", "ladder", "1h", "topic", "other")
+		site.Advance(time.Second)
+		require.Contains(t, lead(t, site.Follow(sent).OK()), "attempt 1 failed (the connection was refused), attempt 2 comes in 1h")
+		require.Equal(t, "There is no such job any more: send another one.", lead(t, site.Get("try?job=nothing").OK()))
+		requireEscaped(t, site.Get("try?job=%22%3E%3Cscript%3Ealert(1)&url=%22%3E%3Cscript%3Ealert(1)").OK())
+	})
+}
+
+func TestTry_KeepsTheFormWhenItIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, new(fakeInbox), false)
+		page := site.Post("try", "url", script, "topic", script, "body", script, "delay", script, "ladder", script).Is(http.StatusUnprocessableEntity)
+		requireEscaped(t, page)
+		require.Contains(t, page, `href="#f-delay"`)
+		page = site.Post("try", "url", script, "topic", script, "body", script).Is(http.StatusUnprocessableEntity)
+		requireEscaped(t, page)
+		require.Contains(t, page, `href="#f-url"`)
+		require.Contains(t, page, `href="#f-topic"`)
+	})
+}
+
+// hostile is a request whose every text is an attack.
+func hostile(n int64) inbox.Request {
+	return inbox.Request{
+		N: n, At: time.Now(), Method: script, Path: "/" + script, ID: script, Attempt: script, Answer: "200", Body: script + "\xff", BodyBytes: 5000,
+		Signature: inbox.Signature{Verdict: inbox.Wrong, Detail: script}, Headers: []inbox.Header{{Name: script, Value: script}, {Name: "Authorization", Value: "hunter2"}},
+		MoreHeaders: 3,
+	}
+}
+
+func TestInbox_IsShownBesideTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := &fakeInbox{requests: []inbox.Request{
+			{N: 4, At: time.Now(), Method: "POST", Path: "/flaky", ID: "a-1", Attempt: "2", Answer: "200", Signature: inbox.Signature{Verdict: inbox.Verified, Key: "0123456789abcdef"}, Body: `{"hello": "world"}`, BodyBytes: 18},
+			{N: 3, At: time.Now(), Method: "POST", Path: "/", Answer: "500", Signature: inbox.Signature{Verdict: inbox.Unsigned}},
+			{N: 2, At: time.Now(), Method: "POST", Path: "/", Answer: "200", Signature: inbox.Signature{Verdict: inbox.Unchecked}},
+			hostile(1),
+		}}
+		site := newSite(t, in, false)
+		site.Register(client.Job{ID: "a-1", URL: "http://fine.example/flaky"})
+		site.Advance(time.Second)
+		page := site.Golden("inbox", "try?job=a-1")
+		requireEscaped(t, page)
+		require.NotContains(t, page, "hunter2")
+		text := consoletest.Text(page)
+		require.Contains(t, text, "this job POST /flaky was answered 200 id a-1 , attempt 2 signature verified with the secret 0123456789abcdef")
+		require.Contains(t, text, "The beginning of 4.9 KiB.")
+		require.Contains(t, text, "the inbox has no keys, so it was not verified")
+		require.Contains(t, site.Get("try").OK(), `value="http://fine.example/"`)
+		require.Contains(t, page, `href="./try?ladder=1s%2C&#43;2s&amp;url=http%3A%2F%2Ffine.example%2Fflaky"`)
+		preset := site.Get("try?ladder=1s%2C+2s&url=http%3A%2F%2Ffine.example%2Fflaky").OK()
+		require.Contains(t, preset, `value="http://fine.example/flaky"`)
+		require.Contains(t, preset, `value="1s, 2s"`)
+
+		in.requests = make([]inbox.Request, 50)
+		for i := range in.requests {
+			in.requests[i] = hostile(int64(i))
+		}
+		require.Equal(t, 20, strings.Count(site.Get("try").OK(), `id="request-`))
+	})
+}
+
+func TestInbox_IsShownToTheRootAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := &fakeInbox{requests: []inbox.Request{{N: 1, Path: "/private-path", Body: "private body"}}}
+		site := newSite(t, in, true)
+		for _, role := range []string{"publish", "admin"} {
+			site.SignIn(site.Token("z-"+role, role))
+			page := site.Get("try").OK()
+			require.NotContains(t, page, "private")
+			require.Contains(t, page, "only a root token sees it here")
+			require.NotContains(t, page, "try/sign")
+			require.Contains(t, site.Get("try").OK(), "fails twice, then answers")
+		}
+		site.SignIn(consoletest.RootToken)
+		require.Contains(t, site.Get("try").OK(), "private body")
+	})
+}
+
+func TestTry_RefusesOtherRoles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := new(fakeInbox)
+		site := newSite(t, in, true)
+		for _, role := range []string{"read", "operate"} {
+			site.SignIn(site.Token("z-"+role, role))
+			site.Get("try").Is(http.StatusForbidden)
+			site.Post("try", "url", "https://fine.example/").Is(http.StatusForbidden)
+			site.Post("try/sign", "topic", "order").Is(http.StatusForbidden)
+		}
+		site.SignIn(site.Token("otto", "publish", "order.*"))
+		require.Contains(t, site.Get("try").OK(), `value="order.try"`)
+		sent := site.Post("try", "topic", "order.try", "url", "https://fine.example/")
+		site.Advance(time.Second)
+		require.Contains(t, lead(t, site.Follow(sent).OK()), "was delivered")
+		site.Post("try", "topic", "mail", "url", "https://fine.example/").Is(http.StatusForbidden)
+		site.Post("try/sign", "topic", "order.try").Is(http.StatusForbidden)
+		site.SignIn(site.Token("ada", "admin"))
+		require.Contains(t, site.Post("try/sign", "topic", "order").Is(http.StatusForbidden), "root token")
+		require.Empty(t, in.keys)
+	})
+}
+
+func TestSign_GivesTheSecretToTheInboxAndShowsItOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := new(fakeInbox)
+		site := newSite(t, in, true)
+		site.SignIn(consoletest.RootToken)
+		require.Contains(t, site.Get("try").OK(), "Sign the requests of this topic")
+		page := site.Follow(site.Post("try/sign", "topic", "order")).OK()
+		require.Len(t, in.keys, 1)
+		require.Contains(t, html.UnescapeString(page), `tabindex="0">`+in.keys[0]+`</pre>`)
+		require.Contains(t, page, "Requests of the topic order are signed.")
+		require.Contains(t, page, "Add a secret that the inbox knows")
+		again := site.Get("try?topic=order").OK()
+		require.NotContains(t, html.UnescapeString(again), in.keys[0])
+		require.Contains(t, again, `value="order"`)
+		page = site.Follow(site.Post("try/sign", "topic", script)).OK()
+		require.Contains(t, page, "are not signed:")
+		requireEscaped(t, page)
+		in.err = context.Canceled
+		require.Contains(t, site.Follow(site.Post("try/sign", "topic", "order")).OK(), "but the inbox cannot verify them")
+		newSite(t, nil, false).Post("try/sign", "topic", "order").Is(http.StatusForbidden)
+	})
+}
+
+func TestTry_IsLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := new(fakeInbox)
+		site := newSite(t, in, false)
+		site.Register(client.Job{ID: "a", URL: "https://down.example/", Ladder: []time.Duration{3 * time.Second}})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		res := site.Stream(ctx, "try?job=a&live=1")
+		defer func() { _ = res.Body.Close() }()
+		require.Equal(t, http.StatusOK, res.StatusCode)
+		in.requests = []inbox.Request{{N: 7, Path: "/late"}}
+		var seen strings.Builder
+		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+			seen.WriteString(lines.Text())
+			if strings.Contains(seen.String(), "Job a is dead after 2 attempts") && strings.Contains(seen.String(), "request-7") {
+				return
+			}
+		}
+		t.Fatal(seen.String())
+	})
+}
