@@ -1,9 +1,11 @@
 package deadpages
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/filter"
@@ -89,12 +91,16 @@ func showDead(v *web.Visit) (web.Answer, error) {
 // read reads what is dead.
 func (d *deadData) read(v *web.Visit) error {
 	f := d.Selection.Filter
-	groups, err := v.API.DeadGroups(v.Request.Context(), groupQuery(f, countWithin), "lane", "reason", "status")
-	if err != nil {
-		return err
-	}
-	jobs, err := v.API.DeadPage(v.Request.Context(), pageOf(f, v.Query("cursor"), pageLimit))
-	if err != nil {
+	var groups *client.JobGroups
+	var jobs *client.JobPage
+	var groupsErr, jobsErr error
+	var both sync.WaitGroup // each takes as long as it may
+	both.Go(func() {
+		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), groupQuery(f, countWithin), "lane", "reason", "status")
+	})
+	both.Go(func() { jobs, jobsErr = v.API.DeadPage(v.Request.Context(), pageOf(f, v.Query("cursor"), pageLimit)) })
+	both.Wait()
+	if err := cmp.Or(groupsErr, jobsErr); err != nil {
 		return err
 	}
 	var counted int64
@@ -154,7 +160,7 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 		verb = map[string]string{"are dead": "is dead", "match": "matches"}[verb]
 	}
 	d.Class = "bad"
-	total, ofThem := words.Count(counted, noun), "of them"
+	total, ofThem := words.Count(max(counted, int64(len(d.Jobs))), noun), "of them"
 	if !groups.Exact {
 		total = "At least " + total
 		if !d.Filtered {

@@ -149,9 +149,12 @@ func TestPages_AreBounded(t *testing.T) {
 
 		page = site.Get("work/new?action=revive").OK()
 		text = consoletest.Text(page)
-		require.Contains(t, text, "At least 1,000 jobs match. Nothing is changed yet.")
+		require.Contains(t, text, "About 1,010 jobs match. Nothing is changed yet.")
 		require.Contains(t, text, "950 smaller groups are not shown.")
-		require.Contains(t, text, "Revive the jobs that match")
+		require.Contains(t, text, "Revive all dead jobs")
 		require.Less(t, len(page), 100_000)
+		text = consoletest.Text(site.Get("work/new?action=revive&reason=gave_up").OK())
+		require.Contains(t, text, "At least 1,000 jobs match. Nothing is changed yet.")
+		require.Contains(t, text, "Revive the jobs that match")
 	})
 }

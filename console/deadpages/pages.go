@@ -16,7 +16,7 @@ var files embed.FS
 
 const (
 	// countWithin bounds the time for which a page counts jobs.
-	countWithin = 40 * time.Millisecond
+	countWithin = 30 * time.Millisecond
 	// pageLimit bounds the rows of a list.
 	pageLimit = 50
 )

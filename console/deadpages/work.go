@@ -100,7 +100,11 @@ func listLead(v *web.Visit, found *client.Page[client.Work], running int) string
 	case 0:
 		return "No work is running."
 	case 1:
-		return words.Sentence(number, "is running:", lowerFirst(summary(&found.Items[0])), left(&found.Items[0], v.Now))
+		text := number + " is running: " + lowerFirst(summary(&found.Items[0]))
+		if l := left(&found.Items[0], v.Now); l != "" {
+			text += "; " + l
+		}
+		return words.Sentence(text)
 	default:
 		return words.Sentence(number, "are running; the first:", lowerFirst(summary(&found.Items[0])))
 	}
