@@ -16,7 +16,10 @@ var files embed.FS
 const shown = 15 * time.Minute
 
 // pages has what the page remembers between visits.
-type pages struct{ samplers *sampler.Samplers }
+type pages struct {
+	samplers *sampler.Samplers
+	held     heldCache
+}
 
 // New returns the page. Its samplers end when onShutdown calls their function; nil: ten minutes after the last visit.
 func New(onShutdown func(func()) (stop func() bool)) web.Pages {
@@ -42,7 +45,7 @@ type now struct {
 
 // now serves the page.
 func (p *pages) now(v *web.Visit) (web.Answer, error) {
-	s, err := read(v)
+	s, err := read(v, &p.held)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -287,5 +288,26 @@ func TestNow_SaysThatTheStreamCannotBeFollowed(t *testing.T) {
 		api.on = false
 		site.Advance(15 * time.Second)
 		require.Regexp(t, `Complete, but for \d+s in which the API or its live stream could not be read\.`, consoletest.Text(site.Get("").OK()))
+	})
+}
+
+func TestNow_SearchesForHeldLanesLessOftenWhereThatTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var searches atomic.Int32
+		site := newSite(t, consoletest.Options{WrapAPI: func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/lanes/held" {
+					searches.Add(1)
+					time.Sleep(100 * time.Millisecond)
+				}
+				h.ServeHTTP(w, r)
+			})
+		}})
+		register(site, "pay", "down.example", 12)
+		for range 10 {
+			site.Advance(time.Second)
+			require.Contains(t, site.Get("").OK(), "breaker open")
+		}
+		require.EqualValues(t, 2, searches.Load(), "an answer is used for 5 s")
 	})
 }

@@ -44,7 +44,7 @@ type restricted struct {
 }
 
 // read reads the state.
-func read(v *web.Visit) (*state, error) {
+func read(v *web.Visit, held *heldCache) (*state, error) {
 	ctx := v.Request.Context()
 	s := &state{v: v}
 	if len(v.Who.Topics) > 0 {
@@ -55,7 +55,11 @@ func read(v *web.Visit) (*state, error) {
 		return nil, err
 	}
 	s.Version, s.Process = version.Version, version.Process
-	for _, part := range []func(context.Context) error{s.readStores, s.readCounts, s.readHeld, s.readTopics} {
+	readHeld := func(ctx context.Context) (err error) {
+		s.held, err = held.read(ctx, v)
+		return err
+	}
+	for _, part := range []func(context.Context) error{s.readStores, s.readCounts, readHeld, s.readTopics} {
 		if err := part(ctx); errors.Is(err, client.ErrUnavailable) {
 			s.fault = faultOf(err)
 			break // the others would wait for the same
@@ -133,11 +137,6 @@ func add(sum, c *client.Counts) {
 	if sum.OldestDueAt.IsZero() || !c.OldestDueAt.IsZero() && c.OldestDueAt.Before(sum.OldestDueAt) {
 		sum.OldestDueAt = c.OldestDueAt
 	}
-}
-
-func (s *state) readHeld(ctx context.Context) (err error) {
-	s.held, err = s.v.API.HeldLanes(ctx)
-	return err
 }
 
 // readTopics looks for paused topics, also those without jobs.
