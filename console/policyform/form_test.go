@@ -255,13 +255,16 @@ func TestSentences_SayThePolicy(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"Jobs are sent as HTTP requests.",
-		"A job has up to 3 attempts of up to 10s within 1h1m, and each wait is lengthened at random by up to 10 %.",
+		"A job has up to 3 attempts of up to 10s within 1h1m, and each wait is lengthened at random by up to 10%.",
+		"If all fail, they follow the first one after 1m, 1h1m.",
 		"It dies at once when the answer is 410, and when it was due more than 1d 1h ago.",
 		"At most 32 attempts of a lane run at a time, 256 of the topic in each process; the topic starts at most 100/s.",
 		"After 10 failures in a row the breaker of a lane opens for 30s.",
 		"Dead jobs are reported to https://x.example/.",
 		"Delivered jobs are kept as long as the store's default, dead ones for 1d and at most 1,000.",
 	}, policyform.Sentences(p))
+	p.Retries = new(100)
+	require.Contains(t, policyform.Sentences(p), "If all fail, they follow the first one after 1m, 1h1m, 2h1m, 3h1m, 4h1m, 5h1m, 6h1m, 7h1m, 8h1m, 9h1m, 10h1m, 11h1m and 88 more times, the last after 4d 3h.")
 	for _, text := range policyform.Sentences(client.Policy{}) {
 		require.NotEmpty(t, text)
 	}

@@ -69,8 +69,8 @@ func limitFields() []field[client.Policy] {
 	return []field[p]{
 		positiveField(web.Field{Name: "lane_concurrency", Label: "Attempts at a time per lane", Hint: "Over all processes, 1 to 10000."}, func(s *p) *int { return &s.LaneConcurrency }),
 		positiveField(web.Field{Name: "workers", Label: "Attempts at a time per process", Hint: "Of all lanes of the topic, 1 to 10000."}, func(s *p) *int { return &s.Workers }),
-		textField(web.Field{Name: "rate", Label: "Rate of the topic", Hint: "Starts of attempts, such as 100/s or 5/90s."}, func(s *p) *string { return &s.Rate }),
-		textField(web.Field{Name: "lane_rate", Label: "Rate of each lane", Hint: "Such as 5/s."}, func(s *p) *string { return &s.LaneRate }),
+		textField(web.Field{Name: "rate", Label: "Rate of the topic", Placeholder: "none", Hint: "Starts of attempts, such as 100/s or 5/90s."}, func(s *p) *string { return &s.Rate }),
+		textField(web.Field{Name: "lane_rate", Label: "Rate of each lane", Placeholder: "none", Hint: "Such as 5/s."}, func(s *p) *string { return &s.LaneRate }),
 		yesField(web.Field{Name: "ordered", Label: "Ordered", Hint: "Each lane delivers its jobs one at a time, in the order of their registration."}, "no", func(s *p) **bool { return &s.Ordered }),
 	}
 }
@@ -85,7 +85,7 @@ func receiverFields() []field[client.Policy] {
 	}}
 	return []field[p]{
 		textField(deliver, func(s *p) *string { return &s.Deliver }),
-		textField(web.Field{Name: "url", Label: "URL", Hint: "For jobs that have none."}, func(s *p) *string { return &s.URL }),
+		textField(web.Field{Name: "url", Label: "URL", Placeholder: "none", Hint: "For jobs that have none."}, func(s *p) *string { return &s.URL }),
 		headersField(web.Field{Name: "headers", Label: "Headers", Hint: headersHint}, func(s *p) *client.Headers { return &s.Headers }),
 		listField(web.Field{Name: "success.status", Label: "Statuses that count as delivered", Hint: "Such as 200, 2xx. Empty: 2xx."}, func(s *p) *[]string { return &s.Success.Status }),
 		linesField(web.Field{Name: "success.body_equals", Label: "and whose body is", Hint: "Exactly this text. Empty: any.", Rows: 1}, func(s *p) *string { return &s.Success.BodyEquals }),

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client"
@@ -36,6 +37,9 @@ func span(p client.Policy) (sum time.Duration) {
 // Sentences say an effective policy.
 func Sentences(p client.Policy) []string {
 	said := []string{deliverSentence(p), attemptsSentence(p)}
+	if Retries(p) > 0 {
+		said = append(said, timesSentence(p))
+	}
 	said = append(said, endSentences(p)...)
 	said = append(said, limitSentence(p))
 	if isTrue(p.Ordered) {
@@ -70,7 +74,25 @@ func attemptsSentence(p client.Policy) string {
 	}
 	text := "A job has up to " + words.Count(int64(retries)+1, "attempt") + timeout + " within " + words.Duration(span(p))
 	if p.Jitter != nil && *p.Jitter > 0 {
-		text += ", and each wait is lengthened at random by up to " + strconv.FormatFloat(*p.Jitter*100, 'f', -1, 64) + " %"
+		text += ", and each wait is lengthened at random by up to " + strconv.FormatFloat(*p.Jitter*100, 'f', -1, 64) + "%"
+	}
+	return words.Sentence(text)
+}
+
+// timesSentence says when attempts follow, if all fail.
+func timesSentence(p client.Policy) string {
+	const most = 12
+	times, at := []string(nil), time.Duration(0)
+	retries := Retries(p)
+	for i := range min(retries, most) {
+		if len(p.Ladder) > 0 {
+			at += p.Ladder[min(i, len(p.Ladder)-1)]
+		}
+		times = append(times, words.Duration(at))
+	}
+	text := "If all fail, they follow the first one after " + strings.Join(times, ", ")
+	if more := retries - most; more > 0 {
+		text += " and " + words.Count(int64(more), "more time") + ", the last after " + words.Duration(span(p))
 	}
 	return words.Sentence(text)
 }

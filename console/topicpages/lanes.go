@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
 )
 
 // laneRows bounds each of the two lists that make a page of lanes.
@@ -44,6 +45,11 @@ func (r laneRow) Cooling(now time.Time) time.Time {
 		return r.CooldownUntil
 	}
 	return time.Time{}
+}
+
+// CoolingFor returns how long the lane's cooldown lasts.
+func (r laneRow) CoolingFor(now time.Time) string {
+	return words.Duration(r.CooldownUntil.Sub(now).Round(time.Second))
 }
 
 // Gauge draws how many attempts run of those that may.

@@ -117,7 +117,7 @@ func newTopicLead(t *client.Topic, c client.Counts, lanes []laneRow, now time.Ti
 	case waiting == 0 && c.Running == 0:
 		return lead{"ok", words.Sentence("No job waits:", words.Number(c.Delivered), "delivered,", words.Number(c.Dead), "dead")}
 	case late >= lateAfter:
-		return lead{"warn", words.Sentence("Late:", jobs+",", "and the oldest was due", words.Duration(late.Truncate(time.Second)), "ago")}
+		return lead{"warn", words.Sentence("Late:", jobs+forWhom(t.Deliver)+",", "and the oldest was due", words.Duration(late.Truncate(time.Second)), "ago")}
 	case waiting == 0:
 		return lead{"ok", words.Sentence("All flow:", words.Count(c.Running, "job")+isOrAre(c.Running), "being delivered")}
 	case c.OldestDueAt.After(now):
@@ -141,6 +141,17 @@ func pausedLanes(lanes []laneRow) string {
 		return "Lane " + names[0] + " is paused"
 	}
 	return "Lanes " + words.List(names) + " are paused"
+}
+
+// forWhom says whom due jobs wait for, if it is not Ringback.
+func forWhom(deliver string) string {
+	switch deliver {
+	case "pull":
+		return " for a client that leases from the topic"
+	case "handler":
+		return " for a program with a handler"
+	}
+	return ""
 }
 
 // waitVerb is the verb for a number of jobs.

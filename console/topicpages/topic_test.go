@@ -61,7 +61,7 @@ func TestTopic_IsLate(t *testing.T) {
 		put(t, site, "pull", client.Policy{Deliver: "pull"})
 		site.Register(client.Job{ID: "a", Topic: "pull", Lane: "x"})
 		site.Advance(3 * time.Minute)
-		require.Equal(t, "Late: 1 job waits, and the oldest was due 3m ago.", lead(t, site.Get("topics/pull").OK()))
+		require.Equal(t, "Late: 1 job waits for a client that leases from the topic, and the oldest was due 3m ago.", lead(t, site.Get("topics/pull").OK()))
 	})
 }
 
