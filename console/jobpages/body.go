@@ -42,7 +42,7 @@ func showBody(body []byte) bodyView {
 	}
 	if json.Valid(body) && depth(body) <= maxDepth {
 		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, body, "", "  "); err == nil && pretty.Len() <= 2*maxShownBody {
+		if err := json.Indent(&pretty, body, "", "  "); err == nil && pretty.Len() <= maxShownBody {
 			if v := (bodyView{Text: pretty.String()}); v.Text == string(body) {
 				return v
 			}

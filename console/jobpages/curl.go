@@ -12,8 +12,12 @@ import (
 	"github.com/ringback/ringback/console/jobform"
 )
 
-// maxShownBody bounds the part of a body that a page shows, in bytes. Commands have bodies up to it.
-const maxShownBody = 32 << 10
+const (
+	// maxShownBody bounds the part of a body that a page shows, in bytes.
+	maxShownBody = 32 << 10
+	// maxCommandBody bounds the bodies that commands have: a page has two of them beside the body.
+	maxCommandBody = 4 << 10
+)
 
 // quote quotes a text for a POSIX shell.
 func quote(text string) string {
@@ -60,7 +64,7 @@ func receiverCommand(j *client.JobInfo, url string) string {
 	before := ""
 	switch {
 	case len(j.Body) == 0:
-	case len(j.Body) > maxShownBody:
+	case len(j.Body) > maxCommandBody:
 		parts = append(parts, "--data-binary @body")
 	case utf8.Valid(j.Body) && !slices.Contains(j.Body, 0):
 		parts = append(parts, "--data-raw "+quote(string(j.Body)))
@@ -90,7 +94,7 @@ func headerArgument(name, value string) string {
 // registerCommand returns a command that registers a copy of a job with curl, and the names of the secret headers that it lacks. It is
 // empty if the body is too long, or may not be read.
 func registerCommand(j *client.JobInfo, namespace string) (command string, secrets []string) {
-	if len(j.Body) > maxShownBody {
+	if len(j.Body) > maxCommandBody {
 		return "", nil
 	}
 	form, secrets := jobform.Of(j)

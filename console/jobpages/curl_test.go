@@ -46,7 +46,7 @@ func TestReceiverCommand_IsUnderstoodByAShell(t *testing.T) {
 	require.Equal(t, []string{"-X", "POST", "https://a.example/", "-H", "Content-Type:", "--data-binary", "@-"}, got)
 	require.Equal(t, "a\x00\xff", input)
 
-	j.Body = make([]byte, maxShownBody+1)
+	j.Body = make([]byte, maxCommandBody+1)
 	require.Contains(t, receiverCommand(j, "https://a.example/"), "--data-binary @body")
 	require.Less(t, len(receiverCommand(j, "https://a.example/")), 200)
 }
@@ -63,7 +63,7 @@ func TestRegisterCommand_IsUnderstoodByAShell(t *testing.T) {
 		"-X", "POST", "http://s/v1/jobs", "-H", "Authorization: Bearer t k", "-H", "Content-Type: application/json", "-H", "Ringback-Namespace: shop",
 		"--data-raw", `{"topic":"t","url":"https://a.example/","method":"POST","headers":{"X-A":"it's"},"body":{"n": 12345678901234567890, "s": "it's"}}`,
 	}, got)
-	j.Body = make([]byte, maxShownBody+1)
+	j.Body = make([]byte, maxCommandBody+1)
 	command, _ = registerCommand(j, "")
 	require.Empty(t, command)
 }

@@ -59,7 +59,7 @@ func (d *listData) setFields(f *selection) {
 		field("ended_after", "Ended since"), field("ended_before", "Ended before"), order,
 	}
 	for _, it := range d.More {
-		d.Open = d.Open || it.Value != "" || it.Error != ""
+		d.Open = d.Open || it.Error != "" // the others are seen beside the form
 	}
 }
 

@@ -31,6 +31,7 @@ type formData struct {
 // fieldGroup is a number of fields with a title.
 type fieldGroup struct {
 	Title  string
+	Wide   bool // one field a line
 	Fields []web.Field
 }
 
@@ -58,7 +59,8 @@ func groups(f jobform.Form, errs web.FormErrors, has []string, hints map[string]
 				fields[i].Hint = hint
 			}
 		}
-		all = append(all, fieldGroup{g.title, fields})
+		wide := slices.ContainsFunc(fields, func(it web.Field) bool { return it.Kind == "textarea" })
+		all = append(all, fieldGroup{g.title, wide, fields})
 	}
 	return all
 }
@@ -69,7 +71,7 @@ var editHints = map[string]string{
 	jobform.Headers:     "One a line. Values that are [redacted] stay as they are.",
 	jobform.Delay:       "A wait from now, such as 90s, 1h30m or 2d; 0s is now. Empty: as it was.",
 	jobform.RunAt:       "A time in UTC, or one with its zone. Empty: as it was.",
-	jobform.Retries:     "Attempts after the first, 0 to 1000.",
+	jobform.Retries:     "Attempts after the first, 0 to 1000. Empty: as many as the ladder has waits.",
 	jobform.ExpiresIn:   "A new expiry, counted from now. Empty: as it was.",
 	jobform.ExpiresAt:   "A time in UTC, or one with its zone. Empty: never.",
 	jobform.ContentType: "Of the body. Empty: that of the kind of body.",

@@ -145,11 +145,11 @@ func (d *jobData) setActions(v *web.Visit, j *client.JobInfo) {
 // setRevive sets the fields of the form that revives the job.
 func (d *jobData) setRevive(f jobform.Form) {
 	d.Revive = f.Fields("", d.Errors, jobform.Delay, jobform.ExpiresIn)
-	d.Revive[0].Hint = "A wait such as 30m. Empty: now."
+	d.Revive[0].Hint = "Empty: now."
 	if d.NeedsExpiry {
-		d.Revive[1].Required, d.Revive[1].Hint = true, "The expiry has passed: say when the job expires now, such as 2h."
+		d.Revive[1].Required, d.Revive[1].Hint = true, "The expiry has passed."
 	} else {
-		d.Revive[1].Hint = "A new expiry, counted from now. Empty: as it was."
+		d.Revive[1].Hint = "Empty: as it was."
 	}
 }
 
@@ -189,6 +189,9 @@ func (d *jobData) Callbacks() []web.Link {
 	}
 	return all
 }
+
+// Milliseconds returns a duration of the API.
+func (*jobData) Milliseconds(ms *float64) time.Duration { return milliseconds(*ms) }
 
 // Due says when the job is due.
 func (d *jobData) Due() time.Time { return d.Job.NextAttemptAt }

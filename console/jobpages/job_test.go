@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,9 +26,9 @@ func TestJob_SaysWhatIsGoingOn(t *testing.T) {
 		site := newSite(t, false)
 		few(t, site)
 		for id, want := range map[string]string{
-			"delivered-1": "Delivered 9s ago by attempt 1: answered 200 after 20ms.",
-			"dead-1":      "Died 9s ago, because all retries are used up; attempt 1: answered 503 after 20ms.",
-			"retry-1":     "Attempt 2 of 2 follows in 54s; attempt 1: answered 500 after 20ms.",
+			"delivered-1": "Delivered 9s ago by attempt 1, which was answered 200 after 20ms.",
+			"dead-1":      "Died 9s ago, because all retries are used up; attempt 1 was answered 503 after 20ms.",
+			"retry-1":     "Attempt 2 of 2 follows in 54s; attempt 1 was answered 500 after 20ms.",
 			"later-1":     "is due in 59m50s.",
 			"cancelled-1": "Cancelled 10s ago, before an attempt.",
 			"running-1":   "runs now.",
@@ -211,5 +212,29 @@ func TestRoutes_RefuseWhatTheRoleDoesNotAllow(t *testing.T) {
 		require.NotContains(t, page, "Run now")
 		require.Contains(t, page, "Cancel job")
 		require.Contains(t, page, "Register a copy")
+	})
+}
+
+func TestJob_IsSmallWhateverTheAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		site := consoletest.New(t, consoletest.Options{
+			Pages: []web.Pages{jobpages.New()},
+			Deliver: func(job.Request) policy.Result {
+				n++
+				return policy.Result{Status: 500, Duration: time.Millisecond, Body: []byte(strings.Repeat(`"`, 1000) + strconv.Itoa(n/2))}
+			},
+		})
+		body := `["` + strings.Repeat(`a", "`, 6000) + `"]`
+		site.Register(client.Job{ID: "a", URL: "https://fine.example/", Body: json.RawMessage(body), Ladder: []time.Duration{time.Second}, Retries: new(60)})
+		site.Advance(3 * time.Minute)
+		page := site.Get("jobs/a").OK()
+		text := consoletest.Text(page)
+		require.Contains(t, text, "41 earlier attempts no longer kept")
+		require.Contains(t, text, "attempt 61 was answered 500")
+		require.Contains(t, text, "The same as that of attempt 6")
+		require.Contains(t, text, "the page has room for the newest")
+		require.Contains(t, text, "--data-binary @body")
+		require.Less(t, len(page), 150_000, "a body of nothing but quotes")
 	})
 }

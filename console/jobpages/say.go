@@ -75,7 +75,7 @@ func by(a *client.Attempt) string {
 	if a == nil {
 		return ""
 	}
-	return " by attempt " + strconv.Itoa(a.N) + ": " + outcome(a)
+	return " by attempt " + strconv.Itoa(a.N) + ", which " + outcome(a)
 }
 
 // lastAnswer says what came of the last attempt, as the end of a sentence.
@@ -84,7 +84,7 @@ func lastAnswer(j *client.JobInfo) string {
 	if a == nil {
 		return ""
 	}
-	return "; attempt " + strconv.Itoa(a.N) + ": " + outcome(a)
+	return "; attempt " + strconv.Itoa(a.N) + " " + outcome(a)
 }
 
 // after says how many attempts there were.
@@ -113,7 +113,7 @@ func actor(name string) string {
 	return " by " + name
 }
 
-// outcome says what came of an attempt: "answered 503 after 31ms", "no answer, because the connection was refused".
+// outcome says what came of an attempt: "was answered 503 after 31ms", "got no answer: the connection was refused".
 func outcome(a *client.Attempt) string {
 	took := ""
 	if a.DurationMS != nil {
@@ -121,15 +121,17 @@ func outcome(a *client.Attempt) string {
 	}
 	switch {
 	case a.Kind == "lost":
-		return words.AttemptKind(a.Kind)
+		return "was " + words.AttemptKind(a.Kind)
+	case a.ErrorClass == "consumer":
+		return "failed" + took + ": " + words.ErrorClass(a.ErrorClass)
 	case a.ErrorClass != "" && a.Status != 0:
-		return "answered " + strconv.Itoa(a.Status) + took + ", but " + words.ErrorClass(a.ErrorClass)
+		return "was answered " + strconv.Itoa(a.Status) + took + ", but " + words.ErrorClass(a.ErrorClass)
 	case a.ErrorClass != "":
-		return "no answer" + took + ", because " + words.ErrorClass(a.ErrorClass)
+		return "got no answer: " + words.ErrorClass(a.ErrorClass)
 	case a.Status != 0:
-		return "answered " + strconv.Itoa(a.Status) + took
+		return "was answered " + strconv.Itoa(a.Status) + took
 	default:
-		return words.Verdict(a.Verdict) + took
+		return "was " + words.Verdict(a.Verdict) + took
 	}
 }
 

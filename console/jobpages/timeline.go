@@ -1,6 +1,7 @@
 package jobpages
 
 import (
+	"bytes"
 	"cmp"
 	"html/template"
 	"maps"
@@ -32,6 +33,50 @@ type attemptView struct {
 	Phases  string
 	Headers []string // of the answer
 	Answer  bodyView
+	// Note says where the answer is, if it is not here.
+	Note string
+}
+
+// maxAnswers bounds what a page shows of the answers to all attempts, in bytes.
+const maxAnswers = 8 << 10
+
+// attemptViews returns the attempts. Answers that are the same as that of the next attempt, and those that have no room, are left out,
+// the newest last.
+func attemptViews(attempts []client.Attempt) []*attemptView {
+	views := make([]*attemptView, len(attempts))
+	room := maxAnswers
+	for i := range slices.Backward(attempts) {
+		a := &attempts[i]
+		v := &attemptView{Attempt: a, Phases: phases(a.Phases)}
+		views[i] = v
+		if i+1 < len(attempts) && a.Status != 0 && sameAnswer(a, &attempts[i+1]) {
+			v.Note = "The same as that of attempt " + strconv.Itoa(attempts[i+1].N) + "."
+			continue
+		}
+		v.Headers, v.Answer = headerLines(a.ResponseHeaders), answerBody(a)
+		size := len(v.Answer.Text)
+		for _, line := range v.Headers {
+			size += len(line)
+		}
+		if room -= size; room < 0 && size > 0 {
+			v.Headers, v.Answer = nil, bodyView{}
+			v.Note = "Only the API shows this one: the page has room for the newest."
+		}
+	}
+	return views
+}
+
+// sameAnswer reports whether two answers have the same headers, but for the date, and the same body.
+func sameAnswer(a, b *client.Attempt) bool {
+	if a.ResponseBody != b.ResponseBody || !bytes.Equal(a.ResponseBodyBase64, b.ResponseBodyBase64) || a.Status != b.Status {
+		return false
+	}
+	undated := func(h client.Headers) client.Headers {
+		h = maps.Clone(h)
+		delete(h, "Date")
+		return h
+	}
+	return maps.EqualFunc(undated(a.ResponseHeaders), undated(b.ResponseHeaders), slices.Equal[[]string])
 }
 
 // timeline returns what happened to a job in the order of time, and what comes next.
@@ -40,8 +85,8 @@ func timeline(j *client.JobInfo) []entry {
 	for _, e := range j.Events {
 		all = append(all, eventEntry(e))
 	}
-	for i := range j.Attempts {
-		all = append(all, attemptEntry(&j.Attempts[i]))
+	for _, a := range attemptViews(j.Attempts) {
+		all = append(all, attemptEntry(a))
 	}
 	if !slices.ContainsFunc(j.Events, func(e client.Event) bool { return e.Kind == "created" }) {
 		all = append(all, entry{At: j.CreatedAt, Text: "registered", label: "registered", color: "c-registered"})
@@ -77,8 +122,8 @@ func eventEntry(e client.Event) entry {
 	return it
 }
 
-func attemptEntry(a *client.Attempt) entry {
-	v := &attemptView{Attempt: a, Phases: phases(a.Phases), Headers: headerLines(a.ResponseHeaders), Answer: answerBody(a)}
+func attemptEntry(v *attemptView) entry {
+	a := v.Attempt
 	short := "no answer"
 	switch {
 	case a.Status != 0:
@@ -93,7 +138,7 @@ func attemptEntry(a *client.Attempt) entry {
 		class = a.Kind
 	}
 	return entry{
-		At: a.StartedAt, Class: class, Text: "attempt " + strconv.Itoa(a.N) + ": " + outcome(a), Attempt: v,
+		At: a.StartedAt, Class: class, Text: "attempt " + strconv.Itoa(a.N) + " " + outcome(a), Attempt: v,
 		label: "attempt " + strconv.Itoa(a.N) + ": " + short, color: "c-" + class,
 	}
 }
