@@ -21,9 +21,9 @@ func New() web.Pages {
 			web.Post("jobs/{id}/cancel", access.CancelJob, act("The job was not cancelled", cancelJob)),
 			web.Post("jobs/{id}/revive", access.ReviveJob, reviveJob),
 			web.Get("jobs/{id}/edit", access.EditJob, editForm),
-			web.Post("jobs/{id}/edit", access.EditJob, editJob),
+			web.PostJob("jobs/{id}/edit", access.EditJob, editJob),
 			web.Get("jobs/{id}/copy", access.RegisterJob, copyForm),
-			web.Post("jobs/{id}/copy", access.RegisterJob, copyJob),
+			web.PostJob("jobs/{id}/copy", access.RegisterJob, copyJob),
 		},
 	}
 }
