@@ -12,7 +12,7 @@ import (
 )
 
 // pageSize is the number of schedules of a list.
-const pageSize = 30
+const pageSize = 50
 
 // listData is the data of the list of schedules.
 type listData struct {
@@ -29,11 +29,14 @@ type row struct {
 	Topic                 string
 	Pill                  web.Pill
 	PausedBy              string
+	// ShortNote and ShortPause are the notes, cut: the page of the schedule has them whole.
+	ShortNote, ShortPause string
 	// NextLocal is the next tick on the clocks of Zone; empty: there is none.
 	NextAt          time.Time
 	NextLocal, Zone string
 	LastTick        *client.PastTick
 	LastWords       string
+	LastReason      string
 	LastJob         string // the link of its job
 	Strip           template.HTML
 }
@@ -64,7 +67,7 @@ func showList(v *web.Visit) (web.Answer, error) {
 func newRow(v *web.Visit, s *client.Schedule) row {
 	r := row{
 		Schedule: s, To: pathOf(v, s.Name), PauseTo: pathOf(v, s.Name, "pause"), ResumeTo: pathOf(v, s.Name, "resume"),
-		Topic: topicOf(s), Pill: statePill(s.State),
+		Topic: topicOf(s), Pill: statePill(s.State), ShortNote: short(s.Note), ShortPause: short(s.PauseNote),
 	}
 	zone, loc := zoneOf(&s.ScheduleRequest)
 	if isPaused(s) {
@@ -75,7 +78,7 @@ func newRow(v *web.Visit, s *client.Schedule) row {
 	}
 	if n := len(s.Last); n > 0 {
 		r.LastTick = &s.Last[n-1]
-		r.LastWords = outcomeWords(r.LastTick)
+		r.LastWords, r.LastReason = outcomeWords(r.LastTick), short(r.LastTick.Reason)
 		if r.LastTick.JobID != "" {
 			r.LastJob = v.Path("jobs", r.LastTick.JobID)
 		}

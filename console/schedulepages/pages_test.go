@@ -1,6 +1,7 @@
 package schedulepages_test
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -88,14 +89,22 @@ func TestList_PausesAndResumes(t *testing.T) {
 func TestList_HasPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
-		for i := range 31 {
-			put(t, site, "s"+string(rune('A'+i%26))+string(rune('a'+i/26)), client.ScheduleRequest{Cron: "*/8 * * * *"})
+		for i := range 51 {
+			name := fmt.Sprintf("schedule-%02d", i)
+			put(t, site, name, client.ScheduleRequest{Cron: "*/20 * * * *", Timezone: "Europe/Berlin", Note: strings.Repeat("n", 1000)})
+			if i%2 == 0 {
+				_, err := site.API.PauseSchedule(t.Context(), name, strings.Repeat("p", 500))
+				require.NoError(t, err)
+			}
 		}
 		site.Advance(time.Hour)
 		page := site.Get("schedules").OK()
 		require.Less(t, len(page), 100_000)
-		require.Contains(t, consoletest.Text(page), "30 schedules on this page; the next tick is")
-		require.Contains(t, page, `rel="next"`)
+		require.Contains(t, consoletest.Text(page), "25 of 50 schedules on this page run; schedule-00, schedule-02 and 23 more are paused; the next tick is")
+		next := regexp.MustCompile(`rel="next" href="\./schedules(\?[^"]*)"`).FindStringSubmatch(page)
+		require.NotNil(t, next)
+		rest := site.Get("schedules" + html.UnescapeString(next[1])).OK()
+		require.Contains(t, consoletest.Text(rest), "The one schedule on this page does not run; schedule-50 is paused")
 	})
 }
 
