@@ -1,6 +1,7 @@
 package deadpages
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -47,7 +48,6 @@ type orderData struct {
 	MustFill  bool // the changes are what it is for
 	All       *allBox
 	Submit    string
-	Danger    bool
 	Confirm   string
 }
 
@@ -264,7 +264,7 @@ func (d *orderData) setLead(counted *client.WorkCount, o order) {
 	default:
 		d.Lead = "At least " + number + " " + verb + ". Nothing is changed yet."
 	}
-	if o.action.danger && counted.Matched > 0 {
+	if o.action.confirm != "" && counted.Matched > 0 {
 		d.Class = "warn"
 	}
 }
@@ -288,7 +288,7 @@ func (d *orderData) setTotal(v *web.Visit, states []client.State) error {
 
 // setForm sets the form that starts the work.
 func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
-	d.Happens, d.Danger = o.action.happens, o.action.danger
+	d.Happens = o.action.happens
 	pairs := d.Selection.Filter.Pairs()
 	d.Hidden = []web.Link{{To: "action", Text: o.action.code}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -302,8 +302,8 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 		number = d.Which
 	}
 	d.Submit = o.action.verb + " " + number
-	if o.action.danger {
-		d.Confirm = d.Submit + "? This cannot be undone."
+	if o.action.confirm != "" {
+		d.Confirm = d.Submit + "? " + o.action.confirm
 	}
 	if d.Selection.Filter.SelectsAll() {
 		d.All = &allBox{Error: o.problem.Of("all"), Text: "I mean ALL " + d.Selection.Filter.WithStates(o.action.states...).Words() + " of the namespace " + v.Namespace}
@@ -325,16 +325,18 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 	d.setChanges(o)
 }
 
-// changeHints replace the hints of a single job's form.
+// changeHints replace the hints of a single job's form. Those of an action follow its code.
 var changeHints = map[string]string{
-	"url":        "Empty: as it is. Jobs with secret headers are not sent to another host unless you give the headers, too.",
-	"headers":    "One a line. They replace all headers of each job. Empty: as they are.",
-	"delay":      "From now on, such as 90s, 1h30m or 2d. Empty: the due time stays.",
-	"retries":    "Attempts after the first, 0 to 1000. Empty: as it is.",
-	"ladder":     "The waits between attempts. Empty: as it is.",
-	"timeout":    "Of an attempt, 100ms to 10m. Empty: as it is.",
-	"expires_in": "No attempt starts later. Empty: as it is. A job whose expiry has passed is revived only with a new one.",
-	"labels":     "One name=value a line. They replace all labels of each job. Empty: as they are.",
+	"url":               "Empty: as it is. Jobs with secret headers are not sent to another host unless you give the headers, too.",
+	"headers":           "One a line. They replace all headers of each job. Empty: as they are.",
+	"delay":             "From now on, such as 90s, 1h30m or 2d. Empty: the due time stays.",
+	"revive delay":      "How much later the first one is due. It needs a pace. Empty: now.",
+	"retries":           "Attempts after the first, 0 to 1000. Empty: as it is.",
+	"ladder":            "The waits between attempts. Empty: as it is.",
+	"timeout":           "Of an attempt, 100ms to 10m. Empty: as it is.",
+	"expires_in":        "No attempt starts later. Empty: as it is.",
+	"revive expires_in": "No attempt starts later. A job whose expiry has passed is revived only with a new one. Empty: as it is.",
+	"labels":            "One name=value a line. They replace all labels of each job. Empty: as they are.",
 }
 
 // setChanges sets the fields of the changes.
@@ -342,9 +344,7 @@ func (d *orderData) setChanges(o order) {
 	d.MustFill = o.action.code == client.ActionEdit
 	d.Changes = o.form.Fields("", o.problem, o.action.changes...)
 	for i := range d.Changes {
-		d.Changes[i].Hint = changeHints[d.Changes[i].Name]
-		if d.MustFill && d.Changes[i].Name == "expires_in" {
-			d.Changes[i].Hint = "No attempt starts later. Empty: as it is."
-		}
+		name := d.Changes[i].Name
+		d.Changes[i].Hint = cmp.Or(changeHints[o.action.code+" "+name], changeHints[name])
 	}
 }

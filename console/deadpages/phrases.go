@@ -19,7 +19,8 @@ type action struct {
 	// happens says what it does.
 	happens []string
 	paced   bool // it takes rates
-	danger  bool
+	// confirm is asked before the jobs are lost.
+	confirm string
 	changes []string // the fields of its form
 }
 
@@ -34,14 +35,16 @@ var actions = []action{
 			"Each job is sent again with a fresh budget of retries, under the id that it has.",
 			"Jobs that die later than now are not revived.",
 		},
-		changes: []string{"url", "headers", "expires_in"},
+		changes: []string{"url", "headers", "expires_in", "delay"},
 	},
 	{
-		code: client.ActionPurge, verb: "Delete", doing: "Deleting", done: "deleted", states: []client.State{client.Dead}, danger: true,
+		code: client.ActionPurge, verb: "Delete", doing: "Deleting", done: "deleted", states: []client.State{client.Dead},
+		confirm: "This cannot be undone.",
 		happens: []string{"The jobs are removed for good, with their bodies and attempts. Only the counters keep them."},
 	},
 	{
-		code: client.ActionCancel, verb: "Cancel", doing: "Cancelling", done: "cancelled", states: unfinished, danger: true,
+		code: client.ActionCancel, verb: "Cancel", doing: "Cancelling", done: "cancelled", states: unfinished,
+		confirm: "They are not delivered any more.",
 		happens: []string{"The jobs are not delivered any more. One that is running is cancelled unless its attempt succeeds."},
 	},
 	{

@@ -1,6 +1,8 @@
 package deadpages_test
 
 import (
+	"bufio"
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -184,6 +186,8 @@ func TestOrder_SaysWhatIsWrong(t *testing.T) {
 		} {
 			require.Contains(t, consoletest.Text(site.Get("work/new?"+query).Is(http.StatusUnprocessableEntity)), want, query)
 		}
+		require.Contains(t, consoletest.Text(site.Post("work", "action", "revive", "topic", "mail", "rate", "", "delay", "1m").Is(http.StatusUnprocessableEntity)),
+			"requires rate or lane_rate")
 		page := site.Post("work", "action", "revive", "topic", "mail", "rate", "fast", "lane_rate", "1/s", "headers", "X", "expires_in", "1h").
 			Is(http.StatusUnprocessableEntity)
 		require.Contains(t, consoletest.Text(page), "line 1 is not of the form Name: value")
@@ -220,6 +224,46 @@ func TestWork_ForRoles(t *testing.T) {
 		site.Post("work", "action", "purge", "all", "yes").Is(http.StatusForbidden)
 		site.SignIn(site.Token("admin", "admin"))
 		site.Get("work/new?action=revive&topic=mail").OK()
+	})
+}
+
+// A token that may not read bodies may not send them elsewhere.
+func TestOrder_OfATokenWithoutBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		die(site, "mail", "https://status-410.example/", "gone", 1)
+		blind, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "blind", Role: "operate", Bodies: new(false)})
+		require.NoError(t, err)
+		site.SignIn(blind.Token)
+		form := []string{"action", "revive", "topic", "mail", "url", "https://fine.example/"}
+		page := site.Post("work", form...).Is(http.StatusForbidden)
+		require.Contains(t, consoletest.Text(page), "cannot send those of jobs to another URL")
+		require.Contains(t, page, `value="https://fine.example/"`, "what was typed stays")
+		site.Post("work", form[:4]...).Is(http.StatusSeeOther)
+	})
+}
+
+func TestWork_UpdatesWhileItIsWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "mail", "https://status-410.example/", "gone", 60)
+		work := strings.TrimPrefix(site.Post("work", "action", "revive", "topic", "mail", "rate", "2/s").Header().Get("Location"), "./")
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		stream := site.Stream(ctx, work+"?live=1")
+		defer func() { _ = stream.Body.Close() }()
+		var seen []string
+		lines := bufio.NewScanner(stream.Body)
+		for lines.Scan() {
+			if _, lead, ok := strings.Cut(lines.Text(), `class="lead`); ok {
+				seen = append(seen, lead)
+				if strings.Contains(lead, "60 of 60 jobs were revived.") {
+					break
+				}
+			}
+		}
+		require.Greater(t, len(seen), 3)
+		require.Contains(t, seen[1], "Reviving 60 jobs at 2/s:")
 	})
 }
 
