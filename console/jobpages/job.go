@@ -81,18 +81,25 @@ func newJobData(v *web.Visit, j *client.JobInfo) *jobData {
 	return d
 }
 
-// origin links what a job of Ringback is about.
+// tickPrefix begins the ids of the jobs of schedules: rb:s:NAME:UNIX.
+const tickPrefix = "rb:s:"
+
+// origin links what a job is about that Ringback made: the job or the topic of a callback, or the schedule of a tick.
 func origin(v *web.Visit, j *client.JobInfo) *web.Link {
+	if tick, ok := strings.CutPrefix(j.ID, tickPrefix); ok && v.Can(access.ReadSchedule) {
+		if at := strings.LastIndexByte(tick, ':'); at > 0 {
+			return &web.Link{To: v.Path("schedules", tick[:at]), Text: "a tick of schedule " + tick[:at]}
+		}
+	}
 	switch {
 	case j.Origin == "":
 		return nil
-	case j.Kind == "backlog":
-		return &web.Link{To: v.Path("topics", j.Origin), Text: "topic " + j.Origin}
-	case j.Kind == "schedule":
-		return &web.Link{To: v.Path("schedules", j.Origin), Text: "schedule " + j.Origin}
-	default:
+	case j.Kind != "backlog":
 		return &web.Link{To: v.Path("jobs", j.Origin), Text: "job " + j.Origin}
+	case v.Can(access.ReadTopic):
+		return &web.Link{To: v.Path("topics", j.Origin), Text: "topic " + j.Origin}
 	}
+	return nil
 }
 
 // setRequest sets what is sent, and the commands that do the same.

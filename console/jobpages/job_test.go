@@ -212,6 +212,7 @@ func TestRoutes_RefuseWhatTheRoleDoesNotAllow(t *testing.T) {
 		require.NotContains(t, page, "Run now")
 		require.Contains(t, page, "Cancel job")
 		require.Contains(t, page, "Register a copy")
+		require.NotContains(t, page, `href="../topics`)
 	})
 }
 
@@ -236,5 +237,18 @@ func TestJob_IsSmallWhateverTheAnswers(t *testing.T) {
 		require.Contains(t, text, "the page has room for the newest")
 		require.Contains(t, text, "--data-binary @body")
 		require.Less(t, len(page), 150_000, "a body of nothing but quotes")
+	})
+}
+
+func TestJob_LinksTheScheduleOfATick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		_, err := site.API.PutSchedule(t.Context(), "report", client.ScheduleRequest{Every: time.Minute, Job: &client.ScheduleJob{URL: "https://fine.example/"}})
+		require.NoError(t, err)
+		site.Advance(2 * time.Minute)
+		list := site.Get("jobs").OK()
+		require.NotEmpty(t, links(list, "rb:s:report:"))
+		page := site.Get(strings.TrimPrefix(links(list, "rb:s:report:")[0], "./")).OK()
+		require.Equal(t, []string{"../schedules/report"}, links(page, "a tick of schedule report"))
 	})
 }

@@ -45,10 +45,8 @@ func waiting(j *client.JobInfo, now time.Time) (sentence, class string) {
 	case "retry":
 		return words.Sentence(n + " follows " + words.In(w.Until, now) + lastAnswer(j)), "warn"
 	}
-	what := words.WaitingFor(w.Kind)
-	what = strings.Replace(what, "its lane or topic", "its lane "+j.Lane+" or topic "+j.Topic, 1)
-	what = strings.Replace(what, "of its lane", "of lane "+j.Lane, 1)
-	what = strings.Replace(what, "of its topic", "of topic "+j.Topic, 1)
+	lane, topic := "lane "+j.Lane, "topic "+j.Topic
+	what := strings.NewReplacer("its lane or topic", lane+" or "+topic, "its lane", lane, "its topic", topic).Replace(words.WaitingFor(w.Kind))
 	return words.Sentence(n + " waits" + until + " for " + what), "warn"
 }
 
