@@ -61,6 +61,7 @@ func TestListLead_SaysWhatIsGoingOn(t *testing.T) {
 		{[]client.Schedule{late, scheduled("a", "unreadable"), scheduled("b", "ended"), scheduled("c", "ended")}, lead{
 			"bad", "1 of 4 schedules runs; a is not readable, and must be put again; b and c have ended; the next tick is later in 1h.",
 		}},
+		{[]client.Schedule{scheduled("a", "active", ran("dead"))}, lead{"bad", "1 schedule; the job of the last tick of a is dead; the next tick is a in 49m."}},
 		{[]client.Schedule{scheduled("a", "paused"), scheduled("b", "paused")}, lead{"warn", "None of 2 schedules runs; a and b are paused."}},
 	} {
 		require.Equal(t, c.want, listLead(c.all, false, noon))

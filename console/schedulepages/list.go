@@ -208,6 +208,10 @@ func troubleOf(name string, t *client.PastTick) string {
 		return "the last tick of " + name + " failed: " + short(strings.TrimRight(t.Reason, ". "))
 	case "missed":
 		return "the last tick of " + name + " was missed"
+	case "run":
+		if t.JobState == "dead" {
+			return "the job of the last tick of " + name + " is dead"
+		}
 	}
 	return ""
 }
