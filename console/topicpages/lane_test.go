@@ -105,6 +105,9 @@ func TestSecrets_AreAddedShownOnceAndRemoved(t *testing.T) {
 		for _, path := range []string{"topics/order", "topics/order/lanes/x.y:1"} {
 			site := signedIn(t)
 			put(t, site, "order", client.Policy{})
+			if path == "topics/order" {
+				site.Golden("topic-secrets", path+"/secrets")
+			}
 			require.Contains(t, lead(t, site.Get(path+"/secrets").OK()), map[bool]string{true: "Attempts are not signed", false: "those of its topic sign"}[path == "topics/order"])
 			page := site.Follow(site.Post(path+"/secrets", "kind", "ed25519", "secret", "")).OK()
 			require.Regexp(t, `whsk_[A-Za-z0-9+/]{20}`, consoletest.Text(page))

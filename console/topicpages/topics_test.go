@@ -124,6 +124,20 @@ func TestTopics_OfARestrictedTokenAreItsOwn(t *testing.T) {
 	})
 }
 
+func TestTopics_OfARestrictedTokenMayBeUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		put(t, site, "order", client.Policy{})
+		site.SignIn(site.Token("mia", "read", "pay.*"))
+		page := consoletest.Text(site.Get("topics").OK())
+		require.Contains(t, page, "Your token sees only the topics pay.*. ")
+		require.NotContains(t, page, "There are no topics")
+		require.NotContains(t, page, "order ")
+		site.Get("topics/order").Is(http.StatusForbidden)
+		site.Get("topics/pay.x/policy").OK()
+	})
+}
+
 func TestTopics_AreRefusedToPublishers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
