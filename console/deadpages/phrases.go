@@ -148,6 +148,9 @@ func outcome(w *client.Work, a action) string {
 		verb = "was "
 	}
 	text := words.Number(w.Done) + " of " + jobsOf(w) + " " + verb + a.done
+	if w.Total == nil && w.Matched == 0 {
+		text = words.Count(w.Done, "job") + " " + verb + a.done
+	}
 	if w.Failed > 0 {
 		text += ", " + words.Number(w.Failed) + " failed"
 	}

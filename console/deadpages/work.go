@@ -145,7 +145,7 @@ func showWork(v *web.Visit) (web.Answer, error) {
 		data.Changes = text
 	}
 	a, _ := actionOf(w.Action)
-	data.Ahead = a.paced && data.Pace != ""
+	data.Ahead = a.paced && data.Pace != "" && data.Running
 	data.Confirm = "Stop? Jobs that are " + a.done + " already stay so."
 	return &web.Page{
 		View: "work-progress", Title: "Work " + w.ID, Section: "work", Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data,
