@@ -45,9 +45,13 @@ func waiting(j *client.JobInfo, now time.Time) (sentence, class string) {
 	case "retry":
 		return words.Sentence(n + " follows " + words.In(w.Until, now) + lastAnswer(j)), "warn"
 	}
+	return words.Sentence(n + " waits" + until + " for " + waitsFor(j)), "warn"
+}
+
+// waitsFor says what an unfinished job waits for, with its lane and its topic by name.
+func waitsFor(j *client.JobInfo) string {
 	lane, topic := "lane "+j.Lane, "topic "+j.Topic
-	what := strings.NewReplacer("its lane or topic", lane+" or "+topic, "its lane", lane, "its topic", topic).Replace(words.WaitingFor(w.Kind))
-	return words.Sentence(n + " waits" + until + " for " + what), "warn"
+	return strings.NewReplacer("its lane or topic", lane+" or "+topic, "its lane", lane, "its topic", topic).Replace(words.WaitingFor(j.WaitingFor.Kind))
 }
 
 // attemptOf names the next attempt, and how many there will be at most.

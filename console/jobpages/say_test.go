@@ -67,7 +67,7 @@ func TestOutcome_SaysWhatCameOfAnAttempt(t *testing.T) {
 func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2030, 1, 31, 8, 0, s, 0, time.UTC) }
 	j := &client.JobInfo{
-		State: client.Scheduled, CreatedAt: at(0), AttemptsMade: 3, NextAttemptAt: at(50), ExpiresAt: at(59), WaitingFor: &client.WaitingFor{Kind: "breaker", Until: at(55)},
+		Lane: "pay.example:443", State: client.Scheduled, CreatedAt: at(0), AttemptsMade: 3, NextAttemptAt: at(50), ExpiresAt: at(59), WaitingFor: &client.WaitingFor{Kind: "breaker", Until: at(55)},
 		Attempts: []client.Attempt{
 			{AttemptSummary: client.AttemptSummary{N: 2, StartedAt: at(10), Status: 500, Verdict: "again"}},
 			{AttemptSummary: client.AttemptSummary{N: 3, StartedAt: at(30), Kind: "lost"}},
@@ -81,9 +81,11 @@ func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 	require.Equal(t, []string{
 		"registered by shop", "1 earlier attempt no longer kept", "attempt 2 was answered 500", "edited: url, retries by mia",
 		"attempt 3 was lost: its process reported no result, so the request may have been made",
-		"attempt 4, which waits for the breaker of its lane, which opened because the receiver failed", "expires: no attempt starts later",
+		"attempt 4", "expires: no attempt starts later",
 	}, texts)
-	require.Equal(t, at(55), timeline(j)[5].At)
+	next := timeline(j)[5]
+	require.Equal(t, at(55), next.At)
+	require.Equal(t, "it waits for the breaker of lane pay.example:443, which opened because the receiver failed", next.Why)
 }
 
 func TestBudget_SaysWhatASearchLookedAt(t *testing.T) {

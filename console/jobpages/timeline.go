@@ -20,6 +20,7 @@ type entry struct {
 	At    time.Time
 	Class string // of the list: a verdict, or next
 	Text  string
+	Why   string // what comes next does not come now
 	// Attempt is the attempt that the entry is about; nil: it is about none.
 	Attempt *attemptView
 	label   string // in the picture
@@ -187,6 +188,7 @@ func ending(j *client.JobInfo) []entry {
 		}
 		return []entry{{At: j.EndedAt, Text: "cancelled", label: "cancelled", color: "c-cancelled"}}
 	}
+	why := ""
 	at, text := j.NextAttemptAt, strings.ToLower(attemptOf(j)[:1])+attemptOf(j)[1:]
 	if w := j.WaitingFor; w != nil && w.Until.After(at) {
 		at = w.Until
@@ -194,9 +196,9 @@ func ending(j *client.JobInfo) []entry {
 	if j.State == client.Running {
 		text += " runs now"
 	} else if w := j.WaitingFor; w != nil && w.Kind != "due" && w.Kind != "retry" {
-		text += ", which waits for " + words.WaitingFor(w.Kind)
+		why = "it waits for " + waitsFor(j)
 	}
-	next := []entry{{At: at, Class: "next", Text: text, label: "next: attempt " + strconv.Itoa(j.AttemptsMade+1), color: "c-next"}}
+	next := []entry{{At: at, Class: "next", Text: text, Why: why, label: "next: attempt " + strconv.Itoa(j.AttemptsMade+1), color: "c-next"}}
 	if !j.ExpiresAt.IsZero() {
 		next = append(next, entry{At: j.ExpiresAt, Class: "next", Text: "expires: no attempt starts later", label: "expires", color: "c-expiry"})
 	}
