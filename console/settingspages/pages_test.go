@@ -2,8 +2,12 @@ package settingspages_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +17,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/inprocess"
 	"github.com/ringback/ringback/console/settingspages"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/doctor"
@@ -336,4 +341,56 @@ func requireEscaped(t *testing.T, page string) {
 	t.Helper()
 	require.NotContains(t, page, "<script>alert")
 	require.NotContains(t, page, "<img")
+}
+
+func TestNamespaces_AreNotRemovedWhileAJobRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := asRoot(t, settingspages.Options{})
+		site.Post("settings/namespaces", "namespace", "shop").Is(http.StatusSeeOther)
+		site.Advance(6 * time.Second)
+		text := regexp.MustCompile(`rb_\w+`).FindString(site.Follow(site.Post("settings/tokens", "name", "a", "role", "publish", "namespace", "shop")).OK())
+		_, err := site.Client(text).Register(t.Context(), client.Job{ID: "long", URL: "https://slow.example/"})
+		require.NoError(t, err)
+		site.Advance(time.Second)
+		found, err := site.API.TokensPage(t.Context(), client.PageOptions{})
+		require.NoError(t, err)
+		require.NoError(t, site.API.RevokeToken(t.Context(), found.Items[0].ID))
+		remove := []string{"confirm", "shop", "purge", "true"}
+		page := site.Post("settings/namespaces/shop/delete", remove...).Is(http.StatusConflict)
+		require.Contains(t, page, "the namespace has 1 unfinished job")
+		require.Contains(t, page, `name="purge" value="true" checked`)
+		site.Advance(time.Minute)
+		require.Contains(t, site.Follow(site.Post("settings/namespaces/shop/delete", remove...)).OK(), "is removed")
+	})
+}
+
+func TestNamespaces_SaysWhenARemovalTakesLongerThanAPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, err := client.New("http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodDelete {
+					<-r.Context().Done()
+					http.Error(w, "", http.StatusServiceUnavailable)
+					return
+				}
+				_, _ = io.WriteString(w, `{"namespace": "shop", "revision": 1, "store": "main", "quota": {}}`)
+			}),
+		}}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("confirm=shop&purge=true"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.SetPathValue("name", "shop")
+		routes := settingspages.New(settingspages.Options{}).Routes
+		i := slices.IndexFunc(routes, func(r web.Route) bool {
+			return r.Method == http.MethodPost && r.Path == "settings/namespaces/{name}/delete"
+		})
+		answer, err := routes[i].Serve(&web.Visit{Request: r, API: api, Who: new(client.Principal)})
+		require.NoError(t, err)
+		page, ok := answer.(*web.Page)
+		require.True(t, ok)
+		require.Equal(t, http.StatusConflict, page.Status)
+		require.Contains(t, fmt.Sprintf("%+v", page.Data), "send the form again until it succeeds")
+	})
 }
