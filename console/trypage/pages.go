@@ -35,15 +35,14 @@ type pages struct{ inbox Inbox }
 // New returns the page. The inbox is nil if there is none.
 func New(in Inbox) web.Pages {
 	p := &pages{inbox: in}
-	return web.Pages{
-		Name:  "trypage",
-		Files: files,
-		Routes: []web.Route{
-			web.Get("try", access.RegisterJob, p.show),
-			web.Post("try", access.RegisterJob, p.send),
-			web.Post("try/sign", access.AddSecret, p.sign),
-		},
+	routes := []web.Route{
+		web.Get("try", access.RegisterJob, p.show),
+		web.Post("try", access.RegisterJob, p.send),
 	}
+	if in != nil {
+		routes = append(routes, web.Post("try/sign", access.AddSecret, p.sign))
+	}
+	return web.Pages{Name: "trypage", Files: files, Routes: routes}
 }
 
 // data is the data of the view try.
@@ -149,9 +148,9 @@ func (p *pages) signing(v *web.Visit, job *client.JobInfo, form formValues) (*si
 
 // sign adds a secret to a topic, and gives it to the inbox.
 func (p *pages) sign(v *web.Visit) (web.Answer, error) {
-	if p.inbox == nil || !seesInbox(v) {
+	if !seesInbox(v) {
 		return nil, &client.Problem{
-			Status: http.StatusForbidden, Code: "forbidden", Detail: "This needs the inbox of ringback dev, and a root token: add secrets on the page of the topic.",
+			Status: http.StatusForbidden, Code: "forbidden", Detail: "The inbox is the root's: add secrets on the page of the topic.",
 		}
 	}
 	topic := v.Form("topic")
