@@ -58,11 +58,15 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// goBuild is go build with the compiler's flags of the linters' build and of package packaging, so that each package is compiled
-// once for all of them, and those of the previous commit that are equal too: without debug information, with a larger heap, and the
-// client of Redis without inlining, in less processor time.
+// goBuild is go build with the compiler's flags of the linters' build and of packages packaging and internal/arch, so that each
+// package is compiled once for all of them, and those of the previous commit that are equal too. In less processor time: without
+// debug information, with a larger heap, and without inlining except in the standard library and SQLite. Benchmarks inline.
 func goBuild(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-gcflags=all=-dwarf=false", "-gcflags=github.com/redis/go-redis/v9/...=-dwarf=false -l"}, args...)...)
+	flags := []string{"build", "-trimpath", "-gcflags=all=-dwarf=false -l", "-gcflags=std=-dwarf=false", "-gcflags=modernc.org/...=-dwarf=false"}
+	if flag.Lookup("test.bench").Value.String() != "" {
+		flags = []string{"build", "-trimpath"}
+	}
+	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
 	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")
 	return cmd
 }

@@ -50,8 +50,8 @@ func buildAndRun(m *testing.M) int {
 	defer cancel()
 	binary = filepath.Join(dir, "ringback")
 	// The flags are those of package e2e, which has compiled most of it.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false",
-		"-gcflags=github.com/redis/go-redis/v9/...=-dwarf=false -l", "-o", binary, "../cmd/ringback")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false -l", "-gcflags=std=-dwarf=false",
+		"-gcflags=modernc.org/...=-dwarf=false", "-o", binary, "../cmd/ringback")
 	build.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, out)
