@@ -27,22 +27,19 @@ const maxDepth = 40
 // the body are shown.
 func showBody(body []byte) bodyView {
 	size := words.Bytes(int64(len(body)))
-	if len(body) > maxShownBody {
-		shown := body[:maxShownBody]
-		for len(shown) > 0 && len(shown) > maxShownBody-utf8.UTFMax && !utf8.Valid(shown) { // a character may be cut
-			shown = shown[:len(shown)-1]
-		}
+	if shown := beginning(body); len(shown) < len(body) {
 		if isText(shown) {
-			return bodyView{Text: string(shown), Note: "The first 32 KiB of " + size + ".", Cut: true}
+			return bodyView{Text: string(shown), Note: "The first " + words.Bytes(int64(len(shown))) + " of " + size + ".", Cut: true}
 		}
-		return bodyView{Text: base64.StdEncoding.EncodeToString(body[:maxShownBody/4*3]), Note: "The first 24 KiB of " + size + ", in base64.", Cut: true}
+		raw := body[:min(len(body), maxShownBody/4*3)]
+		return bodyView{Text: base64.StdEncoding.EncodeToString(raw), Note: "The first " + words.Bytes(int64(len(raw))) + " of " + size + ", in base64.", Cut: true}
 	}
 	if !isText(body) {
 		return bodyView{Text: base64.StdEncoding.EncodeToString(body), Note: size + " that are not text, in base64."}
 	}
 	if json.Valid(body) && depth(body) <= maxDepth {
 		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, body, "", "  "); err == nil && pretty.Len() <= maxShownBody {
+		if err := json.Indent(&pretty, body, "", "  "); err == nil && len(beginning(pretty.Bytes())) == pretty.Len() {
 			if v := (bodyView{Text: pretty.String()}); v.Text == string(body) {
 				return v
 			}
@@ -50,6 +47,41 @@ func showBody(body []byte) bodyView {
 		}
 	}
 	return bodyView{Text: string(body)}
+}
+
+// beginning returns the part of a body that a page shows: 32 KiB, or less if it has many characters that HTML escapes. It does not
+// end within a character of UTF-8.
+func beginning(body []byte) []byte {
+	room := maxShownBody * 3 / 2
+	end := min(len(body), maxShownBody)
+	for i, c := range body[:end] {
+		if room -= escapedSize(c); room < 0 {
+			end = i
+			break
+		}
+	}
+	if end == len(body) {
+		return body
+	}
+	for back := 1; back <= utf8.UTFMax && back <= end; back++ {
+		if utf8.RuneStart(body[end-back]) {
+			if !utf8.FullRune(body[end-back : end]) {
+				end -= back
+			}
+			break
+		}
+	}
+	return body[:end]
+}
+
+// escapedSize returns the number of bytes of a byte in HTML.
+func escapedSize(c byte) int {
+	switch c {
+	case '"', '\'', '&', '<', '>', '+':
+		return len("&#34;")
+	default:
+		return 1
+	}
 }
 
 // isText reports whether a text can be shown as it is.

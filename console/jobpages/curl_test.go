@@ -76,7 +76,7 @@ func TestVariable_IsAName(t *testing.T) {
 
 func TestShowBody_KeepsNumbersAndBounds(t *testing.T) {
 	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
-	long := strings.Repeat("ä", maxShownBody)
+	long, quotes := strings.Repeat("ä", maxShownBody), strings.Repeat(`"`, 20<<10)
 	for _, c := range []struct {
 		body, text, note string
 		cut              bool
@@ -88,8 +88,14 @@ func TestShowBody_KeepsNumbersAndBounds(t *testing.T) {
 		{deep, deep, "", false},
 		{"\xff\x00", "/wA=", "2 B that are not text, in base64.", false},
 		{"x" + long, "x" + long[:maxShownBody-2], "The first 32 KiB of 64 KiB.", true},
+		{quotes, quotes[:maxShownBody*3/2/5], "The first 9.6 KiB of 20 KiB.", true},
+		{"\xff" + long[:maxShownBody], "", "The first 24 KiB of 32 KiB, in base64.", true},
 	} {
-		require.Equal(t, bodyView{c.text, c.note, c.cut}, showBody([]byte(c.body)), "%.20q", c.body)
+		got := showBody([]byte(c.body))
+		if c.text == "" {
+			got.Text = ""
+		}
+		require.Equal(t, bodyView{c.text, c.note, c.cut}, got, "%.20q", c.body)
 	}
 	require.Less(t, len(showBody(make([]byte, 10<<20)).Text), maxShownBody+1)
 	require.Equal(t, 3, depth([]byte(`{"a[[[\"[":[[1]],"b":[]}`)))

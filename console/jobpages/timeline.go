@@ -38,8 +38,8 @@ type attemptView struct {
 	Note string
 }
 
-// maxAnswers bounds what a page shows of the answers to all attempts, in bytes.
-const maxAnswers = 8 << 10
+// maxAnswers bounds what a page shows of the answers to all attempts, in bytes of HTML.
+const maxAnswers = 20 << 10
 
 // attemptViews returns the attempts. Answers that are the same as that of the next attempt, and those that have no room, are left out,
 // the newest last.
@@ -55,9 +55,11 @@ func attemptViews(attempts []client.Attempt) []*attemptView {
 			continue
 		}
 		v.Headers, v.Answer = headerLines(a.ResponseHeaders), answerBody(a)
-		size := len(v.Answer.Text)
-		for _, line := range v.Headers {
-			size += len(line)
+		size := 0
+		for _, text := range append([]string{v.Answer.Text}, v.Headers...) {
+			for i := range len(text) {
+				size += escapedSize(text[i])
+			}
 		}
 		if room -= size; room < 0 && size > 0 {
 			v.Headers, v.Answer = nil, bodyView{}
