@@ -141,6 +141,8 @@ func TestTokens_KeepsTheFormWhenItIsWrong(t *testing.T) {
 		page = site.Post("settings/tokens", "name", "a", "role", "read", "expires_in", "soon", "bodies", "maybe").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `href="#f-expires_in"`)
 		require.Contains(t, page, `href="#f-bodies"`)
+		require.Contains(t, page, `<fieldset id="f-bodies" aria-describedby="e-bodies">`)
+		require.Contains(t, page, `id="e-bodies">must be one of the choices`)
 		page = site.Post("settings/tokens", "name", "a", "role", "read", "namespace", "nowhere").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `href="#f-namespace"`)
 		found, err := site.API.TokensPage(t.Context(), client.PageOptions{})
