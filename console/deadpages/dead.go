@@ -69,6 +69,9 @@ func showDead(v *web.Visit) (web.Answer, error) {
 	}
 	data := &deadData{Selection: s, Filtered: !s.Filter.IsZero(), Which: s.Filter.WithStates(client.Dead).Words()}
 	page := &web.Page{View: "dead-letters", Title: "Dead letters", Section: "dead", Data: data}
+	if data.Filtered {
+		page.Title += ": " + data.Which
+	}
 	switch {
 	case s.Errors.Any():
 		data.Lead = "This filter cannot be read."

@@ -87,7 +87,7 @@ func listWork(v *web.Visit) (web.Answer, error) {
 		}
 	}
 	data.Lead = listLead(v, found, running)
-	return &web.Page{View: "work-list", Title: "Work", Section: "work", Data: data}, nil
+	return &web.Page{View: "work-list", Reload: true, Title: "Work", Section: "work", Data: data}, nil
 }
 
 // listLead returns the sentence about all work. What runs is first in the list.
@@ -148,7 +148,7 @@ func showWork(v *web.Visit) (web.Answer, error) {
 	data.Ahead = a.paced && data.Pace != "" && data.Running
 	data.Confirm = "Stop? Jobs that are " + a.done + " already stay so."
 	return &web.Page{
-		View: "work-progress", Title: "Work " + w.ID, Section: "work", Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data,
+		View: "work-progress", Reload: true, Title: "Work " + w.ID, Section: "work", Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data,
 	}, nil
 }
 

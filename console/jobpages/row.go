@@ -34,7 +34,7 @@ func next(j *client.JobInfo, now time.Time) string {
 		}
 		return joined("next attempt "+words.In(j.NextAttemptAt, now), answer)
 	case client.Ready:
-		return joined("due since "+sinceWords(j.NextAttemptAt, now), answer)
+		return joined("due for "+sinceWords(j.NextAttemptAt, now), answer)
 	case client.Running:
 		if j.CancelRequested {
 			return "runs; is cancelled unless it succeeds"

@@ -57,5 +57,5 @@ func (p *pages) now(v *web.Visit) (web.Answer, error) {
 	if s.isFresh() && s.fault == "" {
 		data.Start = newStart(v)
 	}
-	return &web.Page{View: "now", Title: "Now", Section: "now", Data: data}, nil
+	return &web.Page{View: "now", Reload: true, Title: "Now", Section: "now", Data: data}, nil
 }

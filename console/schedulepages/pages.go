@@ -25,10 +25,10 @@ func New() web.Pages {
 		Routes: []web.Route{
 			web.Get("schedules", access.ReadSchedule, showList),
 			web.Get("schedules/new", access.ChangeSchedule, newSchedule),
-			web.Post("schedules/new", access.ChangeSchedule, createSchedule),
-			web.Post("schedules/preview", access.ReadSchedule, previewSchedule),
+			web.PostJob("schedules/new", access.ChangeSchedule, createSchedule),
+			web.PostJob("schedules/preview", access.ReadSchedule, previewSchedule),
 			web.Get("schedules/{schedule}/edit", access.ChangeSchedule, editSchedule),
-			web.Post("schedules/{schedule}/edit", access.ChangeSchedule, changeSchedule),
+			web.PostJob("schedules/{schedule}/edit", access.ChangeSchedule, changeSchedule),
 			web.Get("schedules/{schedule}", access.ReadSchedule, showSchedule),
 			web.Get("schedules/{schedule}/ticks", access.ReadSchedule, showSchedule), // of a schedule whose name is new
 			web.Get("schedules/{schedule}/backfill", access.BackfillSchedule, countBackfill),

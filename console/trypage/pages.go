@@ -37,7 +37,7 @@ func New(in Inbox) web.Pages {
 	p := &pages{inbox: in}
 	routes := []web.Route{
 		web.Get("try", access.RegisterJob, p.show),
-		web.Post("try", access.RegisterJob, p.send),
+		web.PostJob("try", access.RegisterJob, p.send),
 	}
 	if in != nil {
 		routes = append(routes, web.Post("try/sign", access.AddSecret, p.sign))
