@@ -105,3 +105,43 @@ func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
 	}
 	require.Equal(t, want, list(store.Filter{States: []job.State{job.Cancelled}}))
 }
+
+func TestTopicStats_ReadsALaneAgainWhenAJobOfItComesDue(t *testing.T) {
+	s, c := openWithClock(t, options(t))
+	begin := c.ms.Load()
+	insert(t, s, newJobInLane("a", "a1", 0), newJobInLane("a", "a2", 0), newJobInLane("a", "a3", 3*time.Hour), newJobInLane("a", "a4", 3*time.Hour))
+	ready := func() int64 {
+		stats, err := s.TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+		require.NoError(t, err)
+		return stats[0].Ready
+	}
+	// nextDue returns after how many hours the lane is read again; zero: at once.
+	nextDue := func() (hours int64) {
+		require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "test", Run: func(u *work.Unit) error {
+			for _, q := range u.Mem.Queues {
+				if hours = (q.NextDue - begin) / time.Hour.Milliseconds(); q.NextDue == 0 {
+					hours = 0
+				}
+			}
+			return nil
+		}}))
+		return hours
+	}
+	require.Zero(t, nextDue())
+	require.EqualValues(t, 2, ready())
+	require.EqualValues(t, 3, nextDue())
+
+	insert(t, s, newJobInLane("a", "a5", time.Hour), newJobInLane("a", "a6", 2*time.Hour))
+	require.EqualValues(t, 1, nextDue(), "a job comes first")
+	require.EqualValues(t, 2, ready())
+	c.pass(time.Hour)
+	require.EqualValues(t, 3, ready())
+	require.EqualValues(t, 2, nextDue())
+	_, err := s.Cancel(t.Context(), store.NewToken(), ref("a6"), store.Cancellation{})
+	require.NoError(t, err)
+	c.pass(time.Hour)
+	require.EqualValues(t, 3, ready())
+	require.EqualValues(t, 3, nextDue(), "a job is cancelled")
+	c.pass(time.Hour)
+	require.EqualValues(t, 5, ready(), "two come due in one millisecond")
+}

@@ -2,6 +2,7 @@ package work
 
 import (
 	"database/sql/driver"
+	"math"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/sqlite/db"
@@ -145,16 +146,23 @@ func (u *Unit) AddWaiting(q *memory.Queue, k table.Key) error {
 	if isDue && first && !q.Blocked(u.Now) && q.Mark.Before(k) {
 		q.Mark = k
 	}
-	q.Waiting++
-	q.Topic.Waiting++
-	if !q.Mark.Before(k) {
-		q.Ready++
-		q.Topic.Ready++
-	}
+	u.countWaiting(q, k)
 	if isDue && first {
 		u.Notify(q)
 	}
 	return nil
+}
+
+// countWaiting adds a job to the numbers of those that wait.
+func (u *Unit) countWaiting(q *memory.Queue, k table.Key) {
+	q.Waiting++
+	q.Topic.Waiting++
+	if q.Mark.Before(k) {
+		q.NextDue = min(q.NextDue, k.Due)
+		return
+	}
+	q.Ready++
+	q.Topic.Ready++
 }
 
 // RemoveWaiting counts a job that waits no longer, other than by a claim.
@@ -171,33 +179,46 @@ func (u *Unit) RemoveWaiting(q *memory.Queue, k table.Key) {
 	}
 }
 
-// MarkReady counts waiting jobs that became due as ready, at most most of them.
+// MarkReady counts waiting jobs that became due as ready, at most most of them. It reads nothing while it is known that there are none.
 func (u *Unit) MarkReady(q *memory.Queue, most int) (int, error) {
-	if most <= 0 || q.Ready >= q.Waiting {
+	if most <= 0 || q.Ready >= q.Waiting || u.Now.Millis < q.NextDue {
 		return 0, nil
 	}
-	count, leased, last := 0, 0, q.Mark
+	count, leased, last, nextDue := 0, 0, q.Mark, int64(math.MaxInt64)
 	next := func(v []driver.Value) error {
+		k := table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
+		if k.Due > u.Now.Millis {
+			nextDue = k.Due
+			return db.ErrStop
+		}
+		if count == most {
+			nextDue = 0
+			return db.ErrStop
+		}
 		count++
-		last = table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
-		if u.Mem.LeaseByNumber[last.N] != nil {
+		last = k
+		if u.Mem.LeaseByNumber[k.N] != nil {
 			leased++ // ClaimExpired has claimed it
 		}
 		return nil
 	}
 	// First the jobs that are due at the mark's time, then the later ones.
-	err := u.Query(table.WaitingAt, next, q.Id, q.Mark.Due, q.Mark.N, u.Now.Millis, int64(most))
-	if err == nil && count < most {
-		err = u.Query(table.WaitingAfter, next, q.Id, q.Mark.Due, u.Now.Millis, int64(most-count))
+	err := u.Query(table.WaitingAt, next, q.Id, q.Mark.Due, q.Mark.N)
+	if err == nil && nextDue == math.MaxInt64 {
+		err = u.Query(table.WaitingAfter, next, q.Id, q.Mark.Due)
 	}
 	if db.IsDamage(err) {
 		u.BlockQueue(q, "count due jobs", err)
 		return 0, nil
 	}
-	if err != nil || count == 0 {
+	if err != nil {
 		return 0, err
 	}
 	u.Touch(q)
+	q.NextDue = nextDue
+	if count == 0 {
+		return 0, nil
+	}
 	q.Mark = last
 	q.Ready += int64(count - leased)
 	q.Topic.Ready += int64(count - leased)
