@@ -186,7 +186,7 @@
   addEventListener('pageshow', (e) => e.persisted && document.querySelectorAll('form[data-once]').forEach((f) => setDisabled(f, false)))
 
   // Keys.
-  let went = 0
+  let went = -Infinity // when g was pressed
   const move = (step) => {
     const links = [...document.querySelectorAll('table.list tbody tr')].map((row) => row.querySelector('a[href]')).filter(Boolean)
     const at = links.findIndex((link) => link.closest('tr').contains(document.activeElement))
@@ -196,7 +196,7 @@
   }
   const press = (key) => {
     if (performance.now() - went < 1500) {
-      went = 0
+      went = -Infinity
       return $(`nav a[data-key="${CSS.escape(key)}"]`)?.click() ?? true
     }
     const search = $('[data-search]')
