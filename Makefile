@@ -27,16 +27,15 @@ SIDE  := -parallel=4
 # The race detector instruments everything except SQLite (C translated to Go) and the Lua of miniredis: they share no memory
 # with other goroutines, and would be up to six times slower. The SQLite driver and miniredis's server are instrumented.
 CALM  := modernc.org/sqlite/lib modernc.org/libc/... github.com/yuin/gopher-lua/...
-# What runs for long is inlined. Everything else is compiled in a quarter less processor time, and packages that import go-redis in
-# half of it: each has 740 method wrappers of its client.
-OWN   := github.com/ringback/ringback
-INLINED := std modernc.org/... github.com/alicebob/miniredis/... pgregory.net/rapid \
-         $(addprefix $(OWN)/,store/sqlite/... store/storetest dispatcher/... pool/... notify/... schedule job/... policy)
+# Without inlining, go-redis and packages that import it are compiled in half the time: each has 740 method wrappers of its client.
+# The browser's protocol and its JSON are compiled in a fifth less.
+PLAIN := github.com/redis/go-redis/v9/... github.com/ringback/ringback/store/redis/... github.com/chromedp/... github.com/go-json-experiment/json/...
 # With a heap of up to 1 GiB, and without debug information, the compiler takes 40 % less processor time.
 HEAP  := '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
-BUILD := '-gcflags=all=-l -dwarf=false' $(patsubst %,'-gcflags=%=-dwarf=false',$(INLINED))
+BUILD := -gcflags=all=-dwarf=false
 # make lint compiles with the same flags as the tests, so that each package is compiled once for both.
-RACE  := -race $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CALM))
+RACE  := -race $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CALM)) \
+         $(patsubst %,'-gcflags=%=-l -dwarf=false',$(PLAIN))
 # make lint vets.
 # Without symbol tables, which only debuggers read, a test binary is linked with a fifth less processor time.
 # Three packages at a time, since many tests wait.
@@ -101,6 +100,11 @@ zones: ## compare the ticks of schedules with the clocks of all time zones over 
 .PHONY: transfer
 transfer: deps ## export and import 100,000 jobs: SQLite, a Redis cluster, SQLite; about a minute
 	RINGBACK_TRANSFER_JOBS=100000 $(GO) test -count=1 -timeout=30m -v -run 'Transfer_BetweenEngines' ./transfer
+
+.PHONY: screens
+screens: SCREENS ?= screens
+screens: deps ## take a picture of each page of the console in light, dark and narrow, into SCREENS (screens)
+	SCREENS='$(abspath $(SCREENS))' $(GO) test -count=1 -timeout=10m -run 'TestScreens' ./e2e/browser
 
 .PHONY: bench
 bench: deps ## compare Ringback with its peers and the machine's limit, about half an hour; writes docs/benchmarks.md

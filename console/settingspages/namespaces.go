@@ -2,7 +2,6 @@ package settingspages
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -175,9 +174,9 @@ func createNamespace(v *web.Visit) (web.Answer, error) {
 type namespaceData struct {
 	namespaceRow
 
-	Lead, Content string
-	Form          namespaceForm
-	Removes       bool // it can be removed
+	Lead    string
+	Form    namespaceForm
+	Removes bool // it can be removed
 }
 
 // namespace shows a namespace, and the form of its quota.
@@ -189,12 +188,7 @@ func namespacePage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := contentOf(v, n.Name)
-	if err != nil {
-		return nil, err
-	}
 	data := namespaceData{
-		Content:      content,
 		namespaceRow: namespaceRow{Namespace: *n, Console: consoleOf(v, n.Name), Here: n.Name == v.Namespace},
 		Form:         newNamespaceForm(v, n, errs), Lead: quotaText(n), Removes: n.Name != defaultNamespace,
 	}
@@ -202,35 +196,6 @@ func namespacePage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 		View: "settings-namespace", Title: "Namespace " + n.Name, Section: section, Status: errs.Status, Data: data,
 		Crumbs: crumbs(v, web.Link{To: v.Path("settings", "namespaces"), Text: "Namespaces"}),
 	}, nil
-}
-
-// namespaceHeader chooses the namespace of a request, which only the root may.
-const namespaceHeader = "Ringback-Namespace"
-
-// contentOf says in a sentence which jobs a namespace has. The page may be of another one.
-func contentOf(v *web.Visit, name string) (string, error) {
-	text, err := v.API.Call(v.Request.Context(), client.Request{
-		Method: http.MethodGet, Path: "/v1/stats?limit=1", Header: http.Header{namespaceHeader: {name}},
-	})
-	switch {
-	case errors.Is(err, client.ErrUnavailable):
-		return "What it has is not known now: its store does not answer.", nil
-	case errors.Is(err, client.ErrNotFound): // another process has created it just now
-		return "What it has is known in 5 seconds.", nil
-	case err != nil:
-		return "", err
-	}
-	var stats client.Stats
-	if err := json.Unmarshal(text, &stats); err != nil {
-		return "", fmt.Errorf("read the counts of a namespace: %w", err)
-	}
-	c := &stats.Totals
-	unfinished := c.Scheduled + c.Ready + c.Running
-	has := words.Count(unfinished, "unfinished job")
-	if unfinished > 0 {
-		has += " (" + words.Bytes(c.UnfinishedBytes) + ")"
-	}
-	return "It has " + has + " and " + words.Count(c.Dead, "dead job") + "; " + words.Number(c.Delivered) + verb(c.Delivered, " was", " were") + " delivered.", nil
 }
 
 // quotaText says where a namespace is, and what bounds it.
@@ -287,10 +252,10 @@ func changedMeanwhile(v *web.Visit) (web.Answer, error) {
 
 // deletionData is the data of the view settings-namespace-delete.
 type deletionData struct {
-	Name, Content string
-	Errors        web.FormErrors
-	Confirm       web.Field
-	Purge         bool
+	Name    string
+	Errors  web.FormErrors
+	Confirm web.Field
+	Purge   bool
 }
 
 // confirmDeletion asks before a namespace is removed.
@@ -302,12 +267,8 @@ func deletionPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := contentOf(v, n.Name)
-	if err != nil {
-		return nil, err
-	}
 	data := deletionData{
-		Name: n.Name, Content: content, Errors: errs, Purge: v.Form("purge") == "true",
+		Name: n.Name, Errors: errs, Purge: v.Form("purge") == "true",
 		Confirm: web.Field{
 			Name: "confirm", Label: "Type the name " + n.Name + " to confirm", Value: v.Form("confirm"), Required: true, Error: errs.Of("confirm"),
 		},

@@ -361,8 +361,6 @@ func TestNamespaces_AreNotRemovedWhileAJobRuns(t *testing.T) {
 		page := site.Post("settings/namespaces/shop/delete", remove...).Is(http.StatusConflict)
 		require.Contains(t, page, "the namespace has 1 unfinished job")
 		require.Contains(t, page, `name="purge" value="true" checked`)
-		require.Contains(t, lead(t, page), "It has 1 unfinished job (")
-		require.Contains(t, site.Get("@shop/settings/namespaces/default").OK(), "It has 0 unfinished jobs and 0 dead jobs; 0 were delivered.")
 		site.Advance(time.Minute)
 		require.Contains(t, site.Follow(site.Post("settings/namespaces/shop/delete", remove...)).OK(), "is removed")
 	})
@@ -372,10 +370,6 @@ func TestNamespaces_SaysWhenARemovalTakesLongerThanAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, err := client.New("http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/v1/stats" {
-					http.Error(w, "", http.StatusServiceUnavailable)
-					return
-				}
 				if r.Method == http.MethodDelete {
 					<-r.Context().Done()
 					http.Error(w, "", http.StatusServiceUnavailable)
@@ -400,6 +394,5 @@ func TestNamespaces_SaysWhenARemovalTakesLongerThanAPage(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, http.StatusConflict, page.Status)
 		require.Contains(t, fmt.Sprintf("%+v", page.Data), "send the form again until it succeeds")
-		require.Contains(t, fmt.Sprintf("%+v", page.Data), "its store does not answer")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,9 @@ var shared sharedBrowser
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if built != "" {
+		_ = os.RemoveAll(filepath.Dir(built))
+	}
 	if err := shared.stop(); err != nil {
 		fmt.Fprintf(os.Stderr, "stop the browser: %v\n", err)
 		code = 1
@@ -90,7 +94,7 @@ func findProgram(t *testing.T) string {
 	return ""
 }
 
-// newTab returns the context of a new tab with a new profile, for the actions of chromedp. It ends with the test, or after 30 s.
+// newTab returns the context of a new tab with a new profile, for the actions of chromedp. It ends with the test, or after 2 minutes.
 func newTab(t *testing.T) context.Context {
 	t.Helper()
 	parent, err := shared.start(findProgram(t))
@@ -98,7 +102,7 @@ func newTab(t *testing.T) context.Context {
 	tab, closeTab := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	t.Cleanup(closeTab)
 	require.NoError(t, chromedp.Do(tab), "open a tab")
-	ctx, cancel := context.WithTimeout(tab, 30*time.Second)
+	ctx, cancel := context.WithTimeout(tab, 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -41,8 +41,6 @@ type QueueNumbers struct {
 	Ready  int64
 	Mark   table.Key
 	Silent bool
-	// NextDue is when the next waiting job behind Mark comes due, or earlier; 0: not known.
-	NextDue int64
 	// Head is the first waiting job if HeadKnown. Of an ordered queue it is the job whose turn it is, if that is due, else the
 	// moment at which there may be one.
 	Head       table.Key

@@ -53,7 +53,7 @@ func TestStatements_SeekWithinJobsOfOneMillisecond(t *testing.T) {
 		FirstInTurn:        "jobs_ordered (q=? AND ordered=?)",
 		NextTurn:           "jobs_ordered (q=? AND ordered>?)",
 		WaitingAt:          "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
-		WaitingAfter:       "jobs_open (q=? AND state=? AND due>?)",
+		WaitingAfter:       "jobs_open (q=? AND state=? AND due>? AND due<?)",
 		UnfinishedAt:       "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
 		UnfinishedAfter:    "jobs_open (q=? AND state=? AND due>? AND due<?)",
 		UnfinishedAtNewest: "jobs_open (q=? AND state=? AND due=? AND rowid<?)",

@@ -107,9 +107,9 @@ var (
 	FirstInTurn = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ? AND finished IS NULL AND ordered = 0 ORDER BY n`)
 	NextTurn    = db.NewStatement(`SELECT ordered, n FROM jobs WHERE q = ? AND finished IS NULL AND ordered > 0 ORDER BY ordered`)
 	WaitingAt   = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
- AND due = ?2 AND n > ?3 ORDER BY n`)
+ AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`)
 	WaitingAfter = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
- AND due > ?2 ORDER BY due, n`)
+ AND due > ?2 AND due <= ?3 ORDER BY due, n LIMIT ?4`)
 	UpdateQueue = db.NewStatement(`UPDATE queues SET unfinished = ?, rows = ? WHERE q = ?`)
 	UpdateTopic = db.NewStatement(`UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, bytes = ?, kept_done = ?, kept_done_bytes = ?,
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`)

@@ -34,7 +34,12 @@ func (u *Unit) addOrdered(q *memory.Queue, k table.Key) {
 	u.Touch(q)
 	behind := q.HeadKnown && q.Due(u.Now) && q.Head.N < k.N
 	q.HeadKnown = behind
-	u.countWaiting(q, k)
+	q.Waiting++
+	q.Topic.Waiting++
+	if !q.Mark.Before(k) {
+		q.Ready++
+		q.Topic.Ready++
+	}
 	if k.Due <= u.Now.Millis && !behind {
 		u.Notify(q)
 	}

@@ -2,7 +2,6 @@ package work
 
 import (
 	"database/sql/driver"
-	"math"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/sqlite/db"
@@ -146,23 +145,16 @@ func (u *Unit) AddWaiting(q *memory.Queue, k table.Key) error {
 	if isDue && first && !q.Blocked(u.Now) && q.Mark.Before(k) {
 		q.Mark = k
 	}
-	u.countWaiting(q, k)
+	q.Waiting++
+	q.Topic.Waiting++
+	if !q.Mark.Before(k) {
+		q.Ready++
+		q.Topic.Ready++
+	}
 	if isDue && first {
 		u.Notify(q)
 	}
 	return nil
-}
-
-// countWaiting adds a job to the numbers of those that wait.
-func (u *Unit) countWaiting(q *memory.Queue, k table.Key) {
-	q.Waiting++
-	q.Topic.Waiting++
-	if q.Mark.Before(k) {
-		q.NextDue = min(q.NextDue, k.Due)
-		return
-	}
-	q.Ready++
-	q.Topic.Ready++
 }
 
 // RemoveWaiting counts a job that waits no longer, other than by a claim.
@@ -179,46 +171,33 @@ func (u *Unit) RemoveWaiting(q *memory.Queue, k table.Key) {
 	}
 }
 
-// MarkReady counts waiting jobs that became due as ready, at most most of them. It reads nothing while it is known that there are none.
+// MarkReady counts waiting jobs that became due as ready, at most most of them.
 func (u *Unit) MarkReady(q *memory.Queue, most int) (int, error) {
-	if most <= 0 || q.Ready >= q.Waiting || u.Now.Millis < q.NextDue {
+	if most <= 0 || q.Ready >= q.Waiting {
 		return 0, nil
 	}
-	count, leased, last, nextDue := 0, 0, q.Mark, int64(math.MaxInt64)
+	count, leased, last := 0, 0, q.Mark
 	next := func(v []driver.Value) error {
-		k := table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
-		if k.Due > u.Now.Millis {
-			nextDue = k.Due
-			return db.ErrStop
-		}
-		if count == most {
-			nextDue = 0
-			return db.ErrStop
-		}
 		count++
-		last = k
-		if u.Mem.LeaseByNumber[k.N] != nil {
+		last = table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
+		if u.Mem.LeaseByNumber[last.N] != nil {
 			leased++ // ClaimExpired has claimed it
 		}
 		return nil
 	}
 	// First the jobs that are due at the mark's time, then the later ones.
-	err := u.Query(table.WaitingAt, next, q.Id, q.Mark.Due, q.Mark.N)
-	if err == nil && nextDue == math.MaxInt64 {
-		err = u.Query(table.WaitingAfter, next, q.Id, q.Mark.Due)
+	err := u.Query(table.WaitingAt, next, q.Id, q.Mark.Due, q.Mark.N, u.Now.Millis, int64(most))
+	if err == nil && count < most {
+		err = u.Query(table.WaitingAfter, next, q.Id, q.Mark.Due, u.Now.Millis, int64(most-count))
 	}
 	if db.IsDamage(err) {
 		u.BlockQueue(q, "count due jobs", err)
 		return 0, nil
 	}
-	if err != nil {
+	if err != nil || count == 0 {
 		return 0, err
 	}
 	u.Touch(q)
-	q.NextDue = nextDue
-	if count == 0 {
-		return 0, nil
-	}
 	q.Mark = last
 	q.Ready += int64(count - leased)
 	q.Topic.Ready += int64(count - leased)
