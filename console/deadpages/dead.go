@@ -3,6 +3,7 @@ package deadpages
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,14 +63,17 @@ func newJobRow(j client.JobInfo) jobRow {
 
 // showDead shows the dead letters.
 func showDead(v *web.Visit) (web.Answer, error) {
-	s := readSelection(v, v.Path("dead"), v.Request.URL.Query())
+	s := readSelection(v, v.Path("dead"), v.Request.URL.Query(), nil, []string{"more", "cursor", "live"})
+	if slices.ContainsFunc(s.Filter.States, func(state client.State) bool { return state != client.Dead }) {
+		s.Errors.Add("state", "must be dead: this page has no other jobs")
+	}
 	s.Filter.States = nil // all of them are dead
 	if !s.Filter.IsZero() {
 		s.Reset = v.Path("dead")
 	}
 	data := &deadData{Selection: s, Filtered: !s.Filter.IsZero(), Which: s.Filter.WithStates(client.Dead).Words()}
 	page := &web.Page{View: "dead-letters", Title: "Dead letters", Section: "dead", Data: data}
-	if data.Filtered {
+	if data.Filtered && !s.Errors.Any() {
 		page.Title += ": " + data.Which
 	}
 	switch {

@@ -158,3 +158,21 @@ func TestPages_AreBounded(t *testing.T) {
 		require.Contains(t, text, "Revive the jobs that match")
 	})
 }
+
+func TestDead_RefusesUnknownParameters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://down.example/", "pay", 2)
+		for query, want := range map[string]string{
+			"topic=pay&laen=x":                 "laen: is not a filter: correct its name or remove it",
+			"topic=pay&reason=&reason=gave_up": "reason: is given twice: remove one",
+			"topic=pay&state=delivered":        "state: must be dead",
+		} {
+			page := site.Get("dead?" + query).Is(http.StatusUnprocessableEntity)
+			require.Contains(t, consoletest.Text(page), want)
+			require.Contains(t, consoletest.Text(page), "This filter cannot be read.")
+			require.NotContains(t, page, "work/new", query)
+		}
+		require.Contains(t, consoletest.Text(site.Get("dead?topic=pay&state=dead&more=1").OK()), "2 dead jobs match")
+	})
+}

@@ -69,26 +69,27 @@ var (
 	moreNames = []string{"ended_before", "id_prefix", "kind", "created_after", "created_before", "due_after", "due_before"}
 )
 
-// readSelection reads the filter of a query or a form. path is the page of the filter's form, which has these filters besides fewNames
-// and moreNames.
-func readSelection(v *web.Visit, path string, q url.Values, also ...string) *selection {
+// readSelection reads the filter of a query or a form. path is the page of the filter's form, which has the filters inputs besides
+// fewNames and moreNames. other are the names of the other parameters that the query or the form may have.
+func readSelection(v *web.Visit, path string, q url.Values, inputs, other []string) *selection {
 	s := new(selection)
 	var wrong map[string]string
-	s.Filter, wrong = filter.Parse(q, v.Now)
+	s.Filter, wrong = filter.Parse(q, v.Now, other...)
 	for name, sentence := range wrong {
 		s.Errors.Add(name, sentence)
 	}
 	if needsTopic(v) && s.Filter.Topic == "" && len(v.Who.Topics) == 1 && !strings.Contains(v.Who.Topics[0], "*") {
 		s.Filter.Topic = v.Who.Topics[0]
 	}
-	s.setFields(v, path, q, also)
+	s.setFields(v, path, q, inputs)
 	return s
 }
 
-// setFields sets the inputs of the form. Fields without an input are shown as soon as they have a value.
+// setFields sets the inputs of the form. Fields without an input are shown as soon as they have a value. With errors all are shown: a
+// link to the others would select without the parameters that are wrong.
 func (s *selection) setFields(v *web.Visit, path string, q url.Values, also []string) {
 	values := s.Filter.Values()
-	all := q.Get("more") != "" || slices.ContainsFunc(moreNames, func(name string) bool { return q.Get(name) != "" })
+	all := s.Errors.Any() || q.Get("more") != "" || slices.ContainsFunc(moreNames, func(name string) bool { return q.Get(name) != "" })
 	names := slices.Concat(fewNames, also)
 	if all {
 		names = append(names, moreNames...)

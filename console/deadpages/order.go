@@ -21,6 +21,9 @@ const (
 	sampleJobs = 5
 )
 
+// stateInput is the filter that the form has besides those of the dead letters.
+var stateInput = []string{"state"}
+
 // orderData is the data of the page that counts jobs before bulk work.
 type orderData struct {
 	Lead  string
@@ -75,14 +78,15 @@ func newOrder(v *web.Visit) (web.Answer, error) {
 	if o.action.paced {
 		o.rates = map[string]string{"rate": defaultRate}
 	}
-	return showOrder(v, readSelection(v, v.Path("work", "new"), q, "state"), o)
+	return showOrder(v, readSelection(v, v.Path("work", "new"), q, stateInput, []string{"action", "more", "live"}), o)
 }
 
 // startWork starts bulk work.
 func startWork(v *web.Visit) (web.Answer, error) {
-	s := readSelection(v, v.Path("work", "new"), v.Request.PostForm, "state")
 	var o order
 	o.action, o.known = actionOf(v.Form("action"))
+	sent := slices.Concat([]string{"action", "all", "rate", "lane_rate"}, o.action.changes)
+	s := readSelection(v, v.Path("work", "new"), v.Request.PostForm, stateInput, sent)
 	o.read(v)
 	work := client.WorkOrder{Action: v.Form("action"), Where: whereOf(s.Filter, o.all), Rate: o.rates["rate"], LaneRate: o.rates["lane_rate"]}
 	change, changed, wrong := o.form.Change(jobform.Form{})
@@ -146,17 +150,20 @@ func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
 	for _, a := range actions {
 		data.Action.Options = append(data.Action.Options, web.Link{To: a.code, Text: a.verb})
 	}
+	if !o.known {
+		data.Action.Value = ""
+	}
 	page := &web.Page{
 		View: "work-order", Title: "Change many jobs", Section: "work", Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data, Status: http.StatusOK,
 	}
 	switch {
-	case !o.known:
-		data.Lead = "Choose what to do with which jobs. They are counted first; nothing changes yet."
-		data.Action.Value, page.Status = "", statusOf(o, s)
-		data.Choices = choicesOf(v, s.Filter)
-		return page, nil
 	case s.Errors.Any():
 		data.Lead = "These jobs cannot be counted."
+	case !o.known:
+		data.Lead = "Choose what to do with which jobs. They are counted first; nothing changes yet."
+		page.Status = statusOf(o, s)
+		data.Choices = choicesOf(v, s.Filter)
+		return page, nil
 	default:
 		err := data.count(v, o)
 		if err == nil {
@@ -167,7 +174,9 @@ func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
 		}
 		data.Lead = "The API refuses this selection."
 	}
-	page.Title = o.action.verb + " many jobs"
+	if o.known {
+		page.Title = o.action.verb + " many jobs"
+	}
 	page.Status = statusOf(o, s)
 	return page, nil
 }

@@ -291,3 +291,32 @@ func TestWork_EscapesEverything(t *testing.T) {
 		}
 	})
 }
+
+// A filter that is misspelt or given twice must not select more than the reader means.
+func TestOrder_RefusesWhatItCannotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://down.example/", "down", 3)
+		die(site, "pay", "https://status-410.example/", "gone", 2)
+		for _, query := range []string{"topic=pay&stauts=410", "topic=pay&reason=&reason=gave_up", "topic=pay&status=4xx"} {
+			for _, action := range []string{"", "&action=purge", "&action=melt"} {
+				page := site.Get("work/new?" + query + action).Is(http.StatusUnprocessableEntity)
+				text := consoletest.Text(page)
+				require.Contains(t, text, "These jobs cannot be counted.", query+action)
+				require.NotContains(t, text, "Selected:", query+action)
+				require.NotContains(t, page, "work/new?", query+action)
+				require.NotContains(t, page, `method="post" action="../work"`, query+action)
+			}
+		}
+		require.Contains(t, consoletest.Text(site.Get("work/new?topic=pay&stauts=410").Is(http.StatusUnprocessableEntity)), "stauts: is not a filter")
+		for _, wrong := range [][]string{{"stauts", "410"}, {"reason", "", "reason", "gave_up"}, {"retries", "3"}} {
+			page := site.Post("work", append([]string{"action", "purge", "topic", "pay"}, wrong...)...).Is(http.StatusUnprocessableEntity)
+			require.NotContains(t, consoletest.Text(page), "Delete 5 jobs")
+		}
+		site.Advance(5 * time.Second)
+		stats, err := site.API.Stats(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 5, stats.Totals.Dead)
+		require.Contains(t, consoletest.Text(site.Get("work/new?topic=pay&status=410&action=purge").OK()), "Exactly 2 jobs match.")
+	})
+}

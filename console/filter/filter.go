@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -42,15 +43,18 @@ func Names() []string { return slices.Clone(names) }
 
 // Parse reads a filter from the query of a URL. Times are in RFC 3339, also without seconds, or are a duration, such as 90m: so long
 // before now. Without a time zone they are in UTC. States may be separated by commas; labels are repeated, as they may have commas.
-// Errors are sentences by the name of the parameter, whose field is zero then. Parse checks no more than it must: the API checks names.
-func Parse(q url.Values, now time.Time) (f Filter, errors map[string]string) {
-	get := func(name string) string { return strings.TrimSpace(q.Get(name)) }
-	fail := func(name, sentence string) {
-		if errors == nil {
-			errors = make(map[string]string)
+// also are the names of the page's other parameters. Parameters that neither the filter nor the page has, and those with one value that
+// are given twice, are errors: ignored ones would select more than was meant. Errors are sentences by the name of the parameter, whose
+// field is zero then. Parse checks no more than it must: the API checks names of topics and lanes.
+func Parse(q url.Values, now time.Time, also ...string) (f Filter, errors map[string]string) {
+	errors = misused(q, also)
+	get := func(name string) string {
+		if len(q[name]) != 1 {
+			return ""
 		}
-		errors[name] = sentence
+		return strings.TrimSpace(q.Get(name))
 	}
+	fail := func(name, sentence string) { errors[name] = sentence }
 	at := func(name string) time.Time {
 		t, ok := parseTime(get(name), now)
 		if !ok {
@@ -76,6 +80,32 @@ func Parse(q url.Values, now time.Time) (f Filter, errors map[string]string) {
 		}
 	}
 	return f, errors
+}
+
+// maxMisused bounds the parameters that Parse reports as misused, and maxName their names in runes.
+const (
+	maxMisused = 10
+	maxName    = 64
+)
+
+// misused returns sentences about parameters that are unknown, or given more often than they have values.
+func misused(q url.Values, also []string) map[string]string {
+	wrong := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if len(wrong) == maxMisused {
+			break
+		}
+		switch isFilter := slices.Contains(names, name); {
+		case !isFilter && !slices.Contains(also, name):
+			if runes := []rune(name); len(runes) > maxName {
+				name = string(runes[:maxName]) + "…"
+			}
+			wrong[name] = "is not a filter: correct its name or remove it"
+		case len(q[name]) > 1 && name != "label" && name != "state":
+			wrong[name] = "is given twice: remove one"
+		}
+	}
+	return wrong
 }
 
 // distinct returns the items without spaces around them, each once, and without empty ones.

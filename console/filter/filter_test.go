@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/url"
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,7 +89,7 @@ func TestParse_ReadsTimes(t *testing.T) {
 func TestParse_ReadsListsAndStatus(t *testing.T) {
 	f, errors := Parse(url.Values{
 		"state": {"dead, ready", "dead", ""}, "label": {"a:b,c", " a:b,c", ""}, "status": {" 503 "}, "other": {"x"},
-	}, now)
+	}, now, "other")
 	require.Empty(t, errors)
 	require.Equal(t, Filter{States: []client.State{"dead", "ready"}, Labels: []string{"a:b,c"}, Status: 503}, f)
 	for _, text := range []string{"5xx", "99", "1000", "-1"} {
@@ -95,6 +97,32 @@ func TestParse_ReadsListsAndStatus(t *testing.T) {
 		require.Equal(t, map[string]string{"status": "must be a status of 100 to 999"}, errors)
 		require.True(t, f.IsZero())
 	}
+}
+
+// What is ignored would select more jobs than the reader means.
+func TestParse_ReportsUnknownAndRepeatedParameters(t *testing.T) {
+	for query, want := range map[string]map[string]string{
+		"topic=pay&stauts=410":               {"stauts": "is not a filter: correct its name or remove it"},
+		"topic=pay&Topic=x&more=1":           {"Topic": "is not a filter: correct its name or remove it"},
+		"topic=pay&reason=&reason=gave_up":   {"reason": "is given twice: remove one"},
+		"topic=pay&due_after=x&due_after=1h": {"due_after": "is given twice: remove one"},
+		"topic=pay&more=1&more=2":            {"more": "is given twice: remove one"},
+		"topic=pay&=1":                       {"": "is not a filter: correct its name or remove it"},
+	} {
+		q, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		f, errors := Parse(q, now, "more", "cursor")
+		require.Equal(t, want, errors, query)
+		require.Equal(t, Filter{Topic: "pay"}, f, query)
+	}
+	_, errors := Parse(url.Values{strings.Repeat("x", 1000): {"1"}}, now)
+	require.Contains(t, errors, strings.Repeat("x", 64)+"…")
+	many := url.Values{}
+	for i := range 100 {
+		many.Set(strconv.Itoa(i), "")
+	}
+	_, errors = Parse(many, now)
+	require.Len(t, errors, 10)
 }
 
 func TestFilter_SelectsAll(t *testing.T) {

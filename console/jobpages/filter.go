@@ -49,9 +49,13 @@ func readSelection(values url.Values, now time.Time) *selection {
 	values = maps.Clone(values)
 	values["label"] = labels
 	var wrong map[string]string
-	s.Filter, wrong = filter.Parse(values, now)
-	for name, sentence := range wrong {
-		s.errors.Add(name, sentence)
+	s.Filter, wrong = filter.Parse(values, now, "id", "order", "cursor", "live")
+	for _, name := range slices.Sorted(maps.Keys(wrong)) {
+		if isField(name) {
+			s.errors.Add(name, wrong[name])
+		} else {
+			s.errors.General = append(s.errors.General, name+" "+wrong[name])
+		}
 	}
 	pairs := s.Pairs()
 	for i := 0; i < len(pairs); i += 2 {
@@ -59,6 +63,9 @@ func readSelection(values url.Values, now time.Time) *selection {
 	}
 	return s
 }
+
+// isField reports whether the form has a field of a name.
+func isField(name string) bool { return name == "order" || slices.Contains(filter.Names(), name) }
 
 // request returns the request for the page of the list.
 func (s *selection) request() client.Query {
@@ -103,7 +110,7 @@ func (s *selection) take(err error) bool {
 		return false
 	}
 	for _, e := range p.Errors {
-		if name := strings.TrimLeft(e.Field, "?/"); name == "order" || slices.Contains(filter.Names(), name) {
+		if name := strings.TrimLeft(e.Field, "?/"); isField(name) {
 			s.errors.Add(name, e.Detail)
 		} else {
 			s.errors.General = append(s.errors.General, strings.TrimSpace(name+" "+e.Detail))

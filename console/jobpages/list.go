@@ -66,6 +66,9 @@ func showList(v *web.Visit) (web.Answer, error) {
 	f := readSelection(v.Request.URL.Query(), v.Now)
 	if len(v.Who.Topics) > 0 && f.Topic == "" { // the API refuses lists of all topics
 		d.chooseTopic(v, f)
+		if f.errors.Any() {
+			page.Status = http.StatusUnprocessableEntity
+		}
 		return page, nil
 	}
 	list, err := readList(v, f)
@@ -80,7 +83,7 @@ func showList(v *web.Visit) (web.Answer, error) {
 	if f.errors.Any() {
 		page.Status = http.StatusUnprocessableEntity
 	}
-	if len(f.active) > 0 {
+	if len(f.active) > 0 && !f.errors.Any() {
 		text := cut(f.Words(), maxShown)
 		page.Title = strings.ToUpper(text[:1]) + text[1:]
 	}
@@ -98,8 +101,12 @@ func getJob(v *web.Visit, id string) (*client.JobInfo, error) {
 // chooseTopic lets the reader choose one of the topics that the token is restricted to.
 func (d *listData) chooseTopic(v *web.Visit, f *selection) {
 	d.Lead = "Choose a topic: your token is restricted to " + words.List(v.Who.Topics) + "."
+	d.Errors = f.errors
 	d.setFields(f)
 	d.Labels = f.Labels
+	if f.errors.Any() { // links to a topic would lack what is wrong
+		return
+	}
 	d.Hints = []string{"Write the name of a topic that your token may read, and filter."}
 	for _, topic := range v.Who.Topics {
 		if !strings.HasSuffix(topic, "*") {
@@ -160,6 +167,9 @@ func (d *listData) fill(v *web.Visit, f *selection, list *client.JobPage, counts
 	d.setFields(f)
 	d.Labels = f.Labels
 	for i, p := range f.active {
+		if f.errors.Any() { // links would select without what is wrong
+			break
+		}
 		d.Chips = append(d.Chips, chip{Text: p.words(), To: v.PathQuery(here, f.pairs(i)...)})
 	}
 	d.Reset = here

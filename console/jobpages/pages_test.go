@@ -216,14 +216,41 @@ func TestList_WithATokenOfSomeTopics(t *testing.T) {
 	})
 }
 
+func TestList_RefusesUnknownParameters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		few(t, site)
+		site.SignIn(site.Token("ops", "operate"))
+		for query, want := range map[string]string{
+			"topic=order.close&stauts=503":           "stauts is not a filter: correct its name or remove it",
+			"topic=order.close&kind=&kind=all":       "kind is given twice: remove one",
+			"topic=order.close&order=&order=oldest":  "order is given twice: remove one",
+			"state=dead&topic=order.close&__proto=1": "__proto is not a filter",
+		} {
+			page := site.Get("jobs?" + query).Is(http.StatusUnprocessableEntity)
+			require.Contains(t, consoletest.Text(page), want)
+			require.NotContains(t, page, "dead-1", query)
+			require.NotContains(t, page, "work/new", query)
+			require.NotContains(t, page, "jobs?topic", query)
+		}
+		site.Get("jobs?id=&topic=order.close&state=&label=&order=&cursor=").OK()
+		site.SignIn(site.Token("mia", "operate", "mail", "order.*"))
+		page := site.Get("jobs?stauts=503").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, consoletest.Text(page), "stauts is not a filter")
+		require.Empty(t, links(page, "Jobs of topic"))
+	})
+}
+
 func TestList_EscapesFilters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
 		for _, value := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`} {
 			for _, name := range []string{"id", "topic", "state", "lane", "label", "reason", "status", "kind", "id_prefix", "created_after", "order", "cursor"} {
-				page := site.Get("jobs?" + url.Values{name: {value, "a=" + value}}.Encode()).Body.String()
-				require.NotContains(t, page, "<script>alert", name)
-				require.NotContains(t, page, "<img", name)
+				for _, query := range []url.Values{{name: {value}}, {name: {value, "a=" + value}}, {value: {value}}} {
+					page := site.Get("jobs?" + query.Encode()).Body.String()
+					require.NotContains(t, page, "<script>alert", name)
+					require.NotContains(t, page, "<img", name)
+				}
 			}
 		}
 	})
