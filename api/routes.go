@@ -64,9 +64,9 @@ const (
 var (
 	paged    = onGet("cursor", "limit")
 	jobPages = map[string][]string{
-		http.MethodGet: request.FilterParameters("state", "order", "limit", "cursor"), http.MethodPost: {"wait"},
+		http.MethodGet: request.FilterParameters("state", "order", "limit", "cursor", "within"), http.MethodPost: {"wait"},
 	}
-	deadPages = onGet(request.FilterParameters("order", "limit", "cursor")...)
+	deadPages = onGet(request.FilterParameters("order", "limit", "cursor", "within")...)
 	preview   = onGet("cron", "timezone", "every", "offset", "starts_at", "ends_at", "from", "limit")
 	dryPut    = map[string][]string{http.MethodPut: {dryRun}}
 	groups    = onGet(request.FilterParameters("by", "within")...)

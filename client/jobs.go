@@ -114,7 +114,7 @@ type Query struct {
 	Limit  int    `json:"limit"`  // of a page, 1 to 500; zero: 50
 	Cursor string `json:"cursor"` // where to begin; empty: at the start
 
-	// Within is the time after which DeadGroups counts no more, 1ms to 10s; zero: 2s. The others do not have it.
+	// Within is the time after which a page ends although it is not full, and DeadGroups counts no more, 1ms to 10s; zero: 1s, and 2s.
 	Within time.Duration `json:"within"`
 }
 

@@ -37,9 +37,7 @@ var operations = map[string]operation{
 	},
 	"listJobs": {
 		call: func(ctx context.Context, c *Client) {
-			q := wholeQuery
-			q.Within = 0
-			all(c.Jobs(ctx, q))
+			all(c.Jobs(ctx, wholeQuery))
 		},
 		out: map[string]any{"200": JobPage{}},
 	},
@@ -70,7 +68,7 @@ var operations = map[string]operation{
 	"listDead": {
 		call: func(ctx context.Context, c *Client) {
 			q := wholeQuery
-			q.State, q.Within = nil, 0
+			q.State = nil
 			all(c.DeadJobs(ctx, q))
 			_, _ = c.DeadPage(ctx, q)
 		},

@@ -1,21 +1,23 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/budget"
 	"github.com/ringback/ringback/store"
 )
 
 // The budget of a list.
 const (
-	// listTime is the time after which a page is returned although it is not full.
+	// listTime is the time after which a page is returned although it is not full, unless Filter.Within says otherwise.
 	listTime = time.Second
 	// scanLimit is the number of jobs that a shard looks at in one call.
 	scanLimit = 5_000
 )
 
-// List returns a page of the jobs that a filter selects. It is full unless it is the last, or took longer than listTime.
+// List returns a page of the jobs that a filter selects. It is full unless it is the last, or took longer than filter.Within.
 // filter.ScanLimit is ignored. Jobs read before an error are returned instead of the error.
 func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	page, err := d.fill(ctx, filter)
@@ -28,10 +30,9 @@ func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page,
 
 // fill reads pages of the store until there are enough jobs. It returns those that were read before an error, too.
 func (d *Dispatcher) fill(ctx context.Context, filter store.Filter) (store.Page, error) {
-	limit, until := filter.Limit, time.Now().Add(listTime)
-	filter.ScanLimit = scanLimit
+	limit, left := filter.Limit, budget.New(cmp.Or(filter.Within, listTime), scanLimit)
 	var all store.Page
-	for {
+	for filter.ScanLimit = left.Next(); filter.ScanLimit > 0; filter.ScanLimit = left.Next() {
 		filter.Limit = limit - len(all.Jobs)
 		page, err := d.store.List(ctx, filter)
 		if err != nil {
@@ -40,9 +41,11 @@ func (d *Dispatcher) fill(ctx context.Context, filter store.Filter) (store.Page,
 		all.Jobs = append(all.Jobs, page.Jobs...)
 		all.Scanned += page.Scanned
 		all.Reached, all.More = page.Reached, page.More
-		if !all.More || len(all.Jobs) >= limit || !time.Now().Before(until) {
+		if !all.More || len(all.Jobs) >= limit {
 			return all, nil
 		}
+		left.Add(page.Scanned)
 		filter.After = page.Reached
 	}
+	return all, nil
 }

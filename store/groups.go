@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Bounds of GroupBy.Within.
+// Bounds of GroupBy.Within and Filter.Within.
 const (
 	MinGroupTime = time.Millisecond
 	MaxGroupTime = 10 * time.Second

@@ -48,6 +48,8 @@ type Filter struct {
 	// ScanLimit is the number of jobs after which the page ends although it is not full: the budget of a filter that few jobs
 	// match. 1 to MaxScanLimit; 0: MaxScanLimit. The page may have looked at up to 1,000 more, or at fewer if these are in many lanes.
 	ScanLimit int
+	// Within is the time after which package dispatcher ends the page although it is not full; zero: 1 s. Engines ignore it.
+	Within time.Duration `json:"-"` // cursors are of any time
 }
 
 // Label is a label of a job.

@@ -40,6 +40,7 @@ func (q *Query) Filter(of ...job.State) store.Filter {
 		Due:       q.times("due"),
 		Ended:     q.times("ended"),
 		Limit:     q.Limit(DefaultListLimit),
+		Within:    q.within(),
 	}
 	if len(of) == 0 {
 		f.States = q.states()
@@ -87,11 +88,11 @@ func (q *Query) times(name string) store.TimeRange {
 	return store.TimeRange{After: q.time(name + "_after"), Before: q.time(name + "_before")}
 }
 
-// within returns the time for which jobs are counted; zero when there is none.
+// within returns the time for which jobs are looked at; zero when there is none.
 func (q *Query) within() time.Duration {
 	d, err := units.ParseDuration(q.Get("within"))
 	if q.Get("within") != "" && (err != nil || d < store.MinGroupTime || d > store.MaxGroupTime) {
-		q.AddError("?within", "must be a duration from 1ms to 10s")
+		q.addErrorOnce("?within", "must be a duration from 1ms to 10s")
 	}
 	return d
 }

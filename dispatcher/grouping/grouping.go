@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/budget"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -30,11 +31,11 @@ type Jobs interface {
 // Count counts the jobs that a filter selects by some of their fields. The position of the filter is ignored; its limits
 // bound a page.
 func Count(ctx context.Context, jobs Jobs, filter store.Filter, by store.GroupBy) (store.Groups, error) {
-	until := time.Now().Add(cmp.Or(by.Within, groupTime))
+	left := budget.New(cmp.Or(by.Within, groupTime), filter.ScanLimit)
 	filter.After = store.Position{}
 	c := newCounter(by)
 	for more := true; more; {
-		if !time.Now().Before(until) {
+		if filter.ScanLimit = left.Next(); filter.ScanLimit == 0 {
 			c.Exact = false
 			break
 		}
@@ -42,6 +43,7 @@ func Count(ctx context.Context, jobs Jobs, filter store.Filter, by store.GroupBy
 		if err != nil {
 			return store.Groups{}, err
 		}
+		left.Add(page.Scanned)
 		c.Scanned += page.Scanned
 		for i := range page.Jobs {
 			c.add(&page.Jobs[i])
