@@ -32,7 +32,8 @@ type deadData struct {
 	Purge  string
 	Jobs   []jobRow
 	Pager  web.Pager
-	Short  bool // the page of jobs ended before it was full
+	// GoOn goes on with a search that ended before the page of jobs was full, and Looked says how many it looked at.
+	GoOn, Looked string
 }
 
 // groupRow is a group of dead jobs.
@@ -105,7 +106,9 @@ func (d *deadData) read(v *web.Visit) error {
 	both.Go(func() {
 		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), groupQuery(f, countWithin), "lane", "reason", "status")
 	})
-	both.Go(func() { jobs, jobsErr = v.API.DeadPage(v.Request.Context(), pageOf(f, v.Query("cursor"), pageLimit)) })
+	both.Go(func() {
+		jobs, jobsErr = v.API.DeadPage(v.Request.Context(), pageOf(f, v.Query("cursor"), pageLimit, v.SearchTime()))
+	})
 	both.Wait()
 	if err := cmp.Or(groupsErr, jobsErr); err != nil {
 		return err
@@ -119,7 +122,11 @@ func (d *deadData) read(v *web.Visit) error {
 	for _, j := range jobs.Items {
 		d.Jobs = append(d.Jobs, newJobRow(j))
 	}
-	d.Pager, d.Short = v.Pager(jobs.NextCursor), len(jobs.Items) < pageLimit && jobs.NextCursor != ""
+	d.Pager = v.Pager(jobs.NextCursor)
+	if len(jobs.Items) < pageLimit && jobs.NextCursor != "" {
+		d.Looked, d.Pager.Next = words.Count(jobs.Scanned, "job"), ""
+		d.GoOn = v.PathSearch(v.Path("dead"), append(f.Pairs(), "cursor", jobs.NextCursor)...)
+	}
 	d.Empty = counted == 0 && groups.Exact && len(d.Jobs) == 0
 	return d.setLead(v, groups, counted)
 }

@@ -147,9 +147,9 @@ func (s *selection) status() int {
 }
 
 // pageOf returns the query of a page of the jobs that the filter selects.
-func pageOf(f filter.Filter, cursor string, limit int) client.Query {
+func pageOf(f filter.Filter, cursor string, limit int, within time.Duration) client.Query {
 	q := f.Query()
-	q.Cursor, q.Limit = cursor, limit
+	q.Cursor, q.Limit, q.Within = cursor, limit, within
 	return q
 }
 

@@ -220,7 +220,7 @@ func (d *orderData) count(v *web.Visit, o order) error {
 	}
 	if counted.Matched > 0 {
 		q := f.WithStates(o.action.states...).Query()
-		q.Limit = sampleJobs
+		q.Limit, q.Within = sampleJobs, sampleWithin
 		jobs, err := v.API.JobPage(v.Request.Context(), q)
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
@@ -16,7 +15,9 @@ var files embed.FS
 
 const (
 	// countWithin bounds the time for which a page counts jobs.
-	countWithin = 30 * time.Millisecond
+	countWithin = web.SearchTime
+	// sampleWithin bounds the time for which it looks for some of them, after that.
+	sampleWithin = web.SearchTime / 2
 	// pageLimit bounds the rows of a list.
 	pageLimit = 50
 )

@@ -68,9 +68,9 @@ func readSelection(values url.Values, now time.Time) *selection {
 func isField(name string) bool { return name == "order" || slices.Contains(filter.Names(), name) }
 
 // request returns the request for the page of the list.
-func (s *selection) request() client.Query {
+func (s *selection) request(within time.Duration) client.Query {
 	q := s.Query()
-	q.Order, q.Cursor, q.Limit = s.order, s.cursor, pageSize
+	q.Order, q.Cursor, q.Limit, q.Within = s.order, s.cursor, pageSize, within
 	return q
 }
 

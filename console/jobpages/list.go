@@ -130,7 +130,7 @@ func readList(v *web.Visit, f *selection) (*client.JobPage, error) {
 	if f.errors.Any() {
 		return new(client.JobPage), nil
 	}
-	list, err := v.API.JobPage(v.Request.Context(), f.request())
+	list, err := v.API.JobPage(v.Request.Context(), f.request(v.SearchTime()))
 	if err != nil && f.take(err) {
 		return new(client.JobPage), nil
 	}
@@ -186,11 +186,11 @@ func (d *listData) fill(v *web.Visit, f *selection, list *client.JobPage, counts
 		d.Pager.First = v.PathQuery(here, pairs...)
 	}
 	if list.NextCursor != "" {
-		next := v.PathQuery(here, append(slices.Clone(pairs), "cursor", list.NextCursor)...)
+		next := append(slices.Clone(pairs), "cursor", list.NextCursor)
 		if len(list.Items) < pageSize {
-			d.Budget, d.GoOn = budget(f, list), next
+			d.Budget, d.GoOn = budget(f, list), v.PathSearch(here, next...)
 		} else {
-			d.Pager.Next = next
+			d.Pager.Next = v.PathQuery(here, next...)
 		}
 	}
 	if len(list.Items) == 0 {

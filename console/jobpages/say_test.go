@@ -1,12 +1,15 @@
 package jobpages
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/web"
 )
 
 func TestLead_SaysWhyAJobDoesNotRun(t *testing.T) {
@@ -98,4 +101,15 @@ func TestBudget_SaysWhatASearchLookedAt(t *testing.T) {
 	first.Topic, first.Status = "pay", 503
 	require.Equal(t, "12 jobs match so far: jobs of topic pay, last answered 503.", lead(first, page(12), nil))
 	require.Equal(t, "No job matches so far: jobs of topic pay, last answered 503.", lead(first, page(0), nil))
+
+	v := &web.Visit{Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/jobs?topic=pay&status=503", nil), Who: &client.Principal{}, Base: "."}
+	short, full := new(listData), new(listData)
+	short.fill(v, first, page(12), nil)
+	require.Contains(t, short.GoOn, "search=long", "goes on for longer")
+	require.Contains(t, short.GoOn, "cursor=c")
+	require.Empty(t, short.Pager.Next)
+	full.fill(v, first, page(pageSize), nil)
+	require.Empty(t, full.GoOn)
+	require.NotContains(t, full.Pager.Next, "search=long")
+	require.Contains(t, full.Pager.Next, "cursor=c")
 }

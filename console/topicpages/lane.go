@@ -30,11 +30,14 @@ type lanePage struct {
 	Held        []client.HoldReason
 	LastFailure *client.LaneFailure
 	Jobs        []client.JobInfo
-	Groups      []policyform.Group
-	Errors      web.FormErrors
-	Note        string
-	CanChange   bool
-	PostTo      string
+	// GoOn leads to the search for more jobs if that for Jobs ended early, and Looked says how many it looked at.
+	GoOn, Looked string
+
+	Groups    []policyform.Group
+	Errors    web.FormErrors
+	Note      string
+	CanChange bool
+	PostTo    string
 }
 
 // showLane answers with the page of a lane.
@@ -91,11 +94,15 @@ func readLane(v *web.Visit) (*lanePage, error) {
 	if v.Live {
 		return p, nil
 	}
-	jobs, err := v.API.JobPage(ctx, client.Query{Topic: o.Topic, Lane: o.Lane, Limit: laneJobs})
+	jobs, err := v.API.JobPage(ctx, client.Query{Topic: o.Topic, Lane: o.Lane, Limit: laneJobs, Within: web.SearchTime})
 	if err != nil {
 		return nil, err
 	}
 	p.Jobs = jobs.Items
+	if jobs.NextCursor != "" && len(p.Jobs) < laneJobs {
+		p.Looked = words.Count(jobs.Scanned, "job")
+		p.GoOn = v.PathSearch(v.Path("jobs"), "topic", o.Topic, "lane", o.Lane)
+	}
 	return p, nil
 }
 

@@ -1,5 +1,31 @@
 package web
 
+import (
+	"slices"
+	"time"
+)
+
+// The time for which a page looks for jobs that match. What it looked at by then it says.
+const (
+	// SearchTime leaves time for the rest of a page, which is there within 50 ms.
+	SearchTime = 20 * time.Millisecond
+	// LongSearchTime is that of a search with which the reader goes on.
+	LongSearchTime = time.Second
+)
+
+// SearchTime returns the time for which the page of this visit looks for jobs.
+func (v *Visit) SearchTime() time.Duration {
+	if v.Query("search") == "long" {
+		return LongSearchTime
+	}
+	return SearchTime
+}
+
+// PathSearch returns the link of a page that goes on with a search; pairs are its parameters.
+func (v *Visit) PathSearch(path string, pairs ...string) string {
+	return v.PathQuery(path, append(slices.Clone(pairs), "search", "long")...)
+}
+
 // Pager is the data of the template "pager": links to other pages of a list. Cursors lead forward only; the browser leads back.
 type Pager struct{ First, Next string }
 
