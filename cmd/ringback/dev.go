@@ -59,7 +59,7 @@ func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) er
 	err = runApp(ctx, options, exporter, func(a *app.App) {
 		background.Go(func() {
 			banner{
-				api: callableAddr(a.Addr()), inbox: callableAddr(in.Addr()), tokens: options.RootTokens(), tokenFile: c.TokenFile, out: stdout,
+				api: callableAddr(a.Addr()), console: !options.NoConsole, inbox: callableAddr(in.Addr()), tokens: options.RootTokens(), tokenFile: c.TokenFile, out: stdout,
 			}.print(ctx)
 		})
 	})
@@ -76,6 +76,7 @@ func (in devInbox) URL() string { return "http://" + callableAddr(in.Addr()) }
 // banner prints the addresses of the API and the inbox and a command to try.
 type banner struct {
 	api, inbox string // host:port to call
+	console    bool   // there is one
 	tokens     []app.Secret
 	tokenFile  string // source of the tokens, a line each; empty: RINGBACK_TOKEN
 	out        io.Writer
@@ -83,7 +84,11 @@ type banner struct {
 
 // print prints the addresses, registers a sample job in a new store, and prints a curl command.
 func (g banner) print(ctx context.Context) {
-	fmt.Fprintf(g.out, "api   at http://%s\n%s\n", g.api, inboxLine(g.inbox))
+	fmt.Fprintf(g.out, "api   at http://%s\n", g.api)
+	if g.console {
+		fmt.Fprintf(g.out, "console: open http://%s/console/ in a browser\n", g.api)
+	}
+	fmt.Fprintln(g.out, inboxLine(g.inbox))
 	registered, err := g.sample(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
