@@ -113,7 +113,7 @@ func Of(j *client.JobInfo) (f Form, secrets []string) {
 	f.set(Topic, j.Topic)
 	f.set(URL, j.URL)
 	f.set(Method, j.Method)
-	f.set(Headers, formatHeaders(headers))
+	f.set(Headers, FormatHeaders(headers))
 	f.setBody(j.Body, j.ContentType)
 	if j.Lane != laneOf(j.URL) {
 		f.set(Lane, j.Lane)
@@ -136,7 +136,7 @@ func Of(j *client.JobInfo) (f Form, secrets []string) {
 func OfEdit(j *client.JobInfo) Form {
 	f := Form{}
 	f.set(URL, j.URL)
-	f.set(Headers, formatHeaders(j.Headers))
+	f.set(Headers, FormatHeaders(j.Headers))
 	f.setBody(j.Body, j.ContentType)
 	f.setPolicy(j)
 	f.set(ExpiresAt, formatTime(j.ExpiresAt))
@@ -150,7 +150,7 @@ func OfSchedule(j client.ScheduleJob) Form {
 	f.set(Lane, j.Lane)
 	f.set(URL, j.URL)
 	f.set(Method, j.Method)
-	f.set(Headers, formatHeaders(j.Headers))
+	f.set(Headers, FormatHeaders(j.Headers))
 	f.setPayload(j.Body, j.ContentType)
 	f.set(Retries, formatInt(j.Retries))
 	f.set(Ladder, formatLadder(j.Ladder))
@@ -161,6 +161,29 @@ func OfSchedule(j client.ScheduleJob) Form {
 		f.set(field, callbackText(value))
 	}
 	return f
+}
+
+// Differs returns the names of the fields whose texts are not those of another form, in the order of Names. Those that describe the body
+// are one: Body.
+func (f Form) Differs(from Form) []string {
+	var names []string
+	for _, name := range Names {
+		if lines(f[name]) == lines(from[name]) {
+			continue
+		}
+		if name == BodyAs || name == ContentType {
+			name = Body
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// lines returns a text with the line ends that a browser's text is read with.
+func lines(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 }
 
 // setPolicy sets what of a job decides about its attempts.

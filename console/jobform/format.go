@@ -36,12 +36,12 @@ func withoutSecrets(headers client.Headers, prefix string) (open client.Headers,
 	return open, secrets
 }
 
-// formatHeaders returns a line for each value.
-func formatHeaders(headers client.Headers) string {
+// FormatHeaders returns a line for each value, without spaces at its end, as a browser's text is compared.
+func FormatHeaders(headers client.Headers) string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		for _, value := range headers[name] {
-			lines = append(lines, name+": "+value)
+			lines = append(lines, strings.TrimRight(name+": "+value, " "))
 		}
 	}
 	return strings.Join(lines, "\n")

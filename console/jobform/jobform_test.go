@@ -249,3 +249,15 @@ func TestFields_HaveTextsAndErrors(t *testing.T) {
 	}
 	require.Len(t, jobform.Form{}.Fields("", errs, jobform.BodyAs)[0].Options, 3)
 }
+
+func TestOfEdit_WithAHeaderWithoutAValueChangesNothing(t *testing.T) {
+	from := jobform.OfEdit(&client.JobInfo{Headers: client.Headers{"X-A": {""}, "X-B": {"b", ""}}})
+	require.Equal(t, "X-A:\nX-B: b\nX-B:", from[jobform.Headers])
+	sent := post("", from)
+	_, changed, errs := sent.Change(from)
+	require.False(t, errs.Any())
+	require.False(t, changed)
+	require.Empty(t, sent.Differs(from))
+	sent[jobform.ContentType], sent[jobform.Timeout] = "text/plain", "3s"
+	require.Equal(t, []string{jobform.Body, jobform.Timeout}, sent.Differs(from))
+}

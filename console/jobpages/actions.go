@@ -2,7 +2,6 @@ package jobpages
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/jobform"
@@ -10,20 +9,15 @@ import (
 	"github.com/ringback/ringback/console/words"
 )
 
-// revision returns the condition that the job is as the reader saw it.
-func revision(v *web.Visit) client.Condition {
-	n, err := strconv.ParseInt(v.Form("revision"), 10, 64)
-	if err != nil {
-		return client.Condition{} // a form without it: whatever the job is now
-	}
-	return client.IfRevision(n)
-}
-
-// act serves a form that changes a job. done is what the notice says when it is done, failure what it says when it is not.
-func act(failure string, change func(ctx context.Context, v *web.Visit, id string) (done string, err error)) web.Serve {
+// act serves a form that changes a job as the reader saw it. done is what the notice says when it is done, failure what it says when it is not.
+func act(failure string, change func(ctx context.Context, v *web.Visit, id string, seen client.Condition) (done string, err error)) web.Serve {
 	return func(v *web.Visit) (web.Answer, error) {
 		id := v.PathValue("id")
-		done, err := change(v.Request.Context(), v, id)
+		seen, err := v.Condition()
+		done := ""
+		if err == nil {
+			done, err = change(v.Request.Context(), v, id, seen)
+		}
 		if err != nil {
 			return failed(v, id, failure, err)
 		}
@@ -31,13 +25,13 @@ func act(failure string, change func(ctx context.Context, v *web.Visit, id strin
 	}
 }
 
-func runJob(ctx context.Context, v *web.Visit, id string) (string, error) {
-	_, err := v.API.Run(ctx, id, revision(v))
+func runJob(ctx context.Context, v *web.Visit, id string, seen client.Condition) (string, error) {
+	_, err := v.API.Run(ctx, id, seen)
 	return "Job " + id + " is due now.", err
 }
 
-func cancelJob(ctx context.Context, v *web.Visit, id string) (string, error) {
-	j, err := v.API.Cancel(ctx, id, revision(v))
+func cancelJob(ctx context.Context, v *web.Visit, id string, seen client.Condition) (string, error) {
+	j, err := v.API.Cancel(ctx, id, seen)
 	if err == nil && j.CancelRequested && !j.State.Ended() {
 		return "Job " + id + " is cancelled as soon as its attempt has ended, unless that succeeds.", nil
 	}
@@ -49,9 +43,11 @@ func reviveJob(v *web.Visit) (web.Answer, error) {
 	id := v.PathValue("id")
 	form := jobform.Read(v.Request, "")
 	wanted, errs := form.Job("")
-	var err error
+	seen, err := v.Condition()
 	if !errs.Any() {
-		_, err = v.API.Revive(v.Request.Context(), id, client.Revival{Delay: wanted.Delay, ExpiresIn: wanted.ExpiresIn}, revision(v))
+		if err == nil {
+			_, err = v.API.Revive(v.Request.Context(), id, client.Revival{Delay: wanted.Delay, ExpiresIn: wanted.ExpiresIn}, seen)
+		}
 		if err == nil {
 			when := "now"
 			if wanted.Delay > 0 {

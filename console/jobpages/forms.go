@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/jobform"
@@ -122,8 +121,12 @@ func editJob(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	form := jobform.Read(v.Request, "")
-	if seen, err := strconv.ParseInt(v.Form("revision"), 10, 64); err == nil && seen != j.Revision {
-		return editPage(v, j, form, changedMeanwhile(j)), nil
+	seen, err := v.Condition()
+	if err != nil {
+		return nil, err
+	}
+	if seen != client.IfRevision(j.Revision) {
+		return editPage(v, j, form, changedMeanwhile(j, form)), nil
 	}
 	change, changed, errs := form.Change(jobform.OfEdit(j))
 	if errs.Any() {
@@ -132,12 +135,12 @@ func editJob(v *web.Visit) (web.Answer, error) {
 	if !changed {
 		return &web.Redirect{To: v.Path("jobs", id), Notice: web.Notice{Kind: "warn", Text: "Job " + id + " is as it was: no field differs."}}, nil
 	}
-	_, err = v.API.Edit(v.Request.Context(), id, change, client.IfRevision(j.Revision))
+	_, err = v.API.Edit(v.Request.Context(), id, change, seen)
 	if errors.Is(err, client.ErrRevision) {
 		if j, err = getJob(v, id); err != nil {
 			return nil, err
 		}
-		return editPage(v, j, form, changedMeanwhile(j)), nil
+		return editPage(v, j, form, changedMeanwhile(j, form)), nil
 	}
 	if err != nil {
 		if errs, ok := jobform.ErrorsOf(err, "", ""); ok && errs.Status != http.StatusForbidden {
@@ -148,16 +151,22 @@ func editJob(v *web.Visit) (web.Answer, error) {
 	return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done("Job " + id + " is edited.")}, nil
 }
 
-// changedMeanwhile says that the job was changed since the reader saw it, by whom.
-func changedMeanwhile(j *client.JobInfo) web.FormErrors {
+// changedMeanwhile says that the job was changed since the reader saw it, by whom, and what saving the form again changes of it.
+func changedMeanwhile(j *client.JobInfo, form jobform.Form) web.FormErrors {
 	who := ""
 	if n := len(j.Events); n > 0 {
 		e := j.Events[n-1]
 		who = fmt.Sprintf(" (%s%s)", words.Change(e.Kind), actor(e.Actor))
 	}
-	return web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
-		"The job was changed while you edited it" + who + ". Your fields are kept: compare them with the job, then save again to replace what differs.",
+	errs := web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
+		"The job was changed while you edited it" + who + ". Your fields are kept.",
 	}}
+	if differ := form.Differs(jobform.OfEdit(j)); len(differ) > 0 {
+		errs.General = append(errs.General, words.Sentence("Compared with the job as it is now, saving again changes", words.ListAll(differ)))
+	} else {
+		errs.General = append(errs.General, "The job is now as you typed it.")
+	}
+	return errs
 }
 
 // copyForm serves the form that registers a copy of a job.

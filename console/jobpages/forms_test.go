@@ -119,9 +119,25 @@ func TestEdit_DoesNotOverwriteTheChangeOfAnother(t *testing.T) {
 		conflict := site.Post("jobs/order-1/edit", post(page, "timeout", "7s")...).Is(http.StatusPreconditionFailed)
 		require.Contains(t, conflict, "changed while you edited it (edited by root)")
 		require.Contains(t, conflict, `value="7s"`)
+		require.Contains(t, consoletest.Text(conflict), "Compared with the job as it is now, saving again changes retries and timeout.")
 		require.Equal(t, 1, *get(t, site, "order-1").Retries)
 		site.Post("jobs/order-1/edit", post(conflict)...).Is(http.StatusSeeOther)
 		require.Equal(t, 7*time.Second, get(t, site, "order-1").Timeout)
+	})
+}
+
+func TestForms_WithoutARevisionAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		before := register(t, site)
+		for _, action := range []string{"edit", "run", "cancel", "revive"} {
+			for _, rev := range []string{"", "x", "-1"} {
+				page := site.Post("jobs/order-1/"+action, "revision", rev).Is(http.StatusUnprocessableEntity)
+				require.Contains(t, consoletest.Text(page), "does not say which revision it showed, so nothing was changed")
+			}
+			require.GreaterOrEqual(t, site.Post("jobs/order-1/"+action, "revision", "0").Code, 400, "jobs have no revision 0")
+		}
+		require.Equal(t, before.Revision, get(t, site, "order-1").Revision)
 	})
 }
 

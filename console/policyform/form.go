@@ -44,7 +44,9 @@ type field[S any] struct {
 
 	// lines reports whether the text is kept as it is, with its lines and spaces.
 	lines bool
-	get   func(*S) string
+	// secret reports whether the text is not shown, not even to whom typed it.
+	secret bool
+	get    func(*S) string
 	// set sets the value of a text that is not empty. before are the settings that are changed.
 	set   func(s, before *S, text string) error
 	clear func(*S)
@@ -199,6 +201,12 @@ func (f *Form[S]) Groups(set, effective S, values Values, errs web.FormErrors) [
 	for i := range f.fields {
 		field := f.fields[i].Field
 		field.Value, field.Error = values[field.Name], errs.Of(field.Name)
+		if f.fields[i].secret && field.Value != "" {
+			field.Value = ""
+			if field.Error == "" {
+				field.Error = "was not saved, and is not shown: paste it again"
+			}
+		}
 		if field.Placeholder == "" {
 			field.Placeholder = f.fields[i].get(&effective)
 			if f.fields[i].get(&set) != "" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/textproto"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/jobform"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/job/units"
 )
@@ -227,7 +227,7 @@ func headersField[S any](f web.Field, at func(*S) *client.Headers) field[S] {
 	f.Kind, f.Rows = "textarea", cmp.Or(f.Rows, 3)
 	return field[S]{
 		Field: f,
-		get:   func(s *S) string { return formatHeaders(*at(s)) },
+		get:   func(s *S) string { return jobform.FormatHeaders(*at(s)) },
 		set: func(s, before *S, text string) error {
 			typed, err := parseHeaders(text)
 			if err == nil {
@@ -237,16 +237,6 @@ func headersField[S any](f web.Field, at func(*S) *client.Headers) field[S] {
 		},
 		clear: func(s *S) { *at(s) = nil },
 	}
-}
-
-func formatHeaders(h client.Headers) string {
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(h)) {
-		for _, value := range h[name] {
-			lines = append(lines, strings.TrimRight(name+": "+value, " "))
-		}
-	}
-	return strings.Join(lines, "\n")
 }
 
 func parseHeaders(text string) (client.Headers, error) {

@@ -151,6 +151,7 @@ func retentionFields() []field[client.Policy] {
 func advancedFields() []field[client.Policy] {
 	type p = client.Policy
 	key := linesField(web.Field{Name: "client_cert.key", Label: "Key of the client certificate", Hint: "In PEM. It is never shown. Empty: the stored one stays.", Rows: 3}, func(s *p) *string { return &s.ClientCert.Key })
+	key.secret = true
 	shown := key.get
 	key.get = func(s *p) string {
 		if text := shown(s); text != redacted {

@@ -188,6 +188,21 @@ func isSameBody(a, b jobform.Form) bool {
 	return true
 }
 
+// Differs returns the names of the fields whose texts are not those of another form. Paused is none of them, which only a new schedule's
+// form has.
+func (f Form) Differs(from Form) []string {
+	var names []string
+	for _, name := range Names {
+		if name != Paused && f.Texts[name] != from.Texts[name] {
+			names = append(names, name)
+		}
+	}
+	for _, name := range f.Job.Differs(from.Job) {
+		names = append(names, JobPrefix+name)
+	}
+	return names
+}
+
 // Preview returns what the API needs to show the ticks of the form.
 func (f Form) Preview() (client.Preview, web.FormErrors) {
 	p := &parser{form: f}

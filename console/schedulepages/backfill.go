@@ -97,7 +97,11 @@ func startBackfill(v *web.Visit) (web.Answer, error) {
 	if errs.Any() {
 		return f.page(v, errs, nil), nil
 	}
-	started, err := v.API.BackfillSchedule(v.Request.Context(), name, b, ifRevision(v))
+	condition, err := v.Condition()
+	if err != nil {
+		return nil, err
+	}
+	started, err := v.API.BackfillSchedule(v.Request.Context(), name, b, condition)
 	if errors.Is(err, client.ErrRevision) {
 		return f.counted(v, web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
 			"The schedule was changed meanwhile, so its ticks were counted again: look at the number, and start again.",

@@ -2,7 +2,6 @@ package schedulepages
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
@@ -39,7 +38,10 @@ func resume(v *web.Visit) (web.Answer, error) {
 // remove deletes a schedule as the page has shown it.
 func remove(v *web.Visit) (web.Answer, error) {
 	name := v.PathValue("schedule")
-	err := v.API.DeleteSchedule(v.Request.Context(), name, ifRevision(v))
+	condition, err := v.Condition()
+	if err == nil {
+		err = v.API.DeleteSchedule(v.Request.Context(), name, condition)
+	}
 	if errors.Is(err, client.ErrRevision) {
 		return &web.Redirect{To: pathOf(v, name), Notice: web.Notice{
 			Kind: "bad", Text: "Schedule " + name + " was changed meanwhile, and was not deleted. Look at it, and delete it again.",
@@ -49,15 +51,6 @@ func remove(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	return &web.Redirect{To: v.Path("schedules"), Notice: web.Done("Schedule " + name + " is deleted. The jobs that it has registered stay.")}, nil
-}
-
-// ifRevision is the condition that a schedule is as the form has shown it.
-func ifRevision(v *web.Visit) client.Condition {
-	revision, err := strconv.ParseInt(v.Form("revision"), 10, 64)
-	if err != nil { // of no schedule
-		revision = 0
-	}
-	return client.IfRevision(revision)
 }
 
 // back leads from a button to the page where it was: the list, or the schedule.

@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/console/jobform"
 	"github.com/ringback/ringback/console/scheduleform"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
 )
 
 // editData is the data of the form of a schedule.
@@ -173,8 +174,14 @@ func changeSchedule(v *web.Visit) (web.Answer, error) {
 	}
 	f := readForm(v, name)
 	f.ManagedBy = stored.ManagedBy
-	condition := ifRevision(v)
+	condition, err := v.Condition()
+	if err != nil {
+		return nil, err
+	}
 	f.Revision = strconv.FormatInt(stored.Revision, 10) // who has read that another one changed it may overwrite that
+	if condition != web.IfRevision(stored.Revision) {
+		return f.page(v, f.conflict(&stored.ScheduleRequest)), nil
+	}
 	return f.put(v, name, stored.ScheduleRequest, condition)
 }
 
@@ -191,7 +198,7 @@ func (f *editForm) put(v *web.Visit, name string, from client.ScheduleRequest, c
 	switch {
 	case err == nil:
 	case errors.Is(err, client.ErrRevision):
-		return f.page(v, f.conflict(name)), nil
+		return f.page(v, f.conflict(&from)), nil
 	default:
 		if errs, ok := scheduleform.ErrorsOf(err, nameField); ok {
 			return f.page(v, errs), nil
@@ -206,14 +213,18 @@ func (f *editForm) put(v *web.Visit, name string, from client.ScheduleRequest, c
 	return &web.Redirect{To: pathOf(v, put.Name), Notice: web.Done(done)}, nil
 }
 
-// conflict says that somebody else was first.
-func (f *editForm) conflict(name string) web.FormErrors {
+// conflict says that somebody else was first, and what saving again changes of what is stored.
+func (f *editForm) conflict(stored *client.ScheduleRequest) web.FormErrors {
 	errs := web.FormErrors{Status: http.StatusPreconditionFailed}
 	if f.Name == "" {
 		errs.Add(nameField, "there is a schedule with this name: choose another one, or edit that")
 	} else {
-		errs.General = []string{"The schedule " + name + " was changed by somebody else meanwhile. Your texts are kept: open the schedule in another tab " +
-			"and compare. Saving again replaces what the other person saved."}
+		errs.General = []string{"The schedule " + f.Name + " was changed by somebody else meanwhile. Your texts are kept."}
+		if differ := f.Differs(scheduleform.Of(*stored)); len(differ) > 0 {
+			errs.General = append(errs.General, words.Sentence("Compared with the schedule as it is now, saving again changes", words.ListAll(differ)))
+		} else {
+			errs.General = append(errs.General, "The schedule is now as you typed it.")
+		}
 	}
 	return errs
 }

@@ -234,6 +234,7 @@ func TestForm_CreatesAndChangesSchedules(t *testing.T) {
 		conflict := site.Post("schedules/daily/edit", changed...).Is(http.StatusPreconditionFailed)
 		require.Contains(t, consoletest.Text(conflict), "was changed by somebody else meanwhile")
 		require.Contains(t, conflict, `name="jitter" value="5m"`)
+		require.Contains(t, consoletest.Text(conflict), "Compared with the schedule as it is now, saving again changes jitter.")
 		require.Contains(t, conflict, `name="revision" value="2"`)
 		saved := site.Follow(site.Post("schedules/daily/edit", fields(t, conflict)...)).OK()
 		require.Contains(t, consoletest.Text(saved), "Jitter up to 5m")

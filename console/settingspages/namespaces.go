@@ -70,6 +70,9 @@ func newNamespaceForm(v *web.Visit, n *client.Namespace, errs web.FormErrors) na
 	f := namespaceForm{Errors: errs}
 	if n != nil {
 		quota, f.Revision = n.Quota, n.Revision
+		if seen, err := strconv.ParseInt(v.Form(web.RevisionField), 10, 64); err == nil && errs.Status == http.StatusUnprocessableEntity {
+			f.Revision = seen // what somebody else has stored since is not seen by mending a form
+		}
 	} else {
 		f.Name = &web.Field{
 			Name: "namespace", Label: "Name", Value: value("namespace", ""), Required: true, Error: errs.Of("namespace"),
@@ -218,17 +221,16 @@ func quotaText(n *client.Namespace) string {
 
 // putNamespace sets the quota of a namespace, if it is as it was when the form was shown.
 func putNamespace(v *web.Visit) (web.Answer, error) {
-	request, errs := readNamespaceForm(v)
-	revision, err := strconv.ParseInt(v.Form("revision"), 10, 64)
+	condition, err := v.Condition()
 	if err != nil {
-		errs.General = append(errs.General, "The form has no revision: open the page again.")
-		errs.Status = http.StatusUnprocessableEntity
+		return nil, err
 	}
+	request, errs := readNamespaceForm(v)
 	if errs.Any() {
 		return namespacePage(v, errs)
 	}
 	name := v.PathValue("name")
-	_, err = v.API.PutNamespace(v.Request.Context(), name, request, client.IfRevision(revision))
+	_, err = v.API.PutNamespace(v.Request.Context(), name, request, condition)
 	if errors.Is(err, client.ErrRevision) {
 		return changedMeanwhile(v)
 	}

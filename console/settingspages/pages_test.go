@@ -234,8 +234,13 @@ func TestNamespaces_KeepsTheFormWhenItIsWrong(t *testing.T) {
 		require.Contains(t, site.Post("settings/namespaces", "namespace", "shop", "store", "eu").Is(http.StatusUnprocessableEntity), `href="#f-store"`)
 		site.Post("settings/namespaces", "namespace", "shop").Is(http.StatusSeeOther)
 		require.Contains(t, site.Post("settings/namespaces", "namespace", "shop").Is(http.StatusPreconditionFailed), "exists already")
-		require.Contains(t, site.Post("settings/namespaces/shop", "quota.rate", "5").Is(http.StatusUnprocessableEntity), "no revision")
+		require.Contains(t, site.Post("settings/namespaces/shop", "quota.rate", "5").Is(http.StatusUnprocessableEntity), "which revision")
 		requireEscaped(t, site.Post("settings/namespaces/shop", "revision", "1", "quota.rate", script).Is(http.StatusUnprocessableEntity))
+
+		_, err := site.API.PutNamespace(t.Context(), "shop", client.NamespaceRequest{Quota: client.Quota{Pending: 5}})
+		require.NoError(t, err)
+		page = site.Post("settings/namespaces/shop", "revision", "1", "quota.rate", "lots").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, page, `name="revision" value="1"`, "a form that is mended does not overwrite what was stored meanwhile")
 	})
 }
 

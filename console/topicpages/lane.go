@@ -184,19 +184,21 @@ func changeLane(v *web.Visit) (web.Answer, error) {
 	values := policyform.Lane.Render(p.Settings.LaneSettings)
 	maps.Copy(values, policyform.Lane.Typed(v.Request.PostForm))
 	change, changed, errs := policyform.Lane.Change(p.Settings.LaneSettings, values)
-	if errs.Any() {
-		return p.answer(v, values, errs), nil
-	}
-	if len(changed) == 0 {
+	if len(changed) == 0 && !errs.Any() {
 		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Nothing was changed: the settings are already so."}}, nil
 	}
-	condition := conditionOf(v)
-	if v.Form("revision") == "0" { // the form showed a lane without settings
-		condition = client.IfNew()
+	condition, err := v.Condition()
+	switch {
+	case err != nil:
+		return nil, err
+	case condition != web.IfRevision(p.Settings.Revision):
+		return p.answer(v, values, changedMeanwhile(p.Settings.ManagedBy, changed, errs)), nil
+	case errs.Any():
+		return p.answer(v, values, errs), nil
 	}
 	_, err = v.API.PatchLane(v.Request.Context(), o.Topic, o.Lane, change, condition)
 	if errors.Is(err, client.ErrRevision) {
-		return p.answer(v, values, changedMeanwhile(p.Settings.ManagedBy, changed)), nil
+		return p.answer(v, values, changedMeanwhile(p.Settings.ManagedBy, changed, errs)), nil
 	}
 	if err != nil {
 		return formProblem(v, err, func(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
@@ -227,7 +229,10 @@ func resumeLane(v *web.Visit) (web.Answer, error) {
 // deleteLane removes the settings and the secrets of a lane.
 func deleteLane(v *web.Visit) (web.Answer, error) {
 	o := ownerOf(v)
-	err := v.API.DeleteLane(v.Request.Context(), o.Topic, o.Lane, conditionOf(v))
+	condition, err := v.Condition()
+	if err == nil {
+		err = v.API.DeleteLane(v.Request.Context(), o.Topic, o.Lane, condition)
+	}
 	switch {
 	case errors.Is(err, client.ErrNotFound):
 		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "The lane has no settings."}}, nil

@@ -90,13 +90,13 @@ func TestLane_IsChanged(t *testing.T) {
 		page = site.Post(path, "revision", revision(t, page), "lane_rate", "lots", "url", "nonsense").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `value="lots"`)
 		require.Contains(t, consoletest.Text(page), "url: must")
-		require.Contains(t, consoletest.Text(site.Follow(site.Post(path, "lane_rate", "5/s")).OK()), "Nothing was changed")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post(path, "revision", "2", "lane_rate", "5/s")).OK()), "Nothing was changed")
 
 		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/pause", "note", "x")).OK()), "is paused")
 		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/resume")).OK()), "is resumed")
 		site.Post(path+"/delete", "revision", "99").Is(http.StatusPreconditionFailed)
 		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/delete", "revision", revision(t, site.Get(path).OK()))).OK()), "are deleted")
-		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/delete")).OK()), "The lane has no settings.")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/delete", "revision", "0")).OK()), "The lane has no settings.")
 	})
 }
 
@@ -186,7 +186,11 @@ func TestPages_EscapeWhatOthersWrote(t *testing.T) {
 			titles[title] = path
 		}
 		for _, path := range []string{"topics/order/policy", "topics/order/policy/preview", "topics/order/lanes/x", "topics/order/secrets", "topics/order/pause"} {
-			page := site.Post(path, "timeout", hostile, "ladder", hostile, "headers", hostile, "url", hostile, "secret", hostile, "kind", hostile, "note", hostile+strings.Repeat("x", 500), "revision", hostile)
+			rev := "0"
+			if found := revisionField.FindStringSubmatch(site.Get(strings.TrimSuffix(strings.TrimSuffix(path, "/preview"), "/pause")).OK()); found != nil {
+				rev = found[1]
+			}
+			page := site.Post(path, "timeout", hostile, "ladder", hostile, "headers", hostile, "url", hostile, "secret", hostile, "kind", hostile, "note", hostile+strings.Repeat("x", 500), "revision", rev)
 			page.Is(http.StatusUnprocessableEntity)
 			requireEscaped(t, path, page.Body.String())
 		}

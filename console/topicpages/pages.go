@@ -2,10 +2,8 @@ package topicpages
 
 import (
 	"embed"
-	"strconv"
 
 	"github.com/ringback/ringback/access"
-	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -108,13 +106,4 @@ func (o owner) tabs(v *web.Visit, current string) []tab {
 	add("Policy", "policy", o.Lane == "")
 	add("Secrets", "secrets", v.CanTopic(access.ReadSecrets, o.Topic))
 	return tabs
-}
-
-// conditionOf returns the condition that the settings have the revision of the form; none if it has none.
-func conditionOf(v *web.Visit) client.Condition {
-	revision, err := strconv.ParseInt(v.Form("revision"), 10, 64)
-	if err != nil {
-		return client.Condition{}
-	}
-	return client.IfRevision(revision)
 }

@@ -117,6 +117,15 @@ func previewPolicy(v *web.Visit) (web.Answer, error) {
 	if v.Request.Header.Get("HX-Request") != "" {
 		return &web.Part{View: "topic-policy", Template: "policy-preview", Data: newPreview(applied, errs)}, nil
 	}
+	condition, err := v.Condition()
+	if err != nil {
+		return nil, err
+	}
+	if condition != web.IfRevision(p.set.Revision) {
+		_, changed, errs := policyform.Policy.Change(p.set.Policy, values)
+		errs = changedMeanwhile(p.set.ManagedBy, changed, errs)
+		return policyAnswer(v, p, values, errs), nil
+	}
 	return policyAnswer(v, p, values, errs), nil
 }
 
@@ -129,19 +138,24 @@ func changePolicy(v *web.Visit) (web.Answer, error) {
 	}
 	values := typedPolicy(v, p)
 	change, changed, errs := policyform.Policy.Change(p.set.Policy, values)
-	if errs.Any() {
-		return policyAnswer(v, p, values, errs), nil
-	}
-	if len(changed) == 0 && p.exists {
+	if len(changed) == 0 && !errs.Any() && p.exists {
 		return &web.Redirect{To: o.path(v, "policy"), Notice: web.Notice{Kind: "warn", Text: "Nothing was changed: the policy is already so."}}, nil
 	}
-	if p.exists {
-		_, err = v.API.PatchTopic(v.Request.Context(), o.Topic, change, conditionOf(v))
-	} else {
-		_, err = v.API.PutTopic(v.Request.Context(), o.Topic, change, client.IfNew())
+	condition, err := v.Condition()
+	switch {
+	case err != nil:
+		return nil, err
+	case condition != web.IfRevision(p.set.Revision):
+		return policyAnswer(v, p, values, changedMeanwhile(p.set.ManagedBy, changed, errs)), nil
+	case errs.Any():
+		return policyAnswer(v, p, values, errs), nil
+	case p.exists:
+		_, err = v.API.PatchTopic(v.Request.Context(), o.Topic, change, condition)
+	default:
+		_, err = v.API.PutTopic(v.Request.Context(), o.Topic, change, condition)
 	}
 	if errors.Is(err, client.ErrRevision) {
-		return policyAnswer(v, p, values, changedMeanwhile(p.set.ManagedBy, changed)), nil
+		return policyAnswer(v, p, values, changedMeanwhile(p.set.ManagedBy, changed, errs)), nil
 	}
 	if err != nil {
 		return formProblem(v, err, func(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
@@ -156,15 +170,16 @@ func changePolicy(v *web.Visit) (web.Answer, error) {
 }
 
 // changedMeanwhile explains that settings are not as the form showed them. The form keeps what was typed, and has the new revision.
-func changedMeanwhile(managedBy string, differ []string) web.FormErrors {
-	errs := web.FormErrors{Status: http.StatusPreconditionFailed}
+// errs are what is wrong with what was typed.
+func changedMeanwhile(managedBy string, differ []string, errs web.FormErrors) web.FormErrors {
+	errs.Status = http.StatusPreconditionFailed
 	errs.General = append(errs.General, "Somebody changed these settings since you opened the form: the audit lines in the server's log name them. What you typed is kept.")
 	if managedBy != "" {
 		errs.General = append(errs.General, "Perhaps it was ringback apply with the files of "+managedBy+".")
 	}
 	if len(differ) > 0 {
-		errs.General = append(errs.General, words.Sentence("Compared with the settings as they are now, saving again changes", words.List(differ)))
-	} else {
+		errs.General = append(errs.General, words.Sentence("Compared with the settings as they are now, saving again changes", words.ListAll(differ)))
+	} else if len(errs.Fields) == 0 {
 		errs.General = append(errs.General, "The settings are now as you typed them.")
 	}
 	return errs

@@ -17,6 +17,9 @@ import (
 
 var (
 	laneLink = regexp.MustCompile(`<td><a class="nobreak" href="[^"]*/lanes/([^"]+)"`)
+	// revisionField is the field of a form with the revision that it shows.
+	revisionField = regexp.MustCompile(`name="revision" value="(\d+)"`)
+
 	nextLink = regexp.MustCompile(`rel="next" href="(?:\.\./)*(?:\./)?([^"]+)"`)
 )
 
@@ -26,7 +29,7 @@ func cutAfter(text, sep string) (before, after string, found bool) { return stri
 // revision returns the revision in the form of a page.
 func revision(t *testing.T, page string) string {
 	t.Helper()
-	found := regexp.MustCompile(`name="revision" value="(\d+)"`).FindStringSubmatch(page)
+	found := revisionField.FindStringSubmatch(page)
 	require.NotNil(t, found)
 	return found[1]
 }
@@ -115,12 +118,12 @@ func TestPolicy_OfANewTopicCreatesIt(t *testing.T) {
 		site := signedIn(t)
 		page := site.Get("topics/new/policy").OK()
 		require.Equal(t, "There is no topic new yet: saving creates it.", lead(t, page))
-		require.NotContains(t, page, `name="revision"`)
-		site.Follow(site.Post("topics/new/policy", "ladder", "1s, 2s")).OK()
+		require.Equal(t, "0", revision(t, page))
+		site.Follow(site.Post("topics/new/policy", "revision", "0", "ladder", "1s, 2s")).OK()
 		got, err := site.API.GetTopicSettings(t.Context(), "new")
 		require.NoError(t, err)
 		require.Equal(t, []time.Duration{time.Second, 2 * time.Second}, got.Ladder)
-		site.Post("topics/_own/policy", "ladder", "1s").Is(http.StatusUnprocessableEntity)
+		site.Post("topics/_own/policy", "revision", "0", "ladder", "1s").Is(http.StatusUnprocessableEntity)
 	})
 }
 
@@ -128,7 +131,7 @@ func TestPolicy_IsDrawnWhileItIsTyped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{Timeout: 3 * time.Second})
-		form := url.Values{"ladder": {"1m, 2m"}, "jitter": {"lots"}}
+		form := url.Values{"revision": {"1"}, "ladder": {"1m, 2m"}, "jitter": {"lots"}}
 		part := site.Do(http.MethodPost, "topics/order/policy/preview", form, "HX-Request", "true").OK()
 		require.NotContains(t, part, "<main")
 		require.Contains(t, part, "up to 3 attempts of up to 3s within 3m")
@@ -143,5 +146,80 @@ func TestPolicy_IsDrawnWhileItIsTyped(t *testing.T) {
 		got, err := site.API.GetTopicSettings(t.Context(), "order")
 		require.NoError(t, err)
 		require.Nil(t, got.Ladder, "nothing is stored")
+	})
+}
+
+func TestPolicy_OfANewTopicIsNotOverwritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		site.Register(client.Job{ID: "a", Topic: "adhoc", URL: "https://fine.example/", Delay: time.Hour})
+		for _, topic := range []string{"fresh", "adhoc"} {
+			path := "topics/" + topic + "/policy"
+			rev := revision(t, site.Get(path).OK())
+			require.Equal(t, "0", rev)
+			put(t, site, topic, client.Policy{Timeout: 7 * time.Second, Workers: 3, URL: "https://shop.example/", LaneRate: "5/s", Rate: "9/s"})
+			typed := []string{"revision", rev, "timeout", "", "workers", "", "url", "", "lane_rate", "", "rate", "", "retries", "4"}
+			page := site.Post(path, typed...).Is(http.StatusPreconditionFailed)
+			require.Contains(t, consoletest.Text(page), "saving again changes retries, ")
+			for _, name := range []string{"timeout", "workers", "url", "lane_rate", "rate"} {
+				require.Regexp(t, `saving again changes [a-z_, ]*\b`+name+`\b`, consoletest.Text(page))
+			}
+			require.Contains(t, page, `name="retries" value="4"`)
+			got, err := site.API.GetTopicSettings(t.Context(), topic)
+			require.NoError(t, err)
+			require.Equal(t, 7*time.Second, got.Timeout)
+			require.Nil(t, got.Retries)
+		}
+	})
+}
+
+func TestPolicy_OfAFormThatIsWrongOrPreviewedIsNotOverwritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{Timeout: time.Second})
+		rev := revision(t, site.Get("topics/order/policy").OK())
+		_, err := site.API.PatchTopic(t.Context(), "order", client.Policy{Workers: 7})
+		require.NoError(t, err)
+		for _, path := range []string{"topics/order/policy", "topics/order/policy/preview"} {
+			page := site.Post(path, "revision", rev, "timeout", "soon", "workers", "").Is(http.StatusPreconditionFailed)
+			require.Contains(t, consoletest.Text(page), "saving again changes workers.")
+			require.Contains(t, page, `value="soon"`)
+		}
+	})
+}
+
+func TestForms_WithoutARevisionAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{})
+		_, err := site.API.PatchLane(t.Context(), "order", "x", client.LaneSettings{LaneConcurrency: 3})
+		require.NoError(t, err)
+		for _, path := range []string{"topics/order/policy", "topics/order/policy/preview", "topics/order/lanes/x", "topics/order/lanes/x/delete", "topics/order/delete"} {
+			for _, rev := range []string{"", "x", "-1", "1.0"} {
+				page := site.Post(path, "revision", rev, "url", "https://shop.example/").Is(http.StatusUnprocessableEntity)
+				require.Contains(t, consoletest.Text(page), "does not say which revision it showed, so nothing was changed", path)
+			}
+		}
+		got, err := site.API.GetLane(t.Context(), "order", "x")
+		require.NoError(t, err)
+		require.Equal(t, int64(1), got.Revision)
+	})
+}
+
+func TestPolicy_DoesNotShowAPrivateKeyAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{})
+		const key = "-----BEGIN PRIVATE KEY-----"
+		for path, form := range map[string][]string{
+			"topics/order/policy":         {"revision", "1", "timeout", "soon"},
+			"topics/order/policy/preview": {"revision", "1"},
+			"topics/order/policy?stale":   {"revision", "9"},
+		} {
+			page := site.Post(path, append(form, "client_cert.chain", "a chain", "client_cert.key", key)...).Body.String()
+			require.Contains(t, page, "a chain", path)
+			require.NotContains(t, page, "PRIVATE KEY", path)
+			require.Contains(t, page, "paste it again", path)
+		}
 	})
 }

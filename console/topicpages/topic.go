@@ -251,7 +251,10 @@ func deleteAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 // deleteTopic deletes a topic.
 func deleteTopic(v *web.Visit) (web.Answer, error) {
 	o := ownerOf(v)
-	err := v.API.DeleteTopic(v.Request.Context(), o.Topic, v.Form("purge") != "", conditionOf(v))
+	condition, err := v.Condition()
+	if err == nil {
+		err = v.API.DeleteTopic(v.Request.Context(), o.Topic, v.Form("purge") != "", condition)
+	}
 	if errors.Is(err, client.ErrRevision) {
 		var errs web.FormErrors
 		errs.General = []string{"Somebody changed the topic meanwhile: look at it, and delete it again if you still want to."}

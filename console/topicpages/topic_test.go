@@ -153,12 +153,12 @@ func TestTopic_IsDeletedWithItsJobs(t *testing.T) {
 		site.Advance(time.Second)
 		page := site.Golden("topic-delete", "topics/order/delete")
 		require.Equal(t, "Topic order has 1 unfinished job and 1 dead letter.", lead(t, page))
-		page = site.Post("topics/order/delete").Is(http.StatusConflict)
+		page = site.Post("topics/order/delete", "revision", "1").Is(http.StatusConflict)
 		require.Contains(t, consoletest.Text(page), "unfinished")
 		page = site.Post("topics/order/delete", "revision", "99", "purge", "true").Is(http.StatusPreconditionFailed)
 		require.Contains(t, consoletest.Text(page), "Somebody changed the topic meanwhile")
 		require.Contains(t, page, `value="true" checked`)
-		page = site.Follow(site.Post("topics/order/delete", "purge", "true")).OK()
+		page = site.Follow(site.Post("topics/order/delete", "revision", "1", "purge", "true")).OK()
 		require.Contains(t, consoletest.Text(page), "Topic order is deleted.")
 		_, err := site.API.GetTopicSettings(t.Context(), "order")
 		if err == nil {
@@ -246,5 +246,22 @@ func TestForms_AreRefusedForTopicsOfOthers(t *testing.T) {
 		}
 		site.Get("topics/pay.one").OK()
 		site.Get("topics/pay.one/lanes/x").OK()
+	})
+}
+
+func TestTopic_WithoutSettingsIsNotDeletedAfterItGotSome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		site.Register(client.Job{ID: "a", Topic: "adhoc", URL: "https://fine.example/", Delay: time.Hour})
+		rev := revision(t, site.Get("topics/adhoc/delete").OK())
+		require.Equal(t, "0", rev)
+		put(t, site, "adhoc", client.Policy{Workers: 3})
+		page := site.Post("topics/adhoc/delete", "revision", rev, "purge", "true").Is(http.StatusPreconditionFailed)
+		require.Contains(t, consoletest.Text(page), "Somebody changed the topic meanwhile")
+		_, err := site.API.Get(t.Context(), "a")
+		require.NoError(t, err)
+
+		site.Register(client.Job{ID: "b", Topic: "other", URL: "https://fine.example/", Delay: time.Hour})
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("topics/other/delete", "revision", "0", "purge", "true")).OK()), "Topic other is deleted.")
 	})
 }

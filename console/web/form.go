@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/ringback/ringback/client"
@@ -35,6 +36,30 @@ func (f *FormErrors) Add(field, sentence string) {
 	if f.Status == 0 {
 		f.Status = http.StatusUnprocessableEntity
 	}
+}
+
+// RevisionField is the name of the hidden field of a form with the revision of what it showed; 0: nothing was stored.
+const RevisionField = "revision"
+
+// Condition returns the condition that what a form changes is as the form showed it. A form without a revision is refused, because it
+// would overwrite what somebody else has stored since. The error is a *client.Problem.
+func (v *Visit) Condition() (client.Condition, error) {
+	revision, err := strconv.ParseInt(v.Form(RevisionField), 10, 64)
+	if err != nil || revision < 0 {
+		return client.Condition{}, &client.Problem{
+			Status: http.StatusUnprocessableEntity, Title: "The form is incomplete",
+			Detail: "The form does not say which revision it showed, so nothing was changed: open the page again, and send the form from there.",
+		}
+	}
+	return IfRevision(revision), nil
+}
+
+// IfRevision returns the condition that what is stored has a revision; 0: that nothing is stored.
+func IfRevision(revision int64) client.Condition {
+	if revision == 0 {
+		return client.IfNew()
+	}
+	return client.IfRevision(revision)
 }
 
 // FormErrorsOf returns an error of the API as errors of a form, whose fields are those with a name of the API's field, with a dot for

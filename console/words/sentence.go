@@ -20,6 +20,14 @@ func List(items []string) string {
 	}
 }
 
+// ListAll is List that names all things, however many they are.
+func ListAll(items []string) string {
+	if n := len(items); n > 3 {
+		return strings.Join(items[:n-1], ", ") + " and " + items[n-1]
+	}
+	return List(items)
+}
+
 // Sentence joins the parts of a sentence with spaces and ends it with one full stop, unless it ends with another mark. Empty
 // parts are left out. A sentence of nothing is empty. It does not change the case of the first letter, which may be that of an
 // id.

@@ -171,3 +171,9 @@ func TestSentence_EndsOnce(t *testing.T) {
 		require.Equal(t, c.want, Sentence(c.parts...))
 	}
 }
+
+func TestListAll_NamesAll(t *testing.T) {
+	require.Equal(t, "a, b, c, d and e", ListAll([]string{"a", "b", "c", "d", "e"}))
+	require.Equal(t, "a and b", ListAll([]string{"a", "b"}))
+	require.Empty(t, ListAll(nil))
+}

@@ -602,7 +602,7 @@ var plan = []row{
 	{
 		pkg:    "console/policyform",
 		reason: "the forms of policies and lanes: pure, so that tables can hold every field; knows the API's client and how durations are spelled, and no page",
-		ours:   []string{"client", "console/web", "console/words", "job/units"},
+		ours:   []string{"client", "console/jobform", "console/web", "console/words", "job/units"},
 	},
 	{
 		pkg:    "console/topicpages",
