@@ -46,7 +46,7 @@ func (c *heldCache) read(ctx context.Context, v *web.Visit) (*client.HeldLanes, 
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.all) >= sampler.MaxAudiences || c.all == nil {
+	if _, renews := c.all[v.Audience]; c.all == nil || !renews && len(c.all) >= sampler.MaxAudiences {
 		c.all = make(map[string]heldAnswer)
 	}
 	c.all[v.Audience] = heldAnswer{lanes, now.Add(min(heldShare*now.Sub(began), longestHeld))}

@@ -119,7 +119,14 @@ func (s *state) lanesNote() string {
 	}
 	var notes []string
 	if more := s.held.Total - len(s.held.Items); more > 0 {
-		notes = append(notes, words.Count(int64(more), "more lane")+" hold jobs back; these are the worst.")
+		which, verb, end := "more lane", " hold jobs back", "; these are the worst."
+		if !slices.ContainsFunc(s.held.Items, func(l client.HeldLane) bool { return !isPausedOnly(&l) }) { // none is listed
+			which, end = "other lane", "."
+		}
+		if more == 1 {
+			verb = " holds jobs back"
+		}
+		notes = append(notes, words.Count(int64(more), which)+verb+end)
 	}
 	if !s.held.Exact {
 		notes = append(notes, "The search ended after "+words.Count(int64(s.held.LookedAt), "lane")+", so there may be others.")
@@ -132,7 +139,7 @@ type pause struct {
 	Topic, To string
 	Since     time.Time
 	By, Note  string
-	Waiting   int64 // in the lanes that are known
+	Waiting   *int64 // nil: not known
 }
 
 // pauses returns the paused topics: of the first settings, and of lanes with jobs.
@@ -141,23 +148,32 @@ func (s *state) pauses() []pause {
 	for _, t := range s.paused {
 		all = append(all, pause{Topic: t.Name, To: s.v.Path("topics", t.Name), Since: t.PausedAt, By: t.PausedBy, Note: t.PauseNote})
 	}
-	if s.held == nil {
-		return all
-	}
-	for i := range s.held.Items {
-		item := &s.held.Items[i]
-		for _, r := range item.Reasons {
-			if r.Code != "topic_paused" {
-				continue
+	if s.held != nil {
+		for i := range s.held.Items {
+			item := &s.held.Items[i]
+			for _, r := range item.Reasons {
+				if r.Code == "topic_paused" && !slices.ContainsFunc(all, func(p pause) bool { return p.Topic == item.Topic }) {
+					all = append(all, pause{Topic: item.Topic, To: s.v.Path("topics", item.Topic), Since: r.Since, By: r.By, Note: r.Note})
+				}
 			}
-			at := slices.IndexFunc(all, func(p pause) bool { return p.Topic == item.Topic })
-			if at < 0 {
-				at = len(all)
-				all = append(all, pause{Topic: item.Topic, To: s.v.Path("topics", item.Topic), Since: r.Since, By: r.By, Note: r.Note})
-			}
-			all[at].Waiting += item.Scheduled + item.Ready
 		}
+	}
+	for i := range all {
+		all[i].Waiting = s.waitingIn(all[i].Topic)
 	}
 	slices.SortFunc(all, func(a, b pause) int { return strings.Compare(a.Topic, b.Topic) })
 	return all
+}
+
+// waitingIn returns how many jobs of a topic wait; nil: the topic is not among those that were counted.
+func (s *state) waitingIn(topic string) *int64 {
+	for i := range s.topics {
+		if t := &s.topics[i]; t.Topic == topic {
+			return new(t.Scheduled + t.Ready)
+		}
+	}
+	if s.allCounted { // it has no jobs
+		return new(int64(0))
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/words"
 )
 
@@ -17,8 +18,8 @@ const (
 	maxNamed = 3
 	// late is how late the oldest job is when the page says so: attempts begin within milliseconds otherwise.
 	late = 10 * time.Second
-	// enough is the number of samples that say that nothing is delivered.
-	enough = 2
+	// enough is the number of samples that say that nothing is delivered: those of a minute, as a server may deliver once a minute.
+	enough = int(time.Minute / sampler.Step)
 )
 
 // lead is the first sentence of the page: whether callbacks flow.
@@ -128,10 +129,13 @@ func (s *state) addStuck(l *lead, failing []*client.HeldLane, more bool) {
 	switch {
 	case len(failing) > 0:
 		s.addLanes(l, failing)
-		if len(failing) == 1 && !more {
-			l.add(" is in trouble.")
-		} else {
+		switch {
+		case len(failing) > 1:
 			l.add(" are in trouble.")
+		case more:
+			l.add(" and perhaps others are in trouble.")
+		default:
+			l.add(" is in trouble.")
 		}
 		s.addPauses(l)
 	case s.samples.LastMinute("again", "dead") > 0:

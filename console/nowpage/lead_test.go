@@ -1,10 +1,14 @@
 package nowpage
 
 import (
+	"io"
 	"math"
+	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -31,6 +35,12 @@ func (l lead) text() string {
 // rates returns samples of a minute.
 func rates(delivered, again float64) sampler.Samples {
 	return sampler.Samples{Steps: 12, Verdicts: []sampler.Verdict{{Name: "delivered", LastMinute: delivered}, {Name: "again", LastMinute: again}}}
+}
+
+// after returns samples after a number of steps.
+func after(steps int, s sampler.Samples) sampler.Samples {
+	s.Steps = steps
+	return s
 }
 
 // heldBy returns a lane that is held for reasons.
@@ -77,15 +87,27 @@ func TestLead(t *testing.T) {
 				Stores: []client.StoreReadiness{{Name: "main", Ready: true}, {Name: "eu", Detail: "It is full."}},
 			}, "bad", "Callbacks flow. Store eu is not ready: It is full.",
 		},
-		"flows":                  {state{counts: due, samples: rates(1, 1), held: heldLanes(heldBy("a:1", "lane_full"))}, "ok", "Callbacks flow."},
-		"all ended":              {state{counts: &client.Counts{Registered: 9, Delivered: 9}, samples: rates(0, 0)}, "ok", "Nothing waits: all jobs have ended."},
-		"nothing due":            {state{counts: &client.Counts{Registered: 9, Scheduled: 1200, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1,200 jobs wait, the next one at 12:01:00."},
-		"one of them":            {state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1 job waits, the next one at 12:01:00."},
-		"runs":                   {state{counts: &client.Counts{Registered: 9, Running: 1}, samples: rates(0, 0)}, "ok", "No job is late: 1 attempt is running."},
-		"due now":                {state{counts: &client.Counts{Registered: 9, Ready: 1, OldestDueAt: ago(time.Second)}}, "ok", "No job is late."},
-		"late":                   {state{counts: due}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
-		"late and delivers":      {state{counts: due, samples: rates(3, 0)}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
-		"nobody delivers":        {state{counts: due, samples: rates(0, 0)}, "bad", "Nothing is being delivered: the oldest due job has waited for 30s, and no lane holds it back. No process may be delivering its topic."},
+		"flows":             {state{counts: due, samples: rates(1, 1), held: heldLanes(heldBy("a:1", "lane_full"))}, "ok", "Callbacks flow."},
+		"all ended":         {state{counts: &client.Counts{Registered: 9, Delivered: 9}, samples: rates(0, 0)}, "ok", "Nothing waits: all jobs have ended."},
+		"nothing due":       {state{counts: &client.Counts{Registered: 9, Scheduled: 1200, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1,200 jobs wait, the next one at 12:01:00."},
+		"one of them":       {state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1 job waits, the next one at 12:01:00."},
+		"runs":              {state{counts: &client.Counts{Registered: 9, Running: 1}, samples: rates(0, 0)}, "ok", "No job is late: 1 attempt is running."},
+		"due now":           {state{counts: &client.Counts{Registered: 9, Ready: 1, OldestDueAt: ago(time.Second)}}, "ok", "No job is late."},
+		"late":              {state{counts: due}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
+		"late and delivers": {state{counts: due, samples: rates(3, 0)}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
+		"nobody delivers":   {state{counts: due, samples: rates(0, 0)}, "bad", "Nothing is being delivered: the oldest due job has waited for 30s, and no lane holds it back. No process may be delivering its topic."},
+		"ten seconds of failures": {
+			state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}, samples: after(2, rates(0, 1))},
+			"ok",
+			"Nothing is due: 1 job waits, the next one at 12:01:00.",
+		},
+		"ten seconds of nothing": {state{counts: due, samples: after(2, rates(0, 0))}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
+		"stuck receiver":         {state{counts: due, samples: rates(0, 1), held: heldLanes(heldBy("d:1", "retry_after"))}, "bad", "Nothing is being delivered: d:1 (asked for a pause, left alone until 12:01:00) is in trouble."},
+		"stuck receiver, perhaps more": {
+			state{counts: due, samples: rates(0, 1), held: &client.HeldLanes{Items: []client.HeldLane{heldBy("d:1", "retry_after")}, Total: 1}},
+			"bad",
+			"Nothing is being delivered: d:1 (asked for a pause, left alone until 12:01:00) and perhaps others are in trouble.",
+		},
 		"all fail":               {state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}, samples: rates(0, 1)}, "bad", "Nothing is being delivered: all attempts of the last minute failed."},
 		"one receiver":           {state{counts: due, samples: rates(1, 1), held: heldLanes(failed)}, "warn", "Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
 		"of two topics":          {state{counts: due, samples: rates(1, 1), held: heldLanes(failed, other)}, "warn", "Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
@@ -121,6 +143,66 @@ func TestLead(t *testing.T) {
 			require.Equal(t, test.class, l.Class)
 		})
 	}
+}
+
+func TestLanesNote(t *testing.T) {
+	lanes := func(total int, items ...client.HeldLane) *client.HeldLanes {
+		return &client.HeldLanes{Items: items, Total: total, Exact: true, LookedAt: 7}
+	}
+	open, paused := heldBy("a:1", "breaker_open"), heldBy("b:1", "topic_paused")
+	some := lanes(1, open)
+	some.Exact = false
+	for name, test := range map[string]struct {
+		held *client.HeldLanes
+		want string
+	}{
+		"unknown":        {nil, ""},
+		"all are listed": {lanes(1, open), ""},
+		"one more":       {lanes(3, open, paused), "1 more lane holds jobs back; these are the worst."},
+		"more":           {lanes(9, open), "8 more lanes hold jobs back; these are the worst."},
+		"one other":      {lanes(2, paused), "1 other lane holds jobs back."},
+		"others":         {lanes(3, paused), "2 other lanes hold jobs back."},
+		"not all":        {some, "The search ended after 7 lanes, so there may be others."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, (&state{held: test.held}).lanesNote())
+		})
+	}
+}
+
+// roundTrip answers requests with a text of JSON.
+type roundTrip func() string
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+	header := http.Header{"Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(f())), Request: r}, nil
+}
+
+func TestHeldCache_KeepsOthersWhenItRenewsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		searches := 0
+		api, err := client.New("http://localhost", client.Options{HTTP: &http.Client{Transport: roundTrip(func() string {
+			searches++
+			time.Sleep(time.Second / 50)
+			return `{"items": []}`
+		})}})
+		require.NoError(t, err)
+		var cache heldCache
+		visit := func(i int) {
+			_, err := cache.read(t.Context(), &web.Visit{API: api, Audience: strconv.Itoa(i)})
+			require.NoError(t, err)
+		}
+		for i := range sampler.MaxAudiences {
+			visit(i)
+		}
+		visit(0) // its answer is too old
+		require.Len(t, cache.all, sampler.MaxAudiences)
+		before := searches
+		visit(sampler.MaxAudiences - 1)
+		require.Equal(t, before, searches)
+		visit(sampler.MaxAudiences)
+		require.Len(t, cache.all, 1, "another audience finds no room")
+	})
 }
 
 func TestAPIAddress(t *testing.T) {

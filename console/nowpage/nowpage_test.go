@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -137,6 +139,8 @@ func TestNow_SaysThatNothingIsDelivered(t *testing.T) {
 		site.Get("").OK()
 		register(site, "pay", "refused.example", 12)
 		site.Advance(10 * time.Second)
+		require.Contains(t, site.Get("").OK(), `class="lead sentence warn"`, "a server may deliver once a minute")
+		site.Advance(50 * time.Second)
 		page := site.Get("").OK()
 		require.Contains(t, page, `class="lead sentence bad"`)
 		require.Regexp(t, `^Nothing is being delivered: refused\.example:443 \(the connection was refused at \d\d:\d\d:\d\d, breaker open until \d\d:\d\d:\d\d\) is in trouble\.$`,
@@ -153,8 +157,61 @@ func TestNow_SaysThatAPauseHoldsEverythingBack(t *testing.T) {
 		require.NoError(t, err)
 		register(site, "mail", "fine.example", 3)
 		site.Get("").OK()
-		site.Advance(11 * time.Second)
+		site.Advance(61 * time.Second)
 		require.Equal(t, "Nothing is being delivered: topic mail is paused.", lead(t, site.Get("").OK()))
+	})
+}
+
+func TestNow_SaysHowManyJobsAPauseHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, consoletest.Options{WrapAPI: func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/lanes/held" { // which lists the worst lanes only
+					_, _ = w.Write([]byte(`{"items": [{"topic": "mail", "lane": "a", "ready": 1, "reasons": [{"code": "topic_paused"}]}], "total": 20, "exact": true}`))
+					return
+				}
+				h.ServeHTTP(w, r)
+			})
+		}})
+		pause := func(topic string) {
+			_, err := site.API.PutTopic(t.Context(), topic, client.Policy{})
+			require.NoError(t, err)
+			_, err = site.API.PauseTopic(t.Context(), topic, "")
+			require.NoError(t, err)
+		}
+		pause("mail")
+		register(site, "mail", "fine.example", 3)
+		pause("sms")
+		waiting := regexp.MustCompile(`(mail|sms)</a>.* data-label="Waiting">(.*)</td>`)
+		texts := func() (all []string) {
+			for _, row := range waiting.FindAllStringSubmatch(site.Get("").OK(), -1) {
+				all = append(all, row[1]+" "+consoletest.Text(row[2]))
+			}
+			return all
+		}
+		require.Equal(t, []string{"mail 3", "sms 0"}, texts())
+		for i := range 50 {
+			site.Register(client.Job{Topic: fmt.Sprintf("a%d", i), URL: "https://fine.example/"})
+		}
+		require.Equal(t, []string{"mail –"}, texts(), "other topics are counted")
+	})
+}
+
+func TestNow_ReadsCountersOfTopicsWithoutTheirLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var limit atomic.Value
+		site := newSite(t, consoletest.Options{Tokens: true, WrapAPI: func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/topics/crm/stats" {
+					limit.CompareAndSwap(nil, r.URL.Query().Get("limit"))
+				}
+				h.ServeHTTP(w, r)
+			})
+		}})
+		register(site, "crm", "fine.example", 3)
+		site.SignIn(site.Token("mia", "read", "crm"))
+		site.Get("").OK()
+		require.Equal(t, "1", limit.Load())
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxTopics bounds the topics whose settings are looked through for pauses: one page of the list.
+	// maxTopics bounds the topics that are counted, and whose settings are looked through for pauses: one page of the lists.
 	maxTopics = 50
 	// maxOwnTopics bounds the topics that are counted for a token that is restricted to topics.
 	maxOwnTopics = 10
@@ -30,8 +30,11 @@ type state struct {
 	Version string
 
 	counts *client.Counts // nil: not known
-	held   *client.HeldLanes
-	paused []*client.Topic
+	topics []client.TopicCounts
+	// allCounted reports whether topics has all topics with jobs.
+	allCounted bool
+	held       *client.HeldLanes
+	paused     []*client.Topic
 	// allTopics reports whether all topics were looked through for pauses.
 	allTopics  bool
 	Restricted *restricted // nil: the token may see all topics
@@ -40,7 +43,7 @@ type state struct {
 // restricted is what a token sees that is restricted to topics.
 type restricted struct {
 	Topics []string // names, and patterns with *
-	Counts []*client.TopicStats
+	Counts []client.TopicCounts
 }
 
 // read reads the state.
@@ -93,9 +96,9 @@ func (s *state) readCounts(ctx context.Context) error {
 	if s.Restricted != nil {
 		return s.readOwnCounts(ctx)
 	}
-	stats, err := s.v.API.StatsPage(ctx, client.PageOptions{Limit: 1})
+	stats, err := s.v.API.StatsPage(ctx, client.PageOptions{Limit: maxTopics})
 	if err == nil {
-		s.counts = &stats.Totals
+		s.counts, s.topics, s.allCounted = &stats.Totals, stats.Items, stats.NextCursor == ""
 	}
 	return err
 }
@@ -109,16 +112,17 @@ func (s *state) readOwnCounts(ctx context.Context) error {
 			known = false
 			continue
 		}
-		counts, err := s.v.API.TopicStats(ctx, topic)
+		counts, err := s.v.API.TopicStatsPage(ctx, topic, client.PageOptions{Limit: 1}) // its lanes are not shown
 		if errors.Is(err, client.ErrNotFound) {
 			continue // nobody has used it
 		}
 		if err != nil {
 			return err
 		}
-		s.Restricted.Counts = append(s.Restricted.Counts, counts)
+		s.topics = append(s.topics, client.TopicCounts{Topic: counts.Topic, Counts: counts.Counts})
 		add(&sum, &counts.Counts)
 	}
+	s.Restricted.Counts = s.topics
 	if known {
 		s.counts = &sum
 	}
