@@ -51,7 +51,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 help: ## show this text
 	@echo 'Usage: make <target> [PKG=./pool] [RUN=TestName] …'
 	@echo
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
 	@echo
 	@echo 'To try it: go run ./cmd/ringback dev'
 
@@ -105,6 +105,10 @@ transfer: deps ## export and import 100,000 jobs: SQLite, a Redis cluster, SQLit
 screens: SCREENS ?= screens
 screens: deps ## take a picture of each page of the console in light, dark and narrow, into SCREENS (screens)
 	SCREENS='$(abspath $(SCREENS))' $(GO) test -count=1 -timeout=10m -run 'TestScreens' ./e2e/browser
+
+.PHONY: console-scale
+console-scale: ## measure each page of the console with a million jobs on SQLite, against its bounds of 50 ms and 100 kB; some minutes
+	RINGBACK_CONSOLE_JOBS=1000000 $(GO) test -count=1 -timeout=30m -v -run 'ConsoleScale_Bounds' ./app
 
 .PHONY: bench
 bench: deps ## compare Ringback with its peers and the machine's limit, about half an hour; writes docs/benchmarks.md

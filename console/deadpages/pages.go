@@ -15,7 +15,7 @@ var files embed.FS
 
 const (
 	// countWithin bounds the time for which a page counts jobs.
-	countWithin = web.SearchTime
+	countWithin = web.SearchTime * 3 / 4 // up to 1,000 groups are written and read after that
 	// sampleWithin bounds the time for which it looks for some of them, after that.
 	sampleWithin = web.SearchTime / 2
 	// pageLimit bounds the rows of a list.
