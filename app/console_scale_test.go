@@ -22,7 +22,7 @@ import (
 
 const (
 	// scaleJobs is the number of jobs with which TestConsoleScale runs; RINGBACK_CONSOLE_JOBS sets another.
-	scaleJobs = 2_000
+	scaleJobs = 1_000
 	// scaleLanes is the largest number of lanes of a topic.
 	scaleLanes = 1_000
 	// lawfulJobs is the number of jobs from which on the time of a page is checked, too: somebody runs that by hand on an idle machine.
