@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/job"
 )
 
 const (
@@ -79,12 +82,17 @@ const maxShownHeaders = 20
 
 var commonHeaders = []string{"Accept-Encoding", "Connection", "Content-Length", "Ringback-Attempt", "Ringback-Due-At", "User-Agent", "Webhook-Id", "Webhook-Signature", "Webhook-Timestamp"}
 
-// headersLine returns the headers of a request on one line, sorted; empty if there are only common ones.
+// headersLine returns the headers of a request on one line, sorted, without the values of secret ones; empty if there are only common
+// ones.
 func headersLine(header http.Header) string {
 	var all []string
 	for name, values := range header {
 		if !slices.Contains(commonHeaders, name) {
-			all = append(all, Printable(name+": "+strings.Join(values, ", ")))
+			value := strings.Join(values, ", ")
+			if job.SecretHeader(name) {
+				value = redact.Mark
+			}
+			all = append(all, Printable(name+": "+value))
 		}
 	}
 	slices.Sort(all)

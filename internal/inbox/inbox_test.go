@@ -91,15 +91,15 @@ func TestInbox_AnswersOthersMeanwhile(t *testing.T) {
 func TestInbox_PrintsHeadersThatAreNotCommon(t *testing.T) {
 	in, out := newInbox()
 	req := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
-	req.Header = http.Header{"User-Agent": {"x"}, "Webhook-Id": {"a"}, "X-Two": {"1", "2\x1b[31m"}, "Ringback-Topic": {"order"}}
+	req.Header = http.Header{"User-Agent": {"x"}, "Webhook-Id": {"a"}, "X-Two": {"1", "2\x1b[31m"}, "Ringback-Topic": {"order"}, "Authorization": {"Bearer hunter2"}}
 	in.ServeHTTP(httptest.NewRecorder(), req)
 	_, second, _ := strings.Cut(out.String(), "\n")
-	require.Equal(t, strings.Repeat(" ", 21)+`Ringback-Topic: order  X-Two: 1, 2\x1b[31m`+"\n", second)
+	require.Equal(t, strings.Repeat(" ", 21)+`Authorization: [redacted]  Ringback-Topic: order  X-Two: 1, 2\x1b[31m`+"\n", second)
 	for i := range 30 {
 		req.Header.Set("Many-"+strconv.Itoa(i), "1")
 	}
 	in.ServeHTTP(httptest.NewRecorder(), req)
-	require.Contains(t, out.String(), "  and 12 more\n")
+	require.Contains(t, out.String(), "  and 13 more\n")
 }
 
 func TestInbox_SaysWhetherTheSignatureVerifies(t *testing.T) {
