@@ -49,6 +49,9 @@ func (p *pages) formOf(v *web.Visit, job *client.JobInfo) formValues {
 	form := jobform.Form{}
 	if job != nil {
 		sent, _ := jobform.Of(job)
+		if as := sent[jobform.BodyAs]; as != jobform.AsJSON && as != jobform.AsText {
+			delete(sent, jobform.Body) // the form sends JSON or text: the base64 of bytes would arrive as it is
+		}
 		for _, name := range names {
 			if sent[name] != redacted {
 				form[name] = sent[name]

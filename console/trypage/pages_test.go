@@ -104,6 +104,18 @@ func TestTry_TellsOnWhichAttemptAJobArrived(t *testing.T) {
 	})
 }
 
+func TestTry_FillsInNoBodyOfBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, nil, false)
+		site.Register(
+			client.Job{ID: "bytes", URL: "https://fine.example/", Body: []byte("\x00\xff\xfe")},
+			client.Job{ID: "text", URL: "https://fine.example/", Body: client.Text("good morning")},
+		)
+		require.NotContains(t, site.Get("try?job=bytes").OK(), "AP/+")
+		require.Contains(t, site.Get("try?job=text").OK(), "good morning")
+	})
+}
+
 func TestTry_KeepsTheFormWhenItIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, new(fakeInbox), false)
