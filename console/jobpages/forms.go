@@ -187,7 +187,7 @@ func copyPage(v *web.Visit, j *client.JobInfo, f jobform.Form, errs web.FormErro
 	}
 	d := &formData{
 		Job: j, Errors: errs, Groups: groups(f, errs, jobform.Names, nil), NewID: id, To: v.Path("jobs", j.ID, "copy"), Submit: "Register",
-		Lead: "Registers another job like " + j.ID + "; that one stays as it is.",
+		Lead: "Registers another job like " + j.ID + "; that one stays as it is. The copy is due now and does not expire, unless you say so.",
 	}
 	if len(secrets) > 0 {
 		d.Notes = append(d.Notes, "Secret headers cannot be copied, because nobody can read them: "+words.List(secrets)+". Write them again, or the copy is sent without them.")

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type jobData struct {
 	Headers       []string
 	HasSecrets    bool
 	Body          bodyView
+	RawTo         string // the job in the API; empty: a link carries no token, and no namespace
 	Curl, APICurl string
 	Ladder        template.HTML
 	// May are the actions that state and role allow.
@@ -73,6 +75,9 @@ func newJobData(v *web.Visit, j *client.JobInfo) *jobData {
 		d.Labels = append(d.Labels, web.Link{To: v.PathQuery(v.Path("jobs"), "label", name+":"+j.Labels[name]), Text: name + "=" + j.Labels[name]})
 	}
 	d.Origin = origin(v, j)
+	if v.Live { // no live block shows the rest
+		return d
+	}
 	d.setRequest(v, j)
 	if e := j.Effective; e != nil {
 		d.Ladder = chart.Ladder(e.Ladder, e.Retries, e.Timeout)
@@ -123,6 +128,9 @@ func (d *jobData) setRequest(v *web.Visit, j *client.JobInfo) {
 	}
 	if len(j.Body) > 0 {
 		d.Body = showBody(j.Body)
+		if v.Who.Actor == "" && v.Namespace == "default" {
+			d.RawTo = v.Root + "/../v1/jobs/" + url.PathEscape(j.ID)
+		}
 	}
 	if d.URL != "" && d.URL != jobform.Redacted {
 		d.Curl = receiverCommand(j, d.URL)

@@ -34,7 +34,7 @@ func next(j *client.JobInfo, now time.Time) string {
 		}
 		return joined("next attempt "+words.In(j.NextAttemptAt, now), answer)
 	case client.Ready:
-		return joined("due for "+sinceWords(j.NextAttemptAt, now), answer)
+		return joined(dueWords(j.NextAttemptAt, now), answer)
 	case client.Running:
 		if j.CancelRequested {
 			return "runs; is cancelled unless it succeeds"
@@ -49,12 +49,12 @@ func next(j *client.JobInfo, now time.Time) string {
 	}
 }
 
-// sinceWords returns how long something has lasted.
-func sinceWords(t, now time.Time) string {
+// dueWords says how long an attempt has been due.
+func dueWords(t, now time.Time) string {
 	if now.Sub(t) < time.Second {
-		return "now"
+		return "due now"
 	}
-	return words.Duration(now.Sub(t).Truncate(time.Second))
+	return "due for " + words.Duration(now.Sub(t).Truncate(time.Second))
 }
 
 // joined joins the texts that are not empty with semicolons.

@@ -53,6 +53,32 @@ func TestLead_SaysWhyAJobDoesNotRun(t *testing.T) {
 	}
 }
 
+func TestRow_SaysHowLongAnAttemptHasBeenDue(t *testing.T) {
+	now := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
+	j := &client.JobInfo{State: client.Ready, NextAttemptAt: now.Add(-time.Second / 2)}
+	require.Equal(t, "due now", newRow(j, now).Next)
+	require.Equal(t, "due for 3s", newRow(j, now.Add(3*time.Second)).Next)
+}
+
+func TestJob_LinksTheAPIWhereALinkLeadsToTheJob(t *testing.T) {
+	j := &client.JobInfo{ID: "a", URL: "https://fine.example/", Method: "POST", Body: []byte("{}")}
+	v := &web.Visit{Who: &client.Principal{Role: "admin", Bodies: true}, Base: ".", Root: "..", Namespace: "default"}
+	require.Equal(t, "../../v1/jobs/a", newJobData(v, j).RawTo)
+	v.Namespace = "shop" // which is a header of requests
+	require.Empty(t, newJobData(v, j).RawTo)
+}
+
+func TestJob_RebuildsOnlyWhatIsLive(t *testing.T) {
+	j := &client.JobInfo{ID: "a", URL: "https://fine.example/", Method: "POST", Body: []byte("{}")}
+	v := &web.Visit{Who: &client.Principal{Role: "admin", Bodies: true}, Base: "."}
+	require.NotEmpty(t, newJobData(v, j).Curl)
+	v.Live = true
+	d := newJobData(v, j)
+	require.NotEmpty(t, d.Lead)
+	require.Empty(t, d.Curl)
+	require.Empty(t, d.Body.Text)
+}
+
 func TestOutcome_SaysWhatCameOfAnAttempt(t *testing.T) {
 	for want, a := range map[string]client.AttemptSummary{
 		"was answered 200 after 20ms": {Status: 200, DurationMS: new(20.0), Verdict: "delivered"},
