@@ -1,6 +1,7 @@
 package trypage
 
 import (
+	"html/template"
 	"strings"
 	"time"
 
@@ -9,8 +10,38 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// shownRequests bounds the requests of the inbox that are shown.
-const shownRequests = 20
+// Bounds of what is shown of the inbox. The bytes are those of HTML, in which a hostile text grows to five times its length.
+const (
+	shownRequests = 20
+	shownHeaders  = 10   // of each request
+	shownBytes    = 2048 // of the texts of each request
+	shownBody     = 1024 // of them
+	shownText     = 320  // of them, for each of the other texts
+	shownToken    = 32   // of them, for the method and the attempt
+)
+
+// budget is how many bytes of HTML there is room for.
+type budget int
+
+// take returns as much of a text as there is room for, and at most so many bytes of HTML.
+func (b *budget) take(text string, most int) string {
+	text = valid(text)
+	most = min(most, int(*b))
+	size := 0
+	for i, r := range text {
+		n := len(template.HTMLEscapeString(string(r)))
+		if r == '+' { // templates escape it, too
+			n = len("&#43;")
+		}
+		if size+n > most {
+			*b -= budget(size)
+			return text[:i] + "…"
+		}
+		size += n
+	}
+	*b -= budget(size)
+	return text
+}
 
 // request is a request of the inbox in words. All its texts are the sender's.
 type request struct {
@@ -30,21 +61,28 @@ type request struct {
 func requestsOf(all []inbox.Request, j *client.JobInfo) []request {
 	shown := make([]request, 0, shownRequests)
 	for _, r := range all[:min(len(all), shownRequests)] {
+		room := budget(shownBytes)
 		to := request{
-			N: r.N, At: r.At, Method: valid(r.Method), Path: valid(r.Path), ID: valid(r.ID), Attempt: valid(r.Attempt), Answer: r.Answer, Body: valid(r.Body),
-			MoreHeaders: int64(r.MoreHeaders), Own: j != nil && r.ID == j.ID,
-		}
-		if r.BodyBytes > len(r.Body) {
-			to.Cut = int64(r.BodyBytes)
+			N: r.N, At: r.At, Method: room.take(r.Method, shownToken), Path: room.take(r.Path, shownText), ID: room.take(r.ID, shownText),
+			Attempt: room.take(r.Attempt, shownToken), Answer: r.Answer, Own: j != nil && r.ID == j.ID,
 		}
 		to.Pill, to.Verdict, to.Detail = signatureWords(r.Signature)
-		for _, h := range r.Headers {
-			value := valid(h.Value)
+		to.Detail = room.take(to.Detail, shownText)
+		to.Body = room.take(r.Body, shownBody)
+		if r.BodyBytes > len(r.Body) || to.Body != valid(r.Body) {
+			to.Cut = int64(r.BodyBytes)
+		}
+		for _, h := range r.Headers[:min(len(r.Headers), shownHeaders)] {
+			value := h.Value
 			if h.Name != "Webhook-Signature" && job.SecretHeader(h.Name) {
 				value = redacted
 			}
-			to.Headers = append(to.Headers, inbox.Header{Name: valid(h.Name), Value: value})
+			if room == 0 {
+				break
+			}
+			to.Headers = append(to.Headers, inbox.Header{Name: room.take(h.Name, shownText), Value: room.take(value, shownText)})
 		}
+		to.MoreHeaders = int64(r.MoreHeaders + len(r.Headers) - len(to.Headers))
 		shown = append(shown, to)
 	}
 	return shown

@@ -170,6 +170,31 @@ func TestInbox_IsShownBesideTheJob(t *testing.T) {
 	})
 }
 
+func TestInbox_IsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := strings.Repeat(`"`, 256)
+		r := inbox.Request{
+			Method: long, Path: long, ID: long, Attempt: long, Answer: "200", Body: strings.Repeat(long, 4), BodyBytes: 1 << 10,
+			Signature: inbox.Signature{Verdict: inbox.Wrong, Detail: long},
+		}
+		plain := inbox.Request{N: 1, Method: "POST", Path: "/", Answer: "200", MoreHeaders: 3}
+		for range 20 {
+			r.Headers = append(r.Headers, inbox.Header{Name: long, Value: long})
+			plain.Headers = append(plain.Headers, inbox.Header{Name: "A", Value: "b"})
+		}
+		in := new(fakeInbox)
+		for range 20 {
+			in.requests = append(in.requests, r)
+		}
+		site := newSite(t, in, false)
+		require.Less(t, len(site.Get("try").OK()), 100_000)
+		in.requests = []inbox.Request{plain}
+		page := site.Get("try").OK()
+		require.Equal(t, 10, strings.Count(page, "<dt>A</dt>"))
+		require.Contains(t, page, "13 more headers.")
+	})
+}
+
 func TestInbox_IsShownToTheRootAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakeInbox{requests: []inbox.Request{{N: 1, Path: "/private-path", Body: "private body"}}}
