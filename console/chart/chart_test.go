@@ -169,6 +169,13 @@ func TestLadder_WritesWaitsAndTimes(t *testing.T) {
 	require.Subset(t, p.texts, []string{"15s", "3m", "10m", "first", "+15s", "+3m15s", "+13m15s"})
 }
 
+func TestTimeline_IsAsHighAsItsRows(t *testing.T) {
+	one := string(Timeline([]Moment{{At: noon, Label: "registered"}}, time.Time{}))
+	require.Contains(t, one, `viewBox="0 0 720 60" width="720" height="60"`)
+	two := string(Timeline([]Moment{{At: noon, Label: "registered"}, {At: noon, Label: "attempt 1"}, {At: noon.Add(time.Hour), Label: "attempt 2"}}, time.Time{}))
+	require.Contains(t, two, `viewBox="0 0 720 73" width="720" height="73"`)
+}
+
 func TestTimeline_KeepsTheOrderOfTime(t *testing.T) {
 	now := noon.Add(90 * time.Second)
 	events := []Moment{{noon.Add(time.Hour), "c", ""}, {noon, "a", ""}, {noon.Add(minute), "b", ""}, {noon.Add(minute), "b2", ""}}

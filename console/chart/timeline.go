@@ -19,7 +19,7 @@ type Moment struct {
 }
 
 const (
-	timelineWidth, timelineHeight = 720, 112
+	timelineWidth, timelineHeight = 720, 112 // with all rows
 	timelineAxis                  = 34
 	timelineLeft, timelineRight   = 10, timelineWidth - 164 // the labels of the last moments need the rest
 	timelineRows                  = 5
@@ -56,9 +56,17 @@ func Timeline(events []Moment, now time.Time) template.HTML {
 	d := newDrawing("timeline", timelineWidth, timelineHeight, summary)
 	d.timelineAxis(marks)
 	d.timelineDots(marks)
-	d.timelineLabels(marks)
+	unused := timelineRows - d.timelineLabels(marks)
 	d.timelineGaps(marks, hidden)
-	return d.html()
+	return withHeight(d.html(), timelineHeight, timelineHeight-unused*lineHeight)
+}
+
+// withHeight returns a picture with another height, which is known only after it is drawn.
+func withHeight(picture template.HTML, from, to int) template.HTML {
+	size := func(height int) string {
+		return fmt.Sprintf(`viewBox="0 0 %d %d" width="%d" height="%d"`, timelineWidth, height, timelineWidth, height)
+	}
+	return template.HTML(strings.Replace(string(picture), size(from), size(to), 1)) //nolint:gosec // it was escaped when it was drawn
 }
 
 // timelineText says what happened when, and what will.
@@ -154,10 +162,11 @@ func (d *drawing) timelineDots(marks []mark) {
 	}
 }
 
-// timelineLabels writes the labels under the axis. Each has a line down from its moment and stands to the right of that.
+// timelineLabels writes the labels under the axis, and returns the number of rows that they use. Each has a line down from its moment and
+// stands to the right of that.
 //
 // A label may extend below the moments after it only in a lower row than theirs, so that neither labels nor lines cross.
-func (d *drawing) timelineLabels(marks []mark) {
+func (d *drawing) timelineLabels(marks []mark) (used int) {
 	const reserved = 550 // for the lines, the note about what is left out, and the ends of groups
 	labels := make([]string, len(marks))
 	for i, m := range marks {
@@ -181,6 +190,7 @@ func (d *drawing) timelineLabels(marks []mark) {
 		if !chosen[i] {
 			continue
 		}
+		used = max(used, rows[i]+1)
 		y := float64(timelineAxis + 18 + rows[i]*lineHeight)
 		lines.add("M", number(m.x), " ", number(timelineAxis+6), "V", number(y))
 		element := text(m.x+4, y, labels[i])
@@ -191,6 +201,7 @@ func (d *drawing) timelineLabels(marks []mark) {
 	}
 	d.path("c-grid", lines.b.String())
 	d.add(`<g class="c-text">`, all.b.String(), `</g>`)
+	return used
 }
 
 // byImportance returns the order in which labels get room: the first, the last, now, then the newest.
