@@ -178,7 +178,7 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 	if !groups.Exact {
 		total = "At least " + total
 		if !d.Filtered {
-			stats, err := v.API.Stats(v.Request.Context())
+			stats, err := v.API.StatsPage(v.Request.Context(), client.PageOptions{Limit: 1})
 			if err != nil {
 				return err
 			}

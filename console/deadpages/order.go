@@ -280,7 +280,7 @@ func (d *orderData) setLead(counted *client.WorkCount, o order) {
 
 // setTotal says how many jobs of some states the counters have: more than could be counted one by one.
 func (d *orderData) setTotal(v *web.Visit, states []client.State) error {
-	stats, err := v.API.Stats(v.Request.Context())
+	stats, err := v.API.StatsPage(v.Request.Context(), client.PageOptions{Limit: 1})
 	if err != nil {
 		return err
 	}
