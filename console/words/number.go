@@ -47,6 +47,14 @@ func plural(noun string) string {
 	return noun + "s"
 }
 
+// Verb returns the form of a verb for a number of things: of "ends" and "end" the first for 1.
+func Verb(n int64, singular, plural string) string {
+	if n == 1 || n == -1 {
+		return singular
+	}
+	return plural
+}
+
 // Decimal returns a measured value: integers from 100 on, one decimal place from 10 on, else two significant digits, without
 // trailing zeros: "1,204", "12.5", "0.031". It returns "unknown" for what is no number.
 func Decimal(v float64) string {

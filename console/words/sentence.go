@@ -2,6 +2,7 @@ package words
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -55,4 +56,22 @@ func Sentence(parts ...string) string {
 func endsWithin(text string) bool {
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text, `)"”'’`))
 	return strings.ContainsRune(".?!…", last)
+}
+
+// LowerFirst returns a text with its first letter in lower case, to go on with a sentence.
+func LowerFirst(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 || first == utf8.RuneError {
+		return text
+	}
+	return string(unicode.ToLower(first)) + text[size:]
+}
+
+// UpperFirst returns a text with its first letter in upper case, to begin a sentence.
+func UpperFirst(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 || first == utf8.RuneError {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
 }

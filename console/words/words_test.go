@@ -177,3 +177,16 @@ func TestListAll_NamesAll(t *testing.T) {
 	require.Equal(t, "a and b", ListAll([]string{"a", "b"}))
 	require.Empty(t, ListAll(nil))
 }
+
+func TestVerb_AgreesWithCount(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 jobs wait", 1: "1 job waits", -1: "-1 job waits", 2: "2 jobs wait", 1001: "1,001 jobs wait"} {
+		require.Equal(t, want, Count(n, "job")+" "+Verb(n, "waits", "wait"))
+	}
+}
+
+func TestLowerFirst_AndUpperFirstChangeALetter(t *testing.T) {
+	for upper, lower := range map[string]string{"": "", "Revive": "revive", "Über": "über", "Éa": "éa", "12 Jobs": "12 Jobs", "日本": "日本", "\xff": "\xff"} {
+		require.Equal(t, lower, LowerFirst(upper))
+		require.Equal(t, upper, UpperFirst(lower))
+	}
+}
