@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -260,4 +261,35 @@ func TestOfEdit_WithAHeaderWithoutAValueChangesNothing(t *testing.T) {
 	require.Empty(t, sent.Differs(from))
 	sent[jobform.ContentType], sent[jobform.Timeout] = "text/plain", "3s"
 	require.Equal(t, []string{jobform.Body, jobform.Timeout}, sent.Differs(from))
+}
+
+// A misspelt member must not turn a callback off, or lose its retries.
+func TestForm_RefusesUnknownMembersOfCallbacks(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"uri": "https://a.example/"}`:             `it has no member "uri", but url, method, headers, retries, timeout, include`,
+		`{"url": "https://a.example/", "retry": 5}`: `it has no member "retry"`,
+		`{"URL": "https://a.example/"}`:             `it has no member "URL"`,
+		`{"retries": 5}`:                            "its url is missing; write none for no callback",
+		`{"url": null}`:                             "its url is missing",
+		`{}`:                                        "its url is missing",
+		`{"url": "https://a.example/", "retries": "many"}`:    "is not an object such as",
+		`{"url": "https://a.example/"} {"url": "https://b/"}`: "is not an object such as",
+	} {
+		j, errs := jobform.Form{jobform.URL: "https://a.example/", jobform.OnDead: text}.Job("")
+		require.Contains(t, errs.Of(jobform.OnDead), want, text)
+		require.Nil(t, j.OnDead, text)
+	}
+	j, errs := jobform.Form{jobform.OnDead: `{"url": "https://a.example/", "method": "PUT", "headers": {"A": "b"}, "retries": 5, "timeout": "3s", "include": ["body"]}`}.Job("")
+	require.False(t, errs.Any(), errs)
+	require.Equal(t, &client.Callback{
+		URL: "https://a.example/", Method: "PUT", Headers: client.Headers{"A": {"b"}}, Retries: new(5), Timeout: 3 * time.Second, Include: []string{"body"},
+	}, j.OnDead)
+	for i := range reflect.TypeFor[client.Callback]().NumField() {
+		name, _, _ := strings.Cut(reflect.TypeFor[client.Callback]().Field(i).Tag.Get("json"), ",")
+		if name == "-" || name == "url" {
+			continue
+		}
+		_, errs = jobform.Form{jobform.OnDead: `{"url": "https://a.example/", "` + name + `": null}`}.Job("")
+		require.False(t, errs.Any(), name)
+	}
 }

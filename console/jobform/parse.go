@@ -3,7 +3,10 @@ package jobform
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -273,8 +276,8 @@ func (p *parser) callback(name string) *client.Callback {
 	case strings.EqualFold(text, none):
 		return client.NoCallback()
 	case strings.HasPrefix(text, "{"):
-		c := new(client.Callback)
-		if err := json.Unmarshal([]byte(text), c); err != nil {
+		c, err := parseCallback([]byte(text))
+		if err != nil {
 			p.fail(name, "is not an object such as {\"url\": \"https://shop.example/hook\", \"retries\": 5}: "+err.Error())
 			return nil
 		}
@@ -282,6 +285,31 @@ func (p *parser) callback(name string) *client.Callback {
 	default:
 		return &client.Callback{URL: text}
 	}
+}
+
+// callbackMembers are the members of a callback, as the API has them.
+var callbackMembers = []string{"url", "method", "headers", "retries", "timeout", "include"}
+
+// parseCallback parses the object of a callback. Unlike the client, which reads answers of later versions, it refuses unknown members: a
+// misspelt one would be lost.
+func parseCallback(text []byte) (*client.Callback, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(callbackMembers, name) {
+			return nil, fmt.Errorf("it has no member %q, but %s", name, strings.Join(callbackMembers, ", "))
+		}
+	}
+	c := new(client.Callback)
+	if err := json.Unmarshal(text, c); err != nil {
+		return nil, err
+	}
+	if c.URL == "" {
+		return nil, errors.New("its url is missing; write none for no callback")
+	}
+	return c, nil
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
