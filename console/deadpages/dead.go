@@ -156,10 +156,6 @@ func (d *deadData) setGroups(v *web.Visit, items []client.JobGroup) {
 
 // setLead sets the sentence about all.
 func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64) error {
-	noun, verb := "job", "are dead"
-	if d.Filtered {
-		noun, verb = "dead job", "match"
-	}
 	switch {
 	case d.Empty && d.Filtered:
 		d.Lead, d.Class = "No dead job matches.", "ok"
@@ -170,24 +166,19 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 	case counted == 0:
 		d.Lead, d.Class = "No dead job was found yet that matches: the search was cut short.", "warn"
 		return nil
-	case counted == 1:
-		verb = map[string]string{"are dead": "is dead", "match": "matches"}[verb]
 	}
 	d.Class = "bad"
-	total, ofThem := words.Count(max(counted, int64(len(d.Jobs))), noun), "of them"
-	if !groups.Exact {
-		total = "At least " + total
-		if !d.Filtered {
-			stats, err := v.API.StatsPage(v.Request.Context(), client.PageOptions{Limit: 1})
-			if err != nil {
-				return err
-			}
-			if stats.Totals.Dead > counted {
-				total, ofThem = words.Count(stats.Totals.Dead, noun), "of the "+words.Number(counted)+" newest that were counted"
-			}
+	first := groups.Items[0]
+	n := deadNumbers{Total: max(counted, int64(len(d.Jobs))), Counted: counted, First: first.Count, Exact: groups.Exact, Filtered: d.Filtered}
+	if !n.Exact && !n.Filtered {
+		stats, err := v.API.StatsPage(v.Request.Context(), client.PageOptions{Limit: 1})
+		if err != nil {
+			return err
+		}
+		if stats.Totals.Dead > counted {
+			n.Total, n.IsTotal = stats.Totals.Dead, true
 		}
 	}
-	first := groups.Items[0]
 	where := place(first.Lane) + ": " + cause(first.Reason, first.Status)
 	if first.Status == 0 && first.Reason == "exhausted" {
 		failure, err := newestFailure(v, first.Sample.ID)
@@ -196,15 +187,39 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 		}
 		where += failure
 	}
-	switch {
-	case counted == 1:
-		d.Lead = words.Sentence(total, verb+",", where)
-	case first.Count == counted && groups.Exact:
-		d.Lead = words.Sentence(total, verb+",", "all of them", where)
-	default:
-		d.Lead = words.Sentence(total, verb+";", words.Number(first.Count), ofThem, where)
-	}
+	d.Lead = n.lead(where)
 	return nil
+}
+
+// deadNumbers are the numbers of dead jobs that the sentence about them has.
+type deadNumbers struct {
+	Total   int64 // dead, or matching
+	IsTotal bool  // it is of the counters
+	Counted int64 // in the groups
+	First   int64 // in the first group
+	Exact   bool  // all were counted
+	// Filtered: they match a filter.
+	Filtered bool
+}
+
+// lead returns the sentence. where says where the first group is, and why it is dead.
+func (n deadNumbers) lead(where string) string {
+	text := words.Count(n.Total, "job") + " " + words.Verb(n.Total, "is", "are") + " dead"
+	if n.Filtered {
+		text = words.Count(n.Total, "dead job") + " " + words.Verb(n.Total, "matches", "match")
+	}
+	ofThem := "of them"
+	switch {
+	case n.Exact && n.Total == 1:
+		return words.Sentence(text+",", where)
+	case n.Exact && n.First == n.Total:
+		return words.Sentence(text+", all of them", where)
+	case !n.Exact && n.IsTotal:
+		ofThem = "of the " + words.Number(n.Counted) + " newest that " + words.Verb(n.Counted, "was", "were") + " counted"
+	case !n.Exact:
+		text = "At least " + text
+	}
+	return words.Sentence(text+";", words.Number(n.First), ofThem, where)
 }
 
 // newestFailure returns why the last attempt of a job got no answer, to follow what is known of its group; empty: it is not known.

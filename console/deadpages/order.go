@@ -259,13 +259,10 @@ func whyEnded(reason string) string {
 
 func (d *orderData) setLead(counted *client.WorkCount, o order) {
 	number := words.Count(counted.Matched, "job")
-	verb := "match"
-	if counted.Matched == 1 {
-		verb = "matches"
-	}
+	verb := words.Verb(counted.Matched, "matches", "match")
 	switch {
 	case counted.Matched == 0 && counted.Exact:
-		d.Lead = "No job matches: there is nothing to " + lowerFirst(o.action.verb) + "."
+		d.Lead = "No job matches: there is nothing to " + words.LowerFirst(o.action.verb) + "."
 	case counted.Matched == 0:
 		d.Lead = "No job was found yet that matches, and there are more to look at. Nothing is changed yet."
 	case counted.Exact:

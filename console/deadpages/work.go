@@ -1,8 +1,6 @@
 package deadpages
 
 import (
-	"strings"
-
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/filter"
 	"github.com/ringback/ringback/console/web"
@@ -36,6 +34,9 @@ type progress struct {
 // progressOf returns how far work is.
 func progressOf(w *client.Work) progress {
 	p := progress{Value: treated(w), Text: words.Number(treated(w)) + " of " + jobsOf(w)}
+	if w.Total == nil && w.Matched == 0 {
+		p.Text = words.Count(treated(w), "job")
+	}
 	if w.Total != nil {
 		p.Max = max(*w.Total, p.Value, 1)
 	}
@@ -45,26 +46,28 @@ func progressOf(w *client.Work) progress {
 	return p
 }
 
-// whatOf returns what work does: "Revive dead jobs of topic pay".
-func whatOf(w *client.Work) (string, filter.Selection, error) {
+// whatOf returns what work does, "Revive dead jobs of topic pay", and its selection; nil: this version cannot read it.
+func whatOf(w *client.Work) (string, *filter.Selection) {
 	a, _ := actionOf(w.Action)
 	if w.State == "failed" && len(w.Where) == 0 {
-		return "Unknown work", filter.Selection{}, nil
+		return "Unknown work", nil
 	}
 	s, err := filter.ParseWhere(w.Where)
-	return a.verb + " " + a.which(s), s, err
+	if err != nil {
+		return a.verb + " jobs: unknown selection", nil
+	}
+	return a.verb + " " + a.which(s), &s
 }
 
 // rowOf returns work in words.
-func rowOf(v *web.Visit, w *client.Work) (workRow, error) {
+func rowOf(v *web.Visit, w *client.Work) workRow {
 	a, _ := actionOf(w.Action)
 	row := workRow{Work: *w, Pace: pace(w.Rate, w.LaneRate), Progress: progressOf(w), Counts: counts(w, a.done)}
 	if isRunning(w) {
 		row.Left = left(w, v.Now)
 	}
-	var err error
-	row.What, _, err = whatOf(w)
-	return row, err
+	row.What, _ = whatOf(w)
+	return row
 }
 
 // listWork shows bulk work.
@@ -77,11 +80,7 @@ func listWork(v *web.Visit) (web.Answer, error) {
 	running := 0
 	for i := range found.Items {
 		w := &found.Items[i]
-		row, err := rowOf(v, w)
-		if err != nil {
-			return nil, err
-		}
-		data.Rows = append(data.Rows, row)
+		data.Rows = append(data.Rows, rowOf(v, w))
 		if isRunning(w) {
 			running++
 		}
@@ -100,18 +99,15 @@ func listLead(v *web.Visit, found *client.Page[client.Work], running int) string
 	case 0:
 		return "No work is running."
 	case 1:
-		text := number + " is running: " + lowerFirst(summary(&found.Items[0]))
+		text := number + " is running: " + words.LowerFirst(summary(&found.Items[0]))
 		if l := left(&found.Items[0], v.Now); l != "" {
 			text += "; " + l
 		}
 		return words.Sentence(text)
 	default:
-		return words.Sentence(number, "are running; the first:", lowerFirst(summary(&found.Items[0])))
+		return words.Sentence(number, "are running; the first:", words.LowerFirst(summary(&found.Items[0])))
 	}
 }
-
-// lowerFirst makes the first letter of a word of ours small.
-func lowerFirst(text string) string { return strings.ToLower(text[:1]) + text[1:] }
 
 // workData is the data of a page of bulk work.
 type workData struct {
@@ -135,10 +131,7 @@ func showWork(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	what, s, err := whatOf(w)
-	if err != nil {
-		return nil, err
-	}
+	what, s := whatOf(w)
 	data := &workData{Work: *w, What: what, Running: isRunning(w), Progress: progressOf(w), Pace: pace(w.Rate, w.LaneRate), Jobs: jobLinks(v, w, s)}
 	data.Lead, data.Class = leadOf(w, v.Now)
 	if text := string(w.Change); text != "null" {
@@ -152,9 +145,9 @@ func showWork(v *web.Visit) (web.Answer, error) {
 	}, nil
 }
 
-// jobLinks returns where the jobs of work are found.
-func jobLinks(v *web.Visit, w *client.Work, s filter.Selection) []web.Link {
-	if s.IDs > 0 || w.State == "failed" {
+// jobLinks returns where the jobs of work are found; none if s is nil: its selection is unknown.
+func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
+	if s == nil || s.IDs > 0 || w.State == "failed" {
 		return nil
 	}
 	jobs := func(f filter.Filter) string { return v.PathQuery(v.Path("jobs"), f.Pairs()...) }
