@@ -284,8 +284,8 @@ func TestForm_RefusesUnknownMembersOfCallbacks(t *testing.T) {
 	require.Equal(t, &client.Callback{
 		URL: "https://a.example/", Method: "PUT", Headers: client.Headers{"A": {"b"}}, Retries: new(5), Timeout: 3 * time.Second, Include: []string{"body"},
 	}, j.OnDead)
-	for i := range reflect.TypeFor[client.Callback]().NumField() {
-		name, _, _ := strings.Cut(reflect.TypeFor[client.Callback]().Field(i).Tag.Get("json"), ",")
+	for field := range reflect.TypeFor[client.Callback]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "-" || name == "url" {
 			continue
 		}
