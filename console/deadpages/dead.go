@@ -64,7 +64,7 @@ func newJobRow(j client.JobInfo) jobRow {
 
 // showDead shows the dead letters.
 func showDead(v *web.Visit) (web.Answer, error) {
-	s := readSelection(v, v.Path("dead"), v.Request.URL.Query(), nil, []string{"more", "cursor", "live"})
+	s := readSelection(v, v.Path("dead"), v.Request.URL.Query(), nil, []string{"more", "cursor", "search", "live"})
 	if slices.ContainsFunc(s.Filter.States, func(state client.State) bool { return state != client.Dead }) {
 		s.Errors.Add("state", "must be dead: this page has no other jobs")
 	}

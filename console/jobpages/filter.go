@@ -49,7 +49,7 @@ func readSelection(values url.Values, now time.Time) *selection {
 	values = maps.Clone(values)
 	values["label"] = labels
 	var wrong map[string]string
-	s.Filter, wrong = filter.Parse(values, now, "id", "order", "cursor", "live")
+	s.Filter, wrong = filter.Parse(values, now, "id", "order", "cursor", "search", "live")
 	for _, name := range slices.Sorted(maps.Keys(wrong)) {
 		if isField(name) {
 			s.errors.Add(name, wrong[name])
