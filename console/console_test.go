@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -282,11 +283,11 @@ func TestLive_SendsWhatChanged(t *testing.T) {
 
 func TestLive_RendersOnceForAllWhoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rendered := 0
+		var rendered atomic.Int64
 		pages := samplePages()
 		pages.Routes[0] = web.Get("", access.ReadStats, func(v *web.Visit) (web.Answer, error) {
 			if v.Live {
-				rendered++
+				rendered.Add(1)
 			}
 			return showSample(v)
 		})
@@ -298,13 +299,13 @@ func TestLive_RendersOnceForAllWhoWatch(t *testing.T) {
 		}
 		time.Sleep(19 * time.Second)
 		synctest.Wait()
-		require.InDelta(t, 10, rendered, 1, "every 2 s")
+		require.InDelta(t, 10, rendered.Load(), 1, "every 2 s")
 		cancel()
 		synctest.Wait()
-		before := rendered
+		before := rendered.Load()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Equal(t, before, rendered, "nobody watches")
+		require.Equal(t, before, rendered.Load(), "nobody watches")
 	})
 }
 
@@ -326,9 +327,10 @@ func TestLive_IsRefusedWithAStatusWhereNothingIsLive(t *testing.T) {
 func TestLive_SurvivesAPageThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := samplePages()
-		failing := true
+		var failing atomic.Bool
+		failing.Store(true)
 		pages.Routes[0] = web.Get("", access.ReadStats, func(v *web.Visit) (web.Answer, error) {
-			if failing {
+			if failing.Load() {
 				panic("a bug")
 			}
 			return showSample(v)
@@ -336,7 +338,7 @@ func TestLive_SurvivesAPageThatPanics(t *testing.T) {
 		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{pages}, Logger: slog.New(slog.DiscardHandler)})
 		next := stream(t, site, "?live=1")
 		require.Contains(t, next(), "Live updates fail now")
-		failing = false
+		failing.Store(false)
 		require.Contains(t, next(), "<b>0</b>")
 	})
 }

@@ -297,11 +297,11 @@ type failing struct {
 
 	paths  []string
 	detail string
-	on     bool
+	on     atomic.Bool
 }
 
 func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !f.on || !slices.Contains(f.paths, r.URL.Path) {
+	if !f.on.Load() || !slices.Contains(f.paths, r.URL.Path) {
 		f.Handler.ServeHTTP(w, r)
 		return
 	}
@@ -324,7 +324,7 @@ func TestNow_SaysThatTheStoreIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, api := newFailingSite(t, "not ready: the store <b>does not</b> answer.", "/readyz", "/v1/stats", "/v1/lanes/held", "/v1/topics", "/v1/stream")
 		register(site, "order", "fine.example", 3)
-		api.on = true
+		api.on.Store(true)
 		page := site.Golden("not-ready", "")
 		require.Equal(t, "Nothing is being delivered: the server is not ready. It says: the store <b>does not</b> answer.", lead(t, page))
 		require.NotContains(t, page, "<b>does")
@@ -334,7 +334,7 @@ func TestNow_SaysThatTheStoreIsNotReady(t *testing.T) {
 func TestNow_SaysThatTheStreamCannotBeFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, api := newFailingSite(t, "a process serves streams to 16 clients: retry later", "/v1/stream")
-		api.on = true
+		api.on.Store(true)
 		site.Get("").OK()
 		synctest.Wait()
 		register(site, "order", "fine.example", 5)
@@ -342,7 +342,7 @@ func TestNow_SaysThatTheStreamCannotBeFollowed(t *testing.T) {
 		page := site.Get("").OK()
 		require.Equal(t, "Callbacks flow.", lead(t, page), "the counters say so")
 		require.Contains(t, consoletest.Text(page), "cannot be followed now, so failed attempts and lateness are missing (a process serves streams to 16 clients: retry later).")
-		api.on = false
+		api.on.Store(false)
 		site.Advance(15 * time.Second)
 		require.Regexp(t, `Complete, but for \d+s in which the API or its live stream could not be read\.`, consoletest.Text(site.Get("").OK()))
 	})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,13 +25,26 @@ const script = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 
 // fakeInbox is an inbox whose requests the test makes.
 type fakeInbox struct {
+	mu       sync.Mutex
 	requests []inbox.Request
 	keys     []string
 	err      error
 }
 
-func (*fakeInbox) URL() string               { return "http://fine.example" }
-func (f *fakeInbox) Recent() []inbox.Request { return f.requests }
+func (*fakeInbox) URL() string { return "http://fine.example" }
+
+func (f *fakeInbox) Recent() []inbox.Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests
+}
+
+// receive replaces the newest requests.
+func (f *fakeInbox) receive(requests ...inbox.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests = requests
+}
 
 func (f *fakeInbox) AddKey(text string) error {
 	f.keys = append(f.keys, text)
@@ -268,7 +282,7 @@ func TestTry_IsLive(t *testing.T) {
 		res := site.Stream(ctx, "try?job=a&live=1")
 		defer func() { _ = res.Body.Close() }()
 		require.Equal(t, http.StatusOK, res.StatusCode)
-		in.requests = []inbox.Request{{N: 7, Path: "/late"}}
+		in.receive(inbox.Request{N: 7, Path: "/late"})
 		var seen strings.Builder
 		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 			seen.WriteString(lines.Text())
