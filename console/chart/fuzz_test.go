@@ -122,7 +122,7 @@ func randomPicture(kind uint8, r *rand.Rand) template.HTML {
 
 func FuzzPictures_AreWellFormedAndBounded(f *testing.F) {
 	for kind := range uint8(7) {
-		for seed := range uint64(200) {
+		for seed := range uint64(60) {
 			f.Add(kind, seed)
 		}
 	}
