@@ -14,17 +14,24 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// flows are what people do in the console, in this order, with receivers that answer and some that do not.
-var flows = []struct {
+// flow is something that people do in the console.
+type flow struct {
 	name string
 	does func(t *testing.T, b *tab)
-}{
+}
+
+// flows are those of all engines, with receivers that answer and some that do not, in this order.
+var flows = []flow{
 	{"try it, and see it arrive", tryIt},
 	{"mend a job", mendJob},
 	{"pause and resume a topic", pauseTopic},
 	{"change a policy", changePolicy},
 	{"revive dead letters", reviveDead},
 	{"keep a schedule", keepSchedule},
+}
+
+// browserFlows are those that concern the browser more than the store.
+var browserFlows = []flow{
 	{"watch live, and pause watching", watchLive},
 	{"use the keyboard", useKeyboard},
 	{"sign in with a lesser token", signInWithLess},
@@ -32,16 +39,16 @@ var flows = []struct {
 
 func TestFlows_OnSQLite(t *testing.T) {
 	t.Parallel()
-	runFlows(t, "")
+	runFlows(t, "", append(flows, browserFlows...))
 }
 
 func TestFlows_OnRedis(t *testing.T) {
 	t.Parallel()
-	runFlows(t, redistest.Start(t).URL())
+	runFlows(t, redistest.Start(t).URL(), flows)
 }
 
 // runFlows clicks through the console of a service.
-func runFlows(t *testing.T, store string) {
+func runFlows(t *testing.T, store string, flows []flow) {
 	t.Helper()
 	s := startService(t, store)
 	s.seed(t)
