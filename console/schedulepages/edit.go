@@ -26,7 +26,9 @@ type editData struct {
 	Rules         []web.Field
 	Job, More     []web.Field
 	// MoreOpen: something in More is set or wrong, so it is shown.
-	MoreOpen  bool
+	MoreOpen bool
+	// HidesBody: the form shows a placeholder instead of the body that the reader may not read.
+	HidesBody bool
 	NameField web.Field
 	Timezones []string
 }
@@ -53,6 +55,9 @@ const (
 	nameField     = "name"
 	revisionField = "revision"
 )
+
+// redactedBody is what the API shows of a body to a token that may not read it. It refuses to store that.
+const redactedBody = "[redacted]"
 
 // editForm is the form of a schedule with what belongs to it.
 type editForm struct {
@@ -92,7 +97,7 @@ func (f *editForm) page(v *web.Visit, errs web.FormErrors) *web.Page {
 		Job: f.JobFields(errs, jobform.URL, jobform.Topic, jobform.Body, jobform.BodyAs),
 		More: f.JobFields(errs, jobform.Method, jobform.Headers, jobform.ContentType, jobform.Lane, jobform.Retries, jobform.Ladder, jobform.Timeout,
 			jobform.ExpiresIn, jobform.Labels, jobform.OnDelivered, jobform.OnDead),
-		Timezones: scheduleform.Timezones,
+		Timezones: scheduleform.Timezones, HidesBody: !v.Who.Bodies && f.Job[jobform.Body] == redactedBody,
 		NameField: web.Field{
 			Name: nameField, Label: "Name", Value: f.NewName, Required: true, Error: errs.Of(nameField), Placeholder: "daily-report",
 			Hint: "1 to 40 of A-Z a-z 0-9 _ : and -. Its jobs have ids with it.",

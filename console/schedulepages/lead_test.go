@@ -61,6 +61,15 @@ func TestListLead_SaysWhatIsGoingOn(t *testing.T) {
 		{[]client.Schedule{late, scheduled("a", "unreadable"), scheduled("b", "ended"), scheduled("c", "ended")}, lead{
 			"bad", "1 of 4 schedules runs; a is not readable, and must be put again; b and c have ended; the next tick is later in 1h.",
 		}},
+		{[]client.Schedule{
+			scheduled("a", "active", client.PastTick{Outcome: "failed", Reason: "no topic."}), scheduled("b", "active", client.PastTick{Outcome: "missed"}),
+			scheduled("c", "active", ran("dead")), scheduled("d", "active", client.PastTick{Outcome: "failed"}), scheduled("e", "active", ran("dead")),
+			scheduled("f", "active", client.PastTick{Outcome: "failed"}), scheduled("g", "active", client.PastTick{Outcome: "failed"}),
+			scheduled("h", "active", ran("delivered")), scheduled("i", "active", client.PastTick{Outcome: "missed"}),
+		}, lead{
+			"bad", "9 schedules; the last ticks of a, d and 2 more failed; the last ticks of b and i were missed; " +
+				"the jobs of the last ticks of c and e are dead; the next tick is a in 49m.",
+		}},
 		{[]client.Schedule{scheduled("a", "active", ran("dead"))}, lead{"bad", "1 schedule; the job of the last tick of a is dead; the next tick is a in 49m."}},
 		{[]client.Schedule{scheduled("a", "paused"), scheduled("b", "paused")}, lead{"warn", "None of 2 schedules runs; a and b are paused."}},
 	} {

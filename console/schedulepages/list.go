@@ -119,7 +119,8 @@ func listLead(all []client.Schedule, isPart bool, now time.Time) lead {
 		return lead{Text: "There are no schedules: none registers jobs at times of its own."}
 	}
 	var running, paused, ended, unreadable []string
-	var pause, trouble string
+	var pause string
+	var troubled troubles
 	var next *client.Schedule
 	class := ""
 	for i := range all {
@@ -141,8 +142,8 @@ func listLead(all []client.Schedule, isPart bool, now time.Time) lead {
 		default:
 			unreadable = append(unreadable, s.Name)
 		}
-		if n := len(s.Last); n > 0 && s.State == "active" && trouble == "" {
-			trouble = troubleOf(s.Name, &s.Last[n-1])
+		if n := len(s.Last); n > 0 && s.State == "active" {
+			troubled.add(s.Name, &s.Last[n-1])
 		}
 	}
 	var parts []string
@@ -151,8 +152,8 @@ func listLead(all []client.Schedule, isPart bool, now time.Time) lead {
 		class = "bad"
 		parts = append(parts, words.List(unreadable)+" "+areOrIs(unreadable)+" not readable, and must be put again")
 	}
-	if trouble != "" {
-		parts, class = append(parts, trouble), "bad"
+	if said := troubled.clauses(); len(said) > 0 {
+		parts, class = append(parts, said...), "bad"
 	}
 	if len(paused) == 1 {
 		parts = append(parts, pause)
@@ -198,20 +199,42 @@ func howMany(running, all int, isPart bool) string {
 	return fmt.Sprintf("%s of %s%s run", words.Number(int64(running)), words.Count(int64(all), "schedule"), on)
 }
 
-// troubleOf says what was wrong with the last tick of a schedule; empty: nothing.
-func troubleOf(name string, t *client.PastTick) string {
-	switch t.Outcome {
-	case "failed":
-		if t.Reason == "" {
-			return "the last tick of " + name + " failed"
+// troubles are the schedules whose last ticks went wrong: their names by what happened.
+type troubles struct {
+	failed, missed, dead []string
+	reason               string // of the first that failed
+}
+
+// add adds a schedule, if its last tick went wrong.
+func (t *troubles) add(name string, last *client.PastTick) {
+	switch {
+	case last.Outcome == "failed":
+		if len(t.failed) == 0 {
+			t.reason = short(strings.TrimRight(last.Reason, ". "))
 		}
-		return "the last tick of " + name + " failed: " + short(strings.TrimRight(t.Reason, ". "))
-	case "missed":
-		return "the last tick of " + name + " was missed"
-	case "run":
-		if t.JobState == "dead" {
-			return "the job of the last tick of " + name + " is dead"
-		}
+		t.failed = append(t.failed, name)
+	case last.Outcome == "missed":
+		t.missed = append(t.missed, name)
+	case last.Outcome == "run" && last.JobState == client.Dead:
+		t.dead = append(t.dead, name)
 	}
-	return ""
+}
+
+// clauses say how many went wrong, and which.
+func (t *troubles) clauses() []string {
+	var all []string
+	if n := int64(len(t.failed)); n > 0 {
+		text := "the last " + words.Verb(n, "tick", "ticks") + " of " + words.List(t.failed) + " failed"
+		if n == 1 && t.reason != "" {
+			text += ": " + t.reason
+		}
+		all = append(all, text)
+	}
+	if n := int64(len(t.missed)); n > 0 {
+		all = append(all, "the last "+words.Verb(n, "tick", "ticks")+" of "+words.List(t.missed)+words.Verb(n, " was", " were")+" missed")
+	}
+	if n := int64(len(t.dead)); n > 0 {
+		all = append(all, "the "+words.Verb(n, "job of the last tick", "jobs of the last ticks")+" of "+words.List(t.dead)+words.Verb(n, " is", " are")+" dead")
+	}
+	return all
 }

@@ -434,3 +434,27 @@ func TestBackfill_SaysWhatIsWrongAtEachField(t *testing.T) {
 		site.Post("schedules/a/backfill", form...).Is(http.StatusForbidden)
 	})
 }
+
+// A token that may not read bodies gets a placeholder, which cannot be saved.
+func TestEdit_OfATokenWithoutBodiesSaysThatTheBodyMustBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		put(t, site, "report", client.ScheduleRequest{Cron: "0 8 * * *", Job: &client.ScheduleJob{URL: "https://fine.example/", Body: client.Text("hello")}})
+		put(t, site, "empty", client.ScheduleRequest{Cron: "0 8 * * *"})
+		const note = "Your token may not read bodies, so the form has [redacted] instead of the body of the job."
+		site.SignIn(site.Token("ops", "admin"))
+		require.NotContains(t, consoletest.Text(site.Get("schedules/report/edit").OK()), note)
+		blind, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "blind", Role: "admin", Bodies: new(false)})
+		require.NoError(t, err)
+		site.SignIn(blind.Token)
+		require.NotContains(t, consoletest.Text(site.Get("schedules/empty/edit").OK()), note)
+		shown := site.Get("schedules/report/edit").OK()
+		require.Contains(t, consoletest.Text(shown), note)
+		_, revision, _ := strings.Cut(shown, `name="revision" value="`)
+		revision, _, _ = strings.Cut(revision, `"`)
+		form := []string{"schedule", "report", "revision", revision, "cron", "0 9 * * *", "job.url", "https://fine.example/", "job.body_as", "text", "job.body"}
+		page := site.Post("schedules/report/edit", append(form, "[redacted]")...).Is(http.StatusUnprocessableEntity)
+		require.Contains(t, consoletest.Text(page), note)
+		site.Post("schedules/report/edit", append(form, "hello again")...).Is(http.StatusSeeOther)
+	})
+}
