@@ -85,7 +85,7 @@ func showList(v *web.Visit) (web.Answer, error) {
 	}
 	if len(f.active) > 0 && !f.errors.Any() {
 		text := cut(f.Words(), maxShown)
-		page.Title = strings.ToUpper(text[:1]) + text[1:]
+		page.Title = words.UpperFirst(text)
 	}
 	return page, nil
 }

@@ -75,9 +75,9 @@ func (s *state) lead() lead {
 	if len(failing) > 0 {
 		l.Class = "warn"
 		if more {
-			l.add(" At least %s in trouble: ", isOrAre(int64(len(failing)), "receiver"))
+			l.add(" At least %s in trouble: ", words.CountVerb(int64(len(failing)), "receiver", "is", "are"))
 		} else {
-			l.add(" %s in trouble: ", isOrAre(int64(len(failing)), "receiver"))
+			l.add(" %s in trouble: ", words.CountVerb(int64(len(failing)), "receiver", "is", "are"))
 		}
 		s.addLanes(&l, failing)
 		l.add(".")
@@ -96,14 +96,6 @@ func (s *state) lead() lead {
 		l.Class = "ok"
 	}
 	return l
-}
-
-// isOrAre returns "1 receiver is", "2 receivers are".
-func isOrAre(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun + " is"
-	}
-	return words.Count(n, noun) + " are"
 }
 
 // oldestLate returns how late the oldest job that waits is; below 0: it is not due.
@@ -179,11 +171,11 @@ func (s *state) addFlow(l *lead) {
 	case s.counts.Scheduled+s.counts.Ready+s.counts.Running == 0:
 		l.add("Nothing waits: all jobs have ended.")
 	case s.counts.Running == 0 && s.oldestLate() < 0 && !s.counts.OldestDueAt.IsZero():
-		l.add("Nothing is due: %s, the next one at ", waits(s.counts.Scheduled+s.counts.Ready))
+		l.add("Nothing is due: %s, the next one at ", words.CountVerb(s.counts.Scheduled+s.counts.Ready, "job", "waits", "wait"))
 		l.addTime(s.counts.OldestDueAt)
 		l.add(".")
 	case !isLate && s.counts.Running > 0:
-		l.add("No job is late: %s running.", isOrAre(s.counts.Running, "attempt"))
+		l.add("No job is late: %s running.", words.CountVerb(s.counts.Running, "attempt", "is", "are"))
 	case !isLate:
 		l.add("No job is late.")
 	}
@@ -200,14 +192,6 @@ func (s *state) addHolding(l *lead) {
 	}
 	s.addLanes(l, lanes)
 	l.add(".")
-}
-
-// waits returns "1 job waits", "2 jobs wait".
-func waits(n int64) string {
-	if n == 1 {
-		return "1 job waits"
-	}
-	return words.Count(n, "job") + " wait"
 }
 
 // failingCodes are the reasons for which a receiver is in trouble: the others are somebody's decision, or a limit.

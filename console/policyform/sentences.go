@@ -42,7 +42,7 @@ func Sentences(p client.Policy) []string {
 	}
 	said = append(said, endSentences(p)...)
 	said = append(said, limitSentence(p))
-	if isTrue(p.Ordered) {
+	if IsTrue(p.Ordered) {
 		said = append(said, "Each lane delivers its jobs one at a time, in the order of their registration.")
 	}
 	said = append(said, breakerSentence(p))
@@ -50,7 +50,8 @@ func Sentences(p client.Policy) []string {
 	return append(said, retentionSentence(p))
 }
 
-func isTrue(b *bool) bool { return b != nil && *b }
+// IsTrue reports whether a setting is given and true.
+func IsTrue(b *bool) bool { return b != nil && *b }
 
 func deliverSentence(p client.Policy) string {
 	text := "Jobs are " + words.Deliver(p.Deliver)

@@ -148,7 +148,7 @@ func (f *editForm) preview(v *web.Visit) (*preview, web.FormErrors) {
 		return nil, errs
 	}
 	zone, loc := zoneOf(&client.ScheduleRequest{Timezone: p.Timezone})
-	shown := &preview{Sentence: "Runs " + lowerFirst(found.Description) + ".", Zone: zone, IsLocal: zone != "UTC"}
+	shown := &preview{Sentence: "Runs " + words.LowerFirst(found.Description) + ".", Zone: zone, IsLocal: zone != "UTC"}
 	for _, t := range found.Items {
 		shown.Ticks = append(shown.Ticks, nextTick{Tick: t, LocalText: localText(t.At, v.Now, loc)})
 	}

@@ -150,7 +150,7 @@ func listLead(all []client.Schedule, isPart bool, now time.Time) lead {
 	parts = append(parts, howMany(len(running), len(all), isPart))
 	if len(unreadable) > 0 {
 		class = "bad"
-		parts = append(parts, words.List(unreadable)+" "+areOrIs(unreadable)+" not readable, and must be put again")
+		parts = append(parts, words.List(unreadable)+words.Verb(int64(len(unreadable)), " is", " are")+" not readable, and must be put again")
 	}
 	if said := troubled.clauses(); len(said) > 0 {
 		parts, class = append(parts, said...), "bad"
@@ -164,20 +164,12 @@ func listLead(all []client.Schedule, isPart bool, now time.Time) lead {
 		class = "warn"
 	}
 	if len(ended) > 0 {
-		parts = append(parts, words.List(ended)+" "+map[bool]string{true: "has", false: "have"}[len(ended) == 1]+" ended")
+		parts = append(parts, words.List(ended)+words.Verb(int64(len(ended)), " has", " have")+" ended")
 	}
 	if next != nil {
 		parts = append(parts, "the next tick is "+next.Name+" "+words.In(next.Next[0].At, now))
 	}
 	return lead{Class: class, Text: words.Sentence(strings.Join(parts, "; "))}
-}
-
-// areOrIs is the verb after a list of names.
-func areOrIs(names []string) string {
-	if len(names) == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 // howMany says how many of all schedules run.

@@ -5,8 +5,6 @@ import (
 	"html/template"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/jobform"
@@ -131,7 +129,7 @@ func newPastTick(v *web.Visit, t *client.PastTick, loc *time.Location) pastTick 
 
 // showLead says when a schedule runs, when next, and what came of the last tick.
 func showLead(s *client.Schedule, now time.Time) lead {
-	runs := "Runs " + lowerFirst(s.Description)
+	runs := "Runs " + words.LowerFirst(s.Description)
 	switch s.State {
 	case "unreadable":
 		return lead{"bad", "What is stored of this schedule is not readable, so no tick runs: edit and save it, or delete it."}
@@ -145,7 +143,7 @@ func showLead(s *client.Schedule, now time.Time) lead {
 		if s.PauseNote != "" {
 			why += ": " + short(strings.TrimRight(s.PauseNote, ". "))
 		}
-		return lead{"warn", words.Sentence(strings.Join(strings.Fields(why), " ")) + " " + words.Sentence("Resumed, it "+lowerFirst(runs))}
+		return lead{"warn", words.Sentence(strings.Join(strings.Fields(why), " ")) + " " + words.Sentence("Resumed, it "+words.LowerFirst(runs))}
 	}
 	text := runs
 	if len(s.Next) > 0 {
@@ -163,12 +161,6 @@ func showLead(s *client.Schedule, now time.Time) lead {
 		}
 	}
 	return l
-}
-
-// lowerFirst returns a text with its first letter in lower case.
-func lowerFirst(text string) string {
-	r, size := utf8.DecodeRuneInString(text)
-	return string(unicode.ToLower(r)) + text[size:]
 }
 
 // lastWords says what came of the last tick.

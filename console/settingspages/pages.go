@@ -81,11 +81,3 @@ func New(o Options) web.Pages {
 func crumbs(v *web.Visit, below ...web.Link) []web.Link {
 	return append([]web.Link{{To: v.Path("settings"), Text: "Settings"}}, below...)
 }
-
-// verb returns the form of a verb after a number of things: 1 ends, 2 end.
-func verb(n int64, singular, plural string) string {
-	if n == 1 {
-		return singular
-	}
-	return plural
-}

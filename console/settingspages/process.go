@@ -172,7 +172,7 @@ func checksLead(data checksData) (sentence, class string) {
 // okText counts what is ok: 24 checks are ok.
 func okText(count map[doctor.Level]int64) string {
 	n := count[doctor.OK]
-	return words.Count(n, "check") + verb(n, " is", " are") + " ok"
+	return words.CountVerb(n, "check", "is", "are") + " ok"
 }
 
 // levelCounts counts what is not ok: 1 fault, 2 warnings.

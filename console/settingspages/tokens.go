@@ -163,10 +163,10 @@ func tokensLead(v *web.Visit, data tokensData) (sentence, class string) {
 	}
 	var parts []string
 	if ending > 0 {
-		parts, class = append(parts, words.Number(ending)+verb(ending, " ends", " end")+" within a week"), "warn"
+		parts, class = append(parts, words.Number(ending)+words.Verb(ending, " ends", " end")+" within a week"), "warn"
 	}
 	if ended > 0 {
-		parts = append(parts, words.Number(ended)+verb(ended, " has", " have")+" ended")
+		parts = append(parts, words.Number(ended)+words.Verb(ended, " has", " have")+" ended")
 	}
 	if len(parts) == 0 {
 		return sentence + ".", class

@@ -127,7 +127,7 @@ func (p *lanePage) readHeld(v *web.Visit) error {
 func (p *lanePage) newLead(now time.Time) lead {
 	r := p.Row
 	waiting := r.Waiting()
-	jobs := upperFirst(words.Count(waiting, "job") + waitVerb(waiting) + ".")
+	jobs := words.UpperFirst(words.CountVerb(waiting, "job", "waits", "wait") + ".")
 	if waiting == 0 && r.Running == 0 && !r.Paused && !p.Topic.Paused {
 		jobs = "No job waits."
 	}
@@ -151,7 +151,7 @@ func (p *lanePage) newLead(now time.Time) lead {
 	case len(p.Held) > 0:
 		return lead{"warn", words.Sentence(p.Held[0].Detail) + " " + jobs}
 	case r.Ready > 0 && r.Limit > 0 && r.Running >= int64(r.Limit):
-		return lead{"warn", words.Sentence("At its limit:", words.Count(r.Running, "attempt")+isOrAre(r.Running), "in flight") + " " + jobs}
+		return lead{"warn", words.Sentence("At its limit:", words.CountVerb(r.Running, "attempt", "is", "are"), "in flight") + " " + jobs}
 	case waiting == 0 && r.Running == 0:
 		return lead{Text: "No job waits."}
 	}
@@ -205,7 +205,7 @@ func changeLane(v *web.Visit) (web.Answer, error) {
 			return p.answer(v, values, errs), nil
 		}, policyform.Lane.Names()...)
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done(words.Sentence(upperFirst(o.String()), "is changed:", words.List(changed)))}, nil
+	return &web.Redirect{To: o.path(v), Notice: web.Done(words.Sentence(words.UpperFirst(o.String()), "is changed:", words.List(changed)))}, nil
 }
 
 // pauseLane pauses a lane.
@@ -214,7 +214,7 @@ func pauseLane(v *web.Visit) (web.Answer, error) {
 	if _, err := v.API.PauseLane(v.Request.Context(), o.Topic, o.Lane, v.Form("note")); err != nil {
 		return formProblem(v, err, laneAnswer, "note")
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done(upperFirst(o.String()) + " is paused. Its jobs are accepted, and wait.")}, nil
+	return &web.Redirect{To: o.path(v), Notice: web.Done(words.UpperFirst(o.String()) + " is paused. Its jobs are accepted, and wait.")}, nil
 }
 
 // resumeLane resumes a lane.
@@ -223,7 +223,7 @@ func resumeLane(v *web.Visit) (web.Answer, error) {
 	if _, err := v.API.ResumeLane(v.Request.Context(), o.Topic, o.Lane); err != nil {
 		return formProblem(v, err, laneAnswer)
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done(upperFirst(o.String()) + " is resumed.")}, nil
+	return &web.Redirect{To: o.path(v), Notice: web.Done(words.UpperFirst(o.String()) + " is resumed.")}, nil
 }
 
 // deleteLane removes the settings and the secrets of a lane.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/chart"
+	"github.com/ringback/ringback/console/policyform"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -103,7 +104,7 @@ func newLaneList(v *web.Visit, t *client.Topic, stats *client.TopicStats, settin
 
 // laneLimit returns how many attempts of a lane may run at a time. l is nil if the lane has no settings.
 func laneLimit(t *client.Topic, l *client.Lane) int {
-	if isTrue(t.Ordered) || l != nil && isTrue(l.Ordered) {
+	if policyform.IsTrue(t.Ordered) || l != nil && policyform.IsTrue(l.Ordered) {
 		return 1
 	}
 	if l == nil {
@@ -111,5 +112,3 @@ func laneLimit(t *client.Topic, l *client.Lane) int {
 	}
 	return cmp.Or(l.LaneConcurrency, t.LaneConcurrency)
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }

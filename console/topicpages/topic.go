@@ -87,9 +87,9 @@ func (p *topicPage) read(v *web.Visit) error {
 // newTopicLead says what keeps the jobs of a topic from being delivered.
 func newTopicLead(t *client.Topic, c client.Counts, lanes []laneRow, now time.Time) lead {
 	waiting := c.Scheduled + c.Ready
-	jobs := words.Count(waiting, "job") + waitVerb(waiting)
+	jobs := words.CountVerb(waiting, "job", "waits", "wait")
 	if t.Paused {
-		return lead{"warn", pauseText("Paused", t.PausedBy, t.PausedAt, t.PauseNote, now) + " " + upperFirst(jobs) + "."}
+		return lead{"warn", pauseText("Paused", t.PausedBy, t.PausedAt, t.PauseNote, now) + " " + words.UpperFirst(jobs) + "."}
 	}
 	if c.BreakersOpen > 0 {
 		var open []string
@@ -98,7 +98,7 @@ func newTopicLead(t *client.Topic, c client.Counts, lanes []laneRow, now time.Ti
 				open = append(open, l.Lane)
 			}
 		}
-		text := words.Count(c.BreakersOpen, "breaker") + isOrAre(c.BreakersOpen) + " open"
+		text := words.CountVerb(c.BreakersOpen, "breaker", "is", "are") + " open"
 		switch n := int64(len(open)); {
 		case n >= c.BreakersOpen:
 			text += ", at " + words.List(open)
@@ -119,7 +119,7 @@ func newTopicLead(t *client.Topic, c client.Counts, lanes []laneRow, now time.Ti
 	case late >= lateAfter:
 		return lead{"warn", words.Sentence("Late:", jobs+forWhom(t.Deliver)+",", "and the oldest was due", words.Duration(late.Truncate(time.Second)), "ago")}
 	case waiting == 0:
-		return lead{"ok", words.Sentence("All flow:", words.Count(c.Running, "job")+isOrAre(c.Running), "being delivered")}
+		return lead{"ok", words.Sentence("All flow:", words.CountVerb(c.Running, "job", "is", "are"), "being delivered")}
 	case c.OldestDueAt.After(now):
 		return lead{"ok", words.Sentence("All flow:", jobs+",", "the next is due", words.In(c.OldestDueAt, now))}
 	}
@@ -152,14 +152,6 @@ func forWhom(deliver string) string {
 		return " for a program with a handler"
 	}
 	return ""
-}
-
-// waitVerb is the verb for a number of jobs.
-func waitVerb(n int64) string {
-	if n == 1 {
-		return " waits"
-	}
-	return " wait"
 }
 
 // pauseText says who paused something, since when and why.

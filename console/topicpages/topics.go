@@ -175,7 +175,7 @@ func newTopicsLead(rows []topicRow, pager web.Pager, breakers int64, now time.Ti
 	var clauses []string
 	if n := len(paused); n > 0 {
 		l.Class = "warn"
-		clauses = append(clauses, words.Number(int64(n))+" of "+ofTopics(len(rows), whole)+isOrAre(int64(n))+" paused")
+		clauses = append(clauses, words.Number(int64(n))+" of "+ofTopics(len(rows), whole)+words.Verb(int64(n), " is", " are")+" paused")
 	}
 	if len(late) > 0 {
 		l.Class = "warn"
@@ -183,19 +183,19 @@ func newTopicsLead(rows []topicRow, pager web.Pager, breakers int64, now time.Ti
 	}
 	if open > 0 {
 		l.Class = "bad"
-		clauses = append(clauses, "in "+words.List(broken)+" "+words.Count(open, "breaker")+isOrAre(open)+" open")
+		clauses = append(clauses, "in "+words.List(broken)+" "+words.CountVerb(open, "breaker", "is", "are")+" open")
 	}
 	if elsewhere := breakers - open; elsewhere > 0 && !whole {
 		l.Class = "bad"
-		clauses = append(clauses, words.Count(elsewhere, "breaker")+isOrAre(elsewhere)+" open in topics on other pages")
+		clauses = append(clauses, words.CountVerb(elsewhere, "breaker", "is", "are")+" open in topics on other pages")
 	}
 	if len(clauses) == 0 {
-		clauses = []string{upperFirst(ofTopics(len(rows), whole)) + ", all flow"}
+		clauses = []string{words.UpperFirst(ofTopics(len(rows), whole)) + ", all flow"}
 		if len(rows) == 1 {
 			clauses = []string{"1 topic, and it flows"}
 		}
 	}
-	l.Text = words.Sentence(upperFirst(strings.Join(clauses, "; ")))
+	l.Text = words.Sentence(words.UpperFirst(strings.Join(clauses, "; ")))
 	return l
 }
 
@@ -205,20 +205,4 @@ func ofTopics(n int, whole bool) string {
 		return words.Count(int64(n), "topic")
 	}
 	return "the " + words.Count(int64(n), "topic") + " of this page"
-}
-
-// isOrAre is the verb for a number of things.
-func isOrAre(n int64) string {
-	if n == 1 {
-		return " is"
-	}
-	return " are"
-}
-
-// upperFirst begins a sentence with a capital letter.
-func upperFirst(text string) string {
-	for i, r := range text {
-		return strings.ToUpper(string(r)) + text[i+len(string(r)):]
-	}
-	return text
 }

@@ -55,6 +55,11 @@ func Verb(n int64, singular, plural string) string {
 	return plural
 }
 
+// CountVerb returns a number of things with the verb that agrees with it: "1 job waits", "2 jobs wait".
+func CountVerb(n int64, noun, singular, plural string) string {
+	return Count(n, noun) + " " + Verb(n, singular, plural)
+}
+
 // Decimal returns a measured value: integers from 100 on, one decimal place from 10 on, else two significant digits, without
 // trailing zeros: "1,204", "12.5", "0.031". It returns "unknown" for what is no number.
 func Decimal(v float64) string {

@@ -180,7 +180,7 @@ func TestListAll_NamesAll(t *testing.T) {
 
 func TestVerb_AgreesWithCount(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 jobs wait", 1: "1 job waits", -1: "-1 job waits", 2: "2 jobs wait", 1001: "1,001 jobs wait"} {
-		require.Equal(t, want, Count(n, "job")+" "+Verb(n, "waits", "wait"))
+		require.Equal(t, want, CountVerb(n, "job", "waits", "wait"))
 	}
 }
 
