@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
 )
 
 // Filter selects jobs: those that match all fields that are not zero. The zero value selects all that clients registered.
@@ -41,8 +42,8 @@ var names = []string{
 // Names returns the names of the parameters, which are those of GET /v1/jobs. GET /v1/dead has all but state.
 func Names() []string { return slices.Clone(names) }
 
-// Parse reads a filter from the query of a URL. Times are in RFC 3339, also without seconds, or are a duration, such as 90m: so long
-// before now. Without a time zone they are in UTC. States may be separated by commas; labels are repeated, as they may have commas.
+// Parse reads a filter from the query of a URL. Times are those of words.ParseTime, or are a duration, such as 90m: so long
+// before now. States may be separated by commas; labels are repeated, as they may have commas.
 // also are the names of the page's other parameters. Parameters that neither the filter nor the page has, and those with one value that
 // are given twice, are errors: ignored ones would select more than was meant. Errors are sentences by the name of the parameter, whose
 // field is zero then. Parse checks no more than it must: the API checks names of topics and lanes.
@@ -124,13 +125,8 @@ func parseTime(text string, now time.Time) (time.Time, bool) {
 	if text == "" {
 		return time.Time{}, true
 	}
-	text = strings.ToUpper(strings.Replace(text, " ", "T", 1))
-	for _, layout := range []string{
-		time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly,
-	} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), true
-		}
+	if t, ok := words.ParseTime(text); ok {
+		return t, true
 	}
 	if d, ok := parseAge(strings.ToLower(text)); ok {
 		return now.Add(-d).UTC().Truncate(time.Millisecond), true

@@ -293,3 +293,14 @@ func TestForm_RefusesUnknownMembersOfCallbacks(t *testing.T) {
 		require.False(t, errs.Any(), name)
 	}
 }
+
+// The texts of pages' times and of filters are those that forms read, too.
+func TestParseTime_ReadsWhatPagesShow(t *testing.T) {
+	for _, text := range []string{"2026-11-24 14:30 UTC", "2026-11-24T14:30Z", "2026-11-24 14:30:00.000 UTC"} {
+		at, err := jobform.ParseTime(text)
+		require.NoError(t, err, text)
+		require.Equal(t, time.Date(2026, 11, 24, 14, 30, 0, 0, time.UTC), at)
+	}
+	_, err := jobform.ParseTime("2h")
+	require.ErrorContains(t, err, "is not a time")
+}

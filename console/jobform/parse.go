@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/job/units"
 )
 
@@ -152,18 +153,13 @@ func (p *parser) duration(name string) time.Duration {
 	return d
 }
 
-// layouts are how people write times. Those without a zone are UTC.
-var layouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
-
-// ParseTime parses a time as people write it: RFC 3339, or date and time of day in UTC with or without seconds, or a date.
+// ParseTime parses a time as words.ParseTime does.
 func ParseTime(text string) (time.Time, error) {
-	text = strings.TrimSuffix(text, " UTC")
-	for _, layout := range layouts {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), nil
-		}
+	t, ok := words.ParseTime(text)
+	if !ok {
+		return t, errors.New("is not a time: write 2026-11-24 14:30 for UTC, or 2026-11-24T14:30:00+01:00")
 	}
-	return time.Time{}, errors.New("is not a time: write 2026-11-24 14:30 for UTC, or 2026-11-24T14:30:00+01:00")
+	return t, nil
 }
 
 func (p *parser) time(name string) time.Time {

@@ -577,7 +577,7 @@ var plan = []row{
 	{
 		pkg:    "console/jobform",
 		reason: "the form of a job, which several pages have; knows the API's client and how durations are spelled, and no page",
-		ours:   []string{"client", "console/web", "job/units"},
+		ours:   []string{"client", "console/web", "console/words", "job/units"},
 	},
 	{
 		pkg:    "console/jobpages",
