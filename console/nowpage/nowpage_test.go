@@ -325,6 +325,8 @@ func TestNow_SaysThatTheStoreIsNotReady(t *testing.T) {
 		site, api := newFailingSite(t, "not ready: the store <b>does not</b> answer.", "/readyz", "/v1/stats", "/v1/lanes/held", "/v1/topics", "/v1/stream")
 		register(site, "order", "fine.example", 3)
 		api.on.Store(true)
+		site.Get("").OK()
+		synctest.Wait() // the sampler that this visit started has seen that it cannot follow the stream
 		page := site.Golden("not-ready", "")
 		require.Equal(t, "Nothing is being delivered: the server is not ready. It says: the store <b>does not</b> answer.", lead(t, page))
 		require.NotContains(t, page, "<b>does")
