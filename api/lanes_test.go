@@ -33,7 +33,7 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	settings := func() policy.Lane { return f.own["order.close/customer-42"].Settings }
 	require.Equal(t, want, settings())
 	require.JSONEq(t, `{"topic": "order.close", "lane": "customer-42", "revision": 1, "url": "https://a.example/", "paused": false,
-		"paused_at": null, "paused_by": null, "pause_note": null,
+		"paused_at": null, "paused_by": null, "pause_note": null, "updated_at": null, "updated_by": null,
 		"headers": {"Authorization": "[redacted]", "X-A": "1"}, "lane_concurrency": 4, "lane_rate": "5/1m30s", "ordered": true, "managed_by": null, "durability": null}`, w.Body.String())
 	require.JSONEq(t, w.Body.String(), call(t, h, http.MethodGet, path, "").Body.String())
 

@@ -285,13 +285,13 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	slices.Sort(editable)
 	require.Equal(t, editable, names("JobChange"))
 	// The read-only members are those of answers.
-	require.ElementsMatch(t, append(jsonNames(policy.Topic{}), "topic", "revision", "durability", "paused_at", "paused_by", "pause_note"),
+	require.ElementsMatch(t, append(jsonNames(policy.Topic{}), "topic", "revision", "durability", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note"),
 		append(names("Policy"), "secrets", "pause"))
 	for _, name := range names("Policy") {
 		_, p := request.PatchTopic(null(name), policy.Topic{})
 		requireKnown(t, name, p)
 	}
-	require.ElementsMatch(t, append(jsonNames(policy.Lane{}), "topic", "lane", "revision", "durability", "paused_at", "paused_by", "pause_note"),
+	require.ElementsMatch(t, append(jsonNames(policy.Lane{}), "topic", "lane", "revision", "durability", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note"),
 		append(names("LaneSettings"), "secrets", "pause"))
 	for _, name := range names("LaneSettings") {
 		_, p := request.PatchLane(null(name), policy.Lane{})

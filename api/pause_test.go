@@ -188,14 +188,14 @@ func TestTopic_ShowsOnlyWhatWasSet(t *testing.T) {
 	f.topics["a"] = store.Topic{Name: "a", Revision: 3, Policy: policy.Topic{
 		Retries: new(0), GiveUpOn: []string{}, Breaker: policy.Breaker{Open: time.Minute}, KeepDead: policy.Retention{Max: new(int64(0))},
 		Success: policy.Success{BodyEquals: "ok"},
-	}}
+	}, Updated: policy.Update{At: epoch, By: "anna"}}
 	h := handlerOf(f)
 	want := `{"topic": "a", "revision": 3, "ladder": null, "retries": 0, "jitter": null, "timeout": null, "max_age": null, "workers": null,
 		"lane_concurrency": null, "rate": null, "lane_rate": null, "ordered": false, "deliver": null, "url": null, "headers": null,
 		"success": {"status": null, "body_equals": "ok", "body_contains": null}, "give_up_on": [],
 		"breaker": {"failures": null, "open": "1m"}, "on_delivered": null, "on_dead": null, "on_backlog": null, "client_cert": null,
 		"keep_delivered": null, "keep_dead": {"for": null, "max": 0, "max_bytes": null}, "id_window": null, "managed_by": null, "paused": false,
-		"paused_at": null, "paused_by": null, "pause_note": null, "durability": null}`
+		"paused_at": null, "paused_by": null, "pause_note": null, "updated_at": "2030-01-31T08:00:00.123Z", "updated_by": "anna", "durability": null}`
 	require.JSONEq(t, want, call(t, h, http.MethodGet, "/v1/topics/a?defaults=false", "").Body.String())
 	require.JSONEq(t, `{"items": [`+want+`], "next_cursor": null}`, call(t, h, http.MethodGet, "/v1/topics?defaults=false", "").Body.String())
 	for _, query := range []string{"", "?defaults=true"} {

@@ -53,7 +53,7 @@ func TestAddSecret_TakesOrGeneratesOneAndShowsItOnce(t *testing.T) {
 			require.Equal(t, owner != owners[0], len(f.own) == 1, "a lane's are the lane's")
 
 			list := call(t, h, http.MethodGet, owner+"/secrets", "")
-			require.JSONEq(t, `{"items": [{"id": "`+id+`", "created_at": "2030-01-31T08:00:00.123Z"}], "next_cursor": null}`, list.Body.String())
+			require.JSONEq(t, `{"items": [{"id": "`+id+`", "created_at": "2030-01-31T08:00:00.123Z", "created_by": null}], "next_cursor": null}`, list.Body.String())
 			keys := call(t, h, http.MethodGet, owner+"/keys", "").Body.String()
 			require.Equal(t, secret.Asymmetric(), strings.Contains(keys, secret.PublicKey()) && strings.Contains(keys, id), keys)
 			require.NotContains(t, keys, text)

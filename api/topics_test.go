@@ -76,7 +76,7 @@ func TestPutTopic_KeepsAPause(t *testing.T) {
 		require.Equal(t, true, paused(http.MethodPut, `{}`), path)
 		require.Equal(t, true, paused(http.MethodPut, `{"url": "http://b.example/", "paused": false, "paused_at": null}`), path)
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, path+"/resume", "").Code)
-		require.Equal(t, false, paused(http.MethodPut, `{"url": "http://b.example/", "paused": true, "pause_note": 5}`), path)
+		require.Equal(t, false, paused(http.MethodPut, `{"url": "http://b.example/", "paused": true, "pause_note": 5, "updated_at": 5, "updated_by": "x"}`), path)
 	}
 }
 

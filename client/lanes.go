@@ -39,6 +39,8 @@ type Lane struct {
 	PausedAt   time.Time   `json:"paused_at"`
 	PausedBy   string      `json:"paused_by"`
 	PauseNote  string      `json:"pause_note"`
+	UpdatedAt  time.Time   `json:"updated_at"` // the last change by a client; zero: unknown
+	UpdatedBy  string      `json:"updated_by"`
 	Durability *Durability `json:"durability"`
 }
 

@@ -78,6 +78,8 @@ type Schedule struct {
 	PauseNote   string         `json:"pause_note"`
 	CreatedAt   time.Time      `json:"created_at"`
 	CreatedBy   string         `json:"created_by"`
+	UpdatedAt   time.Time      `json:"updated_at"` // the last change by a client; zero: unknown
+	UpdatedBy   string         `json:"updated_by"`
 	Description string         `json:"description"` // when it runs, in English
 	JitterDelay time.Duration  `json:"jitter_delay"`
 	Next        []Tick         `json:"next"` // the next ten ticks

@@ -18,6 +18,7 @@ type Secret struct {
 
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
 	Kind      string    `json:"kind"`
 	Secret    string    `json:"secret"`
 	PublicKey string    `json:"public_key"` // of an ed25519 key

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -85,6 +86,7 @@ func (d *Dispatcher) changeLane(
 			}
 			lane.Revision = store.MustNotExist
 		}
+		lane.Updated = documents.Updated(ctx, lane.Updated)
 		put, err := d.store.PutLane(ctx, lane)
 		if err != nil {
 			return store.Lane{}, fmt.Errorf("put lane %s: %w", q.Lane, err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -18,7 +19,9 @@ import (
 // *job.InvalidError beyond policy.MaxSecrets or maxAsymmetric; *store.RevisionError when the owner's settings do not meet
 // ifRevision.
 func (d *Dispatcher) AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64) (policy.Secret, error) {
-	added := policy.Secret{ID: secret.ID(), CreatedAt: job.Millis(time.Now()), Value: d.sealer.SealSecret(owner, secret)}
+	added := policy.Secret{
+		ID: secret.ID(), CreatedAt: job.Millis(time.Now()), CreatedBy: access.PrincipalOf(ctx).Actor, Value: d.sealer.SealSecret(owner, secret),
+	}
 	err := d.changeSecrets(ctx, owner, ifRevision, func(stored []policy.Secret) ([]policy.Secret, error) {
 		if i := indexOfSecret(stored, added.ID); i >= 0 {
 			if _, err := d.sealer.OpenSecret(owner, stored[i]); err == nil {
@@ -26,7 +29,7 @@ func (d *Dispatcher) AddSecret(ctx context.Context, owner job.Queue, secret sign
 				return nil, errNoChange
 			}
 			// It was sealed under a removed key.
-			added.CreatedAt = stored[i].CreatedAt
+			added.CreatedAt, added.CreatedBy = stored[i].CreatedAt, stored[i].CreatedBy
 			stored = slices.Clone(stored)
 			stored[i] = added
 			return stored, nil

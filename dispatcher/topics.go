@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ringback/ringback/dispatcher/documents"
+	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -53,6 +55,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 	if dry {
 		return t, nil
 	}
+	t.Updated = documents.Updated(ctx, t.Updated)
 	put, err := d.store.PutTopic(ctx, t)
 	if err != nil {
 		return store.Topic{}, err
@@ -117,34 +120,16 @@ func (d *Dispatcher) changeTopic(
 // checkTopic checks the changed URLs of a policy with the guard. Unchanged URLs are not checked, so that they do not block
 // other changes.
 func (d *Dispatcher) checkTopic(t, was policy.Topic) error {
-	before := urlsOf(was)
-	for i, u := range urlsOf(t) {
-		if u.url == "" || u == before[i] {
+	before := policies.URLs(was)
+	for i, u := range policies.URLs(t) {
+		if u.URL == "" || u == before[i] {
 			continue
 		}
-		if err := d.checkURL(u.field, u.url); err != nil {
+		if err := d.checkURL(u.Field, u.URL); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// namedURL is a URL of a policy and its field.
-type namedURL struct{ field, url string }
-
-// urlsOf returns the URLs of a policy, always the same fields; empty: none.
-func urlsOf(t policy.Topic) []namedURL {
-	urls := []namedURL{{"/url", t.URL}, {field: "/on_delivered/url"}, {field: "/on_dead/url"}, {field: "/on_backlog/url"}}
-	if t.OnDelivered != nil {
-		urls[1].url = t.OnDelivered.URL
-	}
-	if t.OnDead != nil {
-		urls[2].url = t.OnDead.URL
-	}
-	if t.OnBacklog != nil {
-		urls[3].url = t.OnBacklog.URL
-	}
-	return urls
 }
 
 // Topics returns the topics with a stored policy or with jobs, in order of name, at most limit (1 to store.MaxBatch), after

@@ -29,6 +29,12 @@ type Pause struct {
 	Note string    `json:"note,omitempty"` // at most MaxPauseNote characters
 }
 
+// Update is the last change of settings by a client. It is zero for settings that were stored without it.
+type Update struct {
+	At time.Time `json:"updated_at,omitzero"`
+	By string    `json:"updated_by,omitempty"` // the client's name; empty: unknown, or no token was needed
+}
+
 // MaxPauseNote is the maximum length of a pause's note, in characters.
 const MaxPauseNote = 500
 
@@ -42,6 +48,7 @@ func (l Lane) IsZero() bool {
 type Secret struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by,omitempty"` // the client's name; empty: unknown
 	Value     Sealed    `json:"value"`
 }
 

@@ -83,6 +83,7 @@ type Schedule struct {
 	Pause     policy.Pause
 	CreatedAt time.Time // zero: it is not stored yet
 	CreatedBy string    // the name of the client; empty: unknown
+	Updated   policy.Update
 	// Revision and Durability are those of the document.
 	Revision   int64
 	Durability *job.Durability

@@ -114,6 +114,7 @@ type Topic struct {
 	Namespace string
 	Name      string
 	Policy    policy.Topic
+	Updated   policy.Update
 	// Revision and Durability are those of the document.
 	Revision   int64
 	Durability *job.Durability
@@ -125,6 +126,7 @@ type Topic struct {
 type Lane struct {
 	Queue    job.Queue
 	Settings policy.Lane
+	Updated  policy.Update
 	// Revision and Durability are those of the document; revision 0: no settings are stored.
 	Revision   int64
 	Durability *job.Durability
@@ -135,7 +137,7 @@ type Lane struct {
 // Topic decodes a topic's document. With ErrUnreadable the policy is a pause.
 func (d Document) Topic() (Topic, error) {
 	t := Topic{Namespace: d.Key.Namespace, Name: d.Key.Name, Revision: d.Revision, Durability: d.Durability}
-	if err := d.decode(&t.Policy); err != nil {
+	if err := d.decode(&t.Policy, &t.Updated); err != nil {
 		t.Policy, t.Unreadable = policy.Topic{Paused: true}, true
 		return t, fmt.Errorf("topic %s: %w", t.Name, err)
 	}
@@ -145,19 +147,19 @@ func (d Document) Topic() (Topic, error) {
 // Lane decodes a lane's document. With ErrUnreadable the settings are a pause.
 func (d Document) Lane() (Lane, error) {
 	l := Lane{Queue: d.Key.Queue(), Revision: d.Revision, Durability: d.Durability}
-	if err := d.decode(&l.Settings); err != nil {
+	if err := d.decode(&l.Settings, &l.Updated); err != nil {
 		l.Settings, l.Unreadable = policy.Lane{Paused: true}, true
 		return l, fmt.Errorf("lane %s: %w", l.Queue, err)
 	}
 	return l, nil
 }
 
-// decode reads the value; of a document that is not stored nothing.
-func (d Document) decode(into any) error {
+// decode reads the settings of the value and their last change; of a document that is not stored nothing.
+func (d Document) decode(settings any, updated *policy.Update) error {
 	if d.Revision == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(d.Value, into); err != nil {
+	if err := errors.Join(json.Unmarshal(d.Value, settings), json.Unmarshal(d.Value, updated)); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return nil
@@ -166,7 +168,10 @@ func (d Document) decode(into any) error {
 // PutTopic writes a topic's policy, with PutDocument.
 func PutTopic(ctx context.Context, s Settings, t Topic) (Topic, error) {
 	key := DocumentKey{Kind: KindTopic, Namespace: t.Namespace, Name: t.Name}
-	doc, err := s.PutDocument(ctx, NewToken(), Document{Key: key, Value: encode(t.Policy), Revision: t.Revision}, t.Policy.Limits())
+	doc, err := s.PutDocument(ctx, NewToken(), Document{Key: key, Value: encode(struct {
+		policy.Topic
+		policy.Update
+	}{t.Policy, t.Updated}), Revision: t.Revision}, t.Policy.Limits())
 	if err != nil {
 		return Topic{}, fmt.Errorf("put topic %s: %w", t.Name, err)
 	}
@@ -187,9 +192,12 @@ func DeleteTopic(ctx context.Context, s Settings, t Topic) error {
 func PutLane(ctx context.Context, s Settings, token Token, l Lane) (Lane, error) {
 	doc := Document{Key: LaneKey(l.Queue), Revision: l.Revision}
 	if l.Settings.IsZero() {
-		l.Settings = policy.Lane{}
+		l.Settings, l.Updated = policy.Lane{}, policy.Update{}
 	} else {
-		doc.Value = encode(l.Settings)
+		doc.Value = encode(struct {
+			policy.Lane
+			policy.Update
+		}{l.Settings, l.Updated})
 	}
 	doc, err := s.PutDocument(ctx, token, doc, l.Settings.Limits())
 	if err != nil {

@@ -102,7 +102,7 @@ func DecodeSchedule(text []byte, stored *store.Schedule, maxBody int64, actor st
 		"job":              f.ifSet(func(at string, raw []byte) { f.readJob(at, raw, &stored.Job) }),
 	}
 	for _, name := range []string{
-		"name", "state", "revision", "created_at", "created_by", "paused_at", "paused_by", "pause_note", "description", "jitter_delay", "next", "last",
+		"name", "state", "revision", "created_at", "created_by", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note", "description", "jitter_delay", "next", "last",
 		"counts", "backfill", "durability",
 	} {
 		table[name] = func(string, []byte) {}

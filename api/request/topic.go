@@ -93,7 +93,7 @@ func (d *decoder) deliver(at string, raw []byte) policy.Deliver {
 // only what it changes, and is refused.
 func (d *decoder) addReadOnly(table fields, patch bool) {
 	for name, detail := range map[string]string{
-		"topic": "is read-only", "lane": "is read-only", "revision": "is read-only: send it as If-Match", "durability": "is read-only",
+		"topic": "is read-only", "lane": "is read-only", "revision": "is read-only: send it as If-Match", "durability": "is read-only", "updated_at": "is read-only", "updated_by": "is read-only",
 		"paused": hasOwnVerbs, "paused_at": hasOwnVerbs, "paused_by": hasOwnVerbs, "pause_note": hasOwnVerbs,
 	} {
 		table[name] = d.reject(detail)

@@ -33,6 +33,7 @@ func (o *Buffer) Schedule(s *store.Schedule) {
 	o.pause(s.Paused, s.Pause)
 	o.Time("created_at", s.CreatedAt)
 	o.TextOrNull("created_by", s.CreatedBy)
+	o.updated(s.Updated)
 	o.TextOrNull("description", s.Description)
 	o.DurationOrNull("jitter_delay", s.Delay)
 	o.scheduleTicks("next", s.Next, s.Delay)

@@ -47,6 +47,7 @@ func (o *Buffer) Topic(t *store.Topic, p policy.Topic) {
 	o.spanOrNull("id_window", p.IDWindow)
 	o.TextOrNull("managed_by", t.Policy.ManagedBy)
 	o.pause(t.Policy.Paused, t.Policy.Pause)
+	o.updated(t.Updated)
 	o.Durability(t.Durability)
 }
 
@@ -65,6 +66,12 @@ func (o *Buffer) pause(paused bool, p policy.Pause) {
 	o.Time("paused_at", p.At)
 	o.TextOrNull("paused_by", p.By)
 	o.TextOrNull("pause_note", p.Note)
+}
+
+// updated writes when settings were last changed by a client, and by which.
+func (o *Buffer) updated(u policy.Update) {
+	o.Time("updated_at", u.At)
+	o.TextOrNull("updated_by", u.By)
 }
 
 // objectOrNull writes an object with the members that write writes, or null unless it is set.
@@ -147,13 +154,15 @@ func (o *Buffer) Lane(l *store.Lane) {
 	o.Bool("ordered", l.Settings.Ordered)
 	o.TextOrNull("managed_by", l.Settings.ManagedBy)
 	o.pause(l.Settings.Paused, l.Settings.Pause)
+	o.updated(l.Updated)
 	o.Durability(l.Durability)
 }
 
-// Secret writes the id and the age of a stored secret.
+// Secret writes the id of a stored secret, its age and who added it.
 func (o *Buffer) Secret(s *policy.Secret) {
 	o.Text("id", s.ID)
 	o.Time("created_at", s.CreatedAt)
+	o.TextOrNull("created_by", s.CreatedBy)
 }
 
 // PublicKey writes the public half of a stored secret.

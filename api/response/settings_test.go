@@ -48,7 +48,7 @@ func TestLane_ShowsUnsetSettings(t *testing.T) {
 	queue := job.Queue{Topic: "orders", Lane: "a"}
 	require.Equal(t, map[string]any{
 		"topic": "orders", "lane": "a", "revision": 0.0, "url": nil, "headers": nil, "lane_concurrency": nil, "lane_rate": nil, "ordered": false,
-		"managed_by": nil, "paused": false, "paused_at": nil, "paused_by": nil, "pause_note": nil, "durability": nil,
+		"managed_by": nil, "paused": false, "paused_at": nil, "paused_by": nil, "pause_note": nil, "updated_at": nil, "updated_by": nil, "durability": nil,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue}) }))
 	set := policy.Lane{
 		LaneConcurrency: 2, LaneRate: policy.Rate{Starts: 5, Per: time.Second}, Secrets: []policy.Secret{{Value: "hidden"}},
@@ -56,13 +56,16 @@ func TestLane_ShowsUnsetSettings(t *testing.T) {
 	}
 	require.Equal(t, map[string]any{
 		"topic": "orders", "lane": "a", "revision": 7.0, "url": nil, "headers": nil, "lane_concurrency": 2.0, "lane_rate": units.FormatRate(set.LaneRate), "ordered": set.Ordered,
-		"managed_by": nil, "paused": true, "paused_at": "2026-03-01T12:00:00.000Z", "paused_by": "mia", "pause_note": "moves", "durability": nil,
+		"managed_by": nil, "paused": true, "paused_at": "2026-03-01T12:00:00.000Z", "paused_by": "mia", "pause_note": "moves",
+		"updated_at": nil, "updated_by": nil, "durability": nil,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue, Revision: 7, Settings: set}) }))
 }
 
 func TestSecret_ShowsNoValue(t *testing.T) {
-	requireExact(t, `{"id":"one","created_at":"2026-03-01T12:00:00.000Z"}`,
-		written(t, func(o *Buffer) { o.Secret(&policy.Secret{ID: "one", CreatedAt: at, Value: "whsec_1"}) }))
+	requireExact(t, `{"id":"one","created_at":"2026-03-01T12:00:00.000Z","created_by":"anna"}`,
+		written(t, func(o *Buffer) {
+			o.Secret(&policy.Secret{ID: "one", CreatedAt: at, CreatedBy: "anna", Value: "whsec_1"})
+		}))
 }
 
 func TestLaneStats_ShowTheStateOfTheBreaker(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 
 // readOnly are the members that only answers have.
 var readOnly = map[Kind][]string{
-	Topic: {"topic", "revision", "durability", "paused", "paused_at", "paused_by", "pause_note"},
-	Lane:  {"topic", "lane", "revision", "durability", "paused", "paused_at", "paused_by", "pause_note"},
+	Topic: {"topic", "revision", "durability", "updated_at", "updated_by", "paused", "paused_at", "paused_by", "pause_note"},
+	Lane:  {"topic", "lane", "revision", "durability", "updated_at", "updated_by", "paused", "paused_at", "paused_by", "pause_note"},
 	Schedule: {
-		"name", "state", "revision", "created_at", "created_by", "paused_at", "paused_by", "pause_note", "description", "jitter_delay", "next", "last",
+		"name", "state", "revision", "created_at", "created_by", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note", "description", "jitter_delay", "next", "last",
 		"counts", "backfill", "durability",
 	},
 }

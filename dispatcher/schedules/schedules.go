@@ -73,6 +73,7 @@ type document struct {
 	Pause     policy.Pause
 	CreatedAt time.Time
 	CreatedBy string
+	Updated   policy.Update
 	Backfill  *store.Backfill // as it was ordered
 
 	ordered bool // Backfill is of the request in progress

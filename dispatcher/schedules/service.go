@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
@@ -113,6 +114,7 @@ func (s *Service) apply(
 			return nil, doc, err
 		}
 	}
+	d.Updated = documents.Updated(ctx, d.Updated)
 	doc, err = s.write(ctx, doc, d)
 	return d, doc, err
 }
@@ -283,7 +285,7 @@ func (d *document) schedule(doc *store.Document) store.Schedule {
 		return known
 	}
 	known.ScheduleSettings, known.Paused, known.Pause = d.ScheduleSettings, d.Paused, d.Pause
-	known.CreatedAt, known.CreatedBy, known.Backfill = d.CreatedAt, d.CreatedBy, d.Backfill
+	known.CreatedAt, known.CreatedBy, known.Updated, known.Backfill = d.CreatedAt, d.CreatedBy, d.Updated, d.Backfill
 	return known
 }
 

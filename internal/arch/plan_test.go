@@ -343,8 +343,8 @@ var plan = []row{
 	},
 	{
 		pkg:    "dispatcher/documents",
-		reason: "caches the documents of one kind; knows none of the kinds",
-		ours:   []string{"store"},
+		reason: "caches the documents of one kind, and says who changes one; knows none of the kinds",
+		ours:   []string{"access", "job", "policy", "store"},
 	},
 	{
 		pkg:    "dispatcher/policies",
@@ -364,7 +364,7 @@ var plan = []row{
 	{
 		pkg:    "dispatcher/schedules",
 		reason: "makes the ticks of schedules, in steps of internal jobs; declares what it needs of the store and of registrations",
-		ours:   []string{"dispatcher/internaljobs", "job", "job/codec", "policy", "schedule", "store"},
+		ours:   []string{"dispatcher/documents", "dispatcher/internaljobs", "job", "job/codec", "policy", "schedule", "store"},
 	},
 	{
 		pkg:    "dispatcher/work",
