@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ringback/ringback/internal/gobuild"
 )
 
 // binary is the path of ringback, built once for all tests.
@@ -58,15 +60,10 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// goBuild is go build with the compiler's flags of the linters' build and of packages packaging and internal/arch, so that each
-// package is compiled once for all of them, and those of the previous commit that are equal too. In less processor time: without
-// debug information, with a larger heap, and without inlining except in the standard library and SQLite. Benchmarks inline.
+// goBuild is go build with the flags of all tests; benchmarks have those of the release.
 func goBuild(ctx context.Context, args ...string) *exec.Cmd {
-	flags := []string{"build", "-trimpath", "-gcflags=all=-dwarf=false -l", "-gcflags=std=-dwarf=false", "-gcflags=modernc.org/...=-dwarf=false"}
 	if flag.Lookup("test.bench").Value.String() != "" {
-		flags = []string{"build", "-trimpath"}
+		return exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath"}, args...)...)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
-	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")
-	return cmd
+	return gobuild.Command(ctx, "build", args...)
 }

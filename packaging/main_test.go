@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ringback/ringback/internal/gobuild"
 )
 
 // binary is the path of ringback, built once for all tests.
@@ -49,10 +51,7 @@ func buildAndRun(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	binary = filepath.Join(dir, "ringback")
-	// The flags are those of package e2e, which has compiled most of it.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false -l", "-gcflags=std=-dwarf=false",
-		"-gcflags=modernc.org/...=-dwarf=false", "-o", binary, "../cmd/ringback")
-	build.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")
+	build := gobuild.Command(ctx, "build", "-o", binary, "../cmd/ringback")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, out)
 		return 1

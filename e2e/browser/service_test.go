@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/internal/gobuild"
 )
 
 // rootToken is the root token of the services.
@@ -34,7 +35,7 @@ const prefix = "/ops"
 // built is the path of the binary, if a test has built it.
 var built string
 
-// buildRingback builds the binary once, with the flags of the other tests that build it, so that packages are compiled once.
+// buildRingback builds the binary once.
 var buildRingback = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "ringback-browser-")
 	if err != nil {
@@ -44,9 +45,7 @@ var buildRingback = sync.OnceValues(func() (string, error) {
 	defer cancel()
 	binary := filepath.Join(dir, "ringback")
 	built = binary
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-o", binary, "../../cmd/ringback")
-	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := gobuild.Command(ctx, "build", "-o", binary, "../../cmd/ringback").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build ringback: %w\n%s", err, out)
 	}
 	return binary, nil

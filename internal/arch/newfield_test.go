@@ -3,13 +3,14 @@ package arch
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/gobuild"
 )
 
 // An insertion is text that is added to a file after a line.
@@ -75,12 +76,8 @@ func TestNewField_TouchesFiveFiles(t *testing.T) {
 	require.NoError(t, err)
 	list := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(list, replace, 0o600))
-	// It mostly compiles: without inlining and with a larger heap in half the processor time. The flags are those of package e2e,
-	// word for word: what the field does not change is compiled once for both.
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-trimpath", "-gcflags=all=-dwarf=false -l",
-		"-gcflags=std=-dwarf=false", "-gcflags=modernc.org/...=-dwarf=false", "-overlay", list, "-run", "Note|Fingerprint|OpenAPI", "./internal/arch", "./job/codec", "./api")
+	cmd := gobuild.Command(t.Context(), "test", "-vet=off", "-overlay", list, "-run", "Note|Fingerprint|OpenAPI", "./internal/arch", "./job/codec", "./api")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }

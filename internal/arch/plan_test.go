@@ -749,6 +749,10 @@ var plan = []row{
 		reason: "misbehaving HTTP receivers for tests; never shipped",
 	},
 	{
+		pkg:    "internal/gobuild",
+		reason: "compiles Ringback for tests; never shipped",
+	},
+	{
 		pkg:    "internal/testlog",
 		reason: "records logs in tests; never shipped",
 	},
@@ -777,6 +781,7 @@ var unshipped = []string{
 	module + "/e2e",
 	module + "/internal/arch",
 	module + "/internal/badreceiver",
+	module + "/internal/gobuild",
 	module + "/internal/redistest",
 	module + "/internal/testlog",
 	module + "/packaging",

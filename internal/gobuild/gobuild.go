@@ -1,0 +1,20 @@
+// Package gobuild runs the go command for tests that compile Ringback, all with the same flags, so that each package is compiled
+// once for all of them.
+package gobuild
+
+import (
+	"context"
+	"os"
+	"os/exec"
+)
+
+// flags make the compiler take less processor time: without debug information, and without inlining except in the standard library
+// and SQLite.
+var flags = []string{"-trimpath", "-gcflags=all=-dwarf=false -l", "-gcflags=std=-dwarf=false", "-gcflags=modernc.org/...=-dwarf=false"}
+
+// Command returns the go command with a subcommand that compiles, build or test, and its arguments.
+func Command(ctx context.Context, subcommand string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{subcommand}, flags...), args...)...) //nolint:gosec // the arguments are of tests
+	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")                                     // of the compiler: half the processor time of its default
+	return cmd
+}
