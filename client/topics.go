@@ -34,7 +34,7 @@ type Policy struct {
 	GiveUpOn        []string        `json:"give_up_on,omitzero"` // statuses such as 410 and 4xx
 	KeepDelivered   *Retention      `json:"keep_delivered,omitzero"`
 	KeepDead        *Retention      `json:"keep_dead,omitzero"`
-	IDWindow        time.Duration   `json:"id_window,omitzero"`
+	IDWindow        *time.Duration  `json:"id_window,omitzero"`  // 0: ids are not remembered
 	ManagedBy       string          `json:"managed_by,omitzero"` // the files that set it; PutTopic keeps it if it is empty
 	// Null are the names of members that get their default in PatchTopic.
 	Null []string `json:"-" wire:"nulls"`

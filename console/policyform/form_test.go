@@ -39,7 +39,7 @@ func fullPolicy() client.Policy {
 		ClientCert: &client.Certificate{Chain: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", Key: "[redacted]"}, GiveUpOn: []string{},
 		KeepDelivered: &client.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: "1MiB"},
 		KeepDead:      &client.Retention{For: new(time.Hour), Max: new(int64(7)), MaxBytes: "2MiB"},
-		IDWindow:      time.Hour, ManagedBy: "shop",
+		IDWindow:      new(time.Duration(0)), ManagedBy: "shop",
 	}
 }
 
@@ -132,6 +132,12 @@ func TestPolicy_GroupsHaveEachFieldOnce(t *testing.T) {
 	require.ElementsMatch(t, policyform.Policy.Names(), names)
 }
 
+// zeros are the members of which zero is a value, and not the default.
+var zeros = policyform.Values{
+	"retries": "0", "jitter": "0", "id_window": "0", "breaker.failures": "0", "on_delivered.retries": "0", "on_dead.retries": "0", "on_backlog.retries": "0",
+	"keep_delivered.for": "0", "keep_delivered.max": "0", "keep_delivered.max_bytes": "0", "keep_dead.for": "0", "keep_dead.max": "0", "keep_dead.max_bytes": "0",
+}
+
 func TestPolicy_Changes(t *testing.T) {
 	before := client.Policy{
 		Timeout: 10 * time.Second, Breaker: &client.Breaker{Failures: new(5), Open: time.Minute},
@@ -149,6 +155,10 @@ func TestPolicy_Changes(t *testing.T) {
 		{"one", policyform.Values{"timeout": "3s"}, `{"timeout": "3s"}`},
 		{"a ladder", policyform.Values{"ladder": "15s,3m  10m"}, `{"ladder": ["15s", "3m", "10m"]}`},
 		{"zero", policyform.Values{"retries": "0"}, `{"retries": 0}`},
+		{"a zero of each member that has one", zeros, `{
+			"retries": 0, "jitter": 0, "id_window": "0s", "breaker": {"failures": 0}, "on_delivered": {"retries": 0}, "on_dead": {"retries": 0},
+			"on_backlog": {"retries": 0}, "keep_delivered": {"for": "0s", "max": 0, "max_bytes": "0"}, "keep_dead": {"for": "0s", "max": 0, "max_bytes": "0"}
+		}`},
 		{"an empty list", policyform.Values{"give_up_on": "none"}, `{"give_up_on": []}`},
 		{"a default", policyform.Values{"timeout": ""}, `{"timeout": null}`},
 		{"a default of a member", policyform.Values{"breaker.open": ""}, `{"breaker": {"open": null}}`},
@@ -172,7 +182,7 @@ func TestPolicy_Changes(t *testing.T) {
 func TestPolicy_SaysWhatCannotBeRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"ladder": "15s, soon", "retries": "many", "timeout": "-1s", "jitter": "NaN", "workers": "0", "ordered": "perhaps", "headers": "no colon",
-		"keep_dead.max": "1.5", "breaker.open": "0", "id_window": "0s",
+		"keep_dead.max": "1.5", "breaker.open": "0",
 	} {
 		_, changed, errs := policyform.Policy.Change(client.Policy{}, policyform.Values{name: text})
 		require.NotEmpty(t, errs.Of(name), name)

@@ -48,7 +48,7 @@ func defaultPolicy() client.Policy {
 		Deliver:         "push",
 		GiveUpOn:        []string{"410"},
 		Breaker:         &client.Breaker{Failures: new(10), Open: 30 * time.Second},
-		IDWindow:        h,
+		IDWindow:        new(h),
 	}
 }
 
@@ -144,7 +144,7 @@ func retentionFields() []field[client.Policy] {
 	return slices.Concat(
 		of("keep_delivered", "Delivered and cancelled jobs", func(s *p) *client.Retention { return s.KeepDelivered }),
 		of("keep_dead", "Dead jobs", func(s *p) *client.Retention { return s.KeepDead }),
-		[]field[p]{durationField(web.Field{Name: "id_window", Label: "Ids of ended jobs are remembered for", Hint: "Up to 365d: a job is not registered twice under its id meanwhile."}, func(s *p) *time.Duration { return &s.IDWindow })},
+		[]field[p]{durationOrZeroField(web.Field{Name: "id_window", Label: "Ids of ended jobs are remembered for", Hint: "Up to 365d: a job is not registered twice under its id meanwhile. 0: not at all."}, func(s *p) **time.Duration { return &s.IDWindow })},
 	)
 }
 

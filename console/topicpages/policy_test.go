@@ -71,6 +71,24 @@ func TestPolicy_ChangesOnlyWhatWasTyped(t *testing.T) {
 	})
 }
 
+func TestPolicy_TakesZeroOfTheIDWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{IDWindow: new(time.Hour)})
+		rev := revision(t, site.Get("topics/order/policy").OK())
+		site.Follow(site.Post("topics/order/policy", "revision", rev, "id_window", "0")).OK()
+		page := site.Get("topics/order/policy").OK()
+		require.Regexp(t, `name="id_window" value="0s"`, page)
+		got, err := site.API.GetTopicSettings(t.Context(), "order")
+		require.NoError(t, err)
+		require.Equal(t, new(time.Duration(0)), got.IDWindow)
+		site.Follow(site.Post("topics/order/policy", "revision", revision(t, page), "id_window", "")).OK()
+		got, err = site.API.GetTopicSettings(t.Context(), "order")
+		require.NoError(t, err)
+		require.Nil(t, got.IDWindow, "empty is the default")
+	})
+}
+
 func TestPolicy_SaysWhatIsInvalidAndKeepsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
