@@ -23,6 +23,22 @@ type laneList struct {
 	Pager web.Pager
 }
 
+// flow says that the lanes of the page flow, where no breaker of the topic is open. Whether lanes of other pages are paused is unknown.
+func (l laneList) flow() string {
+	if l.Pager.First == "" && l.Pager.Next == "" {
+		return "All flow:"
+	}
+	const others = "no breaker is open in the others:"
+	switch n := int64(len(l.Rows)); n {
+	case 0:
+		return words.UpperFirst(others)
+	case 1:
+		return "The only lane of this page flows, and " + others
+	default:
+		return "The " + words.Count(n, "lane") + " of this page flow, and " + others
+	}
+}
+
 // laneRow is a lane in the list.
 type laneRow struct {
 	client.LaneCounts

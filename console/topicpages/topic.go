@@ -80,12 +80,13 @@ func (p *topicPage) read(v *web.Visit) error {
 	p.Lanes = newLaneList(v, t, stats, settings)
 	p.Sentences = policyform.Sentences(t.Policy)
 	p.Ladder = chart.Ladder(t.Ladder, policyform.Retries(t.Policy), t.Timeout)
-	p.Lead = newTopicLead(t, stats.Counts, p.Lanes.Rows, v.Now)
+	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, v.Now)
 	return nil
 }
 
-// newTopicLead says what keeps the jobs of a topic from being delivered.
-func newTopicLead(t *client.Topic, c client.Counts, lanes []laneRow, now time.Time) lead {
+// newTopicLead says what keeps the jobs of a topic from being delivered. The counts are those of all lanes.
+func newTopicLead(t *client.Topic, c client.Counts, page laneList, now time.Time) lead {
+	lanes := page.Rows
 	waiting := c.Scheduled + c.Ready
 	jobs := words.CountVerb(waiting, "job", "waits", "wait")
 	if t.Paused {
@@ -119,11 +120,11 @@ func newTopicLead(t *client.Topic, c client.Counts, lanes []laneRow, now time.Ti
 	case late >= lateAfter:
 		return lead{"warn", words.Sentence("Late:", jobs+forWhom(t.Deliver)+",", "and the oldest was due", words.Duration(late.Truncate(time.Second)), "ago")}
 	case waiting == 0:
-		return lead{"ok", words.Sentence("All flow:", words.CountVerb(c.Running, "job", "is", "are"), "being delivered")}
+		return lead{"ok", words.Sentence(page.flow(), words.CountVerb(c.Running, "job", "is", "are"), "being delivered")}
 	case c.OldestDueAt.After(now):
-		return lead{"ok", words.Sentence("All flow:", jobs+",", "the next is due", words.In(c.OldestDueAt, now))}
+		return lead{"ok", words.Sentence(page.flow(), jobs+",", "the next is due", words.In(c.OldestDueAt, now))}
 	}
-	return lead{"ok", words.Sentence("All flow:", jobs)}
+	return lead{"ok", words.Sentence(page.flow(), jobs)}
 }
 
 // pausedLanes says which lanes are paused although jobs wait for them; empty: none.

@@ -109,7 +109,7 @@ func (d *topicList) read(v *web.Visit) error {
 		d.Rows = append(d.Rows, newTopicRow(t, counts[t.Name]))
 	}
 	d.Pager = v.Pager(topics.NextCursor)
-	d.Lead = newTopicsLead(d.Rows, d.Pager, stats.Totals.BreakersOpen, v.Now)
+	d.Lead = newTopicsLead(d.Rows, d.Pager.First == "" && d.Pager.Next == "", stats.Totals.BreakersOpen, v.Now)
 	return nil
 }
 
@@ -123,8 +123,10 @@ func newTopicRow(t *client.Topic, counts client.Counts) topicRow {
 func (d *topicList) readOwn(v *web.Visit) error {
 	ctx := v.Request.Context()
 	d.Patterns = v.Who.Topics
+	whole := true
 	for _, name := range v.Who.Topics {
 		if strings.HasSuffix(name, "*") || len(d.Rows) == maxOwn {
+			whole = false
 			continue
 		}
 		t, err := v.API.GetTopic(ctx, name)
@@ -142,15 +144,15 @@ func (d *topicList) readOwn(v *web.Visit) error {
 	}
 	d.Lead = lead{Text: words.Sentence("Your token sees only the topics", words.List(v.Who.Topics))}
 	if len(d.Rows) > 0 {
-		seen := newTopicsLead(d.Rows, web.Pager{}, 0, v.Now)
+		seen := newTopicsLead(d.Rows, whole, 0, v.Now)
 		d.Lead = lead{seen.Class, d.Lead.Text + " " + seen.Text}
 	}
 	return nil
 }
 
-// newTopicsLead says whether the topics of a page flow. breakers are those that are open in all topics.
-func newTopicsLead(rows []topicRow, pager web.Pager, breakers int64, now time.Time) lead {
-	whole := pager.First == "" && pager.Next == ""
+// newTopicsLead says whether the topics of a page flow. whole reports whether there are no others, and breakers are those that are open
+// in all topics.
+func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) lead {
 	if len(rows) == 0 {
 		if whole {
 			return lead{Text: "There are no topics yet."}
@@ -173,7 +175,11 @@ func newTopicsLead(rows []topicRow, pager web.Pager, breakers int64, now time.Ti
 	}
 	l := lead{Class: "ok"}
 	var clauses []string
-	if n := len(paused); n > 0 {
+	switch n := len(paused); {
+	case n > 0 && len(rows) == 1:
+		l.Class = "warn"
+		clauses = append(clauses, ofTopics(1, whole)+" is paused")
+	case n > 0:
 		l.Class = "warn"
 		clauses = append(clauses, words.Number(int64(n))+" of "+ofTopics(len(rows), whole)+words.Verb(int64(n), " is", " are")+" paused")
 	}
@@ -190,9 +196,9 @@ func newTopicsLead(rows []topicRow, pager web.Pager, breakers int64, now time.Ti
 		clauses = append(clauses, words.CountVerb(elsewhere, "breaker", "is", "are")+" open in topics on other pages")
 	}
 	if len(clauses) == 0 {
-		clauses = []string{words.UpperFirst(ofTopics(len(rows), whole)) + ", all flow"}
+		clauses = []string{ofTopics(len(rows), whole) + ", all flow"}
 		if len(rows) == 1 {
-			clauses = []string{"1 topic, and it flows"}
+			clauses = []string{ofTopics(1, whole) + " flows"}
 		}
 	}
 	l.Text = words.Sentence(words.UpperFirst(strings.Join(clauses, "; ")))
@@ -201,8 +207,13 @@ func newTopicsLead(rows []topicRow, pager web.Pager, breakers int64, now time.Ti
 
 // ofTopics names the topics that a page has.
 func ofTopics(n int, whole bool) string {
-	if whole {
+	switch {
+	case whole && n == 1:
+		return "the only topic"
+	case whole:
 		return words.Count(int64(n), "topic")
+	case n == 1:
+		return "the only topic of this page"
 	}
 	return "the " + words.Count(int64(n), "topic") + " of this page"
 }

@@ -71,6 +71,8 @@ func TestTopics_FlowAndAreLate(t *testing.T) {
 		put(t, site, "pull", client.Policy{Deliver: "pull"})
 		put(t, site, "push", client.Policy{})
 		require.Contains(t, consoletest.Text(site.Get("topics").OK()), "2 topics, all flow.")
+		require.NoError(t, site.API.DeleteTopic(t.Context(), "push", false))
+		require.Equal(t, "The only topic flows.", lead(t, site.Get("topics").OK()))
 		site.Register(client.Job{ID: "a", Topic: "pull"})
 		site.Advance(2 * time.Minute)
 		page := consoletest.Text(site.Get("topics").OK())
@@ -95,6 +97,7 @@ func TestTopics_HasPagesOf50(t *testing.T) {
 		require.NotNil(t, next)
 		second := site.Get(next[1]).OK()
 		require.Contains(t, second, ">t50<")
+		require.Equal(t, "The only topic of this page flows.", lead(t, second))
 		require.NotContains(t, second, ">t49<")
 		require.Contains(t, second, "First page")
 		require.Regexp(t, `(?s)>t50<.*<td class="num">1</td>`, second, "its counts")
@@ -117,7 +120,7 @@ func TestTopics_OfARestrictedTokenAreItsOwn(t *testing.T) {
 		site.SignIn(site.Token("mia", "read", "order", "unknown", "pay.*"))
 		page := site.Get("topics").OK()
 		text := consoletest.Text(page)
-		require.Contains(t, text, "Your token sees only the topics order, unknown and pay.*. 1 topic, and it flows.")
+		require.Contains(t, text, "Your token sees only the topics order, unknown and pay.*. The only topic of this page flows.")
 		require.Contains(t, page, `href="./topics/order"`)
 		require.NotContains(t, page, "secret.plans")
 		require.NotContains(t, text, "2 topics")
@@ -143,5 +146,23 @@ func TestTopics_AreRefusedToPublishers(t *testing.T) {
 		site := newSite(t, true)
 		site.SignIn(site.Token("otto", "publish"))
 		site.Get("topics").Is(http.StatusForbidden)
+	})
+}
+
+func TestTopics_OfARestrictedTokenAreCountedUpTo20(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		var names []string
+		for i := range 21 {
+			names = append(names, fmt.Sprintf("t%02d", i))
+			put(t, site, names[i], client.Policy{})
+		}
+		site.SignIn(site.Token("mia", "read", names...))
+		require.Contains(t, lead(t, site.Get("topics").OK()), " The 20 topics of this page, all flow.")
+		site.SignIn(site.Token("eva", "read", names[0]))
+		require.Contains(t, lead(t, site.Get("topics").OK()), " The only topic flows.")
+		_, err := site.API.PauseTopic(t.Context(), names[0], "")
+		require.NoError(t, err)
+		require.Contains(t, lead(t, site.Get("topics").OK()), " The only topic is paused.")
 	})
 }
