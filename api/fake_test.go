@@ -341,7 +341,8 @@ func (f *fake) LaneStats(_ context.Context, _, _, after string, limit int) ([]st
 func (f *fake) HeldLanes(_ context.Context, filter store.HeldFilter) (store.HeldLanes, error) {
 	found := store.HeldLanes{LookedAt: 12, Exact: true}
 	for _, l := range f.held {
-		if filter.Namespace == l.Queue.Namespace && filter.Shown(l.Queue.Topic) {
+		q := l.Queue
+		if filter.Namespace == q.Namespace && filter.Shown(q.Topic) && (filter.Topic == "" || filter.Topic == q.Topic) && (filter.Lane == "" || filter.Lane == q.Lane) {
 			found.Total++
 			if len(found.Lanes) < filter.Limit {
 				found.Lanes = append(found.Lanes, l)

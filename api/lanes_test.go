@@ -199,10 +199,18 @@ func TestHeldLanes_AreBoundedAndThoseThatTheTokenMaySee(t *testing.T) {
 	got := ask(http.StatusOK, "?limit=1")
 	require.Len(t, got["items"], 1)
 	require.EqualValues(t, 2, got["total"])
-	for _, wrong := range []string{"?limit=0", "?limit=501", "?cursor=a"} {
-		ask(http.StatusUnprocessableEntity, wrong)
+	for query, field := range map[string]string{
+		"?limit=0": "?limit", "?limit=501": "?limit", "?cursor=a": "?cursor", "?topic=a%20b": "?topic", "?topic=seen&lane=a%20b": "?lane", "?lane=b": "?lane", "?topic=seen&topic=x": "?topic",
+	} {
+		w := call(t, h, http.MethodGet, "/v1/lanes/held"+query, "", "Authorization", "Bearer "+valid)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, query)
+		require.Equal(t, []string{field}, problemIn(t, w).fields(), query)
+	}
+	for query, most := range map[string]int{"?topic=seen": 1, "?topic=seen&lane=b": 1, "?topic=seen&lane=a": 0, "?topic=unknown": 0} {
+		require.Len(t, ask(http.StatusOK, query)["items"], most, query)
 	}
 	p.Topics = access.Topics{"order.*"}
+	require.Empty(t, ask(http.StatusOK, "?topic=seen&lane=b")["items"])
 	got = ask(http.StatusOK, "")
 	require.EqualValues(t, 1, got["total"])
 	lanes, _ := got["items"].([]any)

@@ -126,7 +126,7 @@ func (a *api) routes() []route {
 			http.MethodPost: {access.SettleLeases, ofRequest, a.settleLeases},
 		}},
 		{path: "/v1/topics/{topic}/stats", parameters: onGet("cursor", "limit", "lane"), methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
-		{path: "/v1/lanes/held", parameters: onGet("limit"), methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofItems, held.Handler(a.service, a.serveList)}}},
+		{path: "/v1/lanes/held", parameters: onGet("limit", "topic", "lane"), methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofItems, held.Handler(a.service, a.serveList)}}},
 		{path: "/v1/topics/{topic}/lanes", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", parameters: dryPut, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadLane, ofPath, a.lane},

@@ -696,6 +696,8 @@ func TestLaneHeld_ShowsTheFirstReason(t *testing.T) {
 	require.Regexp(t, `(?m)^TOPIC +LANE +REASON.*\n^t +l +breaker_open .*503`, r.stdout)
 	require.Empty(t, r.stderr)
 	require.Equal(t, []string{"GET /v1/lanes/held?limit=5"}, r.requests)
+	r = run(t, []string{"lane", "held", "--topic", "t", "--lane", "l:1"}, says(200, `{"items":[],"total":0,"looked_at":1,"exact":true}`))
+	require.Equal(t, []string{"GET /v1/lanes/held?lane=l%3A1&limit=20&topic=t"}, r.requests)
 	r = run(t, []string{"lane", "held"}, says(200, `{"items":[`+lane+`],"total":1,"looked_at":2000,"exact":false}`))
 	require.Contains(t, r.stderr, "only 2,000 lanes were looked at")
 }

@@ -96,7 +96,7 @@ type removeTopicSecret struct {
 
 type laneCommand struct {
 	List   oneTopicList `cmd:"" call:"GET /v1/topics/{topic}/lanes" show:"lanes" help:"List the lanes of a topic that have settings." example:"ringback lane list order.close"`
-	Held   heldLanes    `cmd:"" call:"GET /v1/lanes/held" show:"held" help:"List the lanes of all topics that hold jobs back now, the worst first, and why." example:"ringback lane held -o wide"`
+	Held   heldLanes    `cmd:"" call:"GET /v1/lanes/held" show:"held" help:"List the lanes that hold jobs back now, the worst first, and why." example:"ringback lane held -o wide"`
 	Get    oneLane      `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}" help:"Show the settings of a lane." example:"ringback lane get order.close shop.example:443"`
 	Set    setLane      `cmd:"" call:"PATCH /v1/topics/{topic}/lanes/{lane}" done:"{lane} of {topic} has revision {revision}" help:"Change settings of a lane." example:"ringback lane set order.close shop.example:443 lane_rate=10/s"`
 	Put    setLane      `cmd:"" call:"PUT /v1/topics/{topic}/lanes/{lane}" done:"{lane} of {topic} has revision {revision}" help:"Replace all settings of a lane." example:"ringback lane put order.close shop.example:443 -f lane.json"`
@@ -108,7 +108,9 @@ type laneCommand struct {
 }
 
 type heldLanes struct {
-	Limit int `default:"20" in:"query" placeholder:"N" help:"Number of lanes to list, up to 500."`
+	Topic string `in:"query" placeholder:"NAME" help:"Only lanes of this topic."`
+	Lane  string `in:"query" placeholder:"NAME" help:"Only this lane of the topic: it is read without a search."`
+	Limit int    `default:"20" in:"query" placeholder:"N" help:"Number of lanes to list, up to 500."`
 	call
 }
 

@@ -567,7 +567,13 @@ func TestHeldLanes_SayWhy(t *testing.T) {
 		}
 		_, err := c.PauseLane(t.Context(), "t", "b", "the shop moves")
 		require.NoError(t, err)
-		found, err := c.HeldLanes(t.Context())
+		for q, want := range map[client.HeldQuery]int{{Topic: "t"}: 1, {Topic: "t", Lane: "b", Limit: 1}: 1, {Topic: "t", Lane: "a"}: 0, {Topic: "u"}: 0} {
+			found, err := c.HeldLanes(t.Context(), q)
+			require.NoError(t, err)
+			require.Len(t, found.Items, want, q)
+			require.True(t, found.Exact, q)
+		}
+		found, err := c.HeldLanes(t.Context(), client.HeldQuery{})
 		require.NoError(t, err)
 		require.Len(t, found.Items, 1)
 		require.Equal(t, []any{1, 2, true}, []any{found.Total, found.LookedAt, found.Exact})

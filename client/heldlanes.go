@@ -2,6 +2,9 @@ package client
 
 import (
 	"context"
+	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -47,7 +50,24 @@ type LaneFailure struct {
 	ErrorClass string    `json:"error_class"`
 }
 
-// HeldLanes returns the lanes of the namespace that hold jobs back now, at most 20, the worst first.
-func (c *Client) HeldLanes(ctx context.Context) (*HeldLanes, error) {
-	return answer[HeldLanes](ctx, c, get(), nil, "/v1/lanes/held")
+// HeldQuery selects lanes that hold jobs back. The zero value selects those of all topics.
+type HeldQuery struct {
+	Topic string `json:"topic"`
+	Lane  string `json:"lane"`  // of the topic, which is required; the server answers without a search
+	Limit int    `json:"limit"` // 1 to 500; zero: 20
+}
+
+// HeldLanes returns the lanes that hold jobs back now, the worst first. Topics and lanes that do not exist hold none back.
+func (c *Client) HeldLanes(ctx context.Context, q HeldQuery) (*HeldLanes, error) {
+	query := make(url.Values)
+	if q.Topic != "" {
+		query.Set("topic", q.Topic)
+	}
+	if q.Lane != "" {
+		query.Set("lane", q.Lane)
+	}
+	if q.Limit != 0 {
+		query.Set("limit", strconv.Itoa(q.Limit))
+	}
+	return answer[HeldLanes](ctx, c, call{method: http.MethodGet, query: query}, nil, "/v1/lanes/held")
 }

@@ -212,8 +212,10 @@ var operations = map[string]operation{
 		out:  map[string]any{"200": Page[Key]{}}, params: ofLists,
 	},
 	"heldLanes": {
-		call: func(ctx context.Context, c *Client) { _, _ = c.HeldLanes(ctx) },
-		out:  map[string]any{"200": HeldLanes{}}, params: map[string]string{"limit": "the default of the server"},
+		call: func(ctx context.Context, c *Client) {
+			_, _ = c.HeldLanes(ctx, HeldQuery{Topic: "t", Lane: "l", Limit: 3})
+		},
+		out: map[string]any{"200": HeldLanes{}},
 	},
 	"listLanes": {
 		call: func(ctx context.Context, c *Client) {

@@ -184,6 +184,18 @@ func testHeld(t *testing.T, n int, empty store.Store) {
 		failed.JobID, failed.At = "", time.Time{}
 		require.Equal(t, *c.failed, failed)
 	}
+	for _, filter := range []store.HeldFilter{{Topic: "orders"}, {Topic: "orders", Lane: "a"}} {
+		filter.Namespace, filter.Limit = job.DefaultNamespace, 10
+		same, err := s.HeldLanes(t.Context(), filter)
+		require.NoError(t, err)
+		require.True(t, same.Exact)
+		require.Len(t, same.Lanes, 1)
+		for i := range same.Lanes[0].Reasons { // the engines' clocks differ by a millisecond from read to read
+			require.WithinDuration(t, l.Reasons[i].Until, same.Lanes[0].Reasons[i].Until, time.Second)
+			same.Lanes[0].Reasons[i].Until = l.Reasons[i].Until
+		}
+		require.Equal(t, l, same.Lanes[0], filter)
+	}
 	_ = s.stop()
 }
 
@@ -408,6 +420,60 @@ func TestHeldLanes_AreOfTheTopicsThatAreShown(t *testing.T) {
 		require.Equal(t, 2, found.LookedAt)
 		require.Equal(t, "t00001", found.Lanes[0].Queue.Topic)
 		require.Equal(t, store.HeldLanes{Exact: true}, find(store.HeldFilter{Namespace: "other", Limit: 3}))
+	})
+}
+
+func TestHeldLanes_OfALaneAreReadWithoutASearch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, calls := startCounting(t)
+		registerLanes(t, r, 1, 2500)
+		q := job.Queue{Namespace: job.DefaultNamespace, Topic: "t00000", Lane: "l02499"}
+		_, err := r.ChangeLane(t.Context(), q, 0, func(l *policy.Lane) error {
+			l.Paused, l.LaneRate = true, policy.Rate{Starts: 1, Per: time.Hour}
+			return nil
+		})
+		require.NoError(t, err)
+		find := func(filter store.HeldFilter) store.HeldLanes {
+			filter.Namespace, filter.Limit = job.DefaultNamespace, 3
+			clear(calls.calls)
+			found, err := r.HeldLanes(t.Context(), filter)
+			require.NoError(t, err)
+			return found
+		}
+		calls.takes = 10 * time.Millisecond // of which the budget has 10
+		found := find(store.HeldFilter{Topic: q.Topic, Lane: q.Lane})
+		require.Equal(t, map[string]int{"QueueState": 1, "GetDocuments": 1, "List": 2}, calls.calls)
+		require.Equal(t, []any{1, 1, true}, []any{found.Total, found.LookedAt, found.Exact})
+		require.Equal(t, q, found.Lanes[0].Queue)
+		require.Equal(t, store.HoldLanePaused, found.Lanes[0].Reasons[0].Code)
+
+		require.Equal(t, store.HeldLanes{LookedAt: 1, Exact: true}, find(store.HeldFilter{Topic: q.Topic, Lane: "l00000"}), "nothing holds it")
+		for _, none := range []store.HeldFilter{
+			{Topic: q.Topic, Lane: "x"},
+			{Topic: "x", Lane: q.Lane},
+			{Topic: "x"},
+			{Topic: q.Topic, Lane: q.Lane, Shown: func(topic string) bool { return topic != q.Topic }},
+			{Topic: q.Topic, Shown: func(string) bool { return false }},
+		} {
+			require.Equal(t, store.HeldLanes{Exact: true}, find(none))
+		}
+	})
+}
+
+func TestHeldLanes_OfATopicLookAtNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, calls := startCounting(t)
+		registerLanes(t, r, 300, 2)
+		for _, topic := range []string{"t00000", "t00299"} {
+			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: policy.Topic{Paused: true}})
+			require.NoError(t, err)
+		}
+		clear(calls.calls)
+		found, err := r.HeldLanes(t.Context(), store.HeldFilter{Namespace: job.DefaultNamespace, Topic: "t00299", Limit: 1})
+		require.NoError(t, err)
+		require.Equal(t, []any{2, 2, true}, []any{found.Total, found.LookedAt, found.Exact})
+		require.Equal(t, "t00299", found.Lanes[0].Queue.Topic)
+		require.Equal(t, map[string]int{"ListDocuments": 1, "TopicStats": 1, "LaneStats": 1, "List": 2}, calls.calls)
 	})
 }
 

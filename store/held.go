@@ -10,6 +10,8 @@ import (
 // HeldFilter selects lanes that hold jobs back.
 type HeldFilter struct {
 	Namespace string
+	// Topic selects the lanes of a topic, and Lane a single one of them; empty: all.
+	Topic, Lane string
 	// Shown reports whether lanes of a topic are selected; nil: those of all topics are.
 	Shown func(topic string) bool
 	Limit int // of the lanes that are returned

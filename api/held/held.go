@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
@@ -27,7 +28,15 @@ func Handler(service Service, serveList ServeList) func(http.ResponseWriter, *ht
 	return func(w http.ResponseWriter, r *http.Request) error {
 		q := request.NewQuery(r)
 		principal := access.PrincipalOf(r.Context())
-		filter := store.HeldFilter{Namespace: principal.Namespace, Shown: principal.Topics.Match, Limit: q.Limit(standardLimit)}
+		filter := store.HeldFilter{
+			Namespace: principal.Namespace, Topic: q.Get("topic"), Lane: q.Lane(), Shown: principal.Topics.Match, Limit: q.Limit(standardLimit),
+		}
+		switch {
+		case filter.Topic != "" && !job.IsTopic(filter.Topic):
+			q.AddError("?topic", "must name a topic")
+		case filter.Topic == "" && filter.Lane != "":
+			q.AddError("?lane", "requires topic")
+		}
 		if err := q.Err(); err != nil {
 			return err
 		}

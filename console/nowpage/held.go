@@ -39,7 +39,7 @@ func (c *heldCache) read(ctx context.Context, v *web.Visit) (*client.HeldLanes, 
 	if began.Before(known.until) {
 		return known.lanes, nil
 	}
-	lanes, err := v.API.HeldLanes(ctx)
+	lanes, err := v.API.HeldLanes(ctx, client.HeldQuery{})
 	if err != nil {
 		return nil, err
 	}

@@ -106,19 +106,17 @@ func readLane(v *web.Visit) (*lanePage, error) {
 	return p, nil
 }
 
-// readHeld reads why the lane holds jobs back, if it does and is among the worst ones.
+// readHeld reads why the lane holds jobs back, if it does.
 func (p *lanePage) readHeld(v *web.Visit) error {
 	if p.Row.Ready == 0 && p.Row.Breaker == "closed" && p.Row.Cooling(v.Now).IsZero() {
 		return nil
 	}
-	held, err := v.API.HeldLanes(v.Request.Context())
+	held, err := v.API.HeldLanes(v.Request.Context(), client.HeldQuery{Topic: p.Owner.Topic, Lane: p.Owner.Lane})
 	if err != nil {
 		return err
 	}
-	for _, h := range held.Items {
-		if h.Topic == p.Owner.Topic && h.Lane == p.Owner.Lane {
-			p.Held, p.LastFailure = h.Reasons, h.LastFailure
-		}
+	for i := range held.Items {
+		p.Held, p.LastFailure = held.Items[i].Reasons, held.Items[i].LastFailure
 	}
 	return nil
 }

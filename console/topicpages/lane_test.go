@@ -2,6 +2,7 @@ package topicpages_test
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,6 +55,27 @@ func TestLane_AtItsLimit(t *testing.T) {
 		page := site.Get("topics/order/lanes/x").OK()
 		require.NotContains(t, lead(t, page), "Nothing holds it")
 		require.Contains(t, page, "1 of 1 in use, at the limit")
+	})
+}
+
+func TestLane_SaysWhatHoldsItBehindManyWorseLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{LaneRate: "1/h"})
+		put(t, site, "worse", client.Policy{})
+		_, err := site.API.PauseTopic(t.Context(), "worse", "")
+		require.NoError(t, err)
+		for i := range 25 { // more than a search lists
+			site.Register(client.Job{Topic: "worse", Lane: fmt.Sprint("l", i), URL: "https://fine.example/"})
+		}
+		site.Register(
+			client.Job{ID: "a", Topic: "order", Lane: "x", URL: "https://fine.example/"},
+			client.Job{ID: "b", Topic: "order", Lane: "x", URL: "https://fine.example/"},
+		)
+		site.Advance(time.Second)
+		page := site.Get("topics/order/lanes/x").OK()
+		require.Contains(t, lead(t, page), "The lane has used up its lane_rate of 1/h")
+		require.NotContains(t, page, "Nothing holds it")
 	})
 }
 

@@ -8,7 +8,8 @@
 // Calls of the store, each on all shards at once: one for the policies; one for the counts of each topicPage topics; for each lanePage
 // lanes of a topic one for counts and up to two for settings; one for each of up to maxStates topics with a rate, and up to two for as many
 // lanes with a rate or an order; one for each of up to maxStates paused lanes of a topic with more lanes than a page; and up to
-// three for each of up to maxDetails lanes, of which one reads a job with its body.
+// three for each of up to maxDetails lanes, of which one reads a job with its body. For a lane that the filter names: one for the
+// policies, one for its state, up to two for its settings, one for the topic's rate, and one for the job that comes first.
 //
 // Known gaps: the order of the lanes within a topic is that of their names, so a topic with more lanes than the budget may have
 // held ones that are not found. What keeps a single process from delivering, such as busy workers, is not a reason of a lane.

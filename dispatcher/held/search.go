@@ -56,6 +56,9 @@ func (s *search) run(ctx context.Context) (err error) {
 	if s.stored, err = s.opts.Policies.Reload(ctx); err != nil {
 		return err
 	}
+	if s.filter.Lane != "" {
+		return s.readLane(ctx)
+	}
 	if err := s.readTopics(ctx); err != nil {
 		return err
 	}
@@ -105,6 +108,11 @@ func (s *search) readTopics(ctx context.Context) error {
 				s.topics = append(s.topics, &topic{TopicStats: t, policy: s.opts.Policies.Get(s.filter.Namespace, t.Topic)})
 			}
 		}
+	}
+	if s.filter.Topic != "" {
+		all, err := s.opts.Store.TopicStats(ctx, store.StatsFilter{Namespace: s.filter.Namespace, Topics: []string{s.filter.Topic}})
+		add(all)
+		return err
 	}
 	var paused []string
 	for name, t := range s.stored.Values {
@@ -263,6 +271,20 @@ func (s *search) queue(t *topic, lane string) job.Queue {
 
 // look judges a lane by its counts and settings.
 func (s *search) look(t *topic, counts store.LaneStats) {
+	l := s.judge(t, counts)
+	switch {
+	case len(l.Reasons) > 0:
+		s.found = append(s.found, l)
+	case l.hasState():
+		s.asked = append(s.asked, l)
+	}
+}
+
+// hasState reports whether the state of the lane's queue may be a reason: due jobs wait, and have a rate or an order.
+func (l *lane) hasState() bool { return l.Ready > 0 && (l.limits.Rate.Limited() || l.limits.Ordered) }
+
+// judge returns a lane with the reasons that follow from its counts and settings.
+func (s *search) judge(t *topic, counts store.LaneStats) lane {
 	s.lookedAt++
 	settings := t.settings[counts.Lane]
 	l := lane{
@@ -272,12 +294,37 @@ func (s *search) look(t *topic, counts store.LaneStats) {
 		topic: t, limits: settings.Settings.Limits().Over(t.policy.Resolved.Limits()), cooldown: counts.CooldownUntil,
 	}
 	l.addReasons(&counts, &settings, time.Now())
-	switch {
-	case len(l.Reasons) > 0:
-		s.found = append(s.found, l)
-	case l.Ready > 0 && (l.limits.Rate.Limited() || l.limits.Ordered):
-		s.asked = append(s.asked, l)
+	return l
+}
+
+// readLane looks at the lane that the filter names. It reads what concerns that only, so that its answer needs no budget.
+func (s *search) readLane(ctx context.Context) error {
+	if s.filter.Shown != nil && !s.filter.Shown(s.filter.Topic) {
+		return nil
 	}
+	t := &topic{TopicStats: store.TopicStats{Topic: s.filter.Topic}, policy: s.opts.Policies.Get(s.filter.Namespace, s.filter.Topic)}
+	q := s.queue(t, s.filter.Lane)
+	state, err := s.opts.Store.QueueState(ctx, q)
+	if err != nil || state.Scheduled+state.Ready+state.Running == 0 {
+		return err
+	}
+	settings, err := s.opts.Store.GetLanes(ctx, []job.Queue{q})
+	if err != nil {
+		return err
+	}
+	t.Ready, t.settings = state.Ready, map[string]store.Lane{q.Lane: settings[0]}
+	s.topics = []*topic{t}
+	if err := s.readRates(ctx); err != nil {
+		return err
+	}
+	l := s.judge(t, state.LaneStats)
+	if l.hasState() {
+		err = s.addStateReasons(ctx, &l, state)
+	}
+	if len(l.Reasons) > 0 {
+		s.found = append(s.found, l)
+	}
+	return err
 }
 
 // askStates finds out which lanes hold jobs back by their rate or their order, of those with the most due jobs.

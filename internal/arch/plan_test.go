@@ -527,7 +527,7 @@ var plan = []row{
 	{
 		pkg:    "api/held",
 		reason: "the request for the lanes that hold jobs back, in front of an interface that it declares",
-		ours:   []string{"access", "api/request", "api/response", "store"},
+		ours:   []string{"access", "api/request", "api/response", "job", "store"},
 	},
 	{
 		pkg:    "api",
