@@ -23,12 +23,12 @@ func (f Form) setBody(body []byte, contentType string) {
 		as = AsJSON
 	case len(body) == 0, text == Redacted: // it is empty, or the reader may not see it
 	case len(body) > maxEditable:
-	case !isBrowserSafe(text):
+	case !isBrowserSafe(text), strings.TrimSpace(text) == "": // a text of spaces is none
 		if len(body) <= maxEditable/2 {
 			as = AsBase64
 			f[Body] = base64.StdEncoding.EncodeToString(body)
 		}
-	case json.Valid(body) && isJSON(contentType):
+	case json.Valid(body) && isJSON(contentType) && text == strings.TrimSpace(text): // spaces around JSON would be lost
 		as, f[Body] = AsJSON, text
 	default:
 		as, f[Body] = AsText, text

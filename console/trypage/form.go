@@ -1,8 +1,12 @@
 package trypage
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ringback/ringback/client"
@@ -11,16 +15,23 @@ import (
 )
 
 // names are the fields of the form.
-var names = []string{jobform.URL, jobform.Topic, jobform.Body, jobform.Delay, jobform.Ladder}
+var names = []string{jobform.URL, jobform.Topic, jobform.Body, jobform.BodyAs, jobform.ContentType, jobform.Delay, jobform.Ladder}
 
 const (
 	defaultTopic = "default"
 	defaultBody  = `{"hello": "world"}`
 	redacted     = "[redacted]"
+	// sourceField is the hidden field with the id of the job whose body is sent again if the body is AsKept.
+	sourceField = "source"
 )
 
 // formValues are the texts of the form.
-type formValues struct{ jobform.Form }
+type formValues struct {
+	jobform.Form
+
+	// Source is the id of the job whose body AsKept stands for.
+	Source string
+}
 
 // topic returns the topic of the job.
 func (f formValues) topic() string {
@@ -30,15 +41,26 @@ func (f formValues) topic() string {
 	return defaultTopic
 }
 
-// fields returns the fields of the form.
+// fields returns the fields of the form. The kind of the body and its content type are among them only if they are not those that the
+// text of the body implies.
 func (f formValues) fields(errs web.FormErrors) []web.Field {
-	fields := f.Fields("", errs, names...)
+	shown := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return (name == jobform.BodyAs || name == jobform.ContentType) && f.Form[name] == "" && errs.Of(name) == ""
+	})
+	fields := f.Fields("", errs, shown...)
 	for i := range fields {
 		switch field := &fields[i]; field.Name {
 		case jobform.URL:
 			field.Wide = true
 		case jobform.Body:
 			field.Rows, field.Hint = 4, "JSON, or else it is sent as text."
+			switch f.Form[jobform.BodyAs] {
+			case "":
+			case jobform.AsKept:
+				field.Hint = "Empty: that of job " + f.Source + ", which cannot be edited here. Or choose what kind of body you write."
+			default:
+				field.Hint = "Sent as what is chosen below."
+			}
 		}
 	}
 	return fields
@@ -46,11 +68,17 @@ func (f formValues) fields(errs web.FormErrors) []web.Field {
 
 // formOf returns the form as the page shows it first: as the query has it, as the job that was sent, or with the inbox.
 func (p *pages) formOf(v *web.Visit, job *client.JobInfo) formValues {
-	form := jobform.Form{}
+	form, source := jobform.Form{}, ""
 	if job != nil {
 		sent, _ := jobform.Of(job)
-		if as := sent[jobform.BodyAs]; as != jobform.AsJSON && as != jobform.AsText {
-			delete(sent, jobform.Body) // the form sends JSON or text: the base64 of bytes would arrive as it is
+		switch sent[jobform.BodyAs] {
+		case implied(sent[jobform.Body]):
+			delete(sent, jobform.BodyAs)
+		case jobform.AsKept:
+			if len(job.Body) == 0 || !v.Who.Bodies {
+				delete(sent, jobform.BodyAs)
+			}
+			source = job.ID
 		}
 		for _, name := range names {
 			if sent[name] != redacted {
@@ -71,22 +99,44 @@ func (p *pages) formOf(v *web.Visit, job *client.JobInfo) formValues {
 			form[name] = text
 		}
 	}
-	return formValues{form}
+	return formValues{form, source}
+}
+
+// implied returns how a body is read of which the form does not say it.
+func implied(body string) string {
+	if body == "" || json.Valid([]byte(body)) {
+		return jobform.AsJSON
+	}
+	return jobform.AsText
 }
 
 // send registers the job of the form, and leads to its progress.
 func (p *pages) send(v *web.Visit) (web.Answer, error) {
 	sent := jobform.Read(v.Request, "")
-	form := formValues{jobform.Form{}}
+	form := formValues{jobform.Form{}, v.Form(sourceField)}
 	for _, name := range names {
 		form.Form[name] = sent[name]
 	}
-	if body := form.Form[jobform.Body]; !json.Valid([]byte(body)) {
-		form.Form[jobform.BodyAs] = jobform.AsText
+	read := maps.Clone(form.Form)
+	if read[jobform.BodyAs] == "" {
+		read[jobform.BodyAs] = implied(read[jobform.Body])
 	}
-	job, errs := form.Job("")
+	job, errs := read.Job("")
+	if read[jobform.BodyAs] == jobform.AsKept && form.Source == "" {
+		errs.Add(jobform.BodyAs, "is required: no job is named whose body is sent again")
+	}
 	if errs.Any() {
 		return p.page(v, nil, form, errs)
+	}
+	if read[jobform.BodyAs] == jobform.AsKept {
+		source, err := v.API.Get(v.Request.Context(), form.Source)
+		if err != nil {
+			return nil, err
+		}
+		if !v.Who.Bodies {
+			return nil, &client.Problem{Status: http.StatusForbidden, Code: "forbidden", Detail: "Your token may not read bodies, so that of another job cannot be sent again."}
+		}
+		job.Body, job.ContentType = source.Body, cmp.Or(job.ContentType, source.ContentType)
 	}
 	info, err := v.API.Register(v.Request.Context(), job)
 	if err != nil {

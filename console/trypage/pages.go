@@ -49,6 +49,7 @@ func New(in Inbox) web.Pages {
 type data struct {
 	Lead, Class string
 	Fields      []web.Field
+	Source      string // the id of the job whose body is sent again; empty: none
 	Errors      web.FormErrors
 	Presets     []preset
 	Job         *progress // nil: none was sent
@@ -98,7 +99,7 @@ func (p *pages) page(v *web.Visit, job *client.JobInfo, form formValues, errs we
 		d.Requests = requestsOf(p.inbox.Recent(), job)
 	}
 	if !v.Live {
-		d.Fields = form.fields(errs)
+		d.Fields, d.Source = form.fields(errs), form.Source
 		var err error
 		if d.Sign, err = p.signing(v, job, form); err != nil {
 			return nil, err

@@ -118,15 +118,81 @@ func TestTry_TellsOnWhichAttemptAJobArrived(t *testing.T) {
 	})
 }
 
-func TestTry_FillsInNoBodyOfBytes(t *testing.T) {
+var (
+	inputTags  = regexp.MustCompile(`<input type="(?:text|url|hidden)"[^>]* name="([a-z_]+)" value="([^"]*)"`)
+	textareas  = regexp.MustCompile(`(?s)<textarea [^>]*name="([a-z_]+)"[^>]*>\n(.*?)</textarea>`)
+	selections = regexp.MustCompile(`(?s)<select [^>]*name="([a-z_]+)"[^>]*>(.*?)</select>`)
+	selected   = regexp.MustCompile(`value="([^"]*)" selected`)
+)
+
+// sendForm sends the form that sends a job as a page shows it, with the line ends of browsers.
+func sendForm(t *testing.T, site *consoletest.Site, page string) (job *client.JobInfo) {
+	t.Helper()
+	_, form, ok := strings.Cut(page, `action="./try" data-once>`)
+	require.True(t, ok)
+	form, _, _ = strings.Cut(form, "</form>")
+	var pairs []string
+	for _, found := range append(inputTags.FindAllStringSubmatch(form, -1), textareas.FindAllStringSubmatch(form, -1)...) {
+		pairs = append(pairs, found[1], strings.ReplaceAll(html.UnescapeString(found[2]), "\n", "\r\n"))
+	}
+	for _, found := range selections.FindAllStringSubmatch(form, -1) {
+		if value := selected.FindStringSubmatch(found[2]); value != nil {
+			pairs = append(pairs, found[1], value[1])
+		}
+	}
+	sent := site.Post("try", pairs...)
+	site.Follow(sent).OK()
+	id := regexp.MustCompile(`job=(\w+)`).FindStringSubmatch(sent.Header().Get("Location"))[1]
+	job, err := site.API.Get(t.Context(), id)
+	require.NoError(t, err)
+	return job
+}
+
+func TestTry_SendsTheBodyOfAJobAgainAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, nil, false)
-		site.Register(
-			client.Job{ID: "bytes", URL: "https://fine.example/", Body: []byte("\x00\xff\xfe")},
-			client.Job{ID: "text", URL: "https://fine.example/", Body: client.Text("good morning")},
-		)
-		require.NotContains(t, site.Get("try?job=bytes").OK(), "AP/+")
-		require.Contains(t, site.Get("try?job=text").OK(), "good morning")
+		for name, job := range map[string]client.Job{
+			"json":            {Body: client.Text("{\"a\":  12345678901234567890}\n"), ContentType: "application/json"},
+			"json-of-a-kind":  {Body: client.Text(`{"a": 1}`), ContentType: "application/cloudevents+json; charset=utf-8"},
+			"no-json":         {Body: client.Text(`{"a": `), ContentType: "application/json"},
+			"text":            {Body: client.Text("\ngood morning ")},
+			"text-like-json":  {Body: client.Text("123")},
+			"xml":             {Body: client.Text("<a>\n</a>"), ContentType: "application/xml"},
+			"csv":             {Body: client.Text("a,b\r\n1,2\r\n"), ContentType: "text/csv"},
+			"form":            {Body: client.Text("a=1&b=%20"), ContentType: "application/x-www-form-urlencoded"},
+			"bytes":           {Body: []byte("\x00\xff\xfe")},
+			"bytes-of-a-kind": {Body: []byte("\x00\xff\xfe"), ContentType: "image/png"},
+			"spaces":          {Body: client.Text(" \n "), ContentType: "text/plain"},
+			"long":            {Body: client.Text("<" + strings.Repeat("a", 70_000) + ">"), ContentType: "application/xml"},
+			"none":            {},
+		} {
+			job.ID, job.URL = name, "https://fine.example/"
+			site.Register(job)
+			before, err := site.API.Get(t.Context(), name)
+			require.NoError(t, err)
+			again := sendForm(t, site, site.Get("try?job="+name).OK())
+			require.Equal(t, string(before.Body), string(again.Body), name)
+			require.Equal(t, before.ContentType, again.ContentType, name)
+		}
+		page := site.Post("try", "url", "https://fine.example/", "body", "?", "body_as", "base64", "content_type", "image/png").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, page, `value="base64" selected`)
+		require.Contains(t, page, `value="image/png"`)
+		require.NotContains(t, site.Get("try").OK(), "content_type", "the form is short unless it must be longer")
+		site.Post("try", "url", "https://fine.example/", "body_as", "kept", "source", "nothing").Is(http.StatusNotFound)
+		site.Post("try", "url", "https://fine.example/", "body_as", "kept").Is(http.StatusUnprocessableEntity)
+	})
+}
+
+func TestTry_DoesNotSendBodiesAgainThatTheReaderMayNotSee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, nil, true)
+		site.SignIn(consoletest.RootToken)
+		site.Register(client.Job{ID: "a", URL: "https://fine.example/", Body: client.Text("<a/>"), ContentType: "application/xml"})
+		blind, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "blind", Role: "publish", Bodies: new(false)})
+		require.NoError(t, err)
+		site.SignIn(blind.Token)
+		require.NotContains(t, site.Get("try?job=a").OK(), "kept")
+		site.Post("try", "url", "https://fine.example/", "body_as", "kept", "source", "a").Is(http.StatusForbidden)
 	})
 }
 
