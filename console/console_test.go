@@ -115,6 +115,22 @@ func TestConsole_ReadsFormsOnlyOfReadersWhoMaySendThem(t *testing.T) {
 	})
 }
 
+func TestConsole_RefusesParametersInTheURLOfAForm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		site.Post("deep/a", "note", "x").Is(http.StatusSeeOther)
+		page := site.Post("deep/a?topik=shop&note=y", "note", "x").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, consoletest.Text(page), "Nothing was changed: the URL that a form is sent to has no parameters.")
+		require.Contains(t, page, "<code>?topik</code>")
+		require.Contains(t, page, "<code>?note</code>")
+		page = site.Post("deep/a?"+strings.Repeat("x", 1000)+"=1&%3Cscript%3E=1", "note", "x").Is(http.StatusUnprocessableEntity)
+		require.NotContains(t, page, strings.Repeat("x", 65))
+		require.NotContains(t, page, "<script>")
+		site.Post("deep/a?topic;lane", "note", "x").Is(http.StatusUnprocessableEntity)
+		site.Get("deep/a?utm=1").OK()
+	})
+}
+
 func TestConsole_KeepsReadersOnUncleanPathsWithinIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)

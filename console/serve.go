@@ -3,8 +3,10 @@ package console
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/ringback/ringback/access"
@@ -33,6 +35,10 @@ func (c *console) serve(route web.Route) http.Handler {
 			return
 		}
 		if r.Method == http.MethodPost { // of readers that are known, and may do it
+			if err := checkNoQuery(r); err != nil {
+				c.fail(w, r, v, err)
+				return
+			}
 			done, err := c.readForm(w, r, route.Large)
 			defer done()
 			if err != nil {
@@ -57,6 +63,32 @@ func (c *console) serve(route web.Route) http.Handler {
 		}
 		c.answer(w, r, v, answer)
 	})
+}
+
+// Bounds of the parameters that an error names, and of their names in runes.
+const (
+	maxMisplaced     = 10
+	maxMisplacedName = 64
+)
+
+// checkNoQuery refuses a form with parameters in its URL. No page writes them there, and pages read what they change from the body: a
+// filter in the URL would be ignored, and more be changed than was meant.
+func checkNoQuery(r *http.Request) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	q := r.URL.Query() // without what cannot be read
+	p := &client.Problem{
+		Status: http.StatusUnprocessableEntity, Code: "invalid_request",
+		Detail: "Nothing was changed: the URL that a form is sent to has no parameters. Open the page of the form, and send it from there.",
+	}
+	for _, name := range slices.Sorted(maps.Keys(q))[:min(len(q), maxMisplaced)] {
+		if runes := []rune(name); len(runes) > maxMisplacedName {
+			name = string(runes[:maxMisplacedName]) + "…"
+		}
+		p.Errors = append(p.Errors, client.FieldError{Field: "?" + name, Detail: "is not a parameter here: it is a field of the form, or nothing"})
+	}
+	return p
 }
 
 // readForm reads the form of a request. done ends its use.
