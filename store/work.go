@@ -98,7 +98,7 @@ type Work struct {
 	// Listed is set when Matched is final. Total is an estimate of it; -1: unknown.
 	Listed bool
 	Total  int64
-	// ETA is when the Work ends at the pace that it had so far; zero: unknown, or it has ended.
+	// ETA is when the Work ends at the pace that it had so far, under a rate its last start; zero: unknown, or it has ended.
 	ETA time.Time
 }
 

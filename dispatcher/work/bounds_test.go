@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,6 +121,72 @@ func TestWork_EstimatesItsEnd(t *testing.T) {
 		require.EqualValues(t, n, w.Total)
 		require.Zero(t, w.ETA)
 	})
+}
+
+// lastDue returns the latest due time of n jobs.
+func lastDue(t *testing.T, s store.Store, n int) (last time.Time) {
+	t.Helper()
+	for i := range n {
+		found, err := router.New(s).Get(t.Context(), ref(i))
+		require.NoError(t, err)
+		if found.DueAt.After(last) {
+			last = found.DueAt
+		}
+	}
+	return last
+}
+
+func TestWork_EstimatesTheLastStartUnderARate(t *testing.T) {
+	lane := allDead()
+	lane.Topic, lane.Lane = queue(0).Topic, queue(0).Lane
+	var halfGone []string
+	for i := range 600 {
+		halfGone = append(halfGone, ref(i+300).ID)
+	}
+	slices.Reverse(halfGone) // those that are gone come first
+	for name, c := range map[string]struct {
+		jobs  int
+		order store.WorkOrder
+		// unknown is how long the estimate may be unknown.
+		unknown time.Duration
+	}{
+		"rate":                  {600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
+		"with a delay":          {600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 10, Per: time.Second}, Delay: time.Minute}, time.Second},
+		"skipped at once":       {600, store.WorkOrder{Filter: allDead(), IDs: halfGone, Rate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
+		"lane rate":             {600, store.WorkOrder{Filter: allDead(), LaneRate: policy.Rate{Starts: 1, Per: time.Second}}, 10 * time.Second},
+		"lane rate of one lane": {2400, store.WorkOrder{Filter: lane, LaneRate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
+		"lane rate, many jobs":  {4000, store.WorkOrder{Filter: allDead(), LaneRate: policy.Rate{Starts: 10, Per: time.Second}}, time.Minute},
+		"both rates":            {600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 100, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: time.Second}}, 15 * time.Second},
+		"a start a minute":      {60, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 1, Per: time.Minute}}, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newModel(2)
+				insertDead(t, s, c.jobs)
+				c.order.Action = store.WorkRevive
+				id := create(t, s, c.order)
+				start(t, s)
+				began := time.Now()
+				estimates := make(map[time.Duration]time.Time)
+				for {
+					time.Sleep(500 * time.Millisecond)
+					w := get(t, s, id)
+					if w.State != store.WorkRunning {
+						require.Positive(t, w.Done)
+						break
+					}
+					estimates[time.Since(began)] = w.ETA
+				}
+				last := lastDue(t, s, c.jobs)
+				require.NotEmpty(t, estimates)
+				for after, estimate := range estimates {
+					if after >= c.unknown || !estimate.IsZero() {
+						require.WithinDuration(t, last, estimate, 2*time.Second, "after %s", after)
+					}
+				}
+			})
+		})
+	}
 }
 
 // slowGet is a store on which each read of a job takes as long as a step may.

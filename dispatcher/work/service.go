@@ -182,11 +182,50 @@ func decode(j *job.Job) store.Work {
 	return w
 }
 
-// eta extrapolates the end from the jobs that were treated until the last step.
+// eta estimates the end: under a rate the last start, else by the jobs that were treated until the last step. Zero: it is not known.
 func (s *status) eta(createdAt time.Time, total int64) time.Time {
-	treated, took := s.Treated(), s.StepAt.Sub(createdAt)-s.Delay
-	if total < 0 || treated == 0 || took <= 0 {
+	if total < 0 {
+		return time.Time{}
+	}
+	if s.limited() {
+		return s.lastStart(total)
+	}
+	treated, took := s.Treated(), s.StepAt.Sub(createdAt)
+	if treated == 0 || took <= 0 {
 		return time.Time{}
 	}
 	return job.Millis(s.StepAt.Add(time.Duration(float64(took) / float64(treated) * float64(max(0, total-treated)))))
+}
+
+// lastStart estimates the last start, as if no more jobs were skipped. The starts that are not planned yet follow the last planned
+// one at the rate, or at the pace of those before if steps cannot keep up with the rate. Zero: it is not known.
+func (s *status) lastStart(total int64) time.Time {
+	if s.LastStart == 0 {
+		return time.Time{}
+	}
+	last := time.UnixMilli(s.LastStart).UTC()
+	if s.Listed {
+		return last
+	}
+	interval, known := s.interval()
+	if !known {
+		return time.Time{}
+	}
+	if s.Matched > 1 {
+		interval = max(interval, float64(time.Duration(s.LastStart-s.FirstStart)*time.Millisecond)/float64(s.Matched-1))
+	}
+	return job.Millis(last.Add(time.Duration(interval * float64(max(0, total-s.Matched)))))
+}
+
+// interval returns the nanoseconds from start to start that the rates allow. With a lane rate that is known of a single lane only:
+// how the jobs that are not planned yet are spread over lanes is not counted.
+func (s *status) interval() (nanoseconds float64, known bool) {
+	if s.Rate.Limited() {
+		nanoseconds = float64(s.Rate.Per) / float64(s.Rate.Starts)
+	}
+	if !s.LaneRate.Limited() {
+		return nanoseconds, true
+	}
+	oneLane := s.IDCount == 0 && s.Filter.Topic != "" && s.Filter.Lane != ""
+	return max(nanoseconds, float64(s.LaneRate.Per)/float64(s.LaneRate.Starts)), oneLane
 }

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -131,6 +132,7 @@ func (s *step) assignStarts(ctx context.Context) (time.Duration, error) {
 		if t.Start == 0 {
 			at := pacer.Next(job.Queue{Namespace: s.ref.Namespace, Topic: t.Topic, Lane: t.Lane}, earliest)
 			t.Start = s.CreatedAt.Add(at).UnixMilli()
+			s.FirstStart, s.LastStart = cmp.Or(s.FirstStart, t.Start), max(s.LastStart, t.Start)
 			if t.Due != 0 && t.Start >= t.Due {
 				early = append(early, t.ID)
 				continue

@@ -32,6 +32,9 @@ type status struct {
 	Counted bool  `json:"counted"` // all jobs are counted
 	// StepAt is the time of the last step, by the store's clock.
 	StepAt time.Time `json:"step_at"`
+	// FirstStart and LastStart are those that were planned under a rate, in Unix milliseconds; zero: none was.
+	FirstStart int64 `json:"first_start,omitempty"`
+	LastStart  int64 `json:"last_start,omitempty"`
 }
 
 // progress is the body of a Work's job.
@@ -71,7 +74,7 @@ func (p *progress) fail(count *int64, id, reason string) {
 	}
 }
 
-func (p *progress) limited() bool { return p.Rate.Limited() || p.LaneRate.Limited() }
+func (s *status) limited() bool { return s.Rate.Limited() || s.LaneRate.Limited() }
 
 // ended reports whether the Work is about jobs that have ended.
 func (p *progress) ended() bool { return p.Action == store.WorkRevive || p.Action == store.WorkPurge }
