@@ -108,7 +108,7 @@ func startBackfill(v *web.Visit) (web.Answer, error) {
 		}})
 	}
 	if err != nil {
-		return f.refused(v, err)
+		return f.refused(v, err, "")
 	}
 	done := "The backfill has begun."
 	if started.Backfill != nil {
@@ -121,21 +121,26 @@ func startBackfill(v *web.Visit) (web.Answer, error) {
 func (f *backfillForm) counted(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	b, invalid := f.parse()
 	if invalid.Any() {
+		invalid.Heading = notCounted
 		return f.page(v, invalid, nil), nil
 	}
 	count, err := v.API.CountBackfill(v.Request.Context(), f.schedule.Name, b)
 	if err != nil {
-		return f.refused(v, err)
+		return f.refused(v, err, notCounted)
 	}
 	return f.page(v, errs, count), nil
 }
 
-// refused returns the page with what the API has against the form.
-func (f *backfillForm) refused(v *web.Visit, err error) (web.Answer, error) {
+// notCounted is the heading of errors of the page that counts.
+const notCounted = "The ticks cannot be counted"
+
+// refused returns the page with what the API has against the form, under a heading.
+func (f *backfillForm) refused(v *web.Visit, err error, heading string) (web.Answer, error) {
 	errs, ok := web.FormErrorsOf(err, afterField, beforeField, rateField)
 	if !ok {
 		return nil, err
 	}
+	errs.Heading = heading
 	return f.page(v, errs, nil), nil
 }
 

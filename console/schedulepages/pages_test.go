@@ -415,10 +415,11 @@ func TestBackfill_SaysWhatIsWrongAtEachField(t *testing.T) {
 			for i := 0; i < len(changed); i += 2 {
 				query.Set(changed[i], changed[i+1])
 			}
-			for _, page := range []string{
-				site.Post("schedules/a/backfill", changed...).Is(http.StatusUnprocessableEntity),
-				site.Get("schedules/a/backfill?" + query.Encode()).Is(http.StatusUnprocessableEntity),
+			for heading, page := range map[string]string{
+				"Nothing was changed":         site.Post("schedules/a/backfill", changed...).Is(http.StatusUnprocessableEntity),
+				"The ticks cannot be counted": site.Get("schedules/a/backfill?" + query.Encode()).Is(http.StatusUnprocessableEntity),
 			} {
+				require.Contains(t, page, "<h2>"+heading+"</h2>", c.value)
 				require.Contains(t, page, `id="e-`+c.field+`">`+c.want, c.value)
 				requireEscaped(t, page)
 			}

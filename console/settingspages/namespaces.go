@@ -1,25 +1,19 @@
 package settingspages
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
 
-const (
-	// defaultNamespace always exists, and is not removed.
-	defaultNamespace = "default"
-	// unfinishedTime bounds the page after a removal that took all the time of its request.
-	unfinishedTime = 2 * time.Second
-)
+// defaultNamespace always exists, and is not removed.
+const defaultNamespace = "default"
 
 // namespacesData is the data of the view settings-namespaces.
 type namespacesData struct {
@@ -269,6 +263,7 @@ func deletionPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	errs.Heading = "It is not removed yet" // although a part of what is in it may be
 	data := deletionData{
 		Name: n.Name, Errors: errs, Purge: v.Form("purge") == "true",
 		Confirm: web.Field{
@@ -286,12 +281,12 @@ func deletionPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 func deleteNamespace(v *web.Visit) (web.Answer, error) {
 	name, errs := v.PathValue("name"), web.FormErrors{}
 	if v.Form("confirm") != name {
-		errs.Add("confirm", "must be "+name)
+		errs.Add("confirm", "the name must be "+name)
 		return deletionPage(v, errs)
 	}
 	purge := v.Form("purge") == "true"
 	err := v.API.DeleteNamespace(v.Request.Context(), name, purge)
-	if purge && err != nil && errors.Is(v.Request.Context().Err(), context.DeadlineExceeded) { // the API takes longer than a page may
+	if purge && err != nil && v.Overdue() {
 		return unfinishedPage(v)
 	}
 	if err != nil {
@@ -307,11 +302,9 @@ func deleteNamespace(v *web.Visit) (web.Answer, error) {
 
 // unfinishedPage answers a removal that took longer than a page may. What was removed until then stays removed.
 func unfinishedPage(v *web.Visit) (web.Answer, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.Request.Context()), unfinishedTime)
-	defer cancel()
-	visit := *v
-	visit.Request = v.Request.WithContext(ctx)
-	return deletionPage(&visit, web.FormErrors{Status: http.StatusConflict, General: []string{
+	v, done := v.MoreTime()
+	defer done()
+	return deletionPage(v, web.FormErrors{Status: http.StatusConflict, General: []string{
 		"There was more to remove than fits into one request. What is removed stays removed: send the form again until it succeeds.",
 	}})
 }

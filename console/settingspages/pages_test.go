@@ -365,6 +365,7 @@ func TestNamespaces_AreNotRemovedWhileAJobRuns(t *testing.T) {
 		remove := []string{"confirm", "shop", "purge", "true"}
 		page := site.Post("settings/namespaces/shop/delete", remove...).Is(http.StatusConflict)
 		require.Contains(t, page, "the namespace has 1 unfinished job")
+		require.Contains(t, page, "<h2>It is not removed yet</h2>")
 		require.Contains(t, page, `name="purge" value="true" checked`)
 		site.Advance(time.Minute)
 		require.Contains(t, site.Follow(site.Post("settings/namespaces/shop/delete", remove...)).OK(), "is removed")

@@ -235,6 +235,7 @@ func deleteAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	errs.Heading = "The topic is not deleted yet" // although some of its jobs may be cancelled, or its policy removed
 	p := deletePage{Topic: o.Topic, Counts: stats.Counts, Revision: t.Revision, Purge: v.Form("purge") != "", Errors: errs}
 	unfinished := p.Unfinished()
 	p.Lead = lead{"warn", words.Sentence("Topic", o.Topic, "has", words.Count(unfinished, "unfinished job"), "and", words.Count(p.Counts.Dead, "dead letter"))}
@@ -253,6 +254,13 @@ func deleteTopic(v *web.Visit) (web.Answer, error) {
 		errs.General = []string{"Somebody changed the topic meanwhile: look at it, and delete it again if you still want to."}
 		errs.Status = http.StatusPreconditionFailed
 		return deleteAnswer(v, errs)
+	}
+	if err != nil && v.Overdue() {
+		v, done := v.MoreTime()
+		defer done()
+		return deleteAnswer(v, web.FormErrors{Status: http.StatusConflict, General: []string{
+			"There was more to cancel and remove than fits into one request. What is cancelled and removed stays so: send the form again until it succeeds.",
+		}})
 	}
 	if err != nil {
 		return formProblem(v, err, deleteAnswer)

@@ -1,7 +1,13 @@
 package topicpages_test
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +16,9 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/inprocess"
+	"github.com/ringback/ringback/console/topicpages"
+	"github.com/ringback/ringback/console/web"
 )
 
 // lead returns the first sentence of a page.
@@ -166,6 +175,53 @@ func TestTopic_IsDeletedWithItsJobs(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, settings.Revision, "only the records of its jobs are left")
 		}
+	})
+}
+
+func TestTopic_IsDeletedInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{})
+		site.Register(client.Job{ID: "long", Topic: "order", URL: "https://slow.example/"}, client.Job{ID: "later", Topic: "order", URL: "https://fine.example/", Delay: time.Hour})
+		site.Advance(time.Second)
+		page := site.Post("topics/order/delete", "revision", "1", "purge", "true").Is(http.StatusConflict)
+		later, err := site.API.Get(t.Context(), "later")
+		require.NoError(t, err)
+		require.Equal(t, client.Cancelled, later.State)
+		require.Contains(t, page, "<h2>The topic is not deleted yet</h2>")
+		require.Contains(t, page, "they are cancelled when their attempts end")
+		require.NotContains(t, page, "Nothing was changed")
+		site.Advance(time.Minute)
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("topics/order/delete", "revision", "1", "purge", "true")).OK()), "Topic order is deleted.")
+	})
+}
+
+func TestTopic_SaysWhenADeletionTakesLongerThanAPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, err := client.New("http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodDelete {
+					<-r.Context().Done()
+					http.Error(w, "", http.StatusServiceUnavailable)
+					return
+				}
+				_, _ = io.WriteString(w, `{"topic": "order", "revision": 1, "items": []}`)
+			}),
+		}}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("revision=1&purge=true"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.SetPathValue("topic", "order")
+		routes := topicpages.New().Routes
+		i := slices.IndexFunc(routes, func(r web.Route) bool { return r.Method == http.MethodPost && r.Path == "topics/{topic}/delete" })
+		answer, err := routes[i].Serve(&web.Visit{Request: r, API: api, Who: new(client.Principal)})
+		require.NoError(t, err)
+		page, ok := answer.(*web.Page)
+		require.True(t, ok)
+		require.Equal(t, http.StatusConflict, page.Status)
+		require.Contains(t, fmt.Sprintf("%+v", page.Data), "send the form again until it succeeds")
 	})
 }
 

@@ -84,6 +84,7 @@ func (p *pages) show(v *web.Visit) (web.Answer, error) {
 
 // page returns the page. job is nil if none was sent.
 func (p *pages) page(v *web.Visit, job *client.JobInfo, form formValues, errs web.FormErrors) (web.Answer, error) {
+	errs.Heading = "The job was not sent"
 	d := data{Lead: "Send a job and watch it arrive.", Errors: errs}
 	if job != nil {
 		d.Job = newProgress(v, job)

@@ -202,6 +202,7 @@ func TestTry_KeepsTheFormWhenItIsWrong(t *testing.T) {
 		page := site.Post("try", "url", script, "topic", script, "body", script, "delay", script, "ladder", script).Is(http.StatusUnprocessableEntity)
 		requireEscaped(t, page)
 		require.Contains(t, page, `href="#f-delay"`)
+		require.Contains(t, page, "<h2>The job was not sent</h2>")
 		page = site.Post("try", "url", script, "topic", script, "body", script).Is(http.StatusUnprocessableEntity)
 		requireEscaped(t, page)
 		require.Contains(t, page, `href="#f-url"`)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -17,6 +18,8 @@ type FormErrors struct {
 	General []string
 	// Status is the API's.
 	Status int
+	// Heading says what did not happen; empty: "Nothing was changed".
+	Heading string
 }
 
 // Any reports whether there are errors.
@@ -24,6 +27,9 @@ func (f FormErrors) Any() bool { return len(f.Fields)+len(f.General) > 0 }
 
 // Of returns the sentence about a field; empty: it is right.
 func (f FormErrors) Of(field string) string { return f.Fields[field] }
+
+// Title returns the heading of the errors.
+func (f FormErrors) Title() string { return cmp.Or(f.Heading, "Nothing was changed") }
 
 // Add adds a sentence about a field; the first one about it stays.
 func (f *FormErrors) Add(field, sentence string) {

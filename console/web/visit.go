@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -82,6 +84,20 @@ func (v *Visit) Form(name string) string { return strings.TrimSpace(v.Request.Po
 // FormText returns a field of the form as it was sent, with line ends as \n.
 func (v *Visit) FormText(name string) string {
 	return strings.ReplaceAll(v.Request.PostFormValue(name), "\r\n", "\n")
+}
+
+// unfinishedTime bounds the page after a request that took all the time of a page.
+const unfinishedTime = 2 * time.Second
+
+// Overdue reports whether the time of the page has ended: the API goes on with what it was asked for, or ends it in part.
+func (v *Visit) Overdue() bool { return errors.Is(v.Request.Context().Err(), context.DeadlineExceeded) }
+
+// MoreTime returns a visit with time for another page, once that of this one has ended. done ends its use.
+func (v *Visit) MoreTime() (more *Visit, done context.CancelFunc) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(v.Request.Context()), unfinishedTime)
+	other := *v
+	other.Request = v.Request.WithContext(ctx)
+	return &other, done
 }
 
 // PathValue returns a wildcard of the route's path.
