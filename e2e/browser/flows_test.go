@@ -51,7 +51,7 @@ func TestFlows_OnRedis(t *testing.T) {
 func runFlows(t *testing.T, store string, flows []flow) {
 	t.Helper()
 	s := startService(t, store)
-	s.seed(t)
+	s.seed(t, hostile)
 	b := s.open(t)
 	b.signIn(rootToken)
 	for _, flow := range flows {
@@ -232,7 +232,7 @@ func signInWithLess(t *testing.T, b *tab) {
 func TestFlows_WithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	s := startService(t, "")
-	s.seed(t)
+	s.seed(t, hostile)
 	b := s.open(t)
 	b.withoutScripts()
 	b.signIn(rootToken)

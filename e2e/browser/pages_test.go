@@ -42,7 +42,7 @@ const widest = `Math.max(document.documentElement.scrollWidth, document.body.scr
 func TestPages_AreAccessibleInLightAndDarkAndFitNarrowScreens(t *testing.T) {
 	t.Parallel()
 	s := startService(t, "")
-	s.seed(t)
+	s.seed(t, hostile)
 	pages := readPages(t, s.reviveAll(t))
 	b := s.open(t)
 	b.signIn(rootToken)

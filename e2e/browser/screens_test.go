@@ -20,7 +20,7 @@ func TestScreens(t *testing.T) {
 	}
 	require.NoError(t, os.MkdirAll(dir, 0o750))
 	s := startService(t, "")
-	s.seed(t)
+	s.seed(t, "")
 	b := s.open(t)
 	b.signIn(rootToken)
 	b.traffic()

@@ -17,8 +17,9 @@ const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 // longName is the longest name of a topic that has no place to break.
 var longName = "long." + strings.Repeat("m", 59)
 
-// seed fills a service: topics that flow, fail and are paused, jobs in every state, schedules, work, tokens and a namespace.
-func (s *service) seed(t *testing.T) {
+// seed fills a service: topics that flow, fail and are paused, jobs in every state, schedules, work, tokens and a namespace. The note is
+// in what people and programs write: bodies and reasons of pauses.
+func (s *service) seed(t *testing.T, note string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -33,14 +34,14 @@ func (s *service) seed(t *testing.T) {
 		_, err := s.api.PutTopic(ctx, name, policy)
 		require.NoError(t, err)
 	}
-	_, err := s.api.PauseTopic(ctx, "mail.receipts", "the provider migrates "+hostile)
+	_, err := s.api.PauseTopic(ctx, "mail.receipts", "the provider migrates, ask Mia"+note)
 	require.NoError(t, err)
 	_, err = s.api.AddSecret(ctx, "shop.orders", "", client.NewSecret{})
 	require.NoError(t, err)
 	_, err = s.api.PutLane(ctx, "shop.orders", "eu.pay.example.com:443", client.LaneSettings{LaneRate: "100/s", URL: good})
 	require.NoError(t, err)
 
-	body := map[string]any{"order": "4711", "amount": 12, "note": hostile}
+	body := map[string]any{"order": "4711", "amount": 12, "note": "by the door" + note}
 	jobs := []client.Job{
 		{ID: "delivered-1", Topic: "shop.orders", URL: good, Body: body, Labels: map[string]string{"customer": "mia"}},
 		{ID: "delivered-2", Topic: "shop.orders", Lane: "eu.pay.example.com:443", URL: good, Body: body},
@@ -48,7 +49,7 @@ func (s *service) seed(t *testing.T) {
 		{ID: "later-2", Topic: longName, Lane: strings.Repeat("n", 64), URL: good + strings.Repeat("o", 300), Delay: time.Hour},
 		{ID: "running-1", Topic: "shop.orders", Lane: "slow.example.com:443", URL: slow, Timeout: 2 * time.Minute},
 		{ID: "retried-1", Topic: "shop.orders", Lane: "shop.example.com:443", URL: down, Body: body},
-		{ID: "paused-1", Topic: "mail.receipts", Body: client.Text(hostile)},
+		{ID: "paused-1", Topic: "mail.receipts", Body: client.Text("Thank you for your order" + note)},
 		{ID: "cancelled-1", Topic: "shop.orders", URL: good, Delay: time.Hour},
 		{ID: "refund-1", Topic: "shop.refunds", Lane: "bank.example.com:443", URL: down},
 		{ID: "refund-2", Topic: "shop.refunds", Lane: "bank.example.com:443", URL: down},
@@ -72,7 +73,7 @@ func (s *service) seed(t *testing.T) {
 		_, err := s.api.PutSchedule(ctx, name, o)
 		require.NoError(t, err)
 	}
-	_, err = s.api.PauseSchedule(ctx, "heartbeat", hostile)
+	_, err = s.api.PauseSchedule(ctx, "heartbeat", "the shop is closed"+note)
 	require.NoError(t, err)
 	_, err = s.api.PutNamespace(ctx, "shop", client.NamespaceRequest{})
 	require.NoError(t, err)
