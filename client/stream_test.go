@@ -41,7 +41,7 @@ func TestStream_ShowsAttemptsAndChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(t)
 		events, stop := watch(t, srv.Client(), client.StreamOptions{Topic: "order.close"})
-		_, err := srv.Client().Register(t.Context(), client.Job{ID: "a", Topic: "order.close", URL: "https://shop.example/"})
+		_, err := srv.Client().Register(t.Context(), client.Job{ID: "a", Topic: "order.close", URL: "https://shop.example/", Delay: time.Second}) // so that its attempt is not told before its creation
 		require.NoError(t, err)
 		_, err = srv.Client().Register(t.Context(), client.Job{Topic: "other", URL: "https://shop.example/"})
 		require.NoError(t, err)
