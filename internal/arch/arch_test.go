@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -117,6 +118,21 @@ func TestPlan_RowsArePackages(t *testing.T) {
 	}
 	for _, r := range plan {
 		require.True(t, there[r.pkg], "the floor plan names %s, which is no package", r.pkg)
+	}
+}
+
+func TestPlan_HasNoTwoRowsOfAPackageInTheFloorPlan(t *testing.T) {
+	text, err := os.ReadFile("../../ARCHITECTURE.md")
+	require.NoError(t, err)
+	written := make(map[string]int)
+	for line := range strings.SplitSeq(string(text), "\n") {
+		name, _, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "` |")
+		if ok && strings.HasPrefix(line, "| `") {
+			written[name]++
+		}
+	}
+	for _, r := range plan {
+		require.LessOrEqual(t, written[r.pkg], 1, "rows of %s in the floor plan of ARCHITECTURE.md", r.pkg)
 	}
 }
 
