@@ -81,7 +81,7 @@ func TestWork_ShowsProgressAndStops(t *testing.T) {
 		require.Contains(t, text, "Reviving 60 jobs at 1/s:")
 		require.Contains(t, text, "left. Begun by mia.")
 		list := consoletest.Text(site.Get("work").OK())
-		require.Contains(t, list, "1 work is running: reviving 60 jobs at 1/s: 20 done; about 15s left.")
+		require.Contains(t, list, "1 work is running: reviving 60 jobs at 1/s: 20 done; about 45s left.")
 
 		page := site.Follow(site.Post(work + "/stop")).OK()
 		require.Contains(t, consoletest.Text(page), "The work stops after the step in progress.")
