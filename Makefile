@@ -108,7 +108,7 @@ screens: deps ## take a picture of each page of the console in light, dark and n
 	SCREENS='$(abspath $(SCREENS))' $(GO) test -count=1 -timeout=10m -run 'TestScreens' ./e2e/browser
 
 .PHONY: console-scale
-console-scale: ## measure each page of the console with a million jobs on SQLite, against its bounds of 50 ms and 100 kB; some minutes
+console-scale: ## measure each page of the console with a million jobs on SQLite and on Redis, against its bounds of 50 ms and 100 kB; some minutes
 	RINGBACK_CONSOLE_JOBS=1000000 $(GO) test -count=1 -timeout=30m -v -run 'ConsoleScale_Bounds' ./app
 
 .PHONY: bench

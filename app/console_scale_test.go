@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/internal/redistest"
 )
 
 const (
@@ -56,7 +57,16 @@ func TestConsoleScale_BoundsEveryPage(t *testing.T) {
 		jobs, err = strconv.Atoi(text)
 		require.NoError(t, err)
 	}
-	o := testOptions(t)
+	t.Run("SQLite", func(t *testing.T) { boundEveryPage(t, testOptions(t), jobs) })
+	t.Run("Redis", func(t *testing.T) {
+		o := testOptions(t)
+		o.Store = redistest.Start(t).URL()
+		boundEveryPage(t, o, jobs)
+	})
+}
+
+func boundEveryPage(t *testing.T, o Options, jobs int) {
+	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
 	r := run(t, o)
 	api, err := client.New("http://"+r.Addr(), client.Options{})
