@@ -135,7 +135,7 @@ func (s *state) completeness() string {
 		return text + "."
 	}
 	since := s.v.Now.Add(-time.Duration(s.samples.Steps) * sampler.Step)
-	text := "Complete since " + words.When(since, s.v.Now, time.UTC) + ", in steps of 5 s."
+	text := "Complete since " + words.When(since, s.v.Now, time.UTC) + ", in steps of 5\u00a0s."
 	if missing := s.samples.Missing(); missing > 0 {
 		text = "Complete, but for " + words.Duration(missing) + " in which the API or its live stream could not be read."
 	}
