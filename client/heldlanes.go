@@ -32,7 +32,7 @@ type HeldLane struct {
 
 // HoldReason is why a lane holds jobs back.
 type HoldReason struct {
-	// Code is breaker_open, breaker_half_open, retry_after, order, topic_paused, lane_paused, lane_full, lane_rate or topic_rate. More may follow.
+	// Code is breaker_open, breaker_half_open, retry_after, cooldown, order, topic_paused, lane_paused, lane_full, lane_rate or topic_rate. More may follow.
 	Code   string    `json:"code"`
 	Detail string    `json:"detail"` // a sentence that says what to do
 	Until  time.Time `json:"until"`  // when it ends by itself; zero: not known

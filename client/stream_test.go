@@ -80,9 +80,11 @@ func TestStream_ConnectsAgainAndSaysSo(t *testing.T) {
 		require.NoError(t, (<-conns).Close())
 		resumed := <-events
 		require.True(t, resumed.Resumed)
-		_, err := srv.Client().Register(t.Context(), client.Job{URL: "https://shop.example/"})
+		_, err := srv.Client().Register(t.Context(), client.Job{URL: "https://shop.example/", Delay: time.Second}) // so that its attempt is not told before its creation
 		require.NoError(t, err)
-		require.Equal(t, "created", (<-events).Change.Kind)
+		created := <-events
+		require.Equal(t, "change", created.Kind)
+		require.Equal(t, "created", created.Change.Kind)
 		require.ErrorIs(t, stop(), context.Canceled)
 	})
 }

@@ -512,9 +512,14 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 				require.NotEqual(t, job.WaitSecret, keyless.explain(t, later).WaitingFor.Kind, "a process that only registers needs no key")
 				due := keyless.register(t, job.New{Spec: job.Spec{Queue: ofLane, URL: "https://shop.example/hook"}})
 				for _, j := range []job.Job{j, due} {
-					require.Contains(t, keyless.explain(t, j).WaitingFor.Detail, "or settings or secrets of an attempt were not readable",
-						"the receiver, which was never called, is not blamed")
+					got := keyless.explain(t, j).WaitingFor
+					require.Equal(t, job.WaitCooldown, got.Kind, "the receiver, which was never called, is not blamed")
+					require.Contains(t, got.Detail, "settings or secrets of an attempt were not readable")
 				}
+				held, err := keyless.HeldLanes(t.Context(), store.HeldFilter{Namespace: job.DefaultNamespace, Limit: 1})
+				require.NoError(t, err)
+				require.Len(t, held.Lanes, 1)
+				require.Equal(t, store.HoldCooldown, held.Lanes[0].Reasons[0].Code)
 			})
 		})
 	}

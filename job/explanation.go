@@ -43,6 +43,7 @@ const (
 	WaitRate       WaitKind = "rate"        // the rate of its lane or topic is used up
 	WaitBreaker    WaitKind = "breaker"     // its lane's breaker is open or half open
 	WaitRetryAfter WaitKind = "retry_after" // its lane's receiver asked for a pause
+	WaitCooldown   WaitKind = "cooldown"    // its lane has a cooldown that the receiver did not ask for
 	WaitSecret     WaitKind = "secret"      // a secret that its attempt needs is not readable
 	WaitWorker     WaitKind = "worker"      // a free worker, or a process that delivers
 )

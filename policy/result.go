@@ -142,6 +142,9 @@ func Reasons() []Reason {
 	}
 }
 
+// Unreadable reports whether LaneWait is due to settings or secrets that cannot be read: the receiver was not asked.
+func (v *Verdict) Unreadable() bool { return v.Kind == Released && v.LaneWait > 0 }
+
 // Verdict is the decision on a job. Wait is a duration, not an instant: the store adds it to its clock.
 type Verdict struct {
 	Kind   Kind

@@ -330,6 +330,9 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	out := sched.AttemptResult{
 		Result: r.result, Probe: claimedJob.Probe, Breaker: r.breaker, Concurrency: r.concurrency, Cooldown: r.verdict.LaneWait,
 	}
+	if r.verdict.Unreadable() {
+		out.Cause = store.CooldownUnreadable
+	}
 	switch {
 	case r.result == nil:
 	case r.result.Class == policy.ClassLocalResources && a.isHandled():

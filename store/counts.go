@@ -113,6 +113,7 @@ type LaneStats struct {
 	Running   int64
 	// CooldownUntil is the end of the lane's cooldown; zero: it has none.
 	CooldownUntil time.Time
+	CooldownCause CooldownCause // of a lane with CooldownUntil
 	// BreakerOpen is set while the lane's breaker is open, also while it waits for its probe.
 	BreakerOpen bool
 }

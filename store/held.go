@@ -60,6 +60,7 @@ const (
 	HoldBreakerOpen     HoldCode = "breaker_open"      // no attempt before the breaker's cooldown ends
 	HoldBreakerHalfOpen HoldCode = "breaker_half_open" // a single attempt, the probe, decides whether the breaker closes
 	HoldRetryAfter      HoldCode = "retry_after"       // the receiver asked for a pause
+	HoldCooldown        HoldCode = "cooldown"          // Ringback makes a pause: the breaker opened, or an attempt was not readable
 	HoldOrder           HoldCode = "order"             // a failed job of the ordered lane comes first
 	HoldTopicPaused     HoldCode = "topic_paused"
 	HoldLanePaused      HoldCode = "lane_paused"

@@ -45,10 +45,22 @@ func (s *Settlement) CancelledAttempt() job.Attempt {
 type LaneChange struct {
 	// Cooldown stops all claims of the lane for this long. It never shortens a cooldown. Rounded up to milliseconds.
 	Cooldown time.Duration
+	// Cause is that of Cooldown. It is kept with the cooldown that ends last.
+	Cause CooldownCause
 	// Breaker opens or closes the lane's breaker. After the cooldown an open breaker allows probes, until one of them closes
 	// it or there was none for BreakerRetention.
 	Breaker BreakerChange
 }
+
+// CooldownCause is why a lane has a cooldown.
+type CooldownCause uint8
+
+// The causes of cooldowns.
+const (
+	CooldownAsked      CooldownCause = iota // the receiver asked for it
+	CooldownBreaker                         // the breaker has opened
+	CooldownUnreadable                      // settings or secrets of an attempt could not be read
+)
 
 // BreakerChange is a change to the breaker of a lane.
 type BreakerChange uint8

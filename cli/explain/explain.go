@@ -283,6 +283,7 @@ func waits(kind string) string {
 		"rate":        "the rate of its lane or topic",
 		"breaker":     "the breaker of its lane, which opened because the receiver failed",
 		"retry_after": "the pause that its receiver asked for",
+		"cooldown":    "the end of its lane's cooldown, which Ringback made",
 		"secret":      "a secret that can be read",
 		"worker":      "a free worker",
 	}[kind]

@@ -47,6 +47,7 @@ var reasons = map[string]web.Pill{
 	"breaker_open":      {Class: "open", Text: "breaker open"},
 	"breaker_half_open": {Class: "half-open", Text: "breaker half open"},
 	"retry_after":       {Class: "held", Text: "asked for a pause"},
+	"cooldown":          {Class: "held", Text: "in a cooldown by Ringback"},
 	"order":             {Class: "held", Text: "waits for a failed job"},
 	"topic_paused":      {Class: "paused", Text: "topic paused"},
 	"lane_paused":       {Class: "paused", Text: "lane paused"},

@@ -145,7 +145,7 @@ func (p *lanePage) newLead(now time.Time) lead {
 	case r.Breaker == "half_open":
 		return lead{"warn", "Its breaker is half open: one attempt, the probe, decides whether it closes. " + jobs + p.failure(now)}
 	case !cooling.IsZero():
-		return lead{"warn", words.Sentence("Its receiver asked for a pause", until) + " " + jobs}
+		return lead{"warn", words.Sentence(p.cooldown(), until) + " " + jobs}
 	case len(p.Held) > 0:
 		return lead{"warn", words.Sentence(p.Held[0].Detail) + " " + jobs}
 	case r.Ready > 0 && r.Limit > 0 && r.Running >= int64(r.Limit):
@@ -154,6 +154,19 @@ func (p *lanePage) newLead(now time.Time) lead {
 		return lead{Text: "No job waits."}
 	}
 	return lead{"ok", "Nothing holds it. " + jobs}
+}
+
+// cooldown says why the lane has a cooldown. Of a lane without jobs that is not known.
+func (p *lanePage) cooldown() string {
+	for _, r := range p.Held {
+		switch r.Code {
+		case "retry_after":
+			return "Its receiver asked for a pause"
+		case "cooldown":
+			return "Ringback leaves it alone"
+		}
+	}
+	return "It has a cooldown"
 }
 
 // failure says what the receiver did last.

@@ -98,6 +98,7 @@ var waits = vocabulary{
 	"rate":        "the rate of its lane or topic",
 	"breaker":     "the breaker of its lane, which opened because the receiver failed",
 	"retry_after": "the pause that its receiver asked for",
+	"cooldown":    "the end of its lane's cooldown, which Ringback made",
 	"secret":      "a secret that can be read",
 	"worker":      "a free worker",
 }
@@ -115,6 +116,7 @@ var holds = vocabulary{
 	"rate":        "at its rate",
 	"breaker":     "breaker open",
 	"retry_after": "the receiver asked for a pause",
+	"cooldown":    "in a cooldown by Ringback",
 	"secret":      "a secret is not readable",
 	"worker":      "waits for a free worker",
 }

@@ -205,20 +205,23 @@ func (x *explanation) dueTime() *job.Wait {
 	return waitFor(job.WaitDue, x.job.DueAt, "Waits for its due time: POST /v1/jobs/%s/run to run it now.", x.job.ID)
 }
 
-// cooldown returns the wait for the end of the lane's cooldown, which an open breaker begins with. The store does not know the
-// cause of another: only the receiver asks for more than policy.UnreadableWait.
+// cooldown returns the wait for the end of the lane's cooldown, which an open breaker begins with.
 func (x *explanation) cooldown() *job.Wait {
-	switch until := x.state.CooldownUntil; {
+	until := x.state.CooldownUntil
+	switch cause := x.state.CooldownCause; {
 	case until.IsZero():
 		return nil
 	case x.state.BreakerOpen:
 		return waitFor(job.WaitBreaker, until,
 			"The breaker of lane %s is open after failures in a row: when its cooldown ends, one job is attempted as a probe.", x.job.Lane)
-	case time.Until(until) > policy.UnreadableWait:
-		return waitFor(job.WaitRetryAfter, until, "The receiver of lane %s asked for a pause (Retry-After), which holds for the whole lane.", x.job.Lane)
+	case cause == store.CooldownBreaker:
+		return waitFor(job.WaitCooldown, until,
+			"The whole lane %s has the cooldown of its breaker, which has closed since: Ringback makes no attempt before it ends.", x.job.Lane)
+	case cause == store.CooldownUnreadable:
+		return waitFor(job.WaitCooldown, until,
+			"The whole lane %s has a cooldown, because settings or secrets of an attempt were not readable: Ringback tries again when it ends.", x.job.Lane)
 	default:
-		return waitFor(job.WaitRetryAfter, until,
-			"The whole lane %s has a cooldown: its receiver asked for a pause (Retry-After), or settings or secrets of an attempt were not readable.", x.job.Lane)
+		return waitFor(job.WaitRetryAfter, until, "The receiver of lane %s asked for a pause (Retry-After), which holds for the whole lane.", x.job.Lane)
 	}
 }
 

@@ -120,7 +120,7 @@ func inParallel[T any](items []T, do func(*T)) {
 // severity orders lanes by their worst reason.
 var severity = map[store.HoldCode]int{
 	store.HoldBreakerOpen: 3, store.HoldBreakerHalfOpen: 3, store.HoldRetryAfter: 3, store.HoldOrder: 3,
-	store.HoldTopicPaused: 2, store.HoldLanePaused: 2,
+	store.HoldTopicPaused: 2, store.HoldLanePaused: 2, store.HoldCooldown: 2,
 	store.HoldLaneFull: 1, store.HoldLaneRate: 1, store.HoldTopicRate: 1,
 }
 

@@ -51,8 +51,7 @@ func (l *lane) addReasons(counts *store.LaneStats, settings *store.Lane, now tim
 	}
 }
 
-// addCooldown adds the state of the breaker, or another cooldown. The store does not know the cause of that: only the receiver asks
-// for more than policy.UnreadableWait.
+// addCooldown adds the state of the breaker, or another cooldown.
 func (l *lane) addCooldown(counts *store.LaneStats, now time.Time) {
 	cooling := counts.CooldownUntil.After(now)
 	switch {
@@ -64,11 +63,15 @@ func (l *lane) addCooldown(counts *store.LaneStats, now time.Time) {
 	case counts.BreakerOpen:
 		l.add(store.HoldBreakerHalfOpen, time.Time{},
 			"The breaker is half open: the next attempt of the lane is its probe, and if that succeeds, the other jobs follow.")
-	case cooling && counts.CooldownUntil.Sub(now) > policy.UnreadableWait:
+	case !cooling:
+	case counts.CooldownCause == store.CooldownBreaker:
+		l.add(store.HoldCooldown, counts.CooldownUntil,
+			"The whole lane has the cooldown of its breaker, which has closed since: Ringback makes no attempt before it ends.")
+	case counts.CooldownCause == store.CooldownUnreadable:
+		l.add(store.HoldCooldown, counts.CooldownUntil,
+			"The whole lane has a cooldown, because settings or secrets of an attempt were not readable: Ringback tries again when it ends.")
+	default:
 		l.add(store.HoldRetryAfter, counts.CooldownUntil, "The receiver asked for a pause (Retry-After), which holds for the whole lane.")
-	case cooling:
-		l.add(store.HoldRetryAfter, counts.CooldownUntil,
-			"The whole lane has a cooldown: its receiver asked for a pause (Retry-After), or settings or secrets of an attempt were not readable.")
 	}
 }
 

@@ -153,6 +153,9 @@ func (p *Puller) refuse(ctx context.Context, j *store.ClaimedJob, terms policy.T
 	item := store.Settlement{
 		Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: verdict, LaneChange: store.LaneChange{Cooldown: verdict.LaneWait},
 	}
+	if verdict.Unreadable() {
+		item.LaneChange.Cause = store.CooldownUnreadable
+	}
 	if verdict.Kind == policy.Dead {
 		item.Outbox = p.opts.Callbacks(pool.EndedJob{Job: j, URL: j.URL, Terms: terms, Verdict: verdict})
 	}

@@ -171,14 +171,15 @@ type AttemptResult struct {
 	Probe       bool           // the job was its lane's probe
 	Breaker     policy.Breaker // by the policy of the attempt
 	Concurrency int            // the lane's limit, by the policy of the attempt
-	Cooldown    time.Duration  // that the receiver asked for
+	Cooldown    time.Duration  // that the receiver asked for, or the lane needs
+	Cause       store.CooldownCause
 }
 
 // EndAttempt takes in the result of a job's attempt, whether a request was made or not, and returns what it changes for the
 // job's lane in all processes.
 func (s *Scheduler) EndAttempt(j *Job, r AttemptResult, now time.Time) store.LaneChange {
 	l := j.Lane
-	change := store.LaneChange{Cooldown: r.Cooldown}
+	change := store.LaneChange{Cooldown: r.Cooldown, Cause: r.Cause}
 	s.removeRunning(j)
 	if r.Result == nil && j.grant != nil {
 		j.grant.left++ // for the next claim
@@ -188,7 +189,9 @@ func (s *Scheduler) EndAttempt(j *Job, r AttemptResult, now time.Time) store.Lan
 		l.topic.endedSinceMeasured++
 		l.updateSlots(*r.Result, r.Concurrency)
 		own := l.updateBreaker(*r.Result, r.Probe, r.Breaker)
-		change.Cooldown, change.Breaker = max(change.Cooldown, own.Cooldown), own.Breaker
+		if change.Breaker = own.Breaker; own.Cooldown > change.Cooldown {
+			change.Cooldown, change.Cause = own.Cooldown, store.CooldownBreaker
+		}
 	}
 	s.freeBytes(j)
 	if until := now.Add(change.Cooldown); change.Cooldown > 0 && until.After(l.cooldownUntil) {

@@ -144,7 +144,7 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		deliverWith(t, s, "sets a cooldown", store.LaneChange{Cooldown: time.Millisecond})
 		line, err = s.Client.HGet(t.Context(), sh.Keys.Throttles, number).Result()
 		require.NoError(t, err)
-		require.Regexp(t, ` - \d+ more$`, line)
+		require.Regexp(t, ` - \d+ a more$`, line)
 		require.NoError(t, s.Client.Del(t.Context(), sh.Keys.Throttles, sh.Keys.ThrottleQueue).Err())
 
 		put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{

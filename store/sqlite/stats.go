@@ -220,7 +220,9 @@ func (s *Store) LaneStats(
 				if err := countDue(u, q, room); err != nil {
 					return err
 				}
-				inMemory[i] = store.LaneStats{Ready: q.Ready, Running: q.Running, CooldownUntil: q.CooldownUntil(u.Now), BreakerOpen: q.BreakerOpen(u.Now)}
+				l := store.LaneStats{Ready: q.Ready, Running: q.Running, BreakerOpen: q.BreakerOpen(u.Now)}
+				l.CooldownUntil, l.CooldownCause = q.Cooldown(u.Now)
+				inMemory[i] = l
 			}
 		}
 		return nil
@@ -230,7 +232,7 @@ func (s *Store) LaneStats(
 	}
 	for i, m := range inMemory {
 		l := &lanes[i]
-		l.CooldownUntil, l.BreakerOpen = m.CooldownUntil, m.BreakerOpen
+		l.CooldownUntil, l.CooldownCause, l.BreakerOpen = m.CooldownUntil, m.CooldownCause, m.BreakerOpen
 		l.Running = min(m.Running, pending[i]) // which may be a commit apart
 		l.Ready = min(m.Ready, pending[i]-l.Running)
 		l.Scheduled = pending[i] - l.Running - l.Ready
@@ -250,7 +252,8 @@ func (s *Store) QueueState(ctx context.Context, name job.Queue) (state store.Que
 			return err
 		}
 		state.Scheduled, state.Ready, state.Running = q.Waiting-q.Ready, q.Ready, q.Running
-		state.CooldownUntil, state.BreakerOpen, state.NextStart = q.CooldownUntil(u.Now), q.BreakerOpen(u.Now), q.NextStart(u.Now)
+		state.BreakerOpen, state.NextStart = q.BreakerOpen(u.Now), q.NextStart(u.Now)
+		state.CooldownUntil, state.CooldownCause = q.Cooldown(u.Now)
 		state.Next, err = u.NextInTurn(q)
 		return err
 	})

@@ -50,7 +50,7 @@ func (s *modelShard) changeLane(q *queue, change store.LaneChange, now time.Time
 	q.open = q.breakerIsOpen(now)
 	if change.Cooldown > 0 {
 		if until := after(s.model.ceil(), change.Cooldown); until.After(q.cooldownUntil) {
-			q.cooldownUntil = until
+			q.cooldownUntil, q.cooldownCause = until, change.Cause
 		}
 	}
 	switch change.Breaker {

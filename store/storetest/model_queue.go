@@ -96,6 +96,7 @@ type queue struct {
 	notifiedAt          time.Time // the last wake-up
 	// open reports an open breaker; window is the starts that its rate counts.
 	cooldownUntil time.Time
+	cooldownCause store.CooldownCause
 	open          bool
 	window        window
 	nextAt        time.Time // next visit of the carrier; zero: none

@@ -219,7 +219,7 @@ func (q *queue) count(now time.Time) store.LaneStats {
 		BreakerOpen: q.breakerIsOpen(now),
 	}
 	if q.cooldownUntil.After(now) {
-		row.CooldownUntil = q.cooldownUntil
+		row.CooldownUntil, row.CooldownCause = q.cooldownUntil, q.cooldownCause
 	}
 	return row
 }

@@ -129,5 +129,6 @@ func (p *engineAndModel) laneChange() store.LaneChange {
 	case n < 5 && p.s.Advance != nil:
 		c.Cooldown = time.Second + time.Millisecond
 	}
+	c.Cause = rapid.SampledFrom([]store.CooldownCause{store.CooldownAsked, store.CooldownBreaker, store.CooldownUnreadable}).Draw(p.T, "cause")
 	return c
 }

@@ -27,6 +27,33 @@ var cooldownCases = []testCase{
 		require.Len(s, s.claim(claimOf(s.laneQueue(1))).Jobs, 1)
 		require.True(s, s.laneStats(s.laneQueue(1)).CooldownUntil.IsZero())
 	}},
+	{"has the cause of the change that ends it last", func(s *suite) {
+		changes := []struct {
+			id     string
+			change store.LaneChange
+			want   store.CooldownCause
+		}{
+			{"a", store.LaneChange{Cooldown: long, Cause: store.CooldownUnreadable}, store.CooldownUnreadable},
+			{"b", store.LaneChange{Cooldown: long / 2}, store.CooldownUnreadable},
+			{"c", store.LaneChange{Breaker: store.OpenBreaker}, store.CooldownUnreadable},
+			{"d", store.LaneChange{Cooldown: 2 * long, Cause: store.CooldownBreaker, Breaker: store.OpenBreaker}, store.CooldownBreaker},
+			{"e", store.LaneChange{Cooldown: 3 * long}, store.CooldownAsked},
+			{"f", store.LaneChange{Cooldown: 4 * long, Cause: store.CooldownBreaker}, store.CooldownBreaker},
+			{"g", store.LaneChange{Breaker: store.CloseBreaker}, store.CooldownBreaker},
+		}
+		var ids []string
+		for _, c := range changes {
+			ids = append(ids, c.id)
+			s.insertNew(s.entry(c.id))
+		}
+		held := s.claimAll(ids...)
+		s.insertNew(s.entry("counted"))
+		for i, c := range changes {
+			s.endWith(held[i], delivered, c.change)
+			require.Equal(s, c.want, s.laneStats(s.queue).CooldownCause, c.id)
+			require.Equal(s, c.want, s.queueState().CooldownCause, c.id)
+		}
+	}},
 	{"ends on time and notifies at once", func(s *suite) {
 		s.changeLane(cooldown(s.shortTime()))
 		s.insertNew(s.entry("a"), s.entry("b"))

@@ -21,13 +21,14 @@ func (s *Counts) QueueState(ctx context.Context, q job.Queue) (store.QueueState,
 		}
 		c := s.NewCall(scriptQueueState, s.Keys.Reply("", ""), found, nil, 0)
 		c.Keys = append(c.Keys, s.Keys.Carrier)
-		answer, err := s.RunList(ctx, c, 9)
+		answer, err := s.RunList(ctx, c, 10)
 		if err != nil {
 			return err
 		}
 		n := nums(answer[:8])
 		state.Scheduled, state.Ready, state.Running = n[0]-n[1], n[1]+n[2], n[3]
 		state.CooldownUntil, state.BreakerOpen, state.NextStart, state.Led = layout.Time(n[4]), n[5] == 1, layout.Time(n[6]), n[7] == 1
+		state.CooldownCause = layout.ParseCause(script.Str(answer[9]))
 		if next := script.Str(answer[8]); next != "" {
 			state.Next = layout.ParseJobKey(next)
 		}

@@ -312,7 +312,7 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 		row := store.LaneStats{
 			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue, Running: counts[3*i+2].Val(),
 		}
-		row.CooldownUntil, row.BreakerOpen = parseThrottle(script.Str(throttles[i]), now, row.Running > 0)
+		parseThrottle(script.Str(throttles[i]), now, &row)
 		if row.Scheduled+row.Ready+row.Running > 0 {
 			rows = append(rows, row)
 		}
@@ -320,16 +320,19 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	return rows, nil
 }
 
-// parseThrottle parses a queue's throttle: when its cooldown ends (zero: there is none), and whether its breaker is open. claimed
-// reports whether a job of the queue is claimed.
-func parseThrottle(line string, now int64, claimed bool) (until time.Time, open bool) {
+// parseThrottle adds a queue's throttle to its stats, which have the number of claimed jobs: its cooldown, and whether its breaker is
+// open.
+func parseThrottle(line string, now int64, row *store.LaneStats) {
 	f := strings.Fields(line)
 	if len(f) < 2 {
-		return time.Time{}, false
+		return
 	}
 	cooldown := script.Num(f[0])
 	if cooldown > now {
-		until = layout.Time(cooldown)
+		row.CooldownUntil = layout.Time(cooldown)
+		if len(f) > 5 {
+			row.CooldownCause = layout.ParseCause(f[5])
+		}
 	}
-	return until, f[1] == "1" && (claimed || now <= cooldown+store.BreakerRetention.Milliseconds())
+	row.BreakerOpen = f[1] == "1" && (row.Running > 0 || now <= cooldown+store.BreakerRetention.Milliseconds())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 )
 
 // Never is the score of a queue on the agenda that has no next moment.
@@ -53,6 +54,20 @@ func MillisAt(t time.Time) int64 {
 
 // FormatWait formats a wait as scripts read it: in ms.
 func FormatWait(d time.Duration) string { return strconv.FormatInt(max(0, Millis(d)), 10) }
+
+// causes are the causes of cooldowns as scripts store them.
+const causes = "abu"
+
+// FormatCause formats the cause of a cooldown.
+func FormatCause(c store.CooldownCause) string { return causes[c : c+1] }
+
+// ParseCause parses the cause of a cooldown; an unknown one is store.CooldownAsked.
+func ParseCause(text string) store.CooldownCause {
+	if i := strings.Index(causes, text); text != "" && i > 0 {
+		return store.CooldownCause(i)
+	}
+	return store.CooldownAsked
+}
 
 // FormatDue formats a due time as scripts read it: '@' and ms for runAt, else a wait.
 func FormatDue(delay time.Duration, runAt time.Time) string {

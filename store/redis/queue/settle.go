@@ -189,5 +189,5 @@ func appendEffect(b []byte, item *store.Settlement) []byte {
 		b = append(b, 'c')
 	case store.KeepBreaker:
 	}
-	return b
+	return append(b, layout.FormatCause(item.LaneChange.Cause)...)
 }

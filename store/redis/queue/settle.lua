@@ -7,7 +7,7 @@
 --         its lease is lost), verdict (d, a, x, r; e extends the lease by the wait), wait in ms, reason, number of new jobs (and + with a new body), effect.
 --         Most items of a call have the same head, so that it is parsed once.
 --         The effect is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
---         ms of a cooldown and o or c when its breaker opens or closes
+--         ms of a cooldown, o or c when its breaker opens or closes, and the cooldown's cause
 -- result  a character for each item: 1 settled, 2 extended and a cancellation was requested, 0 the lease is lost
 local again = call('GET', REPLY)
 if again then return again end
@@ -43,7 +43,7 @@ local full = {} -- queues that were at their limits, or whose throttle changed
 
 -- change_throttle applies a cooldown and a breaker's change to a queue.
 local function change_throttle(q, change)
-  local cooldown, breaker = string.match(change, '^(%d+)(%a?)')
+  local cooldown, breaker, cause = string.match(change, '^(%d+)([oc]?)(%a?)')
   cooldown = tonumber(cooldown)
   if cooldown == 0 and (breaker == '' or breaker == 'c' and not q.throttle) then return end
   local throttle = ensure_throttle(q)
@@ -55,7 +55,7 @@ local function change_throttle(q, change)
   elseif breaker == 'c' then
     throttle.open = false
   end
-  if throttle.cooldown > before then set_cooldown_start(throttle, NOW) end
+  if throttle.cooldown > before then set_cooldown_start(throttle, NOW, cooldown > 0 and later + cooldown > before and cause or nil) end
 end
 
 -- replace_body writes a job's record with another body.

@@ -143,12 +143,15 @@ func (q *Queue) ThrottleExpired(now clock.Instant) bool {
 	return q.Throttle.Until <= now.Mono && !q.BreakerOpen(now) && (!rate.Limited() || len(q.Throttle.Starts.Counting(rate, now)) == 0)
 }
 
-// CooldownUntil returns the end of a queue's cooldown by the wall clock, or zero.
-func (q *Queue) CooldownUntil(now clock.Instant) time.Time {
+// Cooldown returns the end of a queue's cooldown by the wall clock, or zero, and its cause.
+func (q *Queue) Cooldown(now clock.Instant) (until time.Time, cause store.CooldownCause) {
 	if q.Throttle == nil {
-		return time.Time{}
+		return time.Time{}, 0
 	}
-	return now.TimeAt(q.Throttle.Until)
+	if until = now.TimeAt(q.Throttle.Until); until.IsZero() {
+		return until, 0
+	}
+	return until, q.Throttle.Cause
 }
 
 // NextStart returns when the lane's rate allows the next start, by the wall clock; zero: now.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
@@ -13,11 +14,12 @@ import (
 // stored is the stored form of a throttle or of grants. Its times are Unix milliseconds, since the monotonic clock ends with
 // the process. At is when it was written: it shows whether the clock was set back meanwhile.
 type stored struct {
-	At     int64      `json:"at"`
-	Until  int64      `json:"until,omitempty"`
-	Open   bool       `json:"open,omitempty"`
-	Per    int64      `json:"per,omitempty"`    // in milliseconds
-	Starts [][4]int64 `json:"starts,omitempty"` // from, to, number, latest
+	At     int64               `json:"at"`
+	Until  int64               `json:"until,omitempty"`
+	Cause  store.CooldownCause `json:"cause,omitempty"`
+	Open   bool                `json:"open,omitempty"`
+	Per    int64               `json:"per,omitempty"`    // in milliseconds
+	Starts [][4]int64          `json:"starts,omitempty"` // from, to, number, latest
 }
 
 // Column returns the stored form; NULL for nil.
@@ -27,7 +29,7 @@ func (g *Throttle) Column(now clock.Instant) driver.Value {
 	}
 	s := stored{At: now.Millis, Open: g.Open, Starts: g.Starts.stored(now)}
 	if g.Until != clock.Past {
-		s.Until = now.WallAt(g.Until)
+		s.Until, s.Cause = now.WallAt(g.Until), g.Cause
 	}
 	return db.JSON(s)
 }
@@ -57,7 +59,7 @@ func Parse(column driver.Value, now clock.Instant) (*Throttle, error) {
 	g := None
 	g.Open, g.Starts = s.Open, s.window(moment)
 	if s.Until != 0 {
-		g.Until = moment(s.Until)
+		g.Until, g.Cause = moment(s.Until), s.Cause
 	}
 	return &g, nil
 }

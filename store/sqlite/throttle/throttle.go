@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
@@ -21,8 +22,9 @@ func (g *Grants) Expired(now clock.Instant) bool {
 // A Throttle is the cooldown and the breaker of a lane, and the starts that its rate counts. It is immutable. Most lanes
 // have no throttle.
 type Throttle struct {
-	Until  int64 // the end of the cooldown, monotonic; clock.Past: no cooldown
-	Open   bool  // the breaker
+	Until  int64               // the end of the cooldown, monotonic; clock.Past: no cooldown
+	Cause  store.CooldownCause // of the cooldown
+	Open   bool                // the breaker
 	Starts Window
 }
 

@@ -53,8 +53,8 @@ func (u *Unit) ApplyLaneChange(q *memory.Queue, change store.LaneChange) {
 	case store.KeepBreaker:
 	}
 	u.SetThrottle(q, func(g *throttle.Throttle) {
-		if change.Cooldown > 0 {
-			g.Until = max(g.Until, u.Now.Later(change.Cooldown))
+		if until := u.Now.Later(change.Cooldown); change.Cooldown > 0 && until > g.Until {
+			g.Until, g.Cause = until, change.Cause
 		}
 		if g.Open = open; change.Breaker == store.OpenBreaker {
 			g.Until = max(g.Until, u.Now.Mono-u.Now.Sub) // its memory begins now

@@ -5,19 +5,23 @@ local function count_claimed(q)
   return q.claimed_count
 end
 
--- A throttle limits a whole queue. It is stored as 'cooldown open ends starts since': nothing is claimed until cooldown; open is
+-- A throttle limits a whole queue. It is stored as 'cooldown open ends starts since cause': nothing is claimed until cooldown; open is
 -- 1 while its breaker is; starts are those that its rate counts; ends is when the throttle can be removed; since is when the
--- cooldown was set. More fields may follow. tail has the text of the fields after starts, each with a space before it; stored
+-- cooldown was set; cause is why, a letter: a asked, b breaker, u unreadable. More fields may follow. tail has the text of the fields after starts, each with a space before it; stored
 -- reports that Redis has the throttle, and was_open that its breaker was open there.
 local function ensure_throttle(q)
   if not q.throttle then q.throttle = { cooldown = 0, open = false, ends = 0, starts = {}, tail = '' } end
   return q.throttle
 end
 
--- set_cooldown_start records when a throttle's cooldown was set.
-local function set_cooldown_start(throttle, at)
-  throttle.tail = ' ' .. at .. (match(throttle.tail, '^ %d+(.*)$') or throttle.tail)
+-- set_cooldown_start records when a throttle's cooldown was set, and its cause; nil: as before.
+local function set_cooldown_start(throttle, at, cause)
+  local before, more = match(throttle.tail, '^ %d+ (%a)(.*)$')
+  throttle.tail = ' ' .. at .. ' ' .. (cause or before or 'a') .. (more or '')
 end
+
+-- cooldown_cause returns the cause of a throttle's cooldown.
+local function cooldown_cause(throttle) return match(throttle.tail, '^ %d+ (%a)') or 'a' end
 
 -- capacity returns how many jobs of a queue may be claimed now, by a caller that may have ahead more than
 -- the limit. If it is 0, it also returns when that ends by time alone. It closes a breaker that was not probed for BREAKER_TTL
