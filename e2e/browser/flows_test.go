@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,25 +27,22 @@ var flows = []flow{
 	{"mend a job", mendJob},
 	{"pause and resume a topic", pauseTopic},
 	{"change a policy", changePolicy},
+	{"mend a lane", mendLane},
 	{"revive dead letters", reviveDead},
 	{"keep a schedule", keepSchedule},
 }
 
-// browserFlows are those that concern the browser more than the store.
-var browserFlows = []flow{
-	{"watch live, and pause watching", watchLive},
-	{"use the keyboard", useKeyboard},
-	{"sign in with a lesser token", signInWithLess},
-}
+// lesser is the last flow, since it signs out.
+var lesser = flow{"sign in with a lesser token", signInWithLess}
 
 func TestFlows_OnSQLite(t *testing.T) {
 	t.Parallel()
-	runFlows(t, "", append(flows, browserFlows...))
+	runFlows(t, "", append(slices.Clone(flows), flow{"watch live, and pause watching", watchLive}, flow{"use the keyboard", useKeyboard}, lesser))
 }
 
 func TestFlows_OnRedis(t *testing.T) {
 	t.Parallel()
-	runFlows(t, redistest.Start(t).URL(), flows)
+	runFlows(t, redistest.Start(t).URL(), append(slices.Clone(flows), flow{"open every page", openEveryPage}, lesser))
 }
 
 // runFlows clicks through the console of a service.
@@ -130,6 +128,25 @@ func changePolicy(t *testing.T, b *tab) {
 	require.Equal(t, []time.Duration{7 * time.Second, 7 * time.Minute}, topic.Ladder)
 }
 
+func mendLane(t *testing.T, b *tab) {
+	b.goTo("topics/shop.refunds/lanes/bank.example.com:443")
+	b.waitText("Its breaker is open")
+	b.fill("#f-note", "the bank moves")
+	b.button("Pause the lane")
+	b.waitText("the bank moves")
+	b.button("Resume the lane")
+	b.fill("#f-lane_rate", "2/s")
+	b.button("Save")
+	b.waitText("is changed: lane_rate")
+	lane, err := b.s.api.GetLane(t.Context(), "shop.refunds", "bank.example.com:443")
+	require.NoError(t, err)
+	require.False(t, lane.Paused)
+	require.Equal(t, "2/s", lane.LaneRate)
+	b.follow("Secrets")
+	b.button("Add")
+	require.True(t, strings.HasPrefix(value[string](b, `document.querySelector('#secret').innerText.trim()`), "whsec_"))
+}
+
 func reviveDead(_ *testing.T, b *tab) {
 	b.goTo("dead")
 	b.waitText("4 jobs are dead")
@@ -165,6 +182,14 @@ func keepSchedule(t *testing.T, b *tab) {
 	b.button("Delete")
 	_, err := b.s.api.GetSchedule(t.Context(), "nightly")
 	require.ErrorIs(t, err, client.ErrNotFound)
+}
+
+// openEveryPage opens the pages of testdata/pages.txt, which are looked at more closely on SQLite.
+func openEveryPage(t *testing.T, b *tab) {
+	for _, p := range readPages(t, b.s.reviveAll(t)) {
+		b.goTo(p.path)
+		require.NotEmpty(t, value[string](b, `document.querySelector('.lead').innerText`), "%s begins with a sentence", p.name)
+	}
 }
 
 func watchLive(t *testing.T, b *tab) {
