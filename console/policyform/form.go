@@ -83,9 +83,12 @@ func (f *Form[S]) Typed(form url.Values) Values {
 	return values
 }
 
+// lineBreaks replaces each kind of line break by LF: browsers send all of them as CRLF.
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // clean returns a text as it is compared and parsed.
 func (f *field[S]) clean(text string) string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
+	text = lineBreaks.Replace(text)
 	if !f.lines {
 		text = strings.TrimSpace(text)
 	}

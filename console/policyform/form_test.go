@@ -87,6 +87,17 @@ func TestPolicy_ClearingEverythingGivesAllDefaults(t *testing.T) {
 	require.Equal(t, client.Policy{}, change)
 }
 
+func TestPolicy_KeepsWhatABrowserSendsInAnotherSpelling(t *testing.T) {
+	before := client.Policy{Success: &client.Success{BodyEquals: "a\rb"}, Headers: client.Headers{"X-A": {" padded\t"}, "X-B": {"b"}}}
+	typed := policyform.Policy.Render(before)
+	typed["success.body_equals"] = "a\r\nb"
+	typed["headers"] += "\r\nX-C: c"
+	change, changed, errs := policyform.Policy.Change(before, typed)
+	require.False(t, errs.Any())
+	require.Equal(t, []string{"headers"}, changed)
+	require.Equal(t, client.Policy{Headers: client.Headers{"X-C": {"c"}}}, change)
+}
+
 // fields yields the names of the members of a type in the API.
 func fields(of reflect.Type) func(yield func(string, reflect.Type) bool) {
 	return func(yield func(string, reflect.Type) bool) {

@@ -255,11 +255,12 @@ func parseHeaders(text string) (client.Headers, error) {
 	return h, nil
 }
 
-// changeOfHeaders returns the headers that differ. Those that are removed have no values.
+// changeOfHeaders returns the headers that differ in more than the spaces around values, which a form does not keep. Those that are
+// removed have no values.
 func changeOfHeaders(before, typed client.Headers) client.Headers {
 	change := make(client.Headers)
 	for name, values := range typed {
-		if !slices.Equal(before[name], values) {
+		if !slices.EqualFunc(before[name], values, func(a, b string) bool { return strings.TrimSpace(a) == b }) {
 			change[name] = values
 		}
 	}
