@@ -1,6 +1,7 @@
 package jobform
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -143,13 +144,14 @@ func OfEdit(j *client.JobInfo) Form {
 	return f
 }
 
-// OfSchedule returns the form of a schedule's job. Secret headers are shown as the API does, as [redacted], which keeps them.
+// OfSchedule returns the form of a schedule's job. Secret headers are shown as the API does, as [redacted], which keeps them. A job
+// without a method has the default, which a browser chooses, too.
 func OfSchedule(j client.ScheduleJob) Form {
 	f := Form{}
 	f.set(Topic, j.Topic)
 	f.set(Lane, j.Lane)
 	f.set(URL, j.URL)
-	f.set(Method, j.Method)
+	f.set(Method, cmp.Or(j.Method, http.MethodPost))
 	f.set(Headers, FormatHeaders(j.Headers))
 	f.setPayload(j.Body, j.ContentType)
 	f.set(Retries, formatInt(j.Retries))

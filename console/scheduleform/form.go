@@ -171,6 +171,9 @@ func (f Form) Request(from client.ScheduleRequest) (client.ScheduleRequest, web.
 		j.Body, j.ContentType = from.Job.Body, from.Job.ContentType
 		delete(errs.Fields, JobPrefix+jobform.Body)
 	}
+	if from.Job != nil && j.Method == was.Job[jobform.Method] {
+		j.Method = from.Job.Method // also if it is absent, as the form does not say
+	}
 	s.Job = &j
 	for field, sentence := range errs.Fields {
 		p.errors.Add(field, sentence)

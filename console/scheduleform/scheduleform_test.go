@@ -20,7 +20,7 @@ import (
 	"github.com/ringback/ringback/console/web"
 )
 
-// browse sends a form as a browser does, and reads it.
+// browse sends a form as a browser does, and reads it. A select without a selected option sends the first one.
 func browse(f scheduleform.Form) scheduleform.Form {
 	values := url.Values{}
 	crlf := func(text string) string {
@@ -31,6 +31,13 @@ func browse(f scheduleform.Form) scheduleform.Form {
 	}
 	for name, text := range f.Job {
 		values.Set(scheduleform.JobPrefix+name, crlf(text))
+	}
+	fields := append(f.Fields(web.FormErrors{}, scheduleform.Names...), f.JobFields(web.FormErrors{}, jobform.ScheduleNames...)...)
+	for _, field := range fields {
+		isSelected := slices.ContainsFunc(field.Options, func(option web.Link) bool { return option.To == field.Value })
+		if field.Kind == "select" && !isSelected {
+			values.Set(field.Name, field.Options[0].To)
+		}
 	}
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(values.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -57,11 +64,23 @@ func full() client.ScheduleRequest {
 	}
 }
 
+// withDefaults returns a schedule with the defaults that the API shows.
+func withDefaults(s client.ScheduleRequest) client.ScheduleRequest {
+	s.Overlap, s.CatchUp = "allow", &client.CatchUp{Window: time.Hour, Runs: "last"}
+	return s
+}
+
 func TestForm_MakesTheScheduleThatItIsOf(t *testing.T) {
-	for _, s := range []client.ScheduleRequest{full(), {Job: &client.ScheduleJob{}}, {Every: time.Minute, Job: &client.ScheduleJob{Body: client.Text("a\r\nb\rc")}, Note: " a\r\nb "}} {
-		got, errs := browse(scheduleform.Of(s)).Request(s)
+	for _, s := range []client.ScheduleRequest{
+		full(),
+		withDefaults(client.ScheduleRequest{Job: &client.ScheduleJob{}}),
+		withDefaults(client.ScheduleRequest{Every: time.Minute, Job: &client.ScheduleJob{Method: "POST", Body: client.Text("a\r\nb\rc")}, Note: " a\r\nb "}),
+	} {
+		f := browse(scheduleform.Of(s))
+		got, errs := f.Request(s)
 		require.False(t, errs.Any(), errs)
 		require.Equal(t, s, got)
+		require.Empty(t, f.Differs(scheduleform.Of(s)))
 	}
 	s := full()
 	s.Paused = new(false)
@@ -77,11 +96,11 @@ func TestForm_SurvivesABrowser(t *testing.T) {
 		at := rapid.Custom(func(t *rapid.T) time.Time {
 			return time.UnixMilli(rapid.Int64Range(0, 4e12).Draw(t, "unix ms")).UTC()
 		})
-		s := client.ScheduleRequest{
+		s := withDefaults(client.ScheduleRequest{
 			Cron: rapid.StringMatching(`[0-9*/,]{0,9}`).Draw(t, "cron"), Every: duration.Draw(t, "every"), Offset: duration.Draw(t, "offset"),
 			Jitter: duration.Draw(t, "jitter"), StartsAt: at.Draw(t, "starts"), EndsAt: at.Draw(t, "ends"), Note: rapid.String().Draw(t, "note"),
 			MaxRuns: rapid.Int64Range(0, 1<<53-1).Draw(t, "runs"), PauseAfterDead: rapid.IntRange(0, 20).Draw(t, "dead"),
-		}
+		})
 		switch text := rapid.StringN(1, 20, -1).Draw(t, "body"); rapid.IntRange(0, 2).Draw(t, "kind of body") {
 		case 0:
 			s.Job = &client.ScheduleJob{Body: client.Text(text)}
