@@ -171,6 +171,7 @@ func TestPolicy_Changes(t *testing.T) {
 			"on_backlog": {"retries": 0}, "keep_delivered": {"for": "0s", "max": 0, "max_bytes": "0"}, "keep_dead": {"for": "0s", "max": 0, "max_bytes": "0"}
 		}`},
 		{"an empty list", policyform.Values{"give_up_on": "none"}, `{"give_up_on": []}`},
+		{"a list that cannot be empty, for the API to refuse", policyform.Values{"success.status": "none"}, `{"success": {"status": ["none"]}}`},
 		{"a default", policyform.Values{"timeout": ""}, `{"timeout": null}`},
 		{"a default of a member", policyform.Values{"breaker.open": ""}, `{"breaker": {"open": null}}`},
 		{"a member, and a default of another", policyform.Values{"breaker.open": "", "breaker.failures": "7"}, `{"breaker": {"failures": 7, "open": null}}`},
@@ -193,7 +194,7 @@ func TestPolicy_Changes(t *testing.T) {
 func TestPolicy_SaysWhatCannotBeRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"ladder": "15s, soon", "retries": "many", "timeout": "-1s", "jitter": "NaN", "workers": "0", "ordered": "perhaps", "headers": "no colon",
-		"keep_dead.max": "1.5", "breaker.open": "0",
+		"keep_dead.max": "1.5", "breaker.open": "0", "give_up_on": ",", "success.status": " , ", "on_dead.include": ",",
 	} {
 		_, changed, errs := policyform.Policy.Change(client.Policy{}, policyform.Values{name: text})
 		require.NotEmpty(t, errs.Of(name), name)

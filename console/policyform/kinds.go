@@ -164,22 +164,37 @@ func yesField[S any](f web.Field, off string, at func(*S) **bool) field[S] {
 	return leaf(at, format, parse, f)
 }
 
+// listField is a list of words, of which an empty one is the default.
+func listField[S any](f web.Field, at func(*S) *[]string) field[S] {
+	return leaf(at, formatList, parseList, f)
+}
+
+func formatList(list []string) string { return strings.Join(list, ", ") }
+
+func parseList(text string) ([]string, error) {
+	list := splitList(text)
+	if len(list) == 0 {
+		return nil, errors.New("must have words, with commas or spaces between them")
+	}
+	return list, nil
+}
+
 // nothing is the text of a list that is empty, unlike one that is not set.
 const nothing = "none"
 
-// listField is a list of words.
-func listField[S any](f web.Field, at func(*S) *[]string) field[S] {
+// listOrNoneField is a list of words that may be empty, of which nil is the default.
+func listOrNoneField[S any](f web.Field, at func(*S) *[]string) field[S] {
 	format := func(list []string) string {
 		if list != nil && len(list) == 0 {
 			return nothing
 		}
-		return strings.Join(list, ", ")
+		return formatList(list)
 	}
 	parse := func(text string) ([]string, error) {
 		if text == nothing {
 			return []string{}, nil
 		}
-		return splitList(text), nil
+		return parseList(text)
 	}
 	return leaf(at, format, parse, f)
 }

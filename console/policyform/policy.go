@@ -60,7 +60,7 @@ func retryFields() []field[client.Policy] {
 		durationField(web.Field{Name: "timeout", Label: "Timeout", Hint: "Of a whole attempt, 100ms to 10m."}, func(s *p) *time.Duration { return &s.Timeout }),
 		shareField(web.Field{Name: "jitter", Label: "Jitter", Hint: "Lengthens each wait by a random share of up to this much, 0 to 1."}, func(s *p) **float64 { return &s.Jitter }),
 		durationField(web.Field{Name: "max_age", Label: "Largest age", Hint: "A job that was due so long ago dies. Empty: the waits of its ladder and 24h."}, func(s *p) *time.Duration { return &s.MaxAge }),
-		listField(web.Field{Name: "give_up_on", Label: "Give up on", Hint: "Statuses that end a job at once, such as 410, 4xx; or none."}, func(s *p) *[]string { return &s.GiveUpOn }),
+		listOrNoneField(web.Field{Name: "give_up_on", Label: "Give up on", Hint: "Statuses that end a job at once, such as 410, 4xx; or none."}, func(s *p) *[]string { return &s.GiveUpOn }),
 	}
 }
 

@@ -98,9 +98,9 @@ func TestPolicy_SaysWhatIsInvalidAndKeepsIt(t *testing.T) {
 		require.Contains(t, page, `value="soon"`)
 		require.Contains(t, page, `value="5/s"`)
 		require.Regexp(t, `id="f-timeout"[^>]*aria-invalid="true"`, page)
-		page = site.Post("topics/order/policy", "revision", rev, "timeout", "1h", "ladder", "15s, 90d", "on_dead.url", "nonsense", "rate", "lots").Is(http.StatusUnprocessableEntity)
+		page = site.Post("topics/order/policy", "revision", rev, "timeout", "1h", "ladder", "15s, 90d", "on_dead.url", "nonsense", "rate", "lots", "success.status", "none").Is(http.StatusUnprocessableEntity)
 		text := consoletest.Text(page)
-		for _, want := range []string{"timeout: must", "ladder:", "on_dead.url: must", "rate:"} {
+		for _, want := range []string{"timeout: must", "ladder:", "on_dead.url: must", "rate:", "success.status:"} {
 			require.Contains(t, text, want)
 		}
 		got, err := site.API.GetTopicSettings(t.Context(), "order")
