@@ -1,6 +1,7 @@
 package jobform
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -61,7 +62,8 @@ func isBrowserSafe(text string) bool {
 	})
 }
 
-// setPayload sets the fields of a body as the client has those of schedules.
+// setPayload sets the fields of a body as the client has those of schedules. A text that a browser would change is in base64, unless only
+// its line ends are.
 func (f Form) setPayload(body any, contentType string) {
 	switch b := body.(type) {
 	case nil:
@@ -71,6 +73,10 @@ func (f Form) setPayload(body any, contentType string) {
 		f[BodyAs], f[Body] = AsJSON, string(b)
 		f.set(ContentType, contentType)
 	case client.Text:
+		if !isBrowserSafe(lines(string(b))) {
+			f.setPayload([]byte(b), cmp.Or(contentType, "text/plain; charset=utf-8"))
+			return
+		}
 		f[BodyAs], f[Body] = AsText, string(b)
 		f.set(ContentType, contentType)
 	case []byte:

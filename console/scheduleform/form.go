@@ -50,7 +50,7 @@ func Of(s client.ScheduleRequest) Form {
 		f.set(CatchUpWindow, formatDuration(s.CatchUp.Window))
 	}
 	f.set(PauseAfterDead, formatNumber(int64(s.PauseAfterDead)))
-	f.set(Note, strings.TrimSpace(lines(s.Note)))
+	f.set(Note, strings.TrimSpace(lines(strings.ReplaceAll(s.Note, "\x00", "\uFFFD")))) // HTML has no NUL
 	if s.Paused != nil && *s.Paused {
 		f.set(Paused, "true")
 	}

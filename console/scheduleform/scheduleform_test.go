@@ -1,6 +1,7 @@
 package scheduleform_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -20,17 +21,16 @@ import (
 	"github.com/ringback/ringback/console/web"
 )
 
-// browse sends a form as a browser does, and reads it. A select without a selected option sends the first one.
+// browse sends a form as a browser does, and reads it: line ends become CRLF, HTML has no NUL, and a select without a selected option
+// sends the first one.
 func browse(f scheduleform.Form) scheduleform.Form {
 	values := url.Values{}
-	crlf := func(text string) string {
-		return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n", "\r\n")
-	}
+	sent := strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n", "\x00", "\uFFFD").Replace
 	for name, text := range f.Texts {
-		values.Set(name, crlf(text))
+		values.Set(name, sent(text))
 	}
 	for name, text := range f.Job {
-		values.Set(scheduleform.JobPrefix+name, crlf(text))
+		values.Set(scheduleform.JobPrefix+name, sent(text))
 	}
 	fields := append(f.Fields(web.FormErrors{}, scheduleform.Names...), f.JobFields(web.FormErrors{}, jobform.ScheduleNames...)...)
 	for _, field := range fields {
@@ -75,6 +75,7 @@ func TestForm_MakesTheScheduleThatItIsOf(t *testing.T) {
 		full(),
 		withDefaults(client.ScheduleRequest{Job: &client.ScheduleJob{}}),
 		withDefaults(client.ScheduleRequest{Every: time.Minute, Job: &client.ScheduleJob{Method: "POST", Body: client.Text("a\r\nb\rc")}, Note: " a\r\nb "}),
+		withDefaults(client.ScheduleRequest{Every: time.Minute, Job: &client.ScheduleJob{Body: client.Text("a\x00b\r\n")}, Note: "a\x00b\r"}),
 	} {
 		f := browse(scheduleform.Of(s))
 		got, errs := f.Request(s)
@@ -86,6 +87,18 @@ func TestForm_MakesTheScheduleThatItIsOf(t *testing.T) {
 	s.Paused = new(false)
 	got, _ := browse(scheduleform.Of(s)).Request(s)
 	require.Nil(t, got.Paused, "as it is")
+}
+
+func TestForm_HasTextsThatABrowserWouldChangeInBase64(t *testing.T) {
+	text := "a\x00b"
+	s := withDefaults(client.ScheduleRequest{Job: &client.ScheduleJob{Body: client.Text(text)}})
+	f := browse(scheduleform.Of(s))
+	require.Equal(t, base64.StdEncoding.EncodeToString([]byte(text)), f.Job[jobform.Body])
+	f.Job[jobform.Body] = base64.StdEncoding.EncodeToString([]byte(text + text))
+	got, errs := f.Request(s)
+	require.False(t, errs.Any(), errs)
+	require.Equal(t, []byte(text+text), got.Job.Body)
+	require.Equal(t, "text/plain; charset=utf-8", got.Job.ContentType, "that of the text")
 }
 
 func TestForm_SurvivesABrowser(t *testing.T) {

@@ -132,6 +132,16 @@ func TestSchedule_SaysWhenItRunsAndWhatCameOfIt(t *testing.T) {
 	})
 }
 
+func TestSchedule_SaysThatABodyIsInBase64(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		put(t, site, "bytes", client.ScheduleRequest{Every: time.Hour, Job: &client.ScheduleJob{URL: "https://fine.example/", Body: []byte{0, 1}}})
+		put(t, site, "text", client.ScheduleRequest{Every: time.Hour, Job: &client.ScheduleJob{URL: "https://fine.example/", Body: client.Text("a")}})
+		require.Contains(t, site.Get("schedules/bytes").OK(), "<dd>bytes, here in base64</dd>")
+		require.NotContains(t, site.Get("schedules/text").OK(), "base64")
+	})
+}
+
 func TestSchedule_SaysWhatWasWrongWithTheLastTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)

@@ -192,7 +192,10 @@ func jobFacts(j *client.ScheduleJob) (facts []fact, body string) {
 		form[jobform.Topic] = "default"
 	}
 	for _, field := range form.Fields("", web.FormErrors{}, jobform.ScheduleNames...) {
-		if field.Value != "" && field.Name != jobform.Body && field.Name != jobform.BodyAs {
+		switch {
+		case field.Name == jobform.BodyAs && field.Value == jobform.AsBase64:
+			facts = append(facts, fact{field.Label, "bytes, here in base64"})
+		case field.Value != "" && field.Name != jobform.Body && field.Name != jobform.BodyAs:
 			facts = append(facts, fact{field.Label, field.Value})
 		}
 	}
