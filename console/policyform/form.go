@@ -46,7 +46,9 @@ type field[S any] struct {
 	lines bool
 	// secret reports whether the text is not shown, not even to whom typed it.
 	secret bool
-	get    func(*S) string
+	// essential reports whether the object of which the field is a member goes with it.
+	essential bool
+	get       func(*S) string
 	// set sets the value of a text that is not empty. before are the settings that are changed.
 	set   func(s, before *S, text string) error
 	clear func(*S)
@@ -96,14 +98,21 @@ func (f *field[S]) clean(text string) string {
 }
 
 // Change returns what changes settings to what was typed: only fields whose text differs. Fields that were not sent stay. changed are
-// the names of those that differ.
+// the names of those that differ, and of objects that are removed.
 func (f *Form[S]) Change(set S, typed Values) (change S, changed []string, errs web.FormErrors) {
 	set = f.allocate(set)
 	var none S
 	change = f.allocate(none)
 	var cleared []string
+	removed := f.removed(set, typed)
 	for i := range f.fields {
 		field := &f.fields[i]
+		if object, _, _ := strings.Cut(field.Name, "."); removed[object] {
+			if field.essential {
+				cleared = append(cleared, object)
+			}
+			continue
+		}
 		before := field.get(&set)
 		text, sent := typed[field.Name]
 		if text = field.clean(text); !sent || text == field.clean(before) {
@@ -118,7 +127,7 @@ func (f *Form[S]) Change(set S, typed Values) (change S, changed []string, errs 
 			errs.Add(field.Name, err.Error())
 			continue
 		}
-		if before != "" && field.get(&canonical) == before {
+		if field.get(&canonical) == before {
 			continue // another spelling
 		}
 		if err := field.set(&change, &set, text); err != nil {
@@ -152,6 +161,20 @@ func (f *Form[S]) clear(change *S, set S, typed Values, cleared []string, errs *
 		}
 	}
 	*f.nulls(change, "") = append(*f.nulls(change, ""), slices.Sorted(maps.Keys(objects))...)
+}
+
+// removed returns the objects whose essential member was cleared.
+func (f *Form[S]) removed(set S, typed Values) map[string]bool {
+	objects := make(map[string]bool)
+	for i := range f.fields {
+		field := &f.fields[i]
+		text, sent := typed[field.Name]
+		if field.essential && sent && field.clean(text) == "" && field.get(&set) != "" {
+			object, _, _ := strings.Cut(field.Name, ".")
+			objects[object] = true
+		}
+	}
+	return objects
 }
 
 // isEmpty reports whether nothing of an object is left.

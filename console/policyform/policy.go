@@ -109,8 +109,8 @@ func callbackFields(object string, at func(*client.Policy) *client.Callback) []f
 		return web.Field{Name: object + "." + member, Label: label, Hint: hint}
 	}
 	return []field[p]{
-		textField(name("url", "URL", "For jobs that name no callback. Empty: none."), func(s *p) *string { return &at(s).URL }),
-		textField(name("method", "Method", "Empty: POST."), func(s *p) *string { return &at(s).Method }),
+		callbackURLField(name("url", "URL", "For jobs that name no callback. Empty: none."), func(s *p) *string { return &at(s).URL }),
+		callbackMethodField(name("method", "Method", "Empty: POST."), func(s *p) *string { return &at(s).Method }),
 		headersField(name("headers", "Headers", headersHint), func(s *p) *client.Headers { return &at(s).Headers }),
 		wholeField(name("retries", "Retries", "Empty: those of the topic _callbacks."), func(s *p) **int { return &at(s).Retries }),
 		durationField(name("timeout", "Timeout", "Empty: that of the topic _callbacks."), func(s *p) *time.Duration { return &at(s).Timeout }),
@@ -118,13 +118,33 @@ func callbackFields(object string, at func(*client.Policy) *client.Callback) []f
 	}
 }
 
+// callbackURLField is the URL of a callback, without which there is none.
+func callbackURLField(f web.Field, at func(*client.Policy) *string) field[client.Policy] {
+	made := textField(f, at)
+	made.essential = true
+	return made
+}
+
+// callbackMethodField is the method of a callback. The API shows one that is not set as POST.
+func callbackMethodField(f web.Field, at func(*client.Policy) *string) field[client.Policy] {
+	made := textField(f, at)
+	shown := made.get
+	made.get = func(s *client.Policy) string {
+		if text := shown(s); text != "POST" {
+			return text
+		}
+		return ""
+	}
+	return made
+}
+
 func backlogFields() []field[client.Policy] {
 	type p = client.Policy
 	return []field[p]{
 		durationField(web.Field{Name: "on_backlog.older_than", Label: "A job has been due for longer than", Hint: "Such as 10m."}, func(s *p) *time.Duration { return &s.OnBacklog.OlderThan }),
 		positiveField(web.Field{Name: "on_backlog.more_than", Label: "More jobs are unfinished than", Hint: "Such as 10000."}, func(s *p) *int64 { return &s.OnBacklog.MoreThan }),
-		textField(web.Field{Name: "on_backlog.url", Label: "URL", Hint: "Empty: no callback."}, func(s *p) *string { return &s.OnBacklog.URL }),
-		textField(web.Field{Name: "on_backlog.method", Label: "Method", Hint: "Empty: POST."}, func(s *p) *string { return &s.OnBacklog.Method }),
+		callbackURLField(web.Field{Name: "on_backlog.url", Label: "URL", Hint: "Empty: no callback."}, func(s *p) *string { return &s.OnBacklog.URL }),
+		callbackMethodField(web.Field{Name: "on_backlog.method", Label: "Method", Hint: "Empty: POST."}, func(s *p) *string { return &s.OnBacklog.Method }),
 		headersField(web.Field{Name: "on_backlog.headers", Label: "Headers", Hint: headersHint}, func(s *p) *client.Headers { return &s.OnBacklog.Headers }),
 		wholeField(web.Field{Name: "on_backlog.retries", Label: "Retries"}, func(s *p) **int { return &s.OnBacklog.Retries }),
 		durationField(web.Field{Name: "on_backlog.timeout", Label: "Timeout"}, func(s *p) *time.Duration { return &s.OnBacklog.Timeout }),

@@ -71,6 +71,23 @@ func TestPolicy_ChangesOnlyWhatWasTyped(t *testing.T) {
 	})
 }
 
+func TestPolicy_RemovesACallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		const path = "topics/order/policy"
+		backlog := &client.Backlog{URL: "https://fine.example/", OlderThan: time.Minute}
+		put(t, site, "order", client.Policy{OnDead: &client.Callback{URL: "https://fine.example/"}, OnBacklog: backlog})
+		page := site.Get(path).OK()
+		require.Equal(t, "Topic order sets 3 fields: on_dead.url, on_backlog.older_than and on_backlog.url.", lead(t, page))
+		text := consoletest.Text(site.Follow(site.Post(path, "revision", revision(t, page), "on_dead.url", "", "on_backlog.url", "")).OK())
+		require.Contains(t, text, "Topic order is changed: on_dead and on_backlog.")
+		got, err := site.API.GetTopicSettings(t.Context(), "order")
+		require.NoError(t, err)
+		require.Nil(t, got.OnDead)
+		require.Nil(t, got.OnBacklog)
+	})
+}
+
 func TestPolicy_TakesZeroOfTheIDWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
