@@ -53,8 +53,6 @@ func (c *console) askToSignIn(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isStream(r):
 		http.Error(w, "Sign in.", http.StatusUnauthorized)
-	case r.Header.Get("HX-Request") != "" && r.Method == http.MethodGet:
-		w.WriteHeader(http.StatusNoContent) // the page stays as it is: what was typed is not lost
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		f := failure{
 			Status: http.StatusUnauthorized, Title: "You are not signed in", SignIn: p.root + "/sign-in",

@@ -26,8 +26,10 @@ import (
 
 // HTMXConfig is the content of <meta name="htmx-config">, which every page needs before its scripts. It switches off what the
 // console does not use: the history, a stylesheet that htmx would add, and extensions other than hx-sse. A morph leaves the
-// attribute open alone, so that a reader's <details> stay open.
-const HTMXConfig = `{"history":false,"includeIndicatorCSS":false,"extensions":"sse","mode":"same-origin","morphIgnore":["data-htmx-powered","open"]}`
+// attribute open alone, so that a reader's <details> stay open. Answers with an error are whole pages: they do not become part of the
+// form that asked for a preview.
+const HTMXConfig = `{"history":false,"includeIndicatorCSS":false,"extensions":"sse","mode":"same-origin","morphIgnore":["data-htmx-powered","open"],` +
+	`"noSwap":[204,304,"4xx","5xx"]}`
 
 //go:embed style.css theme.js console.js vendor/htmx.min.js vendor/hx-sse.min.js vendor/htmx-LICENSE.txt
 var embedded embed.FS

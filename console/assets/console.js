@@ -40,6 +40,12 @@
     const label = $('#live-state')
     if (label && label.textContent !== state) label.textContent = label.dataset.state = state
   }
+  // In a new tab, so that what is typed here stays.
+  const showSignedOut = () => {
+    show('signed out')
+    const label = $('#live-state')
+    label.append(': ', make('a', { href: label.dataset.signIn, target: '_blank', rel: 'noopener', textContent: 'sign in' }))
+  }
   // A reconnection that takes less than two seconds is not worth a word.
   const showLost = () => {
     clearTimeout(notice)
@@ -60,7 +66,7 @@
   }
   const open = () => {
     close()
-    if (!host) return
+    if (!host) return show('')
     const paused = load('paused') === 'yes'
     Object.assign($('#live-toggle') || {}, { hidden: false, textContent: paused ? 'Resume' : 'Pause' })
     if (paused) return show('paused')
@@ -83,12 +89,15 @@
     showLost()
     retry = setTimeout(open, Math.min(60000, 1000 * 2 ** failures++) * (0.7 + 0.6 * Math.random()))
   }
-  // Not signed in any more, or never allowed: only the former is mended by loading the page again.
+  // Not signed in any more, or never allowed: only the former is mended by loading the page again. That would lose what is typed.
+  let typed
+  on('input', ({ target }) => { typed ||= target.closest('main form') })
   const refused = (code) => {
     if (code !== 401 && code !== 403) return
     close()
-    show('')
-    if (worked) location.reload()
+    if (worked && !typed) return location.reload()
+    if (code === 401) showSignedOut()
+    else show('')
   }
   const onStream = (name, handle) => on('htmx:' + name, (e) => e.target === stream && handle(e.detail))
   onStream('sse:after:connection', () => {
@@ -104,6 +113,8 @@
   onStream('sse:error', (detail) => refused(detail.status))
   onStream('response:error', ({ ctx }) => refused(ctx.response.status))
   onStream('sse:close', () => openLater())
+  // The preview of a form.
+  on('htmx:response:error', ({ target, detail }) => target !== stream && detail.ctx.response.status === 401 && showSignedOut())
   on('visibilitychange', open)
   addEventListener('online', open)
 
