@@ -192,8 +192,7 @@ func changeLane(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := policyform.Lane.Render(p.Settings.LaneSettings)
-	maps.Copy(values, policyform.Lane.Typed(v.Request.PostForm))
+	values := p.typed(v)
 	change, changed, errs := policyform.Lane.Change(p.Settings.LaneSettings, values)
 	if len(changed) == 0 && !errs.Any() {
 		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Nothing was changed: the settings are already so."}}, nil
@@ -203,13 +202,16 @@ func changeLane(v *web.Visit) (web.Answer, error) {
 	case err != nil:
 		return nil, err
 	case condition != web.IfRevision(p.Settings.Revision):
-		return p.answer(v, values, changedMeanwhile(p.Settings.ManagedBy, changed, errs)), nil
+		return p.conflict(v), nil
 	case errs.Any():
 		return p.answer(v, values, errs), nil
 	}
 	_, err = v.API.PatchLane(v.Request.Context(), o.Topic, o.Lane, change, condition)
-	if errors.Is(err, client.ErrRevision) {
-		return p.answer(v, values, changedMeanwhile(p.Settings.ManagedBy, changed, errs)), nil
+	if errors.Is(err, client.ErrRevision) { // since it was read
+		if p, err = readLane(v); err != nil {
+			return nil, err
+		}
+		return p.conflict(v), nil
 	}
 	if err != nil {
 		return formProblem(v, err, func(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
@@ -217,6 +219,20 @@ func changeLane(v *web.Visit) (web.Answer, error) {
 		}, policyform.Lane.Names()...)
 	}
 	return &web.Redirect{To: o.path(v), Notice: web.Done(words.Sentence(words.UpperFirst(o.String()), "is changed:", words.List(changed)))}, nil
+}
+
+// typed returns the texts of the form that was sent; fields that it lacks are as they are set.
+func (p *lanePage) typed(v *web.Visit) policyform.Values {
+	values := policyform.Lane.Render(p.Settings.LaneSettings)
+	maps.Copy(values, policyform.Lane.Typed(v.Request.PostForm))
+	return values
+}
+
+// conflict answers a form that showed other settings than those that are set.
+func (p *lanePage) conflict(v *web.Visit) *web.Page {
+	values := p.typed(v)
+	_, changed, errs := policyform.Lane.Change(p.Settings.LaneSettings, values)
+	return p.answer(v, values, changedMeanwhile(p.Settings.ManagedBy, changed, errs))
 }
 
 // pauseLane pauses a lane.

@@ -122,11 +122,16 @@ func previewPolicy(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	if condition != web.IfRevision(p.set.Revision) {
-		_, changed, errs := policyform.Policy.Change(p.set.Policy, values)
-		errs = changedMeanwhile(p.set.ManagedBy, changed, errs)
-		return policyAnswer(v, p, values, errs), nil
+		return policyConflict(v, p), nil
 	}
 	return policyAnswer(v, p, values, errs), nil
+}
+
+// policyConflict answers a form that showed another policy than the one that is set.
+func policyConflict(v *web.Visit, p policies) *web.Page {
+	values := typedPolicy(v, p)
+	_, changed, errs := policyform.Policy.Change(p.set.Policy, values)
+	return policyAnswer(v, p, values, changedMeanwhile(p.set.ManagedBy, changed, errs))
 }
 
 // changePolicy changes the fields of a policy that were typed, if it is still as the form showed it.
@@ -146,7 +151,7 @@ func changePolicy(v *web.Visit) (web.Answer, error) {
 	case err != nil:
 		return nil, err
 	case condition != web.IfRevision(p.set.Revision):
-		return policyAnswer(v, p, values, changedMeanwhile(p.set.ManagedBy, changed, errs)), nil
+		return policyConflict(v, p), nil
 	case errs.Any():
 		return policyAnswer(v, p, values, errs), nil
 	case p.exists:
@@ -154,8 +159,11 @@ func changePolicy(v *web.Visit) (web.Answer, error) {
 	default:
 		_, err = v.API.PutTopic(v.Request.Context(), o.Topic, change, condition)
 	}
-	if errors.Is(err, client.ErrRevision) {
-		return policyAnswer(v, p, values, changedMeanwhile(p.set.ManagedBy, changed, errs)), nil
+	if errors.Is(err, client.ErrRevision) { // since it was read
+		if p, err = readPolicies(v, o.Topic); err != nil {
+			return nil, err
+		}
+		return policyConflict(v, p), nil
 	}
 	if err != nil {
 		return formProblem(v, err, func(v *web.Visit, errs web.FormErrors) (web.Answer, error) {

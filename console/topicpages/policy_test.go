@@ -1,6 +1,7 @@
 package topicpages_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/topicpages"
+	"github.com/ringback/ringback/console/web"
 )
 
 var (
@@ -146,6 +149,41 @@ func TestPolicy_IsNotOverwritten(t *testing.T) {
 		require.Equal(t, 5*time.Second, got.Timeout)
 		require.Equal(t, 7, got.Workers)
 	})
+}
+
+func TestForms_ShowWhatSomebodyChangedWhileTheyWereSaved(t *testing.T) {
+	for path, race := range map[string]func(context.Context, *client.Client) error{
+		"topics/order/policy": func(ctx context.Context, api *client.Client) error {
+			_, err := api.PatchTopic(ctx, "order", client.Policy{LaneConcurrency: 7})
+			return err
+		},
+		"topics/order/lanes/x": func(ctx context.Context, api *client.Client) error {
+			_, err := api.PatchLane(ctx, "order", "x", client.LaneSettings{LaneConcurrency: 7})
+			return err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var site *consoletest.Site
+			site = consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New()}, WrapAPI: func(api http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPatch {
+						if err := race(r.Context(), site.API); err != nil {
+							t.Error(err)
+						}
+					}
+					api.ServeHTTP(w, r)
+				})
+			}})
+			put(t, site, "order", client.Policy{})
+			before := revision(t, site.Get(path).OK())
+			page := site.Post(path, "revision", before, "lane_rate", "5/s", "lane_concurrency", "").Is(http.StatusPreconditionFailed)
+			require.NotEqual(t, before, revision(t, page), path)
+			require.Contains(t, page, `name="lane_rate" value="5/s"`, path)
+			for _, name := range []string{"lane_rate", "lane_concurrency"} {
+				require.Regexp(t, `saving again changes [a-z_ ]*\b`+name+`\b`, consoletest.Text(page), path)
+			}
+		})
+	}
 }
 
 func TestPolicy_OfANewTopicCreatesIt(t *testing.T) {
