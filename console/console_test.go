@@ -105,6 +105,21 @@ func TestConsole_KeepsSessionsInCookiesThatOnlyItSees(t *testing.T) {
 	})
 }
 
+func TestConsole_AcceptsOverHTTPSOnlyCookiesThatOtherHostsCannotSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		site.SignIn(consoletest.RootToken)
+		https := []string{"X-Forwarded-Proto", "https"}
+		site.Do(http.MethodGet, "", nil, https...).Is(http.StatusSeeOther)
+		site.Do(http.MethodPost, "sign-in", url.Values{"token": {consoletest.RootToken}}, https...).Is(http.StatusSeeOther)
+		site.Do(http.MethodGet, "", nil, https...).OK()
+
+		site.Do(http.MethodPost, "sign-out", nil, https...).Is(http.StatusSeeOther)
+		site.Do(http.MethodGet, "", nil, https...).Is(http.StatusSeeOther)
+		site.Get("").Is(http.StatusSeeOther) // it ends the session without encryption, too
+	})
+}
+
 func TestConsole_ReadsFormsOnlyOfReadersWhoMaySendThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)

@@ -16,14 +16,19 @@ const (
 	hostPrefix = "__Host-"
 )
 
-// newCookie returns a cookie for scripts not to read and other sites not to send; without a value, one that removes it. key names the
-// key that seals it.
-func newCookie(r *http.Request, name, key, value string, lasts time.Duration) *http.Cookie {
-	cookie := &http.Cookie{ //nolint:gosec // not Secure only over connections without encryption, where browsers would drop it
-		Name: name + "-" + key, Value: value, Path: "/", MaxAge: int(lasts.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: isSecure(r),
+// cookieName returns the name of a cookie that is sealed with a key. Over encrypted connections it has hostPrefix: other hosts of the
+// same domain can set cookies of other names.
+func cookieName(r *http.Request, name, key string) string {
+	if isSecure(r) {
+		return hostPrefix + name + "-" + key
 	}
-	if cookie.Secure {
-		cookie.Name = hostPrefix + cookie.Name
+	return name + "-" + key
+}
+
+// newCookie returns a cookie for scripts not to read and other sites not to send; without a value, one that removes it.
+func newCookie(r *http.Request, name, value string, lasts time.Duration) *http.Cookie {
+	cookie := &http.Cookie{ //nolint:gosec // not Secure only over connections without encryption, where browsers would drop it
+		Name: name, Value: value, Path: "/", MaxAge: int(lasts.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: isSecure(r),
 	}
 	if value == "" {
 		cookie.MaxAge = -1
@@ -33,24 +38,25 @@ func newCookie(r *http.Request, name, key, value string, lasts time.Duration) *h
 
 // setSealed seals a text in a cookie.
 func (c *console) setSealed(w http.ResponseWriter, r *http.Request, name string, text []byte, lasts time.Duration) {
-	http.SetCookie(w, newCookie(r, name, c.seals.IDs()[0], c.seals.Seal(name, text, c.now().Add(lasts)), lasts))
+	http.SetCookie(w, newCookie(r, cookieName(r, name, c.seals.IDs()[0]), c.seals.Seal(name, text, c.now().Add(lasts)), lasts))
 }
 
-// drop removes a cookie, whichever key it was sealed with.
+// drop removes a cookie, whichever key it was sealed with. Over an encrypted connection it also removes the one that was set without.
 func (c *console) drop(w http.ResponseWriter, r *http.Request, name string) {
 	for _, id := range c.seals.IDs() {
-		http.SetCookie(w, newCookie(r, name, id, "", 0))
+		http.SetCookie(w, newCookie(r, cookieName(r, name, id), "", 0))
+		if isSecure(r) {
+			http.SetCookie(w, newCookie(r, name+"-"+id, "", 0))
+		}
 	}
 }
 
 // open returns what was sealed in a cookie.
 func (c *console) open(r *http.Request, name string) ([]byte, bool) {
 	for _, id := range c.seals.IDs() {
-		for _, prefix := range []string{hostPrefix, ""} {
-			if cookie, err := r.Cookie(prefix + name + "-" + id); err == nil {
-				if text, ok := c.seals.Open(name, cookie.Value, c.now()); ok {
-					return text, true
-				}
+		if cookie, err := r.Cookie(cookieName(r, name, id)); err == nil {
+			if text, ok := c.seals.Open(name, cookie.Value, c.now()); ok {
+				return text, true
 			}
 		}
 	}
