@@ -193,6 +193,12 @@ func TestConsole_OpensLinksOfOtherSitesWithTheSession(t *testing.T) {
 		require.Contains(t, page, `content="0"`)
 		page = site.Do(http.MethodGet, "deep/a", nil, "Sec-Fetch-Site", "").OK()
 		require.Contains(t, page, `content="0; url=../sign-in?next=deep%2Fa"`, "over plain HTTP browsers do not say where a link was")
+		page = site.Do(http.MethodGet, "", nil, "Sec-Fetch-Site", "").OK()
+		require.Contains(t, page, `content="0; url=./sign-in?next="`)
+		site.SignIn(consoletest.RootToken)
+		require.Equal(t, "./", site.Get("sign-in?next=").Header().Get("Location"), "the browser sends the session now")
+		require.Equal(t, "./deep/a", site.Get("sign-in?next=deep%2Fa").Header().Get("Location"))
+		site.Get("sign-in").OK()
 		site.Do(http.MethodPost, "deep/a", nil, "Sec-Fetch-Site", "cross-site").Is(http.StatusForbidden)
 	})
 }

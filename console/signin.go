@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"html/template"
 	"net"
@@ -46,9 +47,7 @@ func (c *console) askToSignIn(w http.ResponseWriter, r *http.Request) {
 	if p.namespace != "" {
 		next = "@" + p.namespace + "/" + next
 	}
-	if next != "" {
-		to += "?next=" + url.QueryEscape(next)
-	}
+	to += "?next=" + url.QueryEscape(next) // also if it is empty: it says that the reader may be signed in
 	site := r.Header.Get("Sec-Fetch-Site")
 	switch {
 	case isStream(r):
@@ -89,12 +88,13 @@ type signInData struct {
 	Insecure bool // the token would be sent unencrypted
 }
 
-// signInForm shows the form. Readers who are signed in go on.
+// signInForm shows the form. Readers who were led here although they are signed in go on.
 func (c *console) signInForm(w http.ResponseWriter, r *http.Request) {
-	next := safeNext(r.URL.Query().Get("next"))
-	if next != "" && c.needsToken {
-		if _, err := c.visit(w, r); err == nil {
-			redirect(w, "./"+next)
+	q := r.URL.Query()
+	next := safeNext(q.Get("next"))
+	if q.Has("next") && c.needsToken {
+		if v, err := c.visit(w, r); err == nil {
+			redirect(w, "./"+cmp.Or(next, homeOf(v)))
 			return
 		}
 	}
@@ -156,10 +156,7 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.setSealed(w, r, sessionCookie, []byte(token), sessionTime)
-	if next == "" {
-		next = homeOf(&web.Visit{Who: who})
-	}
-	redirect(w, "./"+next)
+	redirect(w, "./"+cmp.Or(next, homeOf(&web.Visit{Who: who})))
 }
 
 // homeOf returns the path of the first page that a token may see.
