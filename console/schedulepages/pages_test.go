@@ -154,7 +154,9 @@ func TestSchedule_SaysWhatWasWrongWithTheLastTick(t *testing.T) {
 		site.Advance(time.Hour)
 		require.Contains(t, consoletest.Text(site.Get("schedules/dies").OK()), "the job of the last one is dead.")
 		require.Contains(t, consoletest.Text(site.Get("schedules/slow").OK()), "the last one was skipped: the job of the tick before was unfinished.")
-		require.Contains(t, site.Get("schedules").OK(), `href="./schedules/new/ticks"`)
+		list := site.Get("schedules").OK()
+		require.Contains(t, list, `href="./schedules/new/ticks"`)
+		require.Contains(t, consoletest.Text(list), "the job of the last tick of dies is dead; new has ended; the next tick is")
 		require.Contains(t, consoletest.Text(site.Get("schedules/new/ticks").OK()), "No tick is left; the last one was delivered.")
 	})
 }

@@ -951,32 +951,81 @@ func TestList_ShowsSchedulesWhoseProgressIsUnreadable(t *testing.T) {
 func TestList_AsksOneShardForEachSchedule(t *testing.T) {
 	s := newModel()
 	put(t, s, every(time.Hour))
-	var reads atomic.Int64
-	all, err := service(counting{s, &reads}, nil).List(t.Context(), ns, "", 10)
+	var counted shardCalls
+	all, err := service(counting{s, &counted}, nil).List(t.Context(), ns, "", 10)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	require.Len(t, all[0].Next, 10)
-	require.Equal(t, int64(1), reads.Load())
+	require.Equal(t, int64(1), counted.get.Load())
 }
+
+// A list asks each shard once how the jobs of the last ticks ended, and not about those of earlier ticks.
+func TestList_SaysHowTheJobsOfLastTicksEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		start(t, s, new(registrar))
+		for _, name := range []string{"a", "b", "c"} {
+			_, err := service(s, new(registrar)).Put(t.Context(), ns, name, 0, func(stored *store.Schedule) error {
+				stored.ScheduleSettings = every(time.Minute)
+				return nil
+			})
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Second) // the first steps end
+		var counted shardCalls
+		last := func() (states []job.State) {
+			counted.known.Store(0)
+			all, err := service(counting{s, &counted}, nil).List(t.Context(), ns, "", 10)
+			require.NoError(t, err)
+			require.LessOrEqual(t, counted.known.Load(), int64(len(s.Shards())))
+			for _, found := range all {
+				require.NotEmpty(t, found.Last)
+				states = append(states, found.Last[len(found.Last)-1].JobState)
+			}
+			return states
+		}
+		time.Sleep(time.Minute)
+		require.Equal(t, []job.State{"", "", ""}, last(), "they have not ended")
+		ended := finishSome(t, s, dead, 1)
+		ended = append(ended, finishSome(t, s, delivered, 1)...)
+		var want []job.State
+		for _, name := range []string{"a", "b", "c"} {
+			states := map[string]job.State{ended[0].ID: job.Dead, ended[1].ID: job.Delivered}
+			want = append(want, states[job.TickID(name, time.Now().Truncate(time.Minute))])
+		}
+		require.Equal(t, want, last())
+		require.Equal(t, 1, finish(t, s, dead))
+		time.Sleep(time.Minute)
+		require.Equal(t, []job.State{"", "", ""}, last(), "those of the next ticks")
+	})
+}
+
+// shardCalls counts calls of shards.
+type shardCalls struct{ get, known atomic.Int64 }
 
 // counting counts reads of jobs.
 type counting struct {
 	store.Store
-	reads *atomic.Int64
+	calls *shardCalls
 }
 
 func (c counting) Shards() []store.Shard {
-	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return countingShard{next, c.reads} })
+	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return countingShard{next, c.calls} })
 }
 
 type countingShard struct {
 	store.Shard
-	reads *atomic.Int64
+	calls *shardCalls
 }
 
 func (s countingShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
-	s.reads.Add(1)
+	s.calls.get.Add(1)
 	return s.Shard.Get(ctx, ref)
+}
+
+func (s countingShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
+	s.calls.known.Add(1)
+	return s.Shard.Known(ctx, refs)
 }
 
 // The same name in other namespaces has other delays, so that schedules of all namespaces are spread.

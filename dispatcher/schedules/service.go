@@ -183,8 +183,8 @@ func (s *Service) Get(ctx context.Context, namespace, name string) (store.Schedu
 	return s.view(ctx, d, &doc, true)
 }
 
-// List returns the schedules of a namespace in order of name, at most limit after a name. They are without the states of the
-// jobs of their last ticks.
+// List returns the schedules of a namespace in order of name, at most limit after a name. Of the states of jobs they have those in
+// which the jobs of the newest ticks ended, as far as they can be read.
 func (s *Service) List(ctx context.Context, namespace, after string, limit int) ([]store.Schedule, error) {
 	docs, err := s.list(ctx, namespace, after, limit)
 	if err != nil {
@@ -199,7 +199,29 @@ func (s *Service) List(ctx context.Context, namespace, after string, limit int) 
 		}
 		all[i], errs[i] = s.view(ctx, d, &docs[i], false)
 	})
+	s.readLastStates(ctx, all)
 	return all, errors.Join(errs...)
+}
+
+// readLastStates sets the states in which the jobs of the schedules' newest ticks ended, as far as they can be read, in one call for all.
+func (s *Service) readLastStates(ctx context.Context, all []store.Schedule) {
+	var ticks []*store.ScheduleTick
+	var refs []job.Ref
+	for i := range all {
+		if n := len(all[i].Last); n > 0 && all[i].Last[n-1].JobID != "" {
+			t := &all[i].Last[n-1]
+			ticks, refs = append(ticks, t), append(refs, job.Ref{Namespace: all[i].Namespace, ID: t.JobID})
+		}
+	}
+	statuses, err := s.opts.Jobs.StatusOnAny(ctx, refs)
+	if err != nil {
+		return
+	}
+	for i, status := range statuses {
+		if status.Known() {
+			ticks[i].JobState = status.Ended
+		}
+	}
 }
 
 // list lists the documents of a namespace's schedules.
