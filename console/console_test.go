@@ -247,6 +247,21 @@ func TestConsole_ShowsProblemsOfTheAPI(t *testing.T) {
 	})
 }
 
+func TestConsole_SaysHowAFailedRequestIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pages := samplePages()
+		busy := func(*web.Visit) (web.Answer, error) {
+			return nil, &client.Problem{Status: http.StatusServiceUnavailable, Code: "timeout", Detail: "The store did not answer."}
+		}
+		pages.Routes = append(pages.Routes, web.Get("busy", access.ReadStats, busy), web.Post("busy/form", access.ReadStats, busy))
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{pages}})
+		require.Contains(t, site.Get("busy").Is(http.StatusServiceUnavailable), `href="./busy">Try again`)
+		page := site.Post("busy/form", "note", "x").Is(http.StatusServiceUnavailable)
+		require.Contains(t, consoletest.Text(page), "load this page again and confirm it")
+		require.NotContains(t, page, "Try again", "a link would lose the form")
+	})
+}
+
 func TestConsole_WritesRelativeLinksAtEveryDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)

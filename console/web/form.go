@@ -69,11 +69,11 @@ func IfRevision(revision int64) client.Condition {
 }
 
 // FormErrorsOf returns an error of the API as errors of a form, whose fields are those with a name of the API's field, with a dot for
-// each slash: /ladder/0 is ladder.0, which also concerns the field ladder. ok is false for errors that are not about what was sent:
-// return these.
+// each slash: /ladder/0 is ladder.0, which also concerns the field ladder. ok is false for errors that are not about what was sent, and
+// after which it may have been done: return these. An overloaded server has not done it.
 func FormErrorsOf(err error, fields ...string) (f FormErrors, ok bool) {
 	p, is := errors.AsType[*client.Problem](err)
-	if !is || p.Status < 400 || p.Status >= 500 || p.Status == http.StatusUnauthorized || p.Status == http.StatusNotFound {
+	if !is || p.Status < 400 || p.Status >= 500 && p.Code != "overloaded" || p.Status == http.StatusUnauthorized || p.Status == http.StatusNotFound {
 		return f, false
 	}
 	known := make(map[string]bool, len(fields))
