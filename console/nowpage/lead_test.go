@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,6 +144,13 @@ func TestLead(t *testing.T) {
 			require.Equal(t, test.class, l.Class)
 		})
 	}
+}
+
+func TestCards_CountDeadJobsAsDeliveredOnes(t *testing.T) {
+	s := state{v: &web.Visit{Now: noon, Base: "."}, counts: &client.Counts{Registered: 7, Delivered: 4, Dead: 3}}
+	cards := s.cards()
+	i := slices.IndexFunc(cards, func(c card) bool { return c.Label == "Dead" })
+	require.Equal(t, card{Label: "Dead", Value: "3", Note: "in all; see dead letters", To: "./dead"}, cards[i], "they may be deleted: nothing may be left to do")
 }
 
 func TestLanesNote(t *testing.T) {

@@ -25,8 +25,8 @@ func (s *state) cards() []card {
 		running := card{Label: "Running", Value: words.Number(c.Running), Note: "attempts in flight"}
 		delivered := card{Label: "Delivered", Value: words.Number(c.Delivered), Note: "in all"}
 		deadJobs := card{Label: "Dead", Value: words.Number(c.Dead), Note: "none"}
-		if c.Dead > 0 {
-			deadJobs.Class, deadJobs.Note, deadJobs.To = "bad", "look at them", s.v.Path("dead")
+		if c.Dead > 0 { // also those that retention or bulk work has removed, so there may be nothing to do
+			deadJobs.Note, deadJobs.To = "in all; see dead letters", s.v.Path("dead")
 		}
 		cards = append(cards, waiting, running, delivered, deadJobs, s.dueCard())
 	}
