@@ -40,6 +40,9 @@ type lanePage struct {
 	PostTo    string
 }
 
+// Changed says who changed the settings.
+func (p lanePage) Changed() lastChange { return lastChange{p.Settings.UpdatedBy, p.Settings.UpdatedAt} }
+
 // showLane answers with the page of a lane.
 func showLane(v *web.Visit) (web.Answer, error) { return laneAnswer(v, web.FormErrors{}) }
 
@@ -232,7 +235,7 @@ func (p *lanePage) typed(v *web.Visit) policyform.Values {
 func (p *lanePage) conflict(v *web.Visit) *web.Page {
 	values := p.typed(v)
 	_, changed, errs := policyform.Lane.Change(p.Settings.LaneSettings, values)
-	return p.answer(v, values, changedMeanwhile(p.Settings.ManagedBy, changed, errs))
+	return p.answer(v, values, changedMeanwhile(p.Changed(), p.Settings.ManagedBy, changed, errs, v.Now))
 }
 
 // pauseLane pauses a lane.

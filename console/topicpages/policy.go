@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"maps"
 	"net/http"
+	"time"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
@@ -23,6 +24,7 @@ type policyPage struct {
 	Revision  int64
 	Exists    bool
 	ManagedBy string
+	Changed   lastChange
 	Errors    web.FormErrors
 	Groups    []policyform.Group
 	Preview   preview
@@ -83,6 +85,7 @@ func policyAnswer(v *web.Visit, p policies, values policyform.Values, errs web.F
 	applied, _ := policyform.Apply(p.effective.Policy, p.set.Policy, values)
 	data := policyPage{
 		Topic: o.Topic, Tabs: o.tabs(v, "policy"), Revision: p.set.Revision, Exists: p.exists, ManagedBy: p.set.ManagedBy, Errors: errs,
+		Changed: lastChange{p.set.UpdatedBy, p.set.UpdatedAt},
 		Groups:  policyform.Policy.Groups(p.set.Policy, p.effective.Policy, values, errs),
 		Preview: newPreview(applied, web.FormErrors{}), CanChange: v.CanTopic(access.ChangeTopic, o.Topic),
 		PostTo: o.path(v, "policy"), PreviewTo: o.path(v, "policy", "preview"),
@@ -131,7 +134,8 @@ func previewPolicy(v *web.Visit) (web.Answer, error) {
 func policyConflict(v *web.Visit, p policies) *web.Page {
 	values := typedPolicy(v, p)
 	_, changed, errs := policyform.Policy.Change(p.set.Policy, values)
-	return policyAnswer(v, p, values, changedMeanwhile(p.set.ManagedBy, changed, errs))
+	by := lastChange{p.set.UpdatedBy, p.set.UpdatedAt}
+	return policyAnswer(v, p, values, changedMeanwhile(by, p.set.ManagedBy, changed, errs, v.Now))
 }
 
 // changePolicy changes the fields of a policy that were typed, if it is still as the form showed it.
@@ -177,11 +181,21 @@ func changePolicy(v *web.Visit) (web.Answer, error) {
 	return &web.Redirect{To: o.path(v), Notice: web.Done(text)}, nil
 }
 
+// lastChange says who changed settings last, and when; zero: that is not known.
+type lastChange struct {
+	By string
+	At time.Time
+}
+
 // changedMeanwhile explains that settings are not as the form showed them. The form keeps what was typed, and has the new revision.
 // errs are what is wrong with what was typed.
-func changedMeanwhile(managedBy string, differ []string, errs web.FormErrors) web.FormErrors {
+func changedMeanwhile(last lastChange, managedBy string, differ []string, errs web.FormErrors, now time.Time) web.FormErrors {
 	errs.Status = http.StatusPreconditionFailed
-	errs.General = append(errs.General, "Somebody changed these settings since you opened the form: the audit lines in the server's log name them. What you typed is kept.")
+	who := "Somebody changed these settings since you opened the form: the audit lines in the server's log name them."
+	if last.By != "" {
+		who = words.Sentence(last.By, "changed these settings at", words.When(last.At, now, nil)+",", "since you opened the form")
+	}
+	errs.General = append(errs.General, who+" What you typed is kept.")
 	if managedBy != "" {
 		errs.General = append(errs.General, "Perhaps it was ringback apply with the files of "+managedBy+".")
 	}

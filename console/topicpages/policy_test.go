@@ -134,11 +134,13 @@ func TestPolicy_IsNotOverwritten(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{Timeout: time.Second, ManagedBy: "shop"})
 		rev := revision(t, site.Get("topics/order/policy").OK())
-		_, err := site.API.PatchTopic(t.Context(), "order", client.Policy{Workers: 7})
+		mia := site.Client(site.Token("mia", "admin"))
+		site.Advance(time.Minute)
+		_, err := mia.PatchTopic(t.Context(), "order", client.Policy{Workers: 7})
 		require.NoError(t, err)
 		page := site.Post("topics/order/policy", "revision", rev, "timeout", "5s", "workers", "").Is(http.StatusPreconditionFailed)
 		text := consoletest.Text(page)
-		require.Contains(t, text, "Somebody changed these settings since you opened the form")
+		require.Contains(t, text, "mia changed these settings at 00:01:00, since you opened the form. What you typed is kept.")
 		require.Contains(t, text, "the files of shop")
 		require.Contains(t, text, "saving again changes timeout and workers.")
 		require.Contains(t, page, `name="timeout" value="5s"`)
@@ -219,6 +221,41 @@ func TestPolicy_IsDrawnWhileItIsTyped(t *testing.T) {
 		got, err := site.API.GetTopicSettings(t.Context(), "order")
 		require.NoError(t, err)
 		require.Nil(t, got.Ladder, "nothing is stored")
+	})
+}
+
+func TestPages_SayWhoChangedSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{})
+		mia := site.Client(site.Token("mia", "admin"))
+		site.Advance(time.Minute)
+		_, err := mia.PatchTopic(t.Context(), "order", client.Policy{Workers: 7})
+		require.NoError(t, err)
+		_, err = mia.PutLane(t.Context(), "order", "x", client.LaneSettings{LaneConcurrency: 3})
+		require.NoError(t, err)
+		_, err = site.API.AddSecret(t.Context(), "order", "x", client.NewSecret{})
+		require.NoError(t, err)
+		_, err = mia.AddSecret(t.Context(), "order", "", client.NewSecret{})
+		require.NoError(t, err)
+		for path, name := range map[string]string{"topics/order": "mia", "topics/order/policy": "mia", "topics/order/lanes/x": "root"} {
+			require.Contains(t, consoletest.Text(site.Get(path).OK()), "Changed by "+name+", 00:01:00", path)
+		}
+		require.Contains(t, site.Get("topics/order/secrets").OK(), "<td>mia</td>")
+		require.Contains(t, site.Get("topics/order/lanes/x/secrets").OK(), "<td>root</td>")
+		require.NotContains(t, consoletest.Text(site.Get("topics/order/lanes/y").OK()), "Changed by")
+	})
+}
+
+func TestPages_SayWhenSettingsWereChangedWithoutTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		put(t, site, "order", client.Policy{})
+		require.Contains(t, consoletest.Text(site.Get("topics/order/policy").OK()), "Changed 00:00:00")
+		site.Register(client.Job{Topic: "adhoc", URL: "https://fine.example/"})
+		require.NotContains(t, site.Get("topics/adhoc").OK(), "Changed ")
+		page := site.Post("topics/order/policy", "revision", "9", "timeout", "5s").Is(http.StatusPreconditionFailed)
+		require.Contains(t, consoletest.Text(page), "Somebody changed these settings since you opened the form")
 	})
 }
 

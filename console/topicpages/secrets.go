@@ -29,6 +29,7 @@ type secretRow struct {
 	ID        string
 	Kind      string
 	CreatedAt time.Time
+	CreatedBy string
 	PublicKey string
 	RemoveAt  string
 }
@@ -73,7 +74,7 @@ func (p *secretsPage) read(v *web.Visit) error {
 		}
 	}
 	for _, s := range page.Items {
-		row := secretRow{ID: s.ID, Kind: "hmac", CreatedAt: s.CreatedAt, PublicKey: keys[s.ID], RemoveAt: o.path(v, "secrets", s.ID, "remove")}
+		row := secretRow{ID: s.ID, Kind: "hmac", CreatedAt: s.CreatedAt, CreatedBy: s.CreatedBy, PublicKey: keys[s.ID], RemoveAt: o.path(v, "secrets", s.ID, "remove")}
 		if row.PublicKey != "" {
 			row.Kind = "ed25519"
 		}

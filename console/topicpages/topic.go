@@ -37,6 +37,11 @@ func (p topicPage) Due(now time.Time) string { return dueText(p.Counts.OldestDue
 // Waiting is the number of jobs that wait, due or not.
 func (p topicPage) Waiting() int64 { return p.Counts.Scheduled + p.Counts.Ready }
 
+// Changed says who changed the topic, its policy, a pause or a secret.
+func (p topicPage) Changed() lastChange {
+	return lastChange{p.Settings.UpdatedBy, p.Settings.UpdatedAt}
+}
+
 // showTopic answers with the page of a topic.
 func showTopic(v *web.Visit) (web.Answer, error) {
 	if lane := v.Query("lane"); lane != "" {
