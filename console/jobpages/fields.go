@@ -63,15 +63,9 @@ func (d *listData) setFields(f *selection) {
 	}
 }
 
-// total returns how many jobs of some states there are; without states, of all.
-func total(c *client.Counts, states []client.State) int64 {
-	if len(states) == 0 {
-		return c.Registered
-	}
-	of := map[client.State]int64{
-		client.Scheduled: c.Scheduled, client.Ready: c.Ready, client.Running: c.Running, client.Delivered: c.Delivered, client.Dead: c.Dead,
-		client.Cancelled: c.Cancelled,
-	}
+// unfinished returns how many jobs of some unfinished states there are.
+func unfinished(c *client.Counts, states []client.State) int64 {
+	of := map[client.State]int64{client.Scheduled: c.Scheduled, client.Ready: c.Ready, client.Running: c.Running}
 	var sum int64
 	for _, s := range states {
 		sum += of[s]

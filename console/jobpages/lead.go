@@ -8,7 +8,7 @@ import (
 // maxShown bounds what a sentence repeats of what a reader wrote, in characters.
 const maxShown = 80
 
-// lead says what the list is: how many jobs wait, run and are dead, or how many match. counts may be nil.
+// lead says what the list is: how many jobs wait, run and have ended, or how many match. counts may be nil.
 func lead(f *selection, list *client.JobPage, counts *client.Counts) string {
 	if counts != nil && f.only("topic") {
 		of := ""
@@ -21,7 +21,7 @@ func lead(f *selection, list *client.JobPage, counts *client.Counts) string {
 	n := int64(len(list.Items))
 	switch {
 	case counts != nil:
-		return matches(total(counts, f.States)) + ": " + that + "."
+		return matches(unfinished(counts, f.States)) + ": " + that + "."
 	case f.cursor != "" && n == 0 && list.NextCursor == "":
 		return "No more jobs match: " + that + "."
 	case f.cursor != "":
@@ -47,43 +47,46 @@ func matches(n int64) string {
 	}
 }
 
-// states says how many jobs wait, run and are dead; of those that ended well only if there are no others.
+// states says how many jobs wait and run, and how many have ended so far: of these, the counters know also the ones that were removed.
 func states(c *client.Counts, of string) string {
-	var parts []string
-	say := func(n int64, one, many string) {
-		noun := words.Number(n)
-		if len(parts) == 0 {
-			noun = words.Count(n, "job")
-		}
-		switch n {
-		case 0:
-		case 1:
-			parts = append(parts, noun+" "+one)
-		default:
-			parts = append(parts, noun+" "+many)
-		}
+	if c.Registered == 0 {
+		return words.Sentence("There are no jobs", of)
 	}
-	say(c.Scheduled+c.Ready, "waits", "wait")
-	say(c.Running, "runs", "run")
-	say(c.Dead, "is dead", "are dead")
-	if len(parts) == 0 {
-		if c.Registered == 0 {
-			return words.Sentence("There are no jobs", of)
-		}
-		parts = append(parts, "No job waits, runs or is dead")
+	text := counted(count{c.Scheduled + c.Ready, "waits", "wait"}, count{c.Running, "runs", "run"})
+	if text == "" {
+		text = "No job waits or runs"
 	}
-	text := words.List(parts)
 	if of != "" {
 		text += " " + of
 	}
-	if c.Delivered > 0 {
-		were := " were delivered"
-		if c.Delivered == 1 {
-			were = " was delivered"
-		}
-		text += "; " + words.Number(c.Delivered) + were
+	if ended := counted(count{c.Delivered, "was delivered", "were delivered"}, count{c.Dead, "died", "died"}); ended != "" {
+		text += "; " + ended + " so far"
 	}
 	return text + "."
+}
+
+// count is a number of jobs, and what one of them, or many, did.
+type count struct {
+	n         int64
+	one, many string
+}
+
+// counted says the counts that are not zero: "2 jobs wait and 1 runs".
+func counted(counts ...count) string {
+	var parts []string
+	for _, c := range counts {
+		noun, verb := words.Number(c.n), c.many
+		if len(parts) == 0 {
+			noun = words.Count(c.n, "job")
+		}
+		if c.n == 1 {
+			verb = c.one
+		}
+		if c.n > 0 {
+			parts = append(parts, noun+" "+verb)
+		}
+	}
+	return words.List(parts)
 }
 
 // budget says what a search looked at before its time was over.

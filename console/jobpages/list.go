@@ -137,27 +137,51 @@ func readList(v *web.Visit, f *selection) (*client.JobPage, error) {
 	return list, err
 }
 
-// readCounts returns the counters of what is listed; nil if there are none.
+// callbackTopic is the topic of callbacks, the only one with jobs of Ringback's own that the counters of all topics include.
+const callbackTopic = "_callbacks"
+
+// readCounts returns the counters of what is listed; nil if there are none: those of ended jobs include the ones that were removed.
 func readCounts(v *web.Visit, f *selection) (*client.Counts, error) {
-	switch {
-	case f.errors.Any() || !f.only("topic", "state") || !v.Can(access.ReadStats):
+	if f.errors.Any() || !f.only("topic", "state") || slices.ContainsFunc(f.States, client.State.Ended) || !v.Can(access.ReadStats) {
 		return nil, nil
-	case f.Topic != "":
-		stats, err := v.API.TopicStatsPage(v.Request.Context(), f.Topic, client.PageOptions{Limit: 1})
-		if errors.Is(err, client.ErrNotFound) {
-			return new(client.Counts), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return &stats.Counts, nil
-	default:
-		stats, err := v.API.StatsPage(v.Request.Context(), client.PageOptions{Limit: 1})
-		if err != nil {
-			return nil, err
-		}
-		return &stats.Totals, nil
 	}
+	if f.Topic != "" {
+		counts, err := topicCounts(v, f.Topic)
+		if errors.Is(err, client.ErrNotFound) {
+			return nil, nil
+		}
+		return counts, err
+	}
+	stats, err := v.API.StatsPage(v.Request.Context(), client.PageOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	own, err := topicCounts(v, callbackTopic) // the list has no callbacks
+	if err != nil {
+		return nil, err
+	}
+	return without(stats.Totals, own), nil
+}
+
+// topicCounts returns the counters of a topic.
+func topicCounts(v *web.Visit, topic string) (*client.Counts, error) {
+	stats, err := v.API.TopicStatsPage(v.Request.Context(), topic, client.PageOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	return &stats.Counts, nil
+}
+
+// without returns counts without those of some of the jobs, which were read later and may be larger by now.
+func without(all client.Counts, some *client.Counts) *client.Counts {
+	less := func(n *int64, by int64) { *n = max(0, *n-by) }
+	less(&all.Registered, some.Registered)
+	less(&all.Scheduled, some.Scheduled)
+	less(&all.Ready, some.Ready)
+	less(&all.Running, some.Running)
+	less(&all.Delivered, some.Delivered)
+	less(&all.Dead, some.Dead)
+	return &all
 }
 
 // fill fills the data of the list.

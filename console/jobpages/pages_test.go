@@ -45,7 +45,7 @@ func TestList_ShowsJobsOfEachState(t *testing.T) {
 		site := newSite(t, false)
 		few(t, site)
 		text := consoletest.Text(site.Golden("list", "jobs"))
-		require.Contains(t, text, "2 jobs wait, 1 runs and 1 is dead; 1 was delivered.")
+		require.Contains(t, text, "2 jobs wait and 1 runs; 1 job was delivered and 1 died so far.")
 		for _, want := range []string{
 			"due in 59m50s", "next attempt in 54s; answered 500", "attempt 1 runs", "all retries are used up; answered 503; 9s ago", "answered 200; 9s ago",
 		} {
@@ -54,6 +54,37 @@ func TestList_ShowsJobsOfEachState(t *testing.T) {
 		text = consoletest.Text(site.Get("jobs?topic=mail").OK())
 		require.Contains(t, text, "1 job waits and 1 runs in topic mail.")
 		require.NotContains(t, text, "dead-1")
+	})
+}
+
+func TestList_CountsWhatItLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		lead := func(query string) string {
+			t.Helper()
+			return consoletest.Text(regexp.MustCompile(`<p class="lead[^>]*>.*?</p>`).FindString(site.Get("jobs" + query).OK()))
+		}
+		site.Register(
+			client.Job{ID: "done", URL: "https://fine.example/", OnDelivered: &client.Callback{URL: "https://status-500.example/"}},
+			client.Job{ID: "dead", URL: "https://down.example/", Retries: new(0)},
+			client.Job{ID: "later", URL: "https://fine.example/", Delay: time.Hour},
+		)
+		site.Advance(2 * time.Second)
+		callbacks, err := site.API.JobPage(t.Context(), client.Query{Topic: "_callbacks"})
+		require.NoError(t, err)
+		require.Len(t, callbacks.Items, 1)
+		require.False(t, callbacks.Items[0].State.Ended(), "the callback waits, too")
+
+		require.Equal(t, "1 job waits; 1 job was delivered and 1 died so far.", lead(""))
+		require.Equal(t, "1 job matches: scheduled or ready jobs.", lead("?state=scheduled,ready"))
+		require.Equal(t, "1 job waits in topic _callbacks.", lead("?topic=_callbacks"))
+		require.Equal(t, "1 job matches: dead jobs.", lead("?state=dead"))
+		_, err = site.API.StartWork(t.Context(), client.WorkOrder{Action: client.ActionPurge, Where: client.Where{State: []client.State{client.Dead}, All: true}})
+		require.NoError(t, err)
+		site.Advance(5 * time.Second)
+		require.Equal(t, "1 job waits; 1 job was delivered and 1 died so far.", lead(""))
+		require.Equal(t, "No job matches: dead jobs.", lead("?state=dead"))
+		require.Equal(t, "No job matches: ready or dead jobs.", lead("?state=ready,dead"))
 	})
 }
 
@@ -85,7 +116,7 @@ func TestList_FiltersByTheURL(t *testing.T) {
 			"ended_before=1h":                          {"No job matches: jobs ended before"},
 			"kind=callback":                            {"No job matches: jobs of the kind callback."},
 			"label=order:1&label=a=b":                  {"No job matches: jobs with the label order:1, with the label a:b.", "Without label a=b"},
-			"topic=nothing":                            {"There are no jobs in topic nothing."},
+			"topic=nothing":                            {"No job matches: jobs of topic nothing."},
 			"due_after=2000-01-01+00:00&state=running": {"1 job matches", "running-1"},
 			"created_after=2000-01-01T00:00:00%2B01:00&topic=mail": {"3 jobs match: jobs of topic mail, registered from 1999-12-31 23:00:00 on."},
 		} {
