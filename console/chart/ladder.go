@@ -148,7 +148,7 @@ func (d *drawing) times(times []time.Duration, x []float64) {
 		center := max(x[i], half)
 		for row := range rows {
 			y := float64(ladderAxis + 20 + row*lineHeight)
-			if element := text(center, y, label); d.room(len(element)+300) && rows[row].take(center-half, center+half, 5) {
+			if element := text(center, y, label); d.room(len(element)+300) && rows[row].take(center-half, center+half, 3) {
 				d.add(element)
 				break
 			}

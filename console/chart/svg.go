@@ -126,7 +126,7 @@ func cut(text string, most int) string {
 // widthOf estimates the width of a text.
 func widthOf(text string) (width float64) {
 	for _, r := range text {
-		if r < 0x250 { // Latin letters, digits and marks
+		if r < 0x250 && !strings.ContainsRune("+%@mwMW", r) { // Latin letters, digits and marks
 			width += narrowChar
 		} else {
 			width += wideChar
