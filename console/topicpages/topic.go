@@ -121,7 +121,7 @@ func newTopicLead(t *client.Topic, c client.Counts, page laneList, now time.Time
 	case waiting == 0 && c.Running == 0 && c.Registered == 0:
 		return lead{Text: "No job was registered yet."}
 	case waiting == 0 && c.Running == 0:
-		return lead{"ok", words.Sentence("No job waits:", words.Number(c.Delivered), "delivered,", words.Number(c.Dead), "dead")}
+		return lead{"ok", words.Sentence("No job waits:", words.Number(c.Delivered), "delivered and", words.Number(c.Dead), "dead in all")}
 	case late >= lateAfter:
 		return lead{"warn", words.Sentence("Late:", jobs+forWhom(t.Deliver)+",", "and the oldest was due", words.Duration(late.Truncate(time.Second)), "ago")}
 	case waiting == 0:
@@ -216,16 +216,14 @@ func resumeTopic(v *web.Visit) (web.Answer, error) {
 
 // deletePage is the data of the page that asks before a topic is deleted.
 type deletePage struct {
-	Topic    string
-	Lead     lead
-	Counts   client.Counts
-	Revision int64
-	Purge    bool
-	Errors   web.FormErrors
+	Topic string
+	Lead  lead
+	// Unfinished is the number of jobs that a purge cancels.
+	Unfinished int64
+	Revision   int64
+	Purge      bool
+	Errors     web.FormErrors
 }
-
-// Unfinished is the number of jobs that are cancelled by a purge.
-func (p deletePage) Unfinished() int64 { return p.Counts.Scheduled + p.Counts.Ready + p.Counts.Running }
 
 // askToDelete says what a topic has, and asks whether it is deleted.
 func askToDelete(v *web.Visit) (web.Answer, error) { return deleteAnswer(v, web.FormErrors{}) }
@@ -241,9 +239,9 @@ func deleteAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 		return nil, err
 	}
 	errs.Heading = "The topic is not deleted yet" // although some of its jobs may be cancelled, or its policy removed
-	p := deletePage{Topic: o.Topic, Counts: stats.Counts, Revision: t.Revision, Purge: v.Form("purge") != "", Errors: errs}
-	unfinished := p.Unfinished()
-	p.Lead = lead{"warn", words.Sentence("Topic", o.Topic, "has", words.Count(unfinished, "unfinished job"), "and", words.Count(p.Counts.Dead, "dead letter"))}
+	p := deletePage{Topic: o.Topic, Revision: t.Revision, Purge: v.Form("purge") != "", Errors: errs}
+	p.Unfinished = stats.Counts.Scheduled + stats.Counts.Ready + stats.Counts.Running
+	p.Lead = lead{"warn", words.Sentence("Topic", o.Topic, "has", words.Count(p.Unfinished, "unfinished job"))}
 	return &web.Page{View: "topic-delete", Title: "Delete topic " + o.Topic, Section: section, Crumbs: o.crumbs(v, true), Data: p, Status: errs.Status}, nil
 }
 

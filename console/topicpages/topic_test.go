@@ -39,7 +39,7 @@ func TestTopic_SaysWhatKeepsItsJobsFromBeingDelivered(t *testing.T) {
 		require.Equal(t, "No job was registered yet.", show())
 		site.Register(client.Job{ID: "a", Topic: "order", URL: "https://fine.example/"})
 		site.Advance(time.Second)
-		require.Equal(t, "No job waits: 1 delivered, 0 dead.", show())
+		require.Equal(t, "No job waits: 1 delivered and 0 dead in all.", show())
 		site.Register(client.Job{ID: "b", Topic: "order", URL: "https://fine.example/", Delay: 5 * time.Minute})
 		require.Equal(t, "All flow: 1 job waits, the next is due in 5m.", show())
 		site.Register(client.Job{ID: "c", Topic: "order", URL: "https://refused.example/"})
@@ -161,7 +161,7 @@ func TestTopic_IsDeletedWithItsJobs(t *testing.T) {
 		)
 		site.Advance(time.Second)
 		page := site.Golden("topic-delete", "topics/order/delete")
-		require.Equal(t, "Topic order has 1 unfinished job and 1 dead letter.", lead(t, page))
+		require.Equal(t, "Topic order has 1 unfinished job.", lead(t, page))
 		page = site.Post("topics/order/delete", "revision", "1").Is(http.StatusConflict)
 		require.Contains(t, consoletest.Text(page), "unfinished")
 		page = site.Post("topics/order/delete", "revision", "99", "purge", "true").Is(http.StatusPreconditionFailed)
@@ -175,6 +175,25 @@ func TestTopic_IsDeletedWithItsJobs(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, settings.Revision, "only the records of its jobs are left")
 		}
+	})
+}
+
+func TestTopic_DoesNotTakeDeletedDeadJobsForDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		for range 3 {
+			site.Register(client.Job{Topic: "order", URL: "https://down.example/", Retries: new(0)})
+		}
+		site.Advance(time.Second)
+		_, err := site.API.StartWork(t.Context(), client.WorkOrder{Action: "purge", Where: client.Where{Topic: "order", State: []client.State{"dead"}}})
+		require.NoError(t, err)
+		site.Advance(time.Minute)
+		page := site.Get("topics/order").OK()
+		require.Equal(t, "No job waits: 0 delivered and 3 dead in all.", lead(t, page))
+		require.Contains(t, consoletest.Text(page), "Dead 3 in all;")
+		require.NotContains(t, page, `class="card bad"`)
+		require.Contains(t, consoletest.Text(site.Get("topics").OK()), "Dead in all")
+		require.NotContains(t, consoletest.Text(site.Get("topics/order/delete").OK()), "3 dead")
 	})
 }
 
