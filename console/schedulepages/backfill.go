@@ -104,7 +104,7 @@ func startBackfill(v *web.Visit) (web.Answer, error) {
 	started, err := v.API.BackfillSchedule(v.Request.Context(), name, b, condition)
 	if errors.Is(err, client.ErrRevision) {
 		return f.counted(v, web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
-			"The schedule was changed meanwhile, so its ticks were counted again: look at the number, and start again.",
+			changedMeanwhile(s, v.Now) + " Its ticks are counted again: look at the number, and start again.",
 		}})
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/jobform"
@@ -167,7 +168,13 @@ func previewSchedule(v *web.Visit) (web.Answer, error) {
 // createSchedule creates a schedule.
 func createSchedule(v *web.Visit) (web.Answer, error) {
 	f := readForm(v, "")
-	return f.put(v, f.NewName, client.ScheduleRequest{}, client.IfNew())
+	answer, err := f.put(v, f.NewName, client.ScheduleRequest{}, client.IfNew())
+	if errors.Is(err, client.ErrRevision) {
+		errs := web.FormErrors{Status: http.StatusPreconditionFailed}
+		errs.Add(nameField, "there is a schedule with this name: choose another one, or edit that")
+		return f.page(v, errs), nil
+	}
+	return answer, err
 }
 
 // changeSchedule replaces a schedule.
@@ -183,14 +190,19 @@ func changeSchedule(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Revision = strconv.FormatInt(stored.Revision, 10) // who has read that another one changed it may overwrite that
 	if condition != web.IfRevision(stored.Revision) {
-		return f.page(v, f.conflict(&stored.ScheduleRequest)), nil
+		return f.conflict(v, stored), nil
 	}
-	return f.put(v, name, stored.ScheduleRequest, condition)
+	answer, err := f.put(v, name, stored.ScheduleRequest, condition)
+	if errors.Is(err, client.ErrRevision) { // since it was read
+		if stored, err = v.API.GetSchedule(v.Request.Context(), name); err == nil {
+			return f.conflict(v, stored), nil
+		}
+	}
+	return answer, err
 }
 
-// put puts the schedule of a form that was made of from.
+// put puts the schedule of a form that was made of from. client.ErrRevision: the condition does not hold.
 func (f *editForm) put(v *web.Visit, name string, from client.ScheduleRequest, condition client.Condition) (web.Answer, error) {
 	request, errs := f.Request(from)
 	if name == "" {
@@ -200,14 +212,13 @@ func (f *editForm) put(v *web.Visit, name string, from client.ScheduleRequest, c
 		return f.page(v, errs), nil
 	}
 	put, err := v.API.PutSchedule(v.Request.Context(), name, request, condition)
-	switch {
-	case err == nil:
-	case errors.Is(err, client.ErrRevision):
-		return f.page(v, f.conflict(&from)), nil
-	default:
-		if errs, ok := scheduleform.ErrorsOf(err, nameField); ok {
-			return f.page(v, errs), nil
-		}
+	if errors.Is(err, client.ErrRevision) {
+		return nil, err
+	}
+	if errs, ok := scheduleform.ErrorsOf(err, nameField); ok {
+		return f.page(v, errs), nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	done := "Schedule " + put.Name + " is saved."
@@ -218,18 +229,23 @@ func (f *editForm) put(v *web.Visit, name string, from client.ScheduleRequest, c
 	return &web.Redirect{To: pathOf(v, put.Name), Notice: web.Done(done)}, nil
 }
 
-// conflict says that somebody else was first, and what saving again changes of what is stored.
-func (f *editForm) conflict(stored *client.ScheduleRequest) web.FormErrors {
-	errs := web.FormErrors{Status: http.StatusPreconditionFailed}
-	if f.Name == "" {
-		errs.Add(nameField, "there is a schedule with this name: choose another one, or edit that")
+// conflict returns the page of a form of a schedule that somebody else has changed: it says who, and what saving again changes of what is
+// stored. Who has read that may overwrite it.
+func (f *editForm) conflict(v *web.Visit, stored *client.Schedule) *web.Page {
+	f.Revision, f.ManagedBy = strconv.FormatInt(stored.Revision, 10), stored.ManagedBy
+	errs := web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{changedMeanwhile(stored, v.Now) + " What you typed is kept."}}
+	if differ := f.Differs(scheduleform.Of(stored.ScheduleRequest)); len(differ) > 0 {
+		errs.General = append(errs.General, words.Sentence("Compared with the schedule as it is now, saving again changes", words.ListAll(differ)))
 	} else {
-		errs.General = []string{"The schedule " + f.Name + " was changed by somebody else meanwhile. Your texts are kept."}
-		if differ := f.Differs(scheduleform.Of(*stored)); len(differ) > 0 {
-			errs.General = append(errs.General, words.Sentence("Compared with the schedule as it is now, saving again changes", words.ListAll(differ)))
-		} else {
-			errs.General = append(errs.General, "The schedule is now as you typed it.")
-		}
+		errs.General = append(errs.General, "The schedule is now as you typed it.")
 	}
-	return errs
+	return f.page(v, errs)
+}
+
+// changedMeanwhile says that somebody has changed a schedule since the reader opened its form, and who.
+func changedMeanwhile(s *client.Schedule, now time.Time) string {
+	if s.UpdatedBy == "" {
+		return "The schedule " + s.Name + " was changed by somebody else meanwhile."
+	}
+	return words.Sentence(s.UpdatedBy, "changed the schedule", s.Name, "at", words.When(s.UpdatedAt, now, nil)+", since you opened the form")
 }

@@ -244,12 +244,42 @@ func TestForm_CreatesAndChangesSchedules(t *testing.T) {
 
 		changed := with(fields(t, page), "jitter", "5m")
 		conflict := site.Post("schedules/daily/edit", changed...).Is(http.StatusPreconditionFailed)
-		require.Contains(t, consoletest.Text(conflict), "was changed by somebody else meanwhile")
+		require.Contains(t, consoletest.Text(conflict), "mia changed the schedule daily at 00:00:00, since you opened the form. What you typed is kept.")
 		require.Contains(t, conflict, `name="jitter" value="5m"`)
 		require.Contains(t, consoletest.Text(conflict), "Compared with the schedule as it is now, saving again changes jitter.")
 		require.Contains(t, conflict, `name="revision" value="2"`)
 		saved := site.Follow(site.Post("schedules/daily/edit", fields(t, conflict)...)).OK()
 		require.Contains(t, consoletest.Text(saved), "Jitter up to 5m")
+	})
+}
+
+// A schedule that is changed after its page has read it, and before it is put, is not overwritten either.
+func TestForm_ComparesWithWhatSomebodyElseStoredMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var between func()
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{schedulepages.New()}, Tokens: true, WrapAPI: func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPut && between != nil {
+					between()
+				}
+				next.ServeHTTP(w, r)
+			})
+		}})
+		put(t, site, "a", client.ScheduleRequest{Every: time.Hour})
+		otto := site.Client(site.Token("otto", "admin"))
+		site.SignIn(site.Token("mia", "admin"))
+		page := site.Get("schedules/a/edit").OK()
+		site.Advance(time.Minute)
+		between = func() {
+			_, err := otto.PutSchedule(t.Context(), "a", client.ScheduleRequest{Every: time.Hour, Note: "ask Otto", Job: &client.ScheduleJob{URL: "https://fine.example/a"}})
+			require.NoError(t, err)
+		}
+		conflict := site.Post("schedules/a/edit", with(fields(t, page), "jitter", "5m")...).Is(http.StatusPreconditionFailed)
+		require.Contains(t, consoletest.Text(conflict), "otto changed the schedule a at 00:01:00, since you opened the form. What you typed is kept. "+
+			"Compared with the schedule as it is now, saving again changes jitter and note.")
+		between = nil
+		site.Follow(site.Post("schedules/a/edit", fields(t, conflict)...)).OK()
+		require.Contains(t, consoletest.Text(site.Get("schedules/a").OK()), "Changed by mia, 1 Jan 2000, 00:01:00 UTC")
 	})
 }
 

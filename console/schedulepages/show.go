@@ -244,12 +244,18 @@ func rules(s *client.Schedule, now time.Time, loc *time.Location) (facts []fact)
 	}
 	add("Note", s.Note)
 	add("Managed by", s.ManagedBy)
-	created := ""
-	if s.CreatedBy != "" {
-		created = "by " + s.CreatedBy + ", "
-	}
-	if !s.CreatedAt.IsZero() {
-		add("Created", created+words.DateTime(s.CreatedAt, nil))
-	}
+	add("Created", byAt(s.CreatedBy, s.CreatedAt))
+	add("Changed", byAt(s.UpdatedBy, s.UpdatedAt))
 	return facts
+}
+
+// byAt says who did something, and when; empty: that is not known.
+func byAt(name string, at time.Time) string {
+	switch {
+	case at.IsZero():
+		return ""
+	case name == "":
+		return words.DateTime(at, nil)
+	}
+	return "by " + name + ", " + words.DateTime(at, nil)
 }
