@@ -146,7 +146,10 @@ type pause struct {
 // pauses returns the paused topics: of the first settings, and of lanes with jobs.
 func (s *state) pauses() []pause {
 	var all []pause
-	for _, t := range s.paused {
+	for _, t := range s.settings {
+		if !t.Paused {
+			continue
+		}
 		all = append(all, pause{Topic: t.Name, To: s.v.Path("topics", t.Name), Since: t.PausedAt, By: t.PausedBy, Note: t.PauseNote})
 	}
 	if s.held != nil {
@@ -164,6 +167,11 @@ func (s *state) pauses() []pause {
 	}
 	slices.SortFunc(all, func(a, b pause) int { return strings.Compare(a.Topic, b.Topic) })
 	return all
+}
+
+// pausesWithJobs returns the paused topics but for those of which it is known that no job waits.
+func (s *state) pausesWithJobs() []pause {
+	return slices.DeleteFunc(s.pauses(), func(p pause) bool { return p.Waiting != nil && *p.Waiting == 0 })
 }
 
 // waitingIn returns how many jobs of a topic wait; nil: the topic is not among those that were counted.

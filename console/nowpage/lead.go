@@ -71,7 +71,9 @@ func (s *state) lead() lead {
 		s.addStuck(&l, failing, more)
 		return l
 	}
-	s.addFlow(&l)
+	holding := s.holding()
+	holds := len(failing) > 0 || len(holding) > 0 || len(s.pausesWithJobs()) > 0
+	s.addFlow(&l, holds)
 	if len(failing) > 0 {
 		l.Class = "warn"
 		if more {
@@ -83,8 +85,15 @@ func (s *state) lead() lead {
 		l.add(".")
 	}
 	s.addPauses(&l)
-	if len(l.Parts) == 0 {
-		s.addHolding(&l)
+	if !s.isLate() {
+		holding = slices.DeleteFunc(holding, isAtLimitOnly)
+	}
+	if len(holding) > 0 {
+		s.addHolding(&l, holding)
+	}
+	if s.isLate() && holds {
+		l.Class = "warn"
+		l.add(" The oldest due job has waited for %s.", s.lateWords())
 	}
 	for _, store := range s.Stores {
 		if !store.Ready {
@@ -106,18 +115,21 @@ func (s *state) oldestLate() time.Duration {
 	return s.v.Now.Sub(s.counts.OldestDueAt)
 }
 
+// isLate reports whether a job is so late that the page says so.
+func (s *state) isLate() bool { return s.oldestLate() >= late }
+
 // isStuck reports whether nothing was delivered in the last minute, although jobs are due or attempts were made.
 func (s *state) isStuck() bool {
 	if s.samples.Steps < enough || s.samples.LastMinute("delivered") != 0 { // NaN: not known
 		return false
 	}
-	return s.oldestLate() >= late || s.samples.LastMinute("again", "dead") > 0
+	return s.isLate() || s.samples.LastMinute("again", "dead") > 0
 }
 
 // addStuck says that nothing is delivered, and why.
 func (s *state) addStuck(l *lead, failing []*client.HeldLane, more bool) {
 	l.add("Nothing is being delivered: ")
-	paused, holding := s.pauses(), s.holding()
+	paused, holding := s.pausesWithJobs(), s.holding()
 	switch {
 	case len(failing) > 0:
 		s.addLanes(l, failing)
@@ -151,11 +163,10 @@ func (s *state) addStuck(l *lead, failing []*client.HeldLane, more bool) {
 // lateWords returns how late the oldest job is.
 func (s *state) lateWords() string { return words.Duration(s.oldestLate().Truncate(time.Second)) }
 
-// addFlow says whether callbacks flow, where some are delivered or nothing is known to be due. It adds nothing where lanes hold jobs
-// back and it is not known whether others are delivered.
-func (s *state) addFlow(l *lead) {
-	isLate := s.oldestLate() >= late
-	holds := s.held != nil && len(s.held.Items) > 0 || len(s.paused) > 0
+// addFlow says whether callbacks flow, where some are delivered or nothing is known to be due. It adds nothing where jobs are late,
+// something holds jobs back, and it is not known whether others are delivered.
+func (s *state) addFlow(l *lead, holds bool) {
+	isLate := s.isLate()
 	switch {
 	case isLate && !holds:
 		l.Class = "warn"
@@ -182,16 +193,23 @@ func (s *state) addFlow(l *lead) {
 }
 
 // addHolding says which lanes hold jobs back although their receivers do not fail.
-func (s *state) addHolding(l *lead) {
-	lanes := s.holding()
+func (s *state) addHolding(l *lead, lanes []*client.HeldLane) {
 	l.Class = "warn"
 	if len(lanes) == 1 {
-		l.add("1 lane holds jobs back: ")
+		l.add(" 1 lane holds jobs back: ")
 	} else {
-		l.add("%s hold jobs back: ", words.Count(int64(len(lanes)), "lane"))
+		l.add(" %s hold jobs back: ", words.Count(int64(len(lanes)), "lane"))
 	}
 	s.addLanes(l, lanes)
 	l.add(".")
+}
+
+// limitCodes are the reasons for which a lane holds jobs back while it delivers others.
+var limitCodes = []string{"lane_full", "lane_rate", "topic_rate"}
+
+// isAtLimitOnly reports whether a lane holds jobs back for its limits alone.
+func isAtLimitOnly(l *client.HeldLane) bool {
+	return !slices.ContainsFunc(l.Reasons, func(r client.HoldReason) bool { return !slices.Contains(limitCodes, r.Code) })
 }
 
 // failingCodes are the reasons for which a receiver is in trouble: the others are somebody's decision, or a limit.

@@ -53,6 +53,14 @@ func heldBy(lane string, codes ...string) client.HeldLane {
 	return l
 }
 
+// paused returns the settings of topics that are paused.
+func paused(names ...string) (all []*client.Topic) {
+	for _, name := range names {
+		all = append(all, &client.Topic{Name: name, Paused: true})
+	}
+	return all
+}
+
 func heldLanes(lanes ...client.HeldLane) *client.HeldLanes {
 	return &client.HeldLanes{Items: lanes, Total: len(lanes), Exact: true}
 }
@@ -69,6 +77,8 @@ func TestLead(t *testing.T) {
 	many := heldLanes(failed, refused, heldBy("c:1", "breaker_half_open"), heldBy("d:1", "retry_after"), heldBy("e:1", "breaker_open"))
 	many.Exact = false
 	due := &client.Counts{Registered: 9, Ready: 3, OldestDueAt: ago(30 * time.Second)}
+	onTime := &client.Counts{Registered: 9, Ready: 3, OldestDueAt: ago(time.Second)}
+	const waits = " The oldest due job has waited for 30s."
 
 	for name, test := range map[string]struct {
 		state state
@@ -88,7 +98,27 @@ func TestLead(t *testing.T) {
 				Stores: []client.StoreReadiness{{Name: "main", Ready: true}, {Name: "eu", Detail: "It is full."}},
 			}, "bad", "Callbacks flow. Store eu is not ready: It is full.",
 		},
-		"flows":             {state{counts: due, samples: rates(1, 1), held: heldLanes(heldBy("a:1", "lane_full"))}, "ok", "Callbacks flow."},
+		"flows": {state{counts: onTime, samples: rates(1, 1), held: heldLanes(heldBy("a:1", "lane_full", "topic_rate"))}, "ok", "Callbacks flow."},
+		"flows, late": {
+			state{counts: due, samples: rates(1, 1), held: heldLanes(heldBy("a:1", "lane_rate"))},
+			"warn",
+			"Callbacks flow. 1 lane holds jobs back: a:1 (at its rate until 12:01:00)." + waits,
+		},
+		"flows, late, topic paused without jobs": {
+			state{counts: due, samples: rates(1, 0), settings: paused("t"), allCounted: true},
+			"warn",
+			"Callbacks are late: the oldest due job has waited for 30s, since 11:59:30. Topic t is paused.",
+		},
+		"flows beside a paused lane": {
+			state{counts: onTime, samples: rates(1, 0), held: heldLanes(heldBy("a:1", "lane_paused", "lane_full"), heldBy("b:1", "lane_full"))},
+			"warn",
+			"Callbacks flow. 1 lane holds jobs back: a:1 (lane paused until 12:01:00).",
+		},
+		"flows beside a cooldown": {
+			state{counts: onTime, samples: rates(1, 0), held: heldLanes(heldBy("a:1", "cooldown"))},
+			"warn",
+			"Callbacks flow. 1 lane holds jobs back: a:1 (in a cooldown by Ringback until 12:01:00).",
+		},
 		"all ended":         {state{counts: &client.Counts{Registered: 9, Delivered: 9}, samples: rates(0, 0)}, "ok", "Nothing waits: all jobs have ended."},
 		"nothing due":       {state{counts: &client.Counts{Registered: 9, Scheduled: 1200, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1,200 jobs wait, the next one at 12:01:00."},
 		"one of them":       {state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1 job waits, the next one at 12:01:00."},
@@ -110,14 +140,14 @@ func TestLead(t *testing.T) {
 			"Nothing is being delivered: d:1 (asked for a pause, left alone until 12:01:00) and perhaps others are in trouble.",
 		},
 		"all fail":               {state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}, samples: rates(0, 1)}, "bad", "Nothing is being delivered: all attempts of the last minute failed."},
-		"one receiver":           {state{counts: due, samples: rates(1, 1), held: heldLanes(failed)}, "warn", "Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
-		"of two topics":          {state{counts: due, samples: rates(1, 1), held: heldLanes(failed, other)}, "warn", "Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
-		"receivers, not sampled": {state{counts: due, held: heldLanes(failed)}, "warn", "1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
+		"one receiver":           {state{counts: due, samples: rates(1, 1), held: heldLanes(failed)}, "warn", "Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits},
+		"of two topics":          {state{counts: due, samples: rates(1, 1), held: heldLanes(failed, other)}, "warn", "Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits},
+		"receivers, not sampled": {state{counts: due, held: heldLanes(failed)}, "warn", "1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits},
 		"many receivers": {
 			state{counts: due, samples: rates(1, 1), held: many},
 			"warn",
 			"Callbacks flow. At least 5 receivers are in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00), " +
-				"crm.example:443 (the connection was refused at 11:59:00, waits for a failed job until 12:01:00) and 3 more. Topic t is paused.",
+				"crm.example:443 (the connection was refused at 11:59:00, waits for a failed job until 12:01:00) and 3 more. Topic t is paused." + waits,
 		},
 		"stuck receivers": {
 			state{counts: due, samples: rates(0, 0), held: heldLanes(refused, heldBy("d:1", "retry_after"))},
@@ -126,16 +156,22 @@ func TestLead(t *testing.T) {
 				"and d:1 (asked for a pause, left alone until 12:01:00) are in trouble. Topic t is paused.",
 		},
 		"stuck lane":      {state{counts: due, samples: rates(0, 0), held: heldLanes(heldBy("slow:1", "lane_full", "topic_rate"))}, "bad", "Nothing is being delivered: slow:1 (at its concurrency until 12:01:00) holds jobs back."},
-		"lane, no sample": {state{counts: due, held: heldLanes(heldBy("slow:1", "lane_full"), heldBy("b:1", "new_code"))}, "warn", "2 lanes hold jobs back: slow:1 (at its concurrency until 12:01:00) and b:1 (new code until 12:01:00)."},
+		"lane, no sample": {state{counts: due, held: heldLanes(heldBy("slow:1", "lane_full"), heldBy("b:1", "new_code"))}, "warn", "2 lanes hold jobs back: slow:1 (at its concurrency until 12:01:00) and b:1 (new code until 12:01:00)." + waits},
 		"paused":          {state{counts: due, samples: rates(0, 0), held: heldLanes(heldBy("a:1", "topic_paused"))}, "bad", "Nothing is being delivered: topic t is paused."},
+		"nobody delivers, topic paused without jobs": {
+			state{counts: due, samples: rates(0, 0), settings: paused("t"), allCounted: true},
+			"bad",
+			"Nothing is being delivered: the oldest due job has waited for 30s, and no lane holds it back. No process may be delivering its topic.",
+		},
+		"paused, jobs not counted": {state{counts: due, samples: rates(0, 0), settings: paused("t")}, "bad", "Nothing is being delivered: topic t is paused."},
 		"paused, without jobs": {
-			state{counts: &client.Counts{Registered: 1}, samples: rates(0, 0), paused: []*client.Topic{{Name: "a"}, {Name: "b"}}},
+			state{counts: &client.Counts{Registered: 1}, samples: rates(0, 0), settings: paused("a", "b")},
 			"warn",
 			"Nothing waits: all jobs have ended. Topics a and b are paused.",
 		},
 		"restricted, at first":          {state{}, "ok", "The first numbers are there within 5 s."},
 		"restricted, nothing delivered": {state{samples: rates(0, 0)}, "ok", "Nothing was delivered in the last minute."},
-		"rate not known":                {state{counts: due, samples: rates(math.NaN(), math.NaN()), held: heldLanes(failed)}, "warn", "1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)."},
+		"rate not known":                {state{counts: due, samples: rates(math.NaN(), math.NaN()), held: heldLanes(failed)}, "warn", "1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.state.v = &web.Visit{Now: noon, Base: ".", Who: new(client.Principal)}

@@ -127,7 +127,7 @@ func TestNow_NamesReceiversInTrouble(t *testing.T) {
 		site.Advance(5 * time.Second)
 		page := site.Golden("trouble", "")
 		require.Regexp(t, `^Callbacks flow\. 2 receivers are in trouble: down\.example:443 \(answered 503 at \d\d:\d\d:\d\d, breaker open until \d\d:\d\d:\d\d\) `+
-			`and busy\.example:443 \(answered 429 at \d\d:\d\d:\d\d, asked for a pause, left alone until \d\d:\d\d:\d\d\)\. Topic mail is paused\.$`, lead(t, page))
+			`and busy\.example:443 \(answered 429 at \d\d:\d\d:\d\d, asked for a pause, left alone until \d\d:\d\d:\d\d\)\. Topic mail is paused\. The oldest due job has waited for 10s\.$`, lead(t, page))
 		require.Contains(t, page, `href="./topics/pay/lanes/down.example:443"`)
 		require.Contains(t, page, "until the template is mended")
 	})

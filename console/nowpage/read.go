@@ -34,10 +34,8 @@ type state struct {
 	// allCounted reports whether topics has all topics with jobs.
 	allCounted bool
 	held       *client.HeldLanes
-	paused     []*client.Topic
-	// allTopics reports whether all topics were looked through for pauses.
-	allTopics  bool
-	Restricted *restricted // nil: the token may see all topics
+	settings   []*client.Topic // the first ones
+	Restricted *restricted     // nil: the token may see all topics
 }
 
 // restricted is what a token sees that is restricted to topics.
@@ -143,24 +141,19 @@ func add(sum, c *client.Counts) {
 	}
 }
 
-// readTopics looks for paused topics, also those without jobs.
+// readTopics reads the settings of topics, also those without jobs.
 func (s *state) readTopics(ctx context.Context) error {
 	if s.Restricted != nil {
 		return nil // the API has no list for it
 	}
-	n := 0
 	for topic, err := range s.v.API.TopicSettings(ctx) {
 		if err != nil {
 			return err
 		}
-		if topic.Paused {
-			s.paused = append(s.paused, topic)
-		}
-		if n++; n >= maxTopics {
-			return nil
+		if s.settings = append(s.settings, topic); len(s.settings) >= maxTopics {
+			break
 		}
 	}
-	s.allTopics = true
 	return nil
 }
 
