@@ -30,8 +30,6 @@ type Options struct {
 	OnShutdown func(func()) (stop func() bool)
 	// Pages are the pages besides signing in and out.
 	Pages []web.Pages
-	// MaxWatching bounds the open pages that get live updates. Zero: 128.
-	MaxWatching int
 	// Version is the program's.
 	Version string
 	// Logger receives errors that readers did not cause. Nil: slog.Default.
@@ -70,7 +68,7 @@ func New(o Options) http.Handler {
 	if onShutdown == nil {
 		onShutdown = func(func()) func() bool { return func() bool { return true } }
 	}
-	c.live = newLiveHub(cmp.Or(o.MaxWatching, defaultWatching), c.log, onShutdown)
+	c.live = newLiveHub(c.log, onShutdown)
 	for _, pages := range o.Pages {
 		c.routes = append(c.routes, pages.Routes...)
 	}

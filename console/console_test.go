@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -395,20 +396,83 @@ func TestLive_SurvivesAPageThatPanics(t *testing.T) {
 	})
 }
 
+// watch opens streams until the test ends, and returns the status of the last one.
+func watch(t *testing.T, site *consoletest.Site, streams int, path func(n int) string) (status int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	for n := range streams {
+		res := site.Stream(ctx, path(n))
+		t.Cleanup(func() { _ = res.Body.Close() })
+		if n < streams-1 {
+			require.Equal(t, http.StatusOK, res.StatusCode)
+		}
+		status = res.StatusCode
+	}
+	return status
+}
+
 func TestLive_BoundsTheStreamsOfAToken(t *testing.T) {
+	for name, path := range map[string]func(n int) string{
+		"of one page":        func(int) string { return "?live=1" },
+		"of different pages": func(n int) string { return fmt.Sprintf("?live=1&n=%d", n) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				site := newSite(t, true)
+				site.SignIn(site.Token("mia", "read"))
+				require.Equal(t, http.StatusServiceUnavailable, watch(t, site, 33, path))
+				site.SignIn(consoletest.RootToken)
+				require.Equal(t, http.StatusOK, watch(t, site, 1, path), "others have theirs")
+			})
+		})
+	}
+}
+
+func TestLive_BoundsTheStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		for _, name := range []string{"mia", "nora", "otto", "pia"} {
+			site.SignIn(site.Token(name, "read"))
+			require.Equal(t, http.StatusOK, watch(t, site, 32, func(int) string { return "?live=1" }))
+		}
+		site.SignIn(consoletest.RootToken)
+		require.Equal(t, http.StatusServiceUnavailable, watch(t, site, 1, func(int) string { return "?live=1" }))
+	})
+}
+
+func TestLive_CountsOnlyStreamsThatLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		for n := range 33 {
-			res := site.Stream(ctx, fmt.Sprintf("?live=1&n=%d", n))
-			defer func() { _ = res.Body.Close() }()
-			if n < 32 {
-				require.Equal(t, http.StatusOK, res.StatusCode)
-			} else {
-				require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
-			}
+		for range 200 {
+			next := site.Stream(t.Context(), "?live=1")
+			require.Equal(t, http.StatusOK, next.StatusCode)
+			_ = next.Body.Close()
+			synctest.Wait()
 		}
+	})
+}
+
+func TestLive_EndsWithTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		next := stream(t, site, "?live=1")
+		require.NotEmpty(t, next())
+		began := time.Now()
+		site.Shutdown()
+		require.Empty(t, next(), "the stream has ended")
+		require.Equal(t, began, time.Now())
+	})
+}
+
+func TestLive_EndsAfterTenMinutesSoThatTheSessionIsCheckedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		res := site.Stream(t.Context(), "?live=1")
+		began := time.Now()
+		_, err := io.Copy(io.Discard, res.Body)
+		require.NoError(t, err)
+		require.Equal(t, 10*time.Minute, time.Since(began))
 	})
 }
 

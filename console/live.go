@@ -20,14 +20,12 @@ import (
 const (
 	// liveEvery is the time between two renderings of live blocks.
 	liveEvery = 2 * time.Second
-	// maxLivePages bounds the pages that are rendered again for their watchers, and maxAudiencePages those of a token: each costs
-	// what the page costs, every liveEvery.
-	maxLivePages     = 128
-	maxAudiencePages = 32
+	// maxWatchers bounds the streams, and maxAudienceWatchers those of a token, so that it leaves some to others. Each may be of another
+	// page, which costs what the page costs, every liveEvery.
+	maxWatchers         = 128
+	maxAudienceWatchers = 32
 	// maxRendering bounds the pages that are rendered again at the same time.
 	maxRendering = 4
-	// defaultWatching is the default of Options.MaxWatching.
-	defaultWatching = 128
 	// maxLiveTime bounds a stream, so that the session is checked again.
 	maxLiveTime = 10 * time.Minute
 	// heartbeat keeps proxies from closing a stream, and tells browsers that it is there: they open another after 40 s without.
@@ -41,22 +39,23 @@ var errNotLive = &client.Problem{Status: http.StatusNotFound, Code: "not_found",
 
 // liveHub renders the live blocks of the pages that are watched: once for all who watch the same page with the same token.
 type liveHub struct {
-	watching  chan struct{} // has an element for each stream
 	rendering chan struct{} // has an element for each page that is being rendered
 	ending    chan struct{} // closed at the shutdown
 	failed    limitedlog.Log
 
-	mu    sync.Mutex
-	pages map[liveKey]*livePage
+	mu       sync.Mutex
+	pages    map[liveKey]*livePage
+	watchers int            // streams
+	own      map[string]int // those of an audience
 }
 
 // liveKey identifies what watchers share.
 type liveKey struct{ audience, base, page string }
 
-func newLiveHub(maxWatching int, log *slog.Logger, onShutdown func(func()) func() bool) *liveHub {
+func newLiveHub(log *slog.Logger, onShutdown func(func()) func() bool) *liveHub {
 	h := &liveHub{
-		watching: make(chan struct{}, maxWatching), rendering: make(chan struct{}, maxRendering), ending: make(chan struct{}),
-		pages: make(map[liveKey]*livePage), failed: limitedlog.Log{Logger: log},
+		rendering: make(chan struct{}, maxRendering), ending: make(chan struct{}), pages: make(map[liveKey]*livePage), own: make(map[string]int),
+		failed: limitedlog.Log{Logger: log},
 	}
 	onShutdown(func() { close(h.ending) })
 	return h
@@ -80,21 +79,17 @@ type liveBlock struct {
 	version int    // counts its changes, from 1
 }
 
-// join returns the page of a key, which render renders while it has watchers; nil: there are too many.
+// join returns the page of a key, which render renders while it has watchers; nil: there are too many watchers. End it with leave.
 func (h *liveHub) join(key liveKey, render func(context.Context) ([]web.Block, error)) *livePage {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.watchers >= maxWatchers || h.own[key.audience] >= maxAudienceWatchers {
+		return nil
+	}
+	h.watchers++
+	h.own[key.audience]++
 	p := h.pages[key]
 	if p == nil {
-		own := 0
-		for other := range h.pages {
-			if other.audience == key.audience {
-				own++
-			}
-		}
-		if len(h.pages) >= maxLivePages || own >= maxAudiencePages {
-			return nil
-		}
 		ctx, cancel := context.WithCancel(context.Background())
 		p = &livePage{cancel: cancel, changed: make(chan struct{})}
 		h.pages[key] = p
@@ -108,6 +103,10 @@ func (h *liveHub) join(key liveKey, render func(context.Context) ([]web.Block, e
 func (h *liveHub) leave(key liveKey, p *livePage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.watchers--
+	if h.own[key.audience]--; h.own[key.audience] == 0 {
+		delete(h.own, key.audience)
+	}
 	if p.watchers--; p.watchers == 0 {
 		p.cancel()
 		if h.pages[key] == p {
@@ -243,17 +242,11 @@ func (p *livePage) since(seen map[string]int) (message []byte, changed <-chan st
 
 // watch sends the live blocks of a page as they change.
 func (c *console) watch(w http.ResponseWriter, r *http.Request, v *web.Visit, route web.Route) {
-	select {
-	case c.live.watching <- struct{}{}:
-		defer func() { <-c.live.watching }()
-	default:
-		tooManyWatchers(w)
-		return
-	}
 	key := liveKey{v.Audience, v.Base, v.Here}
 	page := c.live.join(key, func(ctx context.Context) ([]web.Block, error) { return c.renderLive(ctx, v, route) })
 	if page == nil {
-		tooManyWatchers(w)
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "Too many pages are watched.", http.StatusServiceUnavailable)
 		return
 	}
 	defer c.live.leave(key, page)
@@ -295,11 +288,6 @@ func (c *console) watch(w http.ResponseWriter, r *http.Request, v *web.Visit, ro
 			return
 		}
 	}
-}
-
-func tooManyWatchers(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "10")
-	http.Error(w, "Too many pages are watched.", http.StatusServiceUnavailable)
 }
 
 // refuseStream answers a stream that cannot begin, by a status: browsers would open one again that only ends.

@@ -62,6 +62,7 @@ type Site struct {
 	t       testing.TB
 	handler http.Handler
 	cookies map[string]string
+	end     func()
 }
 
 // New starts a site, and stops it at the end of the test. It must be called within synctest.Test.
@@ -102,6 +103,11 @@ func New(t testing.TB, o Options) *Site {
 			})
 		},
 	})
+	s.end = sync.OnceFunc(func() {
+		for _, f := range end {
+			f()
+		}
+	})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -112,9 +118,7 @@ func New(t testing.TB, o Options) *Site {
 	t.Cleanup(func() {
 		stop()
 		running.Wait()
-		for _, f := range end {
-			f()
-		}
+		s.Shutdown()
 		_ = store.Close()
 	})
 	token := ""
@@ -302,6 +306,9 @@ func (s *Site) Follow(r *Response) *Response {
 	}
 	return s.Get(next)
 }
+
+// Shutdown tells the console that the server begins to stop. Later calls do nothing.
+func (s *Site) Shutdown() { s.end() }
 
 // SignIn signs in with a token.
 func (s *Site) SignIn(token string) {
