@@ -162,6 +162,13 @@ func previewSchedule(v *web.Visit) (web.Answer, error) {
 	if v.Request.Header.Get("Hx-Request") == "true" {
 		return &web.Part{View: "schedule-edit", Template: "schedule-timing", Data: f.timing(v, web.FormErrors{})}, nil
 	}
+	if f.Name != "" {
+		stored, err := v.API.GetSchedule(v.Request.Context(), f.Name)
+		if err != nil {
+			return nil, err
+		}
+		f.ManagedBy = stored.ManagedBy
+	}
 	return f.page(v, web.FormErrors{}), nil
 }
 

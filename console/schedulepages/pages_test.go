@@ -347,6 +347,13 @@ func TestForm_PreviewsTicks(t *testing.T) {
 		whole = site.Do(http.MethodPost, "schedules/preview", form).OK()
 		require.Contains(t, whole, `action="../schedules/a/edit"`)
 		require.Contains(t, whole, `name="revision" value="1"`)
+		require.NotContains(t, whole, "is managed by")
+		put(t, site, "a", client.ScheduleRequest{Every: time.Hour, ManagedBy: "shop"})
+		whole = site.Do(http.MethodPost, "schedules/preview", form).OK()
+		require.Contains(t, whole, "This schedule is managed by “shop”")
+		require.Contains(t, whole, `name="revision" value="1"`, "what the reader has seen")
+		form.Set("schedule", "none")
+		site.Do(http.MethodPost, "schedules/preview", form).Is(http.StatusNotFound)
 
 		site.SignIn(site.Token("otto", "operate"))
 		site.Get("schedules/new").Is(http.StatusForbidden)
