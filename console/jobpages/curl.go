@@ -1,11 +1,13 @@
 package jobpages
 
 import (
+	"bytes"
 	"encoding/base64"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/ringback/ringback/client"
@@ -66,13 +68,22 @@ func receiverCommand(j *client.JobInfo, url string) string {
 	case len(j.Body) == 0:
 	case len(j.Body) > maxCommandBody:
 		parts = append(parts, "--data-binary @body")
-	case utf8.Valid(j.Body) && !slices.Contains(j.Body, 0):
-		parts = append(parts, "--data-raw "+quote(string(j.Body)))
 	default:
-		before = "printf %s " + quote(base64.StdEncoding.EncodeToString(j.Body)) + " | base64 -d | "
-		parts = append(parts, "--data-binary @-")
+		var data string
+		before, data = dataArgument(j.Body)
+		parts = append(parts, data)
 	}
 	return before + strings.Join(parts, " \\\n  ")
+}
+
+// dataArgument returns the argument for a body, and what stands before curl. A terminal obeys control characters that are pasted, so
+// a body with such is in base64.
+func dataArgument(body []byte) (before, argument string) {
+	isControl := func(r rune) bool { return unicode.IsControl(r) && r != '\n' }
+	if utf8.Valid(body) && !bytes.ContainsFunc(body, isControl) {
+		return "", "--data-raw " + quote(string(body))
+	}
+	return "printf %s " + quote(base64.StdEncoding.EncodeToString(body)) + " | base64 -d | ", "--data-binary @-"
 }
 
 // contentTypeArgument returns the argument for a content type; without one curl would send its own.
@@ -112,6 +123,6 @@ func registerCommand(j *client.JobInfo, namespace string) (command string, secre
 	if namespace != "" && namespace != "default" {
 		parts = append(parts, "-H "+quote("Ringback-Namespace: "+namespace))
 	}
-	parts = append(parts, "--data-raw "+quote(string(text)))
-	return strings.Join(parts, " \\\n  "), secrets
+	before, data := dataArgument(text)
+	return before + strings.Join(append(parts, data), " \\\n  "), secrets
 }

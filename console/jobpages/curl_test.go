@@ -46,6 +46,14 @@ func TestReceiverCommand_IsUnderstoodByAShell(t *testing.T) {
 	require.Equal(t, []string{"-X", "POST", "https://a.example/", "-H", "Content-Type:", "--data-binary", "@-"}, got)
 	require.Equal(t, "a\x00\xff", input)
 
+	for _, control := range []string{"a\tb", "x\x03\r\necho INJECTED\r\n", "\x1b[201~", "\x7f", "\u009b"} {
+		j.Body, j.ContentType = []byte(control), "text/plain"
+		command := receiverCommand(j, "https://a.example/")
+		require.NotContains(t, command, control, "a terminal would obey it")
+		_, input = arguments(t, command)
+		require.Equal(t, control, input)
+	}
+
 	j.Body = make([]byte, maxCommandBody+1)
 	require.Contains(t, receiverCommand(j, "https://a.example/"), "--data-binary @body")
 	require.Less(t, len(receiverCommand(j, "https://a.example/")), 200)
@@ -63,6 +71,14 @@ func TestRegisterCommand_IsUnderstoodByAShell(t *testing.T) {
 		"-X", "POST", "http://s/v1/jobs", "-H", "Authorization: Bearer t k", "-H", "Content-Type: application/json", "-H", "Ringback-Namespace: shop",
 		"--data-raw", `{"topic":"t","url":"https://a.example/","method":"POST","headers":{"X-A":"it's"},"body":{"n": 12345678901234567890, "s": "it's"}}`,
 	}, got)
+
+	j.Body = []byte("{\t\"n\": \"\u009b\"}")
+	command, _ = registerCommand(j, "")
+	require.NotContains(t, command, "\t", "a terminal would obey it")
+	require.NotContains(t, command, "\u009b")
+	_, input := arguments(t, command)
+	require.Contains(t, input, `"body":`+string(j.Body))
+
 	j.Body = make([]byte, maxCommandBody+1)
 	command, _ = registerCommand(j, "")
 	require.Empty(t, command)
