@@ -19,6 +19,8 @@ const (
 	perSecond   = 10
 	// sampleJobs are shown of those that match.
 	sampleJobs = 5
+	// countedField is the hidden field with the time at which the jobs were counted.
+	countedField = "counted_at"
 )
 
 // stateInput is the filter that the form has besides those of the dead letters.
@@ -41,6 +43,7 @@ type orderData struct {
 	Others  int64 // groups that are not shown
 	Samples []jobRow
 	Happens []string
+	Later   string // what jobs that are left out have done since the count
 
 	// The form that starts the work.
 	Startable bool
@@ -67,7 +70,22 @@ type order struct {
 	form    jobform.Form
 	rates   map[string]string
 	all     bool // the box is ticked
+	counted time.Time
 	problem web.FormErrors
+}
+
+// bounded returns the filter of the jobs that were counted, and whose number the reader confirms: without those that were registered, or
+// have ended, since then. The time is by the clock of this process, and those of jobs are by the store's: jobs that were registered or
+// have ended around it, by no more than the clocks differ, are left out or selected although they came later.
+func (o *order) bounded(f filter.Filter) filter.Filter {
+	bound := &f.Created.Before
+	if o.action.isOfEnded() {
+		bound = &f.Ended.Before
+	}
+	if bound.IsZero() || o.counted.Before(*bound) {
+		*bound = o.counted
+	}
+	return f
 }
 
 // newOrder shows what bulk work would do.
@@ -85,12 +103,17 @@ func newOrder(v *web.Visit) (web.Answer, error) {
 func startWork(v *web.Visit) (web.Answer, error) {
 	var o order
 	o.action, o.known = actionOf(v.Form("action"))
-	sent := slices.Concat([]string{"action", "all", "rate", "lane_rate"}, o.action.changes)
+	sent := slices.Concat([]string{"action", "all", "rate", "lane_rate", countedField}, o.action.changes)
 	s := readSelection(v, v.Path("work", "new"), v.Request.PostForm, stateInput, sent)
 	o.read(v)
-	work := client.WorkOrder{Action: v.Form("action"), Where: whereOf(s.Filter, o.all), Rate: o.rates["rate"], LaneRate: o.rates["lane_rate"]}
 	change, changed, wrong := o.form.Change(jobform.Form{})
 	o.problem = wrong
+	var err error
+	if o.counted, err = time.Parse(time.RFC3339Nano, v.Form(countedField)); err != nil {
+		o.problem.General = append(o.problem.General, "The form does not say when the jobs were counted: they were counted again now.")
+		o.problem.Status = http.StatusUnprocessableEntity
+	}
+	work := client.WorkOrder{Action: v.Form("action"), Where: o.bounded(s.Filter).Where(), Rate: o.rates["rate"], LaneRate: o.rates["lane_rate"]}
 	if changed {
 		work.Change = &change
 	}
@@ -129,18 +152,6 @@ func (o *order) read(v *web.Visit) {
 		o.rates = map[string]string{"rate": v.Form("rate"), "lane_rate": v.Form("lane_rate")}
 	}
 	o.all = v.Form("all") == "yes"
-}
-
-// whereOf returns the selection of bulk work. all says that the reader means all jobs.
-func whereOf(f filter.Filter, all bool) client.Where {
-	where := f.Where()
-	if !all || !f.SelectsAll() {
-		return where
-	}
-	if where.Kind == "all" { // a filter of its own for the API
-		return where
-	}
-	return client.Where{State: where.State, All: true}
 }
 
 // showOrder counts the jobs and shows the form.
@@ -206,9 +217,10 @@ func statusOf(o order, s *selection) int {
 
 // count counts the jobs and sets what follows from their number.
 func (d *orderData) count(v *web.Visit, o order) error {
+	o.counted = v.Now.Truncate(time.Millisecond)
 	f := d.Selection.Filter
 	counted, err := v.API.CountWork(v.Request.Context(), client.WorkOrder{
-		Action: o.action.code, Where: whereOf(f, true), Within: countWithin, Change: countedChange(o.action),
+		Action: o.action.code, Where: o.bounded(f).Where(), Within: countWithin, Change: countedChange(o.action),
 	})
 	if err != nil {
 		return err
@@ -219,7 +231,7 @@ func (d *orderData) count(v *web.Visit, o order) error {
 		d.Groups = append(d.Groups, countRow{g.Topic, whyEnded(g.Reason), words.Number(g.Count)})
 	}
 	if counted.Matched > 0 {
-		q := f.WithStates(o.action.states...).Query()
+		q := o.bounded(f).WithStates(o.action.states...).Query()
 		q.Limit, q.Within = sampleJobs, sampleWithin
 		jobs, err := v.API.JobPage(v.Request.Context(), q)
 		if err != nil {
@@ -294,9 +306,12 @@ func (d *orderData) setTotal(v *web.Visit, states []client.State) error {
 
 // setForm sets the form that starts the work.
 func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
-	d.Happens = o.action.happens
+	d.Happens, d.Later = o.action.happens, "are registered"
+	if o.action.isOfEnded() {
+		d.Later = "end"
+	}
 	pairs := d.Selection.Filter.Pairs()
-	d.Hidden = []web.Link{{To: "action", Text: o.action.code}}
+	d.Hidden = []web.Link{{To: "action", Text: o.action.code}, {To: countedField, Text: o.counted.UTC().Format(time.RFC3339Nano)}}
 	for i := 0; i < len(pairs); i += 2 {
 		d.Hidden = append(d.Hidden, web.Link{To: pairs[i], Text: pairs[i+1]})
 	}

@@ -2,6 +2,7 @@ package deadpages
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,6 @@ var actions = []action{
 		code: client.ActionRevive, verb: "Revive", doing: "Reviving", done: "revived", states: []client.State{client.Dead}, paced: true,
 		happens: []string{
 			"Each job is sent again with a fresh budget of retries, under the id that it has.",
-			"Jobs that die later than now are not revived.",
 		},
 		changes: []string{"url", "headers", "expires_in", "delay"},
 	},
@@ -68,6 +68,9 @@ func actionOf(code string) (a action, known bool) {
 	code = cmp.Or(code, "change")
 	return action{code: code, verb: code, doing: "Doing " + code + " with", done: "done"}, false
 }
+
+// isOfEnded reports whether the action is about jobs that have ended.
+func (a action) isOfEnded() bool { return slices.Contains(a.states, client.Dead) }
 
 // which returns the jobs that are selected, in words.
 func (a action) which(s filter.Selection) string {

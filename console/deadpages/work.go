@@ -1,6 +1,8 @@
 package deadpages
 
 import (
+	"time"
+
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/filter"
 	"github.com/ringback/ringback/console/web"
@@ -160,6 +162,7 @@ func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
 	dead.States = nil
 	switch w.Action {
 	case client.ActionRevive:
+		dead.Ended.Before = time.Time{} // those that died again, too
 		return []web.Link{
 			{To: jobs(now), Text: "The jobs as they are now"},
 			{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "What is dead now and matches"},

@@ -3,8 +3,11 @@ package deadpages_test
 import (
 	"bufio"
 	"context"
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +18,11 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
 )
+
+// startWork sends the form that starts bulk work, as if the jobs were counted at this moment.
+func startWork(site *consoletest.Site, fields ...string) *consoletest.Response {
+	return site.Post("work", append(fields, "counted_at", time.Now().Format(time.RFC3339Nano))...)
+}
 
 func TestWork_SaysThatNoneIsRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -47,7 +55,7 @@ func TestWork_RevivesAGroup(t *testing.T) {
 		require.Contains(t, text, "Revive 8 jobs")
 		require.NotContains(t, text, "I mean ALL")
 
-		started := site.Post("work", "action", "revive", "lane", "down.example:443", "status", "503", "reason", "exhausted",
+		started := startWork(site, "action", "revive", "lane", "down.example:443", "status", "503", "reason", "exhausted",
 			"rate", "2/s", "url", "https://fine.example/", "headers", "X-A: b")
 		page = site.Follow(started).OK()
 		require.Contains(t, consoletest.Text(page), "Reviving has begun")
@@ -74,7 +82,7 @@ func TestWork_ShowsProgressAndStops(t *testing.T) {
 		site := newSite(t, true)
 		die(site, "mail", "https://status-410.example/", "gone", 60)
 		site.SignIn(site.Token("mia", "operate"))
-		started := site.Post("work", "action", "revive", "topic", "mail", "rate", "1/s")
+		started := startWork(site, "action", "revive", "topic", "mail", "rate", "1/s")
 		work := strings.TrimPrefix(started.Header().Get("Location"), "./")
 		site.Advance(15 * time.Second)
 		text := consoletest.Text(site.Golden("work-running", work))
@@ -101,7 +109,7 @@ func TestWork_ListsFailures(t *testing.T) {
 		site := newSite(t, false)
 		site.Register(client.Job{ID: "secret", URL: "https://status-410.example/", Headers: client.Headers{"Authorization": {"Bearer x"}}})
 		site.Advance(time.Second)
-		started := site.Post("work", "action", "revive", "topic", "default", "url", "https://fine.example/")
+		started := startWork(site, "action", "revive", "topic", "default", "url", "https://fine.example/")
 		site.Advance(5 * time.Second)
 		page := consoletest.Text(site.Follow(started).OK())
 		require.Contains(t, page, "0 of 1 job was revived, 1 failed.")
@@ -119,18 +127,90 @@ func TestOrder_OfAllNeedsATickedBox(t *testing.T) {
 			require.Contains(t, consoletest.Text(page), "Exactly 3 jobs match.")
 			require.Contains(t, consoletest.Text(page), "I mean ALL dead jobs")
 			require.Contains(t, consoletest.Text(page), "of the namespace default")
-			page = site.Post("work", "action", "purge", "kind", kind).Is(http.StatusUnprocessableEntity)
+			page = startWork(site, "action", "purge", "kind", kind).Is(http.StatusUnprocessableEntity)
 			require.Contains(t, consoletest.Text(page), "must be ticked")
 		}
 		stats, err := site.API.Stats(t.Context())
 		require.NoError(t, err)
 		require.EqualValues(t, 3, stats.Totals.Dead)
 		for _, kind := range []string{"all", ""} {
-			started := site.Post("work", "action", "purge", "all", "yes", "kind", kind)
+			started := startWork(site, "action", "purge", "all", "yes", "kind", kind)
 			site.Advance(5 * time.Second)
-			require.Contains(t, consoletest.Text(site.Follow(started).OK()), "Delete all dead jobs", kind)
+			require.Contains(t, consoletest.Text(site.Follow(started).OK()), "Delete dead jobs", kind)
 		}
 		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "No job is dead.")
+	})
+}
+
+// hidden returns the hidden fields of the form that starts the work.
+func hidden(page string) []string {
+	var fields []string
+	_, form, _ := strings.Cut(page, `<form class="stack"`)
+	for _, input := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(form, -1) {
+		fields = append(fields, input[1], html.UnescapeString(input[2]))
+	}
+	return fields
+}
+
+// What the reader has confirmed is the number that was counted.
+func TestOrder_LeavesOutJobsThatComeAfterTheCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://status-410.example/", "old", 6)
+		site.Register(client.Job{ID: "long", Topic: "pay", URL: "https://down.example/", Ladder: []time.Duration{time.Minute}, Retries: new(1)})
+		wait := func(prefix string, n int) {
+			for i := range n {
+				site.Register(client.Job{ID: fmt.Sprintf("%s-%d", prefix, i), Topic: "later", URL: "https://fine.example/", Delay: time.Hour})
+			}
+			site.Advance(time.Second)
+		}
+		wait("old", 5)
+		orders := map[string]string{
+			"action=purge&topic=pay&status=410": "6 of 6 jobs were deleted.",
+			"action=purge&topic=pay&status=503": "No job matches",
+			"action=cancel&topic=later":         "5 of 5 jobs were cancelled.",
+		}
+		pages := make(map[string]string)
+		for query := range orders {
+			pages[query] = site.Get("work/new?" + query).OK()
+		}
+		require.Contains(t, consoletest.Text(pages["action=purge&topic=pay&status=410"]), "Exactly 6 jobs match.")
+		all := site.Get("work/new?action=revive").OK()
+		die(site, "pay", "https://status-410.example/", "new", 4)
+		wait("new", 3)
+		site.Advance(2 * time.Minute) // the other job is dead, too
+		for query, want := range orders {
+			if strings.HasPrefix(want, "No job") {
+				require.Contains(t, consoletest.Text(pages[query]), want)
+				continue
+			}
+			started := site.Post("work", hidden(pages[query])...)
+			site.Advance(5 * time.Second)
+			require.Contains(t, consoletest.Text(site.Follow(started).OK()), want)
+		}
+		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "5 jobs are dead; 4 of them")
+		started := site.Post("work", append(hidden(all), "all", "yes")...)
+		site.Advance(5 * time.Second)
+		require.Contains(t, consoletest.Text(site.Follow(started).OK()), "No job matched.")
+
+		require.Contains(t, consoletest.Text(site.Get("work/new?action=purge&ended_before=90s").OK()), "Exactly 4 jobs match.")
+		started = site.Post("work", hidden(site.Get("work/new?action=purge&ended_before=90s").OK())...)
+		site.Advance(5 * time.Second)
+		require.Contains(t, consoletest.Text(site.Follow(started).OK()), "4 of 4 jobs were deleted.", "an earlier bound stays")
+	})
+}
+
+// A form that does not say when its jobs were counted would change others.
+func TestOrder_NeedsTheTimeOfTheCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		for _, counted := range []string{"", "now"} {
+			die(site, "pay", "https://status-410.example/", "pay"+counted, 2)
+			page := site.Post("work", "action", "purge", "topic", "pay", "counted_at", counted).Is(http.StatusUnprocessableEntity)
+			require.Contains(t, consoletest.Text(page), "The form does not say when the jobs were counted")
+			started := site.Post("work", hidden(page)...)
+			started.Is(http.StatusSeeOther)
+		}
 	})
 }
 
@@ -142,11 +222,12 @@ func TestOrder_ChangesUnfinishedJobs(t *testing.T) {
 			jobs = append(jobs, client.Job{ID: id, Topic: "pay", URL: "https://fine.example/", Delay: time.Hour, Labels: map[string]string{"id": id}})
 		}
 		site.Register(jobs...)
+		site.Advance(time.Second)
 		page := consoletest.Text(site.Golden("order-edit", "work/new?action=edit&topic=pay&state=scheduled"))
 		require.Contains(t, page, "Selected: scheduled jobs of topic pay ")
-		page = consoletest.Text(site.Post("work", "action", "edit", "topic", "pay").Is(http.StatusUnprocessableEntity))
+		page = consoletest.Text(startWork(site, "action", "edit", "topic", "pay").Is(http.StatusUnprocessableEntity))
 		require.Contains(t, page, "is required: the fields to change")
-		page = site.Post("work", "action", "edit", "topic", "pay", "retries", "many", "url", "https://other.example/").Is(http.StatusUnprocessableEntity)
+		page = startWork(site, "action", "edit", "topic", "pay", "retries", "many", "url", "https://other.example/").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `value="https://other.example/"`)
 		require.Contains(t, page, `value="many"`)
 		require.NotContains(t, page, "url=https", "links have no fields of the form, which may be secret")
@@ -159,7 +240,7 @@ func TestOrder_ChangesUnfinishedJobs(t *testing.T) {
 			{[]string{"action", "run", "id_prefix", "a", "rate", ""}, "1 of 1 job was made due."},
 			{[]string{"action", "cancel", "topic", "pay", "label", "team:shop", "state", "scheduled"}, "2 of 2 jobs were cancelled."},
 		} {
-			started := site.Post("work", c.form...)
+			started := startWork(site, c.form...)
 			started.Is(http.StatusSeeOther)
 			site.Advance(5 * time.Second)
 			require.Contains(t, consoletest.Text(site.Follow(started).OK()), c.want)
@@ -186,16 +267,16 @@ func TestOrder_SaysWhatIsWrong(t *testing.T) {
 		} {
 			require.Contains(t, consoletest.Text(site.Get("work/new?"+query).Is(http.StatusUnprocessableEntity)), want, query)
 		}
-		require.Contains(t, consoletest.Text(site.Post("work", "action", "revive", "topic", "mail", "rate", "", "delay", "1m").Is(http.StatusUnprocessableEntity)),
+		require.Contains(t, consoletest.Text(startWork(site, "action", "revive", "topic", "mail", "rate", "", "delay", "1m").Is(http.StatusUnprocessableEntity)),
 			"requires rate or lane_rate")
-		page := site.Post("work", "action", "revive", "topic", "mail", "rate", "fast", "lane_rate", "1/s", "headers", "X", "expires_in", "1h").
+		page := startWork(site, "action", "revive", "topic", "mail", "rate", "fast", "lane_rate", "1/s", "headers", "X", "expires_in", "1h").
 			Is(http.StatusUnprocessableEntity)
 		require.Contains(t, consoletest.Text(page), "line 1 is not of the form Name: value")
-		page = site.Post("work", "action", "revive", "topic", "mail", "rate", "fast", "expires_in", "1h", "url", "ftp://x").Is(http.StatusUnprocessableEntity)
+		page = startWork(site, "action", "revive", "topic", "mail", "rate", "fast", "expires_in", "1h", "url", "ftp://x").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `id="e-rate"`)
 		require.Contains(t, page, `value="fast"`)
 		require.Contains(t, page, `value="1h"`)
-		require.Contains(t, consoletest.Text(site.Post("work", "action", "melt", "topic", "mail").Is(http.StatusUnprocessableEntity)), "must be revive")
+		require.Contains(t, consoletest.Text(startWork(site, "action", "melt", "topic", "mail").Is(http.StatusUnprocessableEntity)), "must be revive")
 		require.Contains(t, consoletest.Text(site.Get("work/missing").Is(http.StatusNotFound)), "no such work")
 		site.Post("work/missing/stop").Is(http.StatusNotFound)
 	})
@@ -213,15 +294,15 @@ func TestWork_ForRoles(t *testing.T) {
 			page := site.Get("work/" + work.ID).Is(reads)
 			require.NotContains(t, page, "/stop")
 			site.Get("work/new?action=revive&topic=mail").Is(http.StatusForbidden)
-			site.Post("work", "action", "revive", "topic", "mail").Is(http.StatusForbidden)
+			startWork(site, "action", "revive", "topic", "mail").Is(http.StatusForbidden)
 			site.Post("work/" + work.ID + "/stop").Is(http.StatusForbidden)
 		}
 		site.SignIn(site.Token("other", "operate", "pay.*"))
 		site.Get("work/" + work.ID).Is(http.StatusNotFound)
 		require.Contains(t, consoletest.Text(site.Get("work/new?action=revive").Is(http.StatusForbidden)), "a topic is required")
 		site.Get("work/new?action=revive&topic=mail").Is(http.StatusForbidden)
-		site.Post("work", "action", "revive", "topic", "mail").Is(http.StatusForbidden)
-		site.Post("work", "action", "purge", "all", "yes").Is(http.StatusForbidden)
+		startWork(site, "action", "revive", "topic", "mail").Is(http.StatusForbidden)
+		startWork(site, "action", "purge", "all", "yes").Is(http.StatusForbidden)
 		site.SignIn(site.Token("admin", "admin"))
 		site.Get("work/new?action=revive&topic=mail").OK()
 	})
@@ -236,10 +317,10 @@ func TestOrder_OfATokenWithoutBodies(t *testing.T) {
 		require.NoError(t, err)
 		site.SignIn(blind.Token)
 		form := []string{"action", "revive", "topic", "mail", "url", "https://fine.example/"}
-		page := site.Post("work", form...).Is(http.StatusForbidden)
+		page := startWork(site, form...).Is(http.StatusForbidden)
 		require.Contains(t, consoletest.Text(page), "cannot send those of jobs to another URL")
 		require.Contains(t, page, `value="https://fine.example/"`, "what was typed stays")
-		site.Post("work", form[:4]...).Is(http.StatusSeeOther)
+		startWork(site, form[:4]...).Is(http.StatusSeeOther)
 	})
 }
 
@@ -247,7 +328,7 @@ func TestWork_UpdatesWhileItIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
 		die(site, "mail", "https://status-410.example/", "gone", 60)
-		work := strings.TrimPrefix(site.Post("work", "action", "revive", "topic", "mail", "rate", "2/s").Header().Get("Location"), "./")
+		work := strings.TrimPrefix(startWork(site, "action", "revive", "topic", "mail", "rate", "2/s").Header().Get("Location"), "./")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		stream := site.Stream(ctx, work+"?live=1")
@@ -282,10 +363,10 @@ func TestWork_EscapesEverything(t *testing.T) {
 				harmless(site.Get("work?" + url.Values{name: {hostile}}.Encode()).Body.String())
 			}
 			for _, name := range []string{"action", "topic", "rate", "lane_rate", "url", "headers", "expires_in", "retries", "ladder", "labels", "all"} {
-				harmless(site.Post("work", "action", "edit", "id_prefix", "pay", name, hostile).Body.String())
-				harmless(site.Post("work", "action", "revive", "id_prefix", "pay", name, hostile).Body.String())
+				harmless(startWork(site, "action", "edit", "id_prefix", "pay", name, hostile).Body.String())
+				harmless(startWork(site, "action", "revive", "id_prefix", "pay", name, hostile).Body.String())
 			}
-			started := site.Post("work", "action", "revive", "label", "customer:"+hostile, "headers", "X-A: "+hostile, "url", "https://fine.example/?"+url.QueryEscape(hostile))
+			started := startWork(site, "action", "revive", "label", "customer:"+hostile, "headers", "X-A: "+hostile, "url", "https://fine.example/?"+url.QueryEscape(hostile))
 			harmless(site.Follow(started).OK())
 			harmless(site.Get("work").OK())
 		}
@@ -310,7 +391,7 @@ func TestOrder_RefusesWhatItCannotRead(t *testing.T) {
 		}
 		require.Contains(t, consoletest.Text(site.Get("work/new?topic=pay&stauts=410").Is(http.StatusUnprocessableEntity)), "stauts: is not a filter")
 		for _, wrong := range [][]string{{"stauts", "410"}, {"reason", "", "reason", "gave_up"}, {"retries", "3"}} {
-			page := site.Post("work", append([]string{"action", "purge", "topic", "pay"}, wrong...)...).Is(http.StatusUnprocessableEntity)
+			page := startWork(site, append([]string{"action", "purge", "topic", "pay"}, wrong...)...).Is(http.StatusUnprocessableEntity)
 			require.NotContains(t, consoletest.Text(page), "Delete 5 jobs")
 		}
 		site.Advance(5 * time.Second)
