@@ -156,8 +156,59 @@ func (s *state) addStuck(l *lead, failing []*client.HeldLane, more bool) {
 			l.add(" hold jobs back.")
 		}
 	default:
-		l.add("the oldest due job has waited for %s, and no lane holds it back. No process may be delivering its topic.", s.lateWords())
+		s.addUnexplained(l)
 	}
+}
+
+// addUnexplained says that jobs are due, and that nothing is known to hold them back.
+func (s *state) addUnexplained(l *lead) {
+	if n := s.counts.Running; n > 0 { // they may take long
+		l.Class = "warn"
+		l.add("%s running, and the oldest due job has waited for %s.", words.CountVerb(n, "attempt", "is", "are"), s.lateWords())
+		return
+	}
+	l.add("the oldest due job has waited for %s", s.lateWords())
+	switch {
+	case s.held == nil:
+	case s.held.Exact:
+		l.add(", and no lane holds it back")
+	default:
+		l.add(", and none of the %s that were looked at holds it back", words.Count(int64(s.held.LookedAt), "lane"))
+	}
+	topic := s.oldestTopic()
+	if topic == nil {
+		l.add(". Perhaps no process delivers its topic, or no client leases its jobs.")
+		return
+	}
+	link := func() { l.addLink(topic.Name, s.v.Path("topics", topic.Name)) }
+	switch topic.Deliver {
+	case "pull":
+		l.Class = "warn" // clients may lease rarely
+		l.add(". Topic ")
+		link()
+		l.add(" is pulled: perhaps no client leases its jobs.")
+	case "handler":
+		l.add(". Perhaps no program with a handler of topic ")
+		link()
+		l.add(" is running.")
+	default:
+		l.add(". Perhaps no process delivers topic ")
+		link()
+		l.add(".")
+	}
+}
+
+// oldestTopic returns the settings of the topic whose job has been due for longest; nil: they are not known.
+func (s *state) oldestTopic() *client.Topic {
+	i := slices.IndexFunc(s.topics, func(c client.TopicCounts) bool { return c.OldestDueAt.Equal(s.counts.OldestDueAt) })
+	if i < 0 {
+		return nil
+	}
+	j := slices.IndexFunc(s.settings, func(t *client.Topic) bool { return t.Name == s.topics[i].Topic })
+	if j < 0 {
+		return nil
+	}
+	return s.settings[j]
 }
 
 // lateWords returns how late the oldest job is.

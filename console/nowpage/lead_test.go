@@ -61,6 +61,16 @@ func paused(names ...string) (all []*client.Topic) {
 	return all
 }
 
+// counted returns the counts of a topic.
+func counted(name string, c *client.Counts) []client.TopicCounts {
+	return []client.TopicCounts{{Topic: name, Counts: *c}}
+}
+
+// deliveredBy returns the settings of a topic.
+func deliveredBy(name, deliver string) []*client.Topic {
+	return []*client.Topic{{Name: name, Policy: client.Policy{Deliver: deliver}}}
+}
+
 func heldLanes(lanes ...client.HeldLane) *client.HeldLanes {
 	return &client.HeldLanes{Items: lanes, Total: len(lanes), Exact: true}
 }
@@ -126,7 +136,32 @@ func TestLead(t *testing.T) {
 		"due now":           {state{counts: &client.Counts{Registered: 9, Ready: 1, OldestDueAt: ago(time.Second)}}, "ok", "No job is late."},
 		"late":              {state{counts: due}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
 		"late and delivers": {state{counts: due, samples: rates(3, 0)}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
-		"nobody delivers":   {state{counts: due, samples: rates(0, 0)}, "bad", "Nothing is being delivered: the oldest due job has waited for 30s, and no lane holds it back. No process may be delivering its topic."},
+		"nobody delivers": {
+			state{counts: due, samples: rates(0, 0)},
+			"bad",
+			"Nothing is being delivered: the oldest due job has waited for 30s. Perhaps no process delivers its topic, or no client leases its jobs.",
+		},
+		"nobody delivers, all lanes were looked at": {
+			state{counts: due, samples: rates(0, 0), held: heldLanes(), topics: counted("a", due), settings: []*client.Topic{{Name: "a"}}},
+			"bad",
+			"Nothing is being delivered: the oldest due job has waited for 30s, and no lane holds it back. Perhaps no process delivers topic a.",
+		},
+		"nobody delivers, some lanes were looked at": {
+			state{counts: due, samples: rates(0, 0), held: &client.HeldLanes{LookedAt: 2000}, topics: counted("a", due), settings: deliveredBy("a", "handler")},
+			"bad",
+			"Nothing is being delivered: the oldest due job has waited for 30s, and none of the 2,000 lanes that were looked at holds it back. " +
+				"Perhaps no program with a handler of topic a is running.",
+		},
+		"nobody leases": {
+			state{counts: due, samples: rates(0, 0), held: heldLanes(), topics: append(counted("a", onTime), counted("b", due)...), settings: deliveredBy("b", "pull")},
+			"warn",
+			"Nothing is being delivered: the oldest due job has waited for 30s, and no lane holds it back. Topic b is pulled: perhaps no client leases its jobs.",
+		},
+		"attempts take long": {
+			state{counts: &client.Counts{Registered: 9, Ready: 3, Running: 2, OldestDueAt: ago(30 * time.Second)}, samples: rates(0, 0), held: heldLanes()},
+			"warn",
+			"Nothing is being delivered: 2 attempts are running, and the oldest due job has waited for 30s.",
+		},
 		"ten seconds of failures": {
 			state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}, samples: after(2, rates(0, 1))},
 			"ok",
@@ -161,7 +196,7 @@ func TestLead(t *testing.T) {
 		"nobody delivers, topic paused without jobs": {
 			state{counts: due, samples: rates(0, 0), settings: paused("t"), allCounted: true},
 			"bad",
-			"Nothing is being delivered: the oldest due job has waited for 30s, and no lane holds it back. No process may be delivering its topic.",
+			"Nothing is being delivered: the oldest due job has waited for 30s. Perhaps no process delivers its topic, or no client leases its jobs.",
 		},
 		"paused, jobs not counted": {state{counts: due, samples: rates(0, 0), settings: paused("t")}, "bad", "Nothing is being delivered: topic t is paused."},
 		"paused, without jobs": {
