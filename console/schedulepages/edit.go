@@ -163,11 +163,12 @@ func previewSchedule(v *web.Visit) (web.Answer, error) {
 		return &web.Part{View: "schedule-edit", Template: "schedule-timing", Data: f.timing(v, web.FormErrors{})}, nil
 	}
 	if f.Name != "" {
-		stored, err := v.API.GetSchedule(v.Request.Context(), f.Name)
-		if err != nil {
+		switch stored, err := v.API.GetSchedule(v.Request.Context(), f.Name); {
+		case err == nil:
+			f.ManagedBy = stored.ManagedBy
+		case !errors.Is(err, client.ErrNotFound): // of one that was deleted, the form keeps what was typed
 			return nil, err
 		}
-		f.ManagedBy = stored.ManagedBy
 	}
 	return f.page(v, web.FormErrors{}), nil
 }

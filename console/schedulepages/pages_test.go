@@ -352,8 +352,8 @@ func TestForm_PreviewsTicks(t *testing.T) {
 		whole = site.Do(http.MethodPost, "schedules/preview", form).OK()
 		require.Contains(t, whole, "This schedule is managed by “shop”")
 		require.Contains(t, whole, `name="revision" value="1"`, "what the reader has seen")
-		form.Set("schedule", "none")
-		site.Do(http.MethodPost, "schedules/preview", form).Is(http.StatusNotFound)
+		form.Set("schedule", "deleted")
+		require.Contains(t, site.Do(http.MethodPost, "schedules/preview", form).OK(), `name="every" value="90m"`)
 
 		site.SignIn(site.Token("otto", "operate"))
 		site.Get("schedules/new").Is(http.StatusForbidden)
