@@ -78,11 +78,11 @@ func newJobData(v *web.Visit, j *client.JobInfo) *jobData {
 	if v.Live { // no live block shows the rest
 		return d
 	}
+	d.setActions(v, j)
 	d.setRequest(v, j)
 	if e := j.Effective; e != nil {
 		d.Ladder = chart.Ladder(e.Ladder, e.Retries, e.Timeout)
 	}
-	d.setActions(v, j)
 	return d
 }
 
@@ -107,7 +107,7 @@ func origin(v *web.Visit, j *client.JobInfo) *web.Link {
 	return nil
 }
 
-// setRequest sets what is sent, and the commands that do the same.
+// setRequest sets what is sent, and the commands that do the same: one that registers a copy only where the form may.
 func (d *jobData) setRequest(v *web.Visit, j *client.JobInfo) {
 	d.URL = j.URL
 	if e := j.Effective; e != nil && e.URL != "" {
@@ -135,7 +135,7 @@ func (d *jobData) setRequest(v *web.Visit, j *client.JobInfo) {
 	if d.URL != "" && d.URL != jobform.Redacted {
 		d.Curl = receiverCommand(j, d.URL)
 	}
-	if v.CanTopic(access.RegisterJob, j.Topic) {
+	if d.MayCopy {
 		d.APICurl, _ = registerCommand(j, v.Namespace)
 	}
 }

@@ -105,6 +105,7 @@ func TestJob_LinksItsCallback(t *testing.T) {
 		page := site.Get(strings.TrimPrefix(to[0], "../")).OK()
 		require.Equal(t, []string{"../jobs/a"}, links(page, "job a"))
 		require.Empty(t, links(page, "Register a copy"))
+		require.NotContains(t, page, "To register a copy", "the API refuses one")
 	})
 }
 
