@@ -169,16 +169,7 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 	}
 	d.Class = "bad"
 	first := groups.Items[0]
-	n := deadNumbers{Total: max(counted, int64(len(d.Jobs))), Counted: counted, First: first.Count, Exact: groups.Exact, Filtered: d.Filtered}
-	if !n.Exact && !n.Filtered {
-		stats, err := v.API.StatsPage(v.Request.Context(), client.PageOptions{Limit: 1})
-		if err != nil {
-			return err
-		}
-		if stats.Totals.Dead > counted {
-			n.Total, n.IsTotal = stats.Totals.Dead, true
-		}
-	}
+	n := deadNumbers{Total: max(counted, int64(len(d.Jobs))), First: first.Count, Exact: groups.Exact, Filtered: d.Filtered}
 	where := place(first.Lane) + ": " + cause(first.Reason, first.Status)
 	if first.Status == 0 && first.Reason == "exhausted" {
 		failure, err := newestFailure(v, first.Sample.ID)
@@ -191,13 +182,12 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 	return nil
 }
 
-// deadNumbers are the numbers of dead jobs that the sentence about them has.
+// deadNumbers are the numbers of dead jobs that the sentence about them has. Those of /v1/stats are not among them: they count jobs that
+// are deleted by now, too.
 type deadNumbers struct {
-	Total   int64 // dead, or matching
-	IsTotal bool  // it is of the counters
-	Counted int64 // in the groups
-	First   int64 // in the first group
-	Exact   bool  // all were counted
+	Total int64 // dead, or matching
+	First int64 // in the first group
+	Exact bool  // all were counted
 	// Filtered: they match a filter.
 	Filtered bool
 }
@@ -208,18 +198,15 @@ func (n deadNumbers) lead(where string) string {
 	if n.Filtered {
 		text = words.Count(n.Total, "dead job") + " " + words.Verb(n.Total, "matches", "match")
 	}
-	ofThem := "of them"
 	switch {
 	case n.Exact && n.Total == 1:
 		return words.Sentence(text+",", where)
 	case n.Exact && n.First == n.Total:
 		return words.Sentence(text+", all of them", where)
-	case !n.Exact && n.IsTotal:
-		ofThem = "of the " + words.Number(n.Counted) + " newest that " + words.Verb(n.Counted, "was", "were") + " counted"
 	case !n.Exact:
 		text = "At least " + text
 	}
-	return words.Sentence(text+";", words.Number(n.First), ofThem, where)
+	return words.Sentence(text+";", words.Number(n.First), "of them", where)
 }
 
 // newestFailure returns why the last attempt of a job got no answer, to follow what is known of its group; empty: it is not known.

@@ -242,11 +242,6 @@ func (d *orderData) count(v *web.Visit, o order) error {
 		}
 	}
 	d.setLead(counted, o)
-	if !counted.Exact && f.SelectsAll() {
-		if err := d.setTotal(v, f.WithStates(o.action.states...).States); err != nil {
-			return err
-		}
-	}
 	if d.Startable = counted.Matched > 0 || !counted.Exact; d.Startable {
 		d.setForm(v, counted, o)
 	}
@@ -285,23 +280,6 @@ func (d *orderData) setLead(counted *client.WorkCount, o order) {
 	if o.action.confirm != "" && counted.Matched > 0 {
 		d.Class = "warn"
 	}
-}
-
-// setTotal says how many jobs of some states the counters have: more than could be counted one by one.
-func (d *orderData) setTotal(v *web.Visit, states []client.State) error {
-	stats, err := v.API.StatsPage(v.Request.Context(), client.PageOptions{Limit: 1})
-	if err != nil {
-		return err
-	}
-	var total int64
-	for _, state := range states {
-		total += map[client.State]int64{
-			client.Scheduled: stats.Totals.Scheduled, client.Ready: stats.Totals.Ready, client.Running: stats.Totals.Running,
-			client.Delivered: stats.Totals.Delivered, client.Dead: stats.Totals.Dead, client.Cancelled: stats.Totals.Cancelled,
-		}[state]
-	}
-	d.Lead = "About " + words.Count(total, "job") + " match. Nothing is changed yet."
-	return nil
 }
 
 // setForm sets the form that starts the work.

@@ -77,21 +77,20 @@ func TestProgressOf_SaysWhatIsKnown(t *testing.T) {
 
 func TestDeadLead_AgreesWithTheNumber(t *testing.T) {
 	for _, c := range []struct {
-		total, counted, first int64
-		exact, filtered       bool
-		want                  string
+		total, first    int64
+		exact, filtered bool
+		want            string
 	}{
-		{1, 1, 1, true, false, "1 job is dead, at a:443: answered 503."},
-		{1, 1, 1, true, true, "1 dead job matches, at a:443: answered 503."},
-		{3, 3, 3, true, false, "3 jobs are dead, all of them at a:443: answered 503."},
-		{3, 3, 2, true, true, "3 dead jobs match; 2 of them at a:443: answered 503."},
-		{2, 1, 1, true, false, "2 jobs are dead; 1 of them at a:443: answered 503."},
-		{312, 1, 1, false, false, "312 jobs are dead; 1 of the 1 newest that was counted at a:443: answered 503."},
-		{312, 20, 7, false, false, "312 jobs are dead; 7 of the 20 newest that were counted at a:443: answered 503."},
-		{50, 1, 1, false, true, "At least 50 dead jobs match; 1 of them at a:443: answered 503."},
-		{1, 1, 1, false, true, "At least 1 dead job matches; 1 of them at a:443: answered 503."},
+		{1, 1, true, false, "1 job is dead, at a:443: answered 503."},
+		{1, 1, true, true, "1 dead job matches, at a:443: answered 503."},
+		{3, 3, true, false, "3 jobs are dead, all of them at a:443: answered 503."},
+		{3, 2, true, true, "3 dead jobs match; 2 of them at a:443: answered 503."},
+		{2, 1, true, false, "2 jobs are dead; 1 of them at a:443: answered 503."},
+		{20, 7, false, false, "At least 20 jobs are dead; 7 of them at a:443: answered 503."},
+		{50, 1, false, true, "At least 50 dead jobs match; 1 of them at a:443: answered 503."},
+		{1, 1, false, true, "At least 1 dead job matches; 1 of them at a:443: answered 503."},
 	} {
-		n := deadNumbers{Total: c.total, Counted: c.counted, First: c.first, Exact: c.exact, Filtered: c.filtered, IsTotal: !c.filtered}
+		n := deadNumbers{Total: c.total, First: c.first, Exact: c.exact, Filtered: c.filtered}
 		require.Equal(t, c.want, n.lead("at a:443: answered 503"))
 	}
 }
