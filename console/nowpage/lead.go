@@ -1,8 +1,8 @@
 package nowpage
 
 import (
-	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,7 +24,7 @@ const (
 
 // lead is the first sentence of the page: whether callbacks flow.
 type lead struct {
-	Class string // ok, warn, bad or none
+	Class string // ok, warn or bad; empty: nothing is known to be well or in trouble
 	Parts []part
 }
 
@@ -55,13 +55,13 @@ func (s *state) lead() lead {
 	var l lead
 	failing, more := s.failing()
 	switch {
-	case s.fault != "":
+	case s.fault != "" && len(s.Stores) > 0:
+		l.Class = "warn"
+		l.add("%s", words.Sentence("The store cannot be read now: "+s.fault))
+		return l
+	case s.fault != "": // others may be ready
 		l.Class = "bad"
-		l.add("%s", words.Sentence("Nothing is being delivered: the server is not ready. It says: "+s.fault))
-		if len(s.Stores) > 0 {
-			l.Class, l.Parts = "warn", nil
-			l.add("%s", words.Sentence("The store cannot be read now: "+s.fault))
-		}
+		l.add("%s It is not known whether callbacks flow.", words.Sentence("This process is not ready: "+s.fault))
 		return l
 	case s.isFresh():
 		l.add("No job has been registered yet.")
@@ -100,9 +100,6 @@ func (s *state) lead() lead {
 			l.Class = "bad"
 			l.add(" %s", words.Sentence("Store "+store.Name+" is not ready: "+store.Detail))
 		}
-	}
-	if l.Class == "" {
-		l.Class = "ok"
 	}
 	return l
 }
@@ -217,17 +214,22 @@ func (s *state) lateWords() string { return words.Duration(s.oldestLate().Trunca
 // addFlow says whether callbacks flow, where some are delivered or nothing is known to be due. It adds nothing where jobs are late,
 // something holds jobs back, and it is not known whether others are delivered.
 func (s *state) addFlow(l *lead, holds bool) {
-	isLate := s.isLate()
+	isLate, delivered := s.isLate(), s.samples.LastMinute("delivered")
+	if s.counts != nil || delivered > 0 {
+		l.Class = "ok"
+	}
 	switch {
 	case isLate && !holds:
 		l.Class = "warn"
 		l.add("Callbacks are late: the oldest due job has waited for %s, since ", s.lateWords())
 		l.addTime(s.counts.OldestDueAt)
 		l.add(".")
-	case s.samples.LastMinute("delivered") > 0:
+	case delivered > 0:
 		l.add("Callbacks flow.")
 	case s.counts == nil && s.samples.Steps == 0:
 		l.add("The first numbers are there within 5 s.")
+	case s.counts == nil && math.IsNaN(delivered):
+		l.add("It is not known whether callbacks flow: the live stream of attempts could not be followed in the last minute.")
 	case s.counts == nil:
 		l.add("Nothing was delivered in the last minute.")
 	case s.counts.Scheduled+s.counts.Ready+s.counts.Running == 0:
@@ -366,7 +368,9 @@ func (s *state) addList(l *lead, n int, add func(i int)) {
 // addPauses adds a sentence about paused topics.
 func (s *state) addPauses(l *lead) {
 	if paused := s.pauses(); len(paused) > 0 {
-		l.Class = cmp.Or(l.Class, "warn")
+		if l.Class != "bad" {
+			l.Class = "warn"
+		}
 		if len(paused) == 1 {
 			l.add(" Topic ")
 		} else {

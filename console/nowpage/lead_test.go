@@ -99,7 +99,7 @@ func TestLead(t *testing.T) {
 		"not ready": {
 			state{fault: "redis: connection refused", Stores: nil},
 			"bad",
-			"Nothing is being delivered: the server is not ready. It says: redis: connection refused.",
+			"This process is not ready: redis: connection refused. It is not known whether callbacks flow.",
 		},
 		"not readable": {state{fault: "the store does not answer!", Stores: ready}, "warn", "The store cannot be read now: the store does not answer!"},
 		"one store of two": {
@@ -204,9 +204,20 @@ func TestLead(t *testing.T) {
 			"warn",
 			"Nothing waits: all jobs have ended. Topics a and b are paused.",
 		},
-		"restricted, at first":          {state{}, "ok", "The first numbers are there within 5 s."},
-		"restricted, nothing delivered": {state{samples: rates(0, 0)}, "ok", "Nothing was delivered in the last minute."},
-		"rate not known":                {state{counts: due, samples: rates(math.NaN(), math.NaN()), held: heldLanes(failed)}, "warn", "1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits},
+		"restricted, at first":          {state{}, "", "The first numbers are there within 5 s."},
+		"restricted, nothing delivered": {state{samples: rates(0, 0)}, "", "Nothing was delivered in the last minute."},
+		"restricted, not followed": {
+			state{samples: rates(math.NaN(), math.NaN()), held: heldLanes()},
+			"",
+			"It is not known whether callbacks flow: the live stream of attempts could not be followed in the last minute.",
+		},
+		"restricted, not followed, a receiver fails": {
+			state{samples: rates(math.NaN(), math.NaN()), held: heldLanes(heldBy("d:1", "retry_after"))},
+			"warn",
+			"It is not known whether callbacks flow: the live stream of attempts could not be followed in the last minute. " +
+				"1 receiver is in trouble: d:1 (asked for a pause, left alone until 12:01:00).",
+		},
+		"rate not known": {state{counts: due, samples: rates(math.NaN(), math.NaN()), held: heldLanes(failed)}, "warn", "1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.state.v = &web.Visit{Now: noon, Base: ".", Who: new(client.Principal)}

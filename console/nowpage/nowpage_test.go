@@ -320,7 +320,7 @@ func newFailingSite(t *testing.T, detail string, paths ...string) (*consoletest.
 	}}), f
 }
 
-func TestNow_SaysThatTheStoreIsNotReady(t *testing.T) {
+func TestNow_SaysThatTheProcessIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, api := newFailingSite(t, "not ready: the store <b>does not</b> answer.", "/readyz", "/v1/stats", "/v1/lanes/held", "/v1/topics", "/v1/stream")
 		register(site, "order", "fine.example", 3)
@@ -328,7 +328,7 @@ func TestNow_SaysThatTheStoreIsNotReady(t *testing.T) {
 		site.Get("").OK()
 		synctest.Wait() // the sampler that this visit started has seen that it cannot follow the stream
 		page := site.Golden("not-ready", "")
-		require.Equal(t, "Nothing is being delivered: the server is not ready. It says: the store <b>does not</b> answer.", lead(t, page))
+		require.Equal(t, "This process is not ready: the store <b>does not</b> answer. It is not known whether callbacks flow.", lead(t, page))
 		require.NotContains(t, page, "<b>does")
 	})
 }
