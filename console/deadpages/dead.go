@@ -122,13 +122,25 @@ func (d *deadData) read(v *web.Visit) error {
 	for _, j := range jobs.Items {
 		d.Jobs = append(d.Jobs, newJobRow(j))
 	}
-	d.Pager = v.Pager(jobs.NextCursor)
+	d.Pager = pagerOf(v, f, jobs.NextCursor)
 	if len(jobs.Items) < pageLimit && jobs.NextCursor != "" {
 		d.Looked, d.Pager.Next = words.Count(jobs.Scanned, "job"), ""
 		d.GoOn = v.PathSearch(v.Path("dead"), append(f.Pairs(), "cursor", jobs.NextCursor)...)
 	}
 	d.Empty = counted == 0 && groups.Exact && len(d.Jobs) == 0
 	return d.setLead(v, groups, counted)
+}
+
+// pagerOf returns the links of the list. They have the times of the filter, not how long ago these were: a cursor is valid for its filter.
+func pagerOf(v *web.Visit, f filter.Filter, next string) web.Pager {
+	var p web.Pager
+	if v.Query("cursor") != "" {
+		p.First = v.PathQuery(v.Path("dead"), f.Pairs()...)
+	}
+	if next != "" {
+		p.Next = v.PathQuery(v.Path("dead"), append(f.Pairs(), "cursor", next)...)
+	}
+	return p
 }
 
 // setGroups sets the groups and what they lead to.

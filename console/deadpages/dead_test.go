@@ -2,6 +2,7 @@ package deadpages_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -83,6 +84,20 @@ func TestDead_HasPages(t *testing.T) {
 		require.Contains(t, page, "60 jobs are dead, all of them at status-410.example:443: the topic gives up on this status, last answered 410.")
 		require.Contains(t, page, "pay-11 ")
 		require.NotContains(t, page, "pay-10 ")
+	})
+}
+
+func TestDead_HasPagesOfTheTimeBeforeNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://status-410.example/", "pay", 60)
+		_, next, _ := strings.Cut(site.Get("dead?ended_after=90m&more=1").OK(), `rel="next" href="./`)
+		next, _, _ = strings.Cut(next, `"`)
+		site.Advance(time.Minute)
+		page := site.Get(html.UnescapeString(next)).OK()
+		require.Contains(t, consoletest.Text(page), "pay-10 ")
+		require.NotContains(t, consoletest.Text(page), "pay-11 ")
+		require.Contains(t, page, `href="./dead?ended_after=1999-12-31T22%3A30%3A01.01Z"`, "the first page")
 	})
 }
 
