@@ -1,31 +1,13 @@
 package nowpage
 
-import (
-	"time"
+import "time"
 
-	"github.com/ringback/ringback/console/words"
-)
+// overdue is how long a job is due and waits when nothing can be said about the carrier: it moves due jobs at least once a second.
+const overdue = 5 * time.Second
 
-// unmoved is how long a job is due and not ready when the page says that the carrier does not move jobs: it moves them at least once a
-// second.
-const unmoved = 5 * time.Second
-
-// carrier is what the counts say about the carrier. The API does not tell which process carries.
-type carrier struct {
-	Class string // of a pill: ok or bad
-	Word  string
-	Text  string
-}
-
-// carrier says whether due jobs become ready. Lanes that hold jobs back may keep due ones from it: then nothing can be said.
-func (s *state) carrier() carrier {
+// carrierKeepsUp reports whether the counts show that the carrier moves jobs in time. The API does not tell which process carries, and
+// counts due jobs as ready whether it has moved them or not. So late jobs may be the carrier's fault, the workers' or a lane's.
+func (s *state) carrierKeepsUp() bool {
 	c := s.counts
-	switch {
-	case c == nil || s.held == nil:
-		return carrier{}
-	case c.Scheduled > 0 && c.Ready == 0 && !c.OldestDueAt.IsZero() && s.v.Now.Sub(c.OldestDueAt) > unmoved && len(s.held.Items) == 0 && s.held.Exact:
-		return carrier{"bad", "stands still", "the oldest job has been due for " + words.Duration(s.v.Now.Sub(c.OldestDueAt)) + ", and none is ready: see the servers' logs"}
-	default:
-		return carrier{"ok", "moves due jobs", ""}
-	}
+	return c != nil && c.Scheduled+c.Ready > 0 && s.oldestLate() < overdue
 }

@@ -40,8 +40,9 @@ type now struct {
 	// LanesNote says what the table of lanes lacks.
 	LanesNote string
 	Paused    []pause
-	Carrier   carrier
-	Samples   string // how complete the charts are
+	// CarrierKeepsUp reports whether no job waits for the carrier, as far as the counts show.
+	CarrierKeepsUp bool
+	Samples        string // how complete the charts are
 }
 
 // now serves the page.
@@ -53,7 +54,7 @@ func (p *pages) now(v *web.Visit) (web.Answer, error) {
 	s.samples = p.samplers.Visit(v.Audience, v.API, s.Restricted != nil, shown)
 	data := &now{
 		state: s, Lead: s.lead(), Cards: s.cards(), Charts: newCharts(&s.samples), Lanes: s.lanes(), LanesNote: s.lanesNote(), Paused: s.pauses(),
-		Carrier: s.carrier(), Samples: s.completeness(),
+		CarrierKeepsUp: s.carrierKeepsUp(), Samples: s.completeness(),
 	}
 	if s.isFresh() && s.fault == "" {
 		data.Start = newStart(v)
