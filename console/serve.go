@@ -53,9 +53,6 @@ func (c *console) serve(route web.Route) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), pageTime)
 		defer cancel()
 		v.Request = r.WithContext(ctx)
-		if p, _, ok := shownAt(r); ok {
-			v.Base, v.Root = p.base, p.root
-		}
 		answer, err := route.Serve(v)
 		if err != nil {
 			c.fail(w, r, v, err)
@@ -140,11 +137,6 @@ func (c *console) answer(w http.ResponseWriter, r *http.Request, v *web.Visit, a
 			return
 		}
 		c.setNotice(w, r, to, a.Notice)
-		if _, outside, ok := shownAt(r); ok { // fetch would follow a redirect, and show the page within this one
-			w.Header().Set("HX-Redirect", outside+strings.TrimPrefix(to.String(), Prefix))
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
 		redirect(w, a.To)
 	case *web.Part:
 		c.render(w, r, a.View, a.Template, c.view(r, v, &web.Page{View: a.View, Data: a.Data, Status: a.Status}), a.Status)
@@ -163,12 +155,6 @@ func target(r *http.Request, to string) (*url.URL, error) {
 	from := Prefix + strings.TrimPrefix(p.escaped, "/")
 	if p.namespace != "" {
 		from = Prefix + "@" + p.namespace + p.escaped
-	}
-	if at, _, ok := shownAt(r); ok { // the link is relative to the page that is shown
-		from = Prefix + strings.TrimPrefix(at.escaped, "/")
-		if at.namespace != "" {
-			from = Prefix + "@" + at.namespace + at.escaped
-		}
 	}
 	base, err := url.Parse(from)
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client"
@@ -62,20 +60,4 @@ func (c *console) client(r *http.Request, token, namespace string) (*client.Clie
 		return nil, fmt.Errorf("call the API: %w", err)
 	}
 	return api, nil
-}
-
-// shownAt returns the place of the page that a script's request was made from, which its answer becomes a part of, and the path that
-// the console has for the browser, with the prefix that a proxy may have removed.
-func shownAt(r *http.Request) (p place, outside string, ok bool) {
-	u, err := url.Parse(r.Header.Get("HX-Current-URL"))
-	if err != nil || r.Header.Get("HX-Request") == "" {
-		return place{}, "", false
-	}
-	at := strings.LastIndex(u.EscapedPath(), Prefix)
-	if at < 0 {
-		return place{}, "", false
-	}
-	rest := u.EscapedPath()[at+len(Prefix)-1:]
-	p, err = parsePlace(rest)
-	return p, u.EscapedPath()[:at] + Prefix, err == nil
 }

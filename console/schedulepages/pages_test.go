@@ -325,7 +325,8 @@ func TestForm_PreviewsTicks(t *testing.T) {
 		site.SignIn(site.Token("mia", "admin"))
 		form := url.Values{"cron": {"30 2 26 3 *"}, "timezone": {"Europe/Berlin"}, "jitter": {"soon"}, "name": {"a"}, "job.url": {"https://fine.example/"}}
 		part := site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK()
-		require.True(t, strings.HasPrefix(part, `<fieldset id="schedule-timing"`), part)
+		require.True(t, strings.HasPrefix(part, `<legend>When</legend>`), part)
+		require.NotContains(t, part, `../`, "the page that it becomes a part of has another path")
 		require.Contains(t, part, "02:30 does not exist on 2000-03-26, because clocks go forward: runs at 03:00")
 		require.Contains(t, part, "Runs at 02:30 on the 26th of March, Europe/Berlin.")
 		whole := site.Do(http.MethodPost, "schedules/preview", form).OK()

@@ -28,7 +28,8 @@ type Page struct {
 	Data any
 }
 
-// Part is one template of a page alone, for a script that replaces a part of the page.
+// Part is one template of a page alone, for a script that replaces a part of the page. It has no links: they are relative, and the page
+// that it becomes a part of has another path than its request.
 type Part struct {
 	View, Template string
 	Data           any
