@@ -336,6 +336,8 @@ func TestSampler_KeepsAnHour(t *testing.T) {
 		got := s.Visit("a", api, false, 2*time.Hour)
 		require.Len(t, got.P50, 720)
 		require.Equal(t, time.Hour, got.To.Sub(got.From))
+		require.Equal(t, 720, got.Steps)
+		require.Equal(t, 180, s.Visit("a", api, false, quarter).Steps, "of the series")
 		sum := 0.0
 		for _, v := range of(got, "delivered") {
 			sum += v

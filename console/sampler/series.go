@@ -199,7 +199,7 @@ func quantile(sorted []float64, q float64) float64 {
 
 // Samples are the samples of an audience.
 type Samples struct {
-	// Steps is the number of steps that have ended since the sampler began; 0: there is nothing to show yet.
+	// Steps is the number of steps of the series that have ended since the sampler began; 0: there is nothing to show yet.
 	Steps int
 	// From and To bound the series: values at equal intervals of Step, the oldest first. NaN is a gap.
 	From, To time.Time
@@ -244,7 +244,7 @@ func (s *Samples) Missing() (missing time.Duration) {
 		return 0
 	}
 	values := s.Verdicts[again].PerSecond
-	for _, v := range values[max(0, len(values)-s.Steps):] {
+	for _, v := range values[len(values)-s.Steps:] {
 		if math.IsNaN(v) {
 			missing += Step
 		}
@@ -258,7 +258,7 @@ func (s *sampler) samples(last time.Duration) Samples {
 	defer s.mu.Unlock()
 	n := min(max(int(last/Step), minute), steps)
 	all := Samples{
-		Steps: s.n, From: s.end.Add(-time.Duration(n) * Step), To: s.end, P50: make([]float64, n), P99: make([]float64, n), Fault: s.fault,
+		Steps: min(s.n, n), From: s.end.Add(-time.Duration(n) * Step), To: s.end, P50: make([]float64, n), P99: make([]float64, n), Fault: s.fault,
 		Verdicts: make([]Verdict, len(verdicts)),
 	}
 	for v, name := range verdicts {
