@@ -277,7 +277,7 @@ func (d *orderData) setLead(counted *client.WorkCount, o order) {
 	default:
 		d.Lead = "At least " + number + " " + verb + ". Nothing is changed yet."
 	}
-	if o.action.confirm != "" && counted.Matched > 0 {
+	if o.action.confirmOf(d.Selection.Filter.States) != "" && counted.Matched > 0 {
 		d.Class = "warn"
 	}
 }
@@ -301,8 +301,11 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 		number = d.Which
 	}
 	d.Submit = o.action.verb + " " + number
-	if o.action.confirm != "" {
-		d.Confirm = d.Submit + "? " + o.action.confirm
+	if confirm := o.action.confirmOf(d.Selection.Filter.States); confirm != "" {
+		d.Confirm = d.Submit + "? " + confirm
+		if o.action.confirm == "" { // what happens does not say it
+			d.Happens = append(slices.Clone(d.Happens), confirm)
+		}
 	}
 	if d.Selection.Filter.SelectsAll() {
 		d.All = &allBox{Error: o.problem.Of("all"), Text: "I mean ALL " + d.Selection.Filter.WithStates(o.action.states...).Words() + " of the namespace " + v.Namespace}

@@ -20,7 +20,7 @@ type action struct {
 	// happens says what it does.
 	happens []string
 	paced   bool // it takes rates
-	// confirm is asked before the jobs are lost.
+	// confirm is what is asked before jobs are lost; see confirmOf.
 	confirm string
 	changes []string // the fields of its form
 }
@@ -71,6 +71,23 @@ func actionOf(code string) (a action, known bool) {
 
 // isOfEnded reports whether the action is about jobs that have ended.
 func (a action) isOfEnded() bool { return slices.Contains(a.states, client.Dead) }
+
+// confirmOf returns what is asked before the action is done with jobs of some states; empty: nothing.
+func (a action) confirmOf(states []client.State) string {
+	if a.code != client.ActionRevive {
+		return a.confirm
+	}
+	delivered, cancelled := slices.Contains(states, client.Delivered), slices.Contains(states, client.Cancelled)
+	switch {
+	case delivered && cancelled:
+		return "Delivered jobs reach their receivers again, and cancelled ones are sent after all."
+	case delivered:
+		return "Delivered jobs reach their receivers again."
+	case cancelled:
+		return "Cancelled jobs are sent after all."
+	}
+	return ""
+}
 
 // which returns the jobs that are selected, in words.
 func (a action) which(s filter.Selection) string {

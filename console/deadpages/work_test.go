@@ -200,6 +200,37 @@ func TestOrder_LeavesOutJobsThatComeAfterTheCount(t *testing.T) {
 	})
 }
 
+// Dead jobs are revived because nobody got them. Others were delivered, or somebody did not want them to be.
+func TestOrder_AsksBeforeItRevivesOthersThanDeadJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		die(site, "pay", "https://status-410.example/", "dead", 1)
+		site.Register(client.Job{ID: "delivered", Topic: "pay", URL: "https://fine.example/"})
+		site.Register(client.Job{ID: "cancelled", Topic: "pay", URL: "https://fine.example/", Delay: time.Hour})
+		_, err := site.API.Cancel(t.Context(), "cancelled")
+		require.NoError(t, err)
+		site.Advance(time.Second)
+		for states, want := range map[string]string{
+			"":                         "",
+			"dead":                     "",
+			"delivered":                "Revive 1 job? Delivered jobs reach their receivers again.",
+			"dead,cancelled":           "Revive 2 jobs? Cancelled jobs are sent after all.",
+			"dead,delivered,cancelled": "Revive 3 jobs? Delivered jobs reach their receivers again, and cancelled ones are sent after all.",
+		} {
+			page := site.Get("work/new?action=revive&topic=pay&state=" + states).OK()
+			if want == "" {
+				require.NotContains(t, page, "data-confirm", states)
+				continue
+			}
+			_, sentence, _ := strings.Cut(want, "? ")
+			require.Contains(t, page, "<li>"+sentence+"</li>", "it is readable without JavaScript")
+			require.Contains(t, page, `data-confirm="`+want+`"`, states)
+			require.Contains(t, page, `class="lead sentence warn"`, states)
+			require.Contains(t, consoletest.Text(page), "Jobs that end after this count are not touched.")
+		}
+	})
+}
+
 // A form that does not say when its jobs were counted would change others.
 func TestOrder_NeedsTheTimeOfTheCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
