@@ -23,20 +23,82 @@ type laneList struct {
 	Pager web.Pager
 }
 
-// flow says that the lanes of the page flow, where no breaker of the topic is open. Whether lanes of other pages are paused is unknown.
-func (l laneList) flow() string {
-	if l.Pager.First == "" && l.Pager.Next == "" {
-		return "All flow:"
+// isWhole reports whether the page has all lanes.
+func (l laneList) isWhole() bool { return l.Pager.First == "" && l.Pager.Next == "" }
+
+// holds returns clauses about what holds jobs back, and how bad that is. breakers is the number of those in all lanes of the topic that
+// are open or half open.
+func (l laneList) holds(breakers int64, now time.Time) (class string, clauses []string) {
+	class = "warn"
+	if text := l.breakers(breakers); text != "" {
+		class, clauses = "bad", append(clauses, text)
 	}
-	const others = "no breaker is open in the others:"
-	switch n := int64(len(l.Rows)); n {
-	case 0:
-		return words.UpperFirst(others)
-	case 1:
-		return "The only lane of this page flows, and " + others
-	default:
-		return "The " + words.Count(n, "lane") + " of this page flow, and " + others
+	var paused, cooling []string
+	var behind int64
+	until := ""
+	for _, r := range l.Rows {
+		switch end := r.Cooling(now); {
+		case r.Waiting() == 0:
+		case r.Paused:
+			paused, behind = append(paused, r.Lane), behind+r.Waiting()
+		case !end.IsZero() && r.Breaker == "closed":
+			cooling = append(cooling, r.Lane)
+			until = " until " + words.When(end, now, nil) + " (" + words.In(end, now) + ")"
+		}
 	}
+	if len(paused) > 0 {
+		clauses = append(clauses, nameLanes(paused, " is paused", " are paused")+" with "+words.Count(behind, "job"))
+	}
+	if len(cooling) > 0 {
+		clauses = append(clauses, nameLanes(cooling, " has a cooldown"+until, " have cooldowns"))
+	}
+	return class, clauses
+}
+
+// nameLanes names lanes, with what is said of one or of several.
+func nameLanes(names []string, one, many string) string {
+	if len(names) == 1 {
+		return "lane " + names[0] + one
+	}
+	return "lanes " + words.List(names) + many
+}
+
+// breakers says how many breakers are not closed, and at which lanes; empty: none that holds jobs back. all is the number in all lanes of
+// the topic. A page that is whole has those of all lanes with unfinished jobs.
+func (l laneList) breakers(all int64) string {
+	var names []string
+	half := 0
+	for _, r := range l.Rows {
+		switch r.Breaker {
+		case "closed":
+			continue
+		case "half_open":
+			half++
+		}
+		names = append(names, r.Lane)
+	}
+	known, n := int64(len(names)), int64(len(names))
+	if !l.isWhole() {
+		n = max(n, all)
+	}
+	state := " open or half open"
+	switch {
+	case n == 0:
+		return ""
+	case n > known:
+	case half == 0:
+		state = " open"
+	case half == len(names):
+		state = " half open"
+	}
+	text := words.CountVerb(n, "breaker", "is", "are") + state
+	switch {
+	case known == n:
+		text += ", at " + words.List(names)
+	case known > 0:
+		text += ", among them at " + words.List(names)
+	}
+	return text
 }
 
 // laneRow is a lane in the list.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client"
@@ -89,64 +90,37 @@ func (p *topicPage) read(v *web.Visit) error {
 	return nil
 }
 
-// newTopicLead says what keeps the jobs of a topic from being delivered. The counts are those of all lanes.
-func newTopicLead(t *client.Topic, c client.Counts, page laneList, now time.Time) lead {
-	lanes := page.Rows
+// newTopicLead says what keeps the jobs of a topic from being delivered, as far as counts and a page of lanes tell. The counts are those
+// of all lanes.
+func newTopicLead(t *client.Topic, c client.Counts, lanes laneList, now time.Time) lead {
 	waiting := c.Scheduled + c.Ready
 	jobs := words.CountVerb(waiting, "job", "waits", "wait")
-	if t.Paused {
+	switch {
+	case t.Paused:
 		return lead{"warn", pauseText("Paused", t.PausedBy, t.PausedAt, t.PauseNote, now) + " " + words.UpperFirst(jobs) + "."}
-	}
-	if c.BreakersOpen > 0 {
-		var open []string
-		for _, l := range lanes {
-			if l.Breaker == "open" || l.Breaker == "half_open" {
-				open = append(open, l.Lane)
-			}
-		}
-		text := words.CountVerb(c.BreakersOpen, "breaker", "is", "are") + " open"
-		switch n := int64(len(open)); {
-		case n >= c.BreakersOpen:
-			text += ", at " + words.List(open)
-		case n > 0:
-			text += ", among them at " + words.List(open)
-		}
-		return lead{"bad", words.Sentence(text+":", jobs)}
+	case waiting+c.Running == 0 && c.Registered == 0:
+		return lead{Text: "No job was registered yet."}
+	case waiting+c.Running == 0:
+		return lead{Text: words.Sentence("No job waits:", words.Number(c.Delivered), "delivered and", words.Number(c.Dead), "dead in all")}
 	}
 	late := topicRow{Counts: c}.late(now)
-	if l := pausedLanes(lanes); l != "" {
-		return lead{"warn", words.Sentence(l+";", jobs)}
-	}
+	l := lead{"ok", "No job is late"}
 	switch {
-	case waiting == 0 && c.Running == 0 && c.Registered == 0:
-		return lead{Text: "No job was registered yet."}
-	case waiting == 0 && c.Running == 0:
-		return lead{"ok", words.Sentence("No job waits:", words.Number(c.Delivered), "delivered and", words.Number(c.Dead), "dead in all")}
 	case late >= lateAfter:
-		return lead{"warn", words.Sentence("Late:", jobs+forWhom(t.Deliver)+",", "and the oldest was due", words.Duration(late.Truncate(time.Second)), "ago")}
+		l = lead{"warn", "Late"}
+		jobs += forWhom(t.Deliver) + ", and the oldest was due " + words.Duration(late.Truncate(time.Second)) + " ago"
 	case waiting == 0:
-		return lead{"ok", words.Sentence(page.flow(), words.CountVerb(c.Running, "job", "is", "are"), "being delivered")}
+		jobs = words.CountVerb(c.Running, "attempt", "is", "are") + " running"
 	case c.OldestDueAt.After(now):
-		return lead{"ok", words.Sentence(page.flow(), jobs+",", "the next is due", words.In(c.OldestDueAt, now))}
+		jobs += ", the next is due " + words.In(c.OldestDueAt, now)
+	default:
+		l.Text = "No job is more than a minute late"
 	}
-	return lead{"ok", words.Sentence(page.flow(), jobs)}
-}
-
-// pausedLanes says which lanes are paused although jobs wait for them; empty: none.
-func pausedLanes(lanes []laneRow) string {
-	var names []string
-	for _, l := range lanes {
-		if l.Paused && l.Waiting() > 0 {
-			names = append(names, l.Lane)
-		}
+	if class, clauses := lanes.holds(c.BreakersOpen, now); len(clauses) > 0 {
+		l = lead{class, words.UpperFirst(strings.Join(clauses, "; "))}
 	}
-	switch len(names) {
-	case 0:
-		return ""
-	case 1:
-		return "Lane " + names[0] + " is paused"
-	}
-	return "Lanes " + words.List(names) + " are paused"
+	l.Text = words.Sentence(l.Text+":", jobs)
+	return l
 }
 
 // forWhom says whom due jobs wait for, if it is not Ringback.

@@ -41,10 +41,10 @@ func TestTopic_SaysWhatKeepsItsJobsFromBeingDelivered(t *testing.T) {
 		site.Advance(time.Second)
 		require.Equal(t, "No job waits: 1 delivered and 0 dead in all.", show())
 		site.Register(client.Job{ID: "b", Topic: "order", URL: "https://fine.example/", Delay: 5 * time.Minute})
-		require.Equal(t, "All flow: 1 job waits, the next is due in 5m.", show())
+		require.Equal(t, "No job is late: 1 job waits, the next is due in 5m.", show())
 		site.Register(client.Job{ID: "c", Topic: "order", URL: "https://refused.example/"})
 		site.Advance(time.Second)
-		require.Equal(t, "1 breaker is open, at refused.example:443: 2 jobs wait.", show())
+		require.Equal(t, "1 breaker is open, at refused.example:443: 2 jobs wait, the next is due in 15s.", show())
 		_, err := site.Client(site.Token("Mia", "operate")).PauseTopic(t.Context(), "order", "receiver moves")
 		require.NoError(t, err)
 		site.Advance(2 * time.Minute)
@@ -60,7 +60,78 @@ func TestTopic_SaysWhichLanesArePaused(t *testing.T) {
 			_, err := site.API.PauseLane(t.Context(), "order", lane, "")
 			require.NoError(t, err)
 		}
-		require.Equal(t, "Lane x is paused; 1 job waits.", lead(t, site.Get("topics/order").OK()))
+		require.Equal(t, "Lane x is paused with 1 job: 1 job waits, the next is due in 1m.", lead(t, site.Get("topics/order").OK()))
+	})
+}
+
+func TestTopic_SaysWhatIsLateBesideAPausedLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "pull", client.Policy{Deliver: "pull"})
+		_, err := site.API.PauseLane(t.Context(), "pull", "x", "")
+		require.NoError(t, err)
+		site.Register(client.Job{ID: "a", Topic: "pull", Lane: "x"}, client.Job{ID: "b", Topic: "pull", Lane: "y"})
+		site.Advance(3 * time.Minute)
+		require.Equal(t, "Lane x is paused with 1 job: 2 jobs wait for a client that leases from the topic, and the oldest was due 3m ago.",
+			lead(t, site.Get("topics/pull").OK()))
+	})
+}
+
+func TestTopic_SaysWhichLanesHaveACooldown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		for range 2 {
+			site.Register(client.Job{Topic: "order", URL: "https://busy.example/"})
+		}
+		site.Advance(2 * time.Second)
+		page := site.Get("topics/order").OK()
+		require.Regexp(t, `^Lane busy\.example:443 has a cooldown until 00:01:00 \(in \d+s\): 2 jobs wait`, lead(t, page))
+		require.Contains(t, page, `class="lead sentence warn"`)
+		site.Register(client.Job{Topic: "order", URL: "https://busy.test/"})
+		site.Advance(2 * time.Second)
+		require.Contains(t, lead(t, site.Get("topics/order").OK()), "Lanes busy.example:443 and busy.test:443 have cooldowns: 3 jobs wait")
+	})
+}
+
+func TestTopic_DoesNotSayThatJobsFlowWhoseAttemptsFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{Ordered: new(true), Ladder: []time.Duration{time.Hour}, Breaker: &client.Breaker{Failures: new(0)}})
+		for range 3 {
+			site.Register(client.Job{Topic: "order", URL: "https://down.example/"})
+		}
+		site.Advance(2 * time.Second)
+		require.Equal(t, "No job is more than a minute late: 3 jobs wait.", lead(t, site.Get("topics/order").OK()))
+		require.Equal(t, "The only topic: no job is more than a minute late.", lead(t, site.Get("topics").OK()))
+		site.Advance(time.Minute)
+		require.Equal(t, "Late: 3 jobs wait, and the oldest was due 1m2s ago.", lead(t, site.Get("topics/order").OK()))
+		require.Equal(t, "Jobs of order are more than a minute late.", lead(t, site.Get("topics").OK()))
+	})
+}
+
+func TestTopic_SaysThatABreakerIsHalfOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Minute}, Ladder: []time.Duration{time.Hour}})
+		site.Register(client.Job{Topic: "order", URL: "https://refused.example/"})
+		site.Advance(2 * time.Minute)
+		require.Contains(t, lead(t, site.Get("topics/order").OK()), "1 breaker is half open, at refused.example:443: 1 job waits")
+		require.Equal(t, "In order 1 breaker is open or half open.", lead(t, site.Get("topics").OK()))
+	})
+}
+
+func TestTopic_BreakersOfLanesWithoutJobsHoldNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, Retries: new(0)})
+		site.Register(client.Job{Topic: "order", URL: "https://refused.example/"})
+		site.Advance(time.Second)
+		page := site.Get("topics/order").OK()
+		require.Equal(t, "No job waits: 0 delivered and 1 dead in all.", lead(t, page))
+		require.Contains(t, page, `class="lead sentence "`)
+		require.Equal(t, "The only topic: no job is more than a minute late.", lead(t, site.Get("topics").OK()))
+		site.Register(client.Job{Topic: "order", URL: "https://fine.example/", Delay: time.Hour})
+		require.Equal(t, "No job is late: 1 job waits, the next is due in 1h.", lead(t, site.Get("topics/order").OK()))
 	})
 }
 
@@ -117,7 +188,7 @@ func TestTopic_WithJobsOnlyHasAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
 		site.Register(client.Job{ID: "a", Topic: "adhoc", URL: "https://fine.example/", Delay: time.Minute})
-		require.Equal(t, "All flow: 1 job waits, the next is due in 1m.", lead(t, site.Get("topics/adhoc").OK()))
+		require.Equal(t, "No job is late: 1 job waits, the next is due in 1m.", lead(t, site.Get("topics/adhoc").OK()))
 		page := site.Get("topics/adhoc/policy").OK()
 		require.Contains(t, page, `placeholder="15s, 3m, 10m, 30m, 30m, 1h, 2h, 6h, 15h"`)
 		site.Follow(site.Post("topics/adhoc/policy", "revision", "0", "timeout", "3s"))
@@ -268,7 +339,7 @@ func TestTopic_LanesHavePages(t *testing.T) {
 		}
 		for at := "topics/order"; at != ""; {
 			page := site.Get(at).OK()
-			require.Contains(t, lead(t, page), "of this page flow, and no breaker is open in the others: 30 jobs wait, the next is due in 1h.")
+			require.Contains(t, lead(t, page), "No job is late: 30 jobs wait, the next is due in 1h.")
 			rows := laneLink.FindAllStringSubmatch(page, -1)
 			require.LessOrEqual(t, len(rows), 50)
 			for _, row := range rows {
@@ -280,6 +351,22 @@ func TestTopic_LanesHavePages(t *testing.T) {
 			}
 		}
 		require.Equal(t, expected, seen)
+	})
+}
+
+func TestTopic_CountsTheBreakersOfOtherPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, Ladder: []time.Duration{2 * time.Hour}})
+		for i := range 26 {
+			site.Register(client.Job{Topic: "order", Lane: fmt.Sprintf("l%02d", i), URL: "https://fine.example/", Delay: time.Hour})
+		}
+		site.Register(client.Job{Topic: "order", Lane: "a", URL: "https://refused.example/"}, client.Job{Topic: "order", Lane: "z", URL: "https://refused.example/"})
+		site.Advance(time.Second)
+		page := site.Get("topics/order").OK()
+		require.Contains(t, lead(t, page), "2 breakers are open or half open, among them at a: 28 jobs wait")
+		second := site.Get(nextLink.FindStringSubmatch(page)[1]).OK()
+		require.Contains(t, lead(t, second), "2 breakers are open or half open, among them at z: 28 jobs wait")
 	})
 }
 

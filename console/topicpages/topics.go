@@ -150,8 +150,8 @@ func (d *topicList) readOwn(v *web.Visit) error {
 	return nil
 }
 
-// newTopicsLead says whether the topics of a page flow. whole reports whether there are no others, and breakers are those that are open
-// in all topics.
+// newTopicsLead says what holds back the jobs of a page's topics. whole reports whether there are no others, and breakers are those that
+// are open or half open in all topics.
 func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) lead {
 	if len(rows) == 0 {
 		if whole {
@@ -160,7 +160,7 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 		return lead{Text: "There are no more topics."}
 	}
 	var paused, broken, late []string
-	var open int64
+	var open, idle int64
 	for _, r := range rows {
 		switch {
 		case r.Paused:
@@ -168,7 +168,10 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 		case r.late(now) >= lateAfter:
 			late = append(late, r.Name)
 		}
-		if r.BreakersOpen > 0 {
+		switch {
+		case r.Waiting()+r.Running == 0:
+			idle += r.BreakersOpen // which hold nothing back
+		case r.BreakersOpen > 0:
 			broken = append(broken, r.Name)
 			open += r.BreakersOpen
 		}
@@ -189,17 +192,16 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 	}
 	if open > 0 {
 		l.Class = "bad"
-		clauses = append(clauses, "in "+words.List(broken)+" "+words.CountVerb(open, "breaker", "is", "are")+" open")
+		clauses = append(clauses, "in "+words.List(broken)+" "+words.CountVerb(open, "breaker", "is", "are")+" open or half open")
 	}
-	if elsewhere := breakers - open; elsewhere > 0 && !whole {
-		l.Class = "bad"
-		clauses = append(clauses, words.CountVerb(elsewhere, "breaker", "is", "are")+" open in topics on other pages")
+	if elsewhere := breakers - open - idle; elsewhere > 0 && !whole {
+		if open == 0 { // whether jobs wait for those elsewhere is not known
+			l.Class = "warn"
+		}
+		clauses = append(clauses, words.CountVerb(elsewhere, "breaker", "is", "are")+" open or half open in topics on other pages")
 	}
 	if len(clauses) == 0 {
-		clauses = []string{ofTopics(len(rows), whole) + ", all flow"}
-		if len(rows) == 1 {
-			clauses = []string{ofTopics(1, whole) + " flows"}
-		}
+		clauses = []string{ofTopics(len(rows), whole) + ": no job is more than a minute late"}
 	}
 	l.Text = words.Sentence(words.UpperFirst(strings.Join(clauses, "; ")))
 	return l

@@ -61,7 +61,7 @@ func TestTopics_SaysWhichArePausedAndBroken(t *testing.T) {
 		)
 		site.Advance(time.Second)
 		page := site.Golden("topics", "topics")
-		require.Contains(t, consoletest.Text(page), "1 of 3 topics is paused; in shop.orders 1 breaker is open.")
+		require.Contains(t, consoletest.Text(page), "1 of 3 topics is paused; in shop.orders 1 breaker is open or half open.")
 	})
 }
 
@@ -70,9 +70,9 @@ func TestTopics_FlowAndAreLate(t *testing.T) {
 		site := newSite(t, false)
 		put(t, site, "pull", client.Policy{Deliver: "pull"})
 		put(t, site, "push", client.Policy{})
-		require.Contains(t, consoletest.Text(site.Get("topics").OK()), "2 topics, all flow.")
+		require.Contains(t, consoletest.Text(site.Get("topics").OK()), "2 topics: no job is more than a minute late.")
 		require.NoError(t, site.API.DeleteTopic(t.Context(), "push", false))
-		require.Equal(t, "The only topic flows.", lead(t, site.Get("topics").OK()))
+		require.Equal(t, "The only topic: no job is more than a minute late.", lead(t, site.Get("topics").OK()))
 		site.Register(client.Job{ID: "a", Topic: "pull"})
 		site.Advance(2 * time.Minute)
 		page := consoletest.Text(site.Get("topics").OK())
@@ -90,17 +90,31 @@ func TestTopics_HasPagesOf50(t *testing.T) {
 		site.Register(client.Job{ID: "a", Topic: "t50", URL: "https://fine.example/"})
 		site.Advance(time.Second)
 		first := site.Get("topics").OK()
-		require.Contains(t, consoletest.Text(first), "The 50 topics of this page, all flow.")
+		require.Contains(t, consoletest.Text(first), "The 50 topics of this page: no job is more than a minute late.")
 		require.NotContains(t, first, ">t50<")
 		require.Less(t, len(first), 100_000)
 		next := regexp.MustCompile(`rel="next" href="./([^"]+)"`).FindStringSubmatch(first)
 		require.NotNil(t, next)
 		second := site.Get(next[1]).OK()
 		require.Contains(t, second, ">t50<")
-		require.Equal(t, "The only topic of this page flows.", lead(t, second))
+		require.Equal(t, "The only topic of this page: no job is more than a minute late.", lead(t, second))
 		require.NotContains(t, second, ">t49<")
 		require.Contains(t, second, "First page")
 		require.Regexp(t, `(?s)>t50<.*<td class="num">1</td>`, second, "its counts")
+	})
+}
+
+func TestTopics_CountsTheBreakersOfOtherPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		for i := range 51 {
+			put(t, site, fmt.Sprintf("t%02d", i), client.Policy{Breaker: &client.Breaker{Failures: new(1)}, Retries: new(0)})
+		}
+		site.Register(client.Job{Topic: "t00", URL: "https://down.example/"}, client.Job{Topic: "t50", URL: "https://down.example/"})
+		site.Advance(time.Second)
+		page := site.Get("topics").OK()
+		require.Equal(t, "1 breaker is open or half open in topics on other pages.", lead(t, page), "that of t00 holds no job back")
+		require.Contains(t, page, `class="lead sentence warn"`)
 	})
 }
 
@@ -120,7 +134,7 @@ func TestTopics_OfARestrictedTokenAreItsOwn(t *testing.T) {
 		site.SignIn(site.Token("mia", "read", "order", "unknown", "pay.*"))
 		page := site.Get("topics").OK()
 		text := consoletest.Text(page)
-		require.Contains(t, text, "Your token sees only the topics order, unknown and pay.*. The only topic of this page flows.")
+		require.Contains(t, text, "Your token sees only the topics order, unknown and pay.*. The only topic of this page: no job is more than a minute late.")
 		require.Contains(t, page, `href="./topics/order"`)
 		require.NotContains(t, page, "secret.plans")
 		require.NotContains(t, text, "2 topics")
@@ -158,9 +172,9 @@ func TestTopics_OfARestrictedTokenAreCountedUpTo20(t *testing.T) {
 			put(t, site, names[i], client.Policy{})
 		}
 		site.SignIn(site.Token("mia", "read", names...))
-		require.Contains(t, lead(t, site.Get("topics").OK()), " The 20 topics of this page, all flow.")
+		require.Contains(t, lead(t, site.Get("topics").OK()), " The 20 topics of this page: no job is more than a minute late.")
 		site.SignIn(site.Token("eva", "read", names[0]))
-		require.Contains(t, lead(t, site.Get("topics").OK()), " The only topic flows.")
+		require.Contains(t, lead(t, site.Get("topics").OK()), " The only topic: no job is more than a minute late.")
 		_, err := site.API.PauseTopic(t.Context(), names[0], "")
 		require.NoError(t, err)
 		require.Contains(t, lead(t, site.Get("topics").OK()), " The only topic is paused.")
