@@ -67,7 +67,7 @@ func receiverCommand(j *client.JobInfo, url string) string {
 	switch {
 	case len(j.Body) == 0:
 	case len(j.Body) > maxCommandBody:
-		parts = append(parts, "--data-binary @body")
+		parts = append(parts, "--data-binary @- < body") // of a file that is not there curl would send an empty body; a shell ends
 	default:
 		var data string
 		before, data = dataArgument(j.Body)

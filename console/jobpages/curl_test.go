@@ -1,7 +1,9 @@
 package jobpages
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,9 +56,26 @@ func TestReceiverCommand_IsUnderstoodByAShell(t *testing.T) {
 		require.Equal(t, control, input)
 	}
 
-	j.Body = make([]byte, maxCommandBody+1)
-	require.Contains(t, receiverCommand(j, "https://a.example/"), "--data-binary @body")
-	require.Less(t, len(receiverCommand(j, "https://a.example/")), 200)
+}
+
+func TestReceiverCommand_SendsTheFileOfALongBody(t *testing.T) {
+	body := strings.Repeat("x", maxCommandBody+1)
+	command := receiverCommand(&client.JobInfo{Method: "POST", Body: []byte(body)}, "https://a.example/")
+	require.Less(t, len(command), 200)
+	dir := t.TempDir()
+	run := func() (input string, err error) {
+		shell := exec.CommandContext(t.Context(), "sh", "-c", "curl() { echo started; cat; }\n"+command)
+		shell.Dir = dir
+		out, err := shell.Output()
+		return string(out), err
+	}
+	out, err := run()
+	require.Error(t, err)
+	require.Empty(t, out, "without the file nothing is sent")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "body"), []byte(body), 0o600))
+	out, err = run()
+	require.NoError(t, err)
+	require.Equal(t, "started\n"+body, out)
 }
 
 func TestRegisterCommand_IsUnderstoodByAShell(t *testing.T) {

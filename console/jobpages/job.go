@@ -36,6 +36,8 @@ type jobData struct {
 	Body          bodyView
 	RawTo         string // the job in the API; empty: a link carries no token, and no namespace
 	Curl, APICurl string
+	LongBody      bool   // too long for commands
+	Lacks         string // the secret headers that APICurl lacks
 	Ladder        template.HTML
 	// May are the actions that state and role allow.
 	MayRun, MayCancel, MayRevive, MayEdit, MayCopy bool
@@ -135,8 +137,10 @@ func (d *jobData) setRequest(v *web.Visit, j *client.JobInfo) {
 	if d.URL != "" && d.URL != jobform.Redacted {
 		d.Curl = receiverCommand(j, d.URL)
 	}
+	d.LongBody = len(j.Body) > maxCommandBody
 	if d.MayCopy {
-		d.APICurl, _ = registerCommand(j, v.Namespace)
+		command, secrets := registerCommand(j, v.Namespace)
+		d.APICurl, d.Lacks = command, words.List(secrets)
 	}
 }
 

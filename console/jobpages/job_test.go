@@ -109,6 +109,35 @@ func TestJob_LinksItsCallback(t *testing.T) {
 	})
 }
 
+func TestJob_NamesTheSecretsThatTheCommandLacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		site.Register(client.Job{
+			ID: "a", URL: "https://fine.example/", Delay: time.Hour, Headers: client.Headers{"X-Team": {"shop"}},
+			OnDead: &client.Callback{URL: "https://fine.example/", Headers: client.Headers{"Authorization": {"Bearer secret"}}},
+		})
+		text := consoletest.Text(site.Get("jobs/a").OK())
+		require.Contains(t, text, "It lacks secret headers, which the API does not show: on_dead.headers.Authorization.")
+		require.NotContains(t, text, "Set the variables", "the receiver's command has none")
+	})
+}
+
+func TestJob_SaysWhereALongBodyIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		site.Register(client.Job{ID: "a", URL: "https://fine.example/", Delay: time.Hour, Body: client.Text(strings.Repeat("x", 5<<10))})
+		site.SignIn(site.Token("mia", "admin"))
+		page := site.Get("jobs/a").OK()
+		text := consoletest.Text(page)
+		require.Contains(t, text, "--data-binary @- < body")
+		require.Contains(t, text, "save the body there first, because it is too long for a command. GET /v1/jobs/a of the API has it.")
+		require.Contains(t, text, "The body is too long for a command that registers a copy.")
+		require.Equal(t, []string{"../jobs/a/copy"}, links(page, "The form"))
+		site.SignIn(site.Token("otto", "read"))
+		require.NotContains(t, consoletest.Text(site.Get("jobs/a").OK()), "a command that registers a copy")
+	})
+}
+
 func TestJob_HidesBodiesFromTokensThatMayNotReadThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
@@ -236,7 +265,7 @@ func TestJob_IsSmallWhateverTheAnswers(t *testing.T) {
 		require.Contains(t, text, "attempt 61 was answered 500")
 		require.Contains(t, text, "The same as that of attempt 6")
 		require.Contains(t, text, "the page has room for the newest")
-		require.Contains(t, text, "--data-binary @body")
+		require.Contains(t, text, "--data-binary @- < body")
 		require.Less(t, len(page), 100_000)
 	})
 }
