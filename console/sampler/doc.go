@@ -14,7 +14,7 @@
 //
 // The stream sends at most 100 events a second, and says how many it skipped. Those are taken to be like the ones that were sent,
 // except that the number of delivered jobs is then the counter's, which is exact. Lateness is that of the attempts that were sent. A
-// step without the stream has what the counters say, and one without both is a gap.
+// step without the stream has the delivered jobs only, by the counter, and one without both is a gap.
 //
 // Known gap: the first two seconds of a stream have the attempts of one process only.
 package sampler

@@ -48,8 +48,8 @@ func (s *sampler) run(ctx context.Context, isDone func(refused bool) bool) {
 	}
 }
 
-// counters are numbers of jobs; nil: not known.
-type counters struct{ delivered, dead int64 }
+// counters are numbers of jobs.
+type counters struct{ delivered int64 }
 
 // readCounters reads the counters of the namespace, without those of topics.
 func (s *sampler) readCounters(ctx context.Context) (*counters, error) {
@@ -62,7 +62,7 @@ func (s *sampler) readCounters(ctx context.Context) (*counters, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &counters{stats.Totals.Delivered, stats.Totals.Dead}, nil
+	return &counters{stats.Totals.Delivered}, nil
 }
 
 // follow follows the stream until ctx ends, or the token is refused, which it reports.

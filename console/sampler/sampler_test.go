@@ -264,7 +264,7 @@ func TestSampler_LeavesGapsWhereTheAPIFails(t *testing.T) {
 		step() // the counters only
 		got := s.Visit("a", api, false, quarter)
 		require.Equal(t, []float64{1, 2}, last(of(got, "delivered"), 2))
-		require.Equal(t, []float64{0, 1}, last(of(got, "dead"), 2))
+		requireNaN(t, last(of(got, "dead"), 1)...) // they may have expired without an attempt
 		requireNaN(t, last(of(got, "again"), 1)...)
 		requireNaN(t, last(got.P99, 1)...)
 		require.ErrorIs(t, got.Fault, client.ErrUnavailable)

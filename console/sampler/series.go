@@ -23,11 +23,11 @@ const (
 // verdicts are those of attempts, in the order of Samples.Verdicts.
 var verdicts = [...]string{"delivered", "again", "dead", "cancelled", "released"}
 
-// Indexes of verdicts: counters know that jobs were delivered or died, and only the stream knows that attempts are made again.
+// Indexes of verdicts. The counters know how many jobs were delivered. Only the stream knows which attempts failed: jobs that are dead
+// may have expired without one.
 const (
 	delivered = iota
 	again
-	dead
 )
 
 // sampler has the samples of an audience.
@@ -151,7 +151,6 @@ func (s *sampler) add(t tally, c *counters) {
 	before := s.counters
 	if s.counters = c; before != nil && c != nil && t.gaps == 0 {
 		one.rates[delivered] = perSecond(c.delivered - before.delivered)
-		one.rates[dead] = perSecond(c.dead - before.dead)
 	}
 	if t.whole {
 		scale := 1.0
