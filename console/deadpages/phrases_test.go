@@ -2,6 +2,8 @@ package deadpages
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -35,6 +37,23 @@ func TestLeadOf_SaysHowFarWorkIs(t *testing.T) {
 		w.CreatedAt = began
 		text, _ := leadOf(&w, now)
 		require.Equal(t, want, text)
+	}
+}
+
+// A page may have no rows though there are more: a token that is restricted to topics sees few works, which are looked for in a bounded time.
+func TestListLead_SaysNoMoreThanThePageShows(t *testing.T) {
+	some := []client.Work{{State: "running", Action: client.ActionPurge}}
+	for _, c := range []struct {
+		path, next, want string
+		running          []client.Work
+	}{
+		{"/work", "", "No work is running.", nil},
+		{"/work", "c", "No work was found yet, and there is more to look at.", nil},
+		{"/work", "c", "At least 1 work is running: deleting jobs: 0 done.", some},
+		{"/work?cursor=b", "", "More work that is running, and older work that has ended.", some},
+	} {
+		v := &web.Visit{Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, http.NoBody)}
+		require.Equal(t, c.want, listLead(v, &client.Page[client.Work]{Items: c.running, NextCursor: c.next}, len(c.running)))
 	}
 }
 

@@ -97,10 +97,17 @@ func listLead(v *web.Visit, found *client.Page[client.Work], running int) string
 	if running == len(found.Items) && found.NextCursor != "" {
 		number = "At least " + number
 	}
-	switch running {
-	case 0:
+	later := v.Query("cursor") != ""
+	switch {
+	case later && running > 0:
+		return "More work that is running, and older work that has ended."
+	case later:
+		return "Older work, the newest first."
+	case len(found.Items) == 0 && found.NextCursor != "": // your topics have none among those that were looked at
+		return "No work was found yet, and there is more to look at."
+	case running == 0:
 		return "No work is running."
-	case 1:
+	case running == 1:
 		text := number + " is running: " + words.LowerFirst(summary(&found.Items[0]))
 		if l := left(&found.Items[0], v.Now); l != "" {
 			text += "; " + l

@@ -104,6 +104,26 @@ func TestWork_ShowsProgressAndStops(t *testing.T) {
 	})
 }
 
+func TestWork_HasPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		site.Register(client.Job{Topic: "none", URL: "https://status-410.example/", Retries: new(0)})
+		site.Advance(time.Second)
+		_, err := site.API.StartWork(t.Context(), client.WorkOrder{Action: client.ActionRevive, Where: client.Where{Topic: "none"}, Rate: "1/1h"})
+		require.NoError(t, err)
+		for range 60 {
+			_, err := site.API.StartWork(t.Context(), client.WorkOrder{Action: client.ActionPurge, Where: client.Where{Topic: "other"}})
+			require.NoError(t, err)
+		}
+		site.Advance(10 * time.Minute)
+		page := site.Get("work").OK()
+		require.Contains(t, consoletest.Text(page), "1 work is running")
+		_, next, _ := strings.Cut(page, `rel="next" href="./`)
+		next, _, _ = strings.Cut(next, `"`)
+		require.Contains(t, consoletest.Text(site.Get(html.UnescapeString(next)).OK()), "Older work, the newest first.")
+	})
+}
+
 func TestWork_ListsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
