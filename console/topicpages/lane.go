@@ -26,9 +26,10 @@ type lanePage struct {
 	Exists bool
 	Topic  *client.Topic
 	Row    laneRow
-	// Held are the reasons why the lane holds jobs back, and LastFailure what its receiver did.
+	// Held are the reasons why the lane holds jobs back, and LastFailure what its receiver did. Unknown: the server could not find out.
 	Held        []client.HoldReason
 	LastFailure *client.LaneFailure
+	Unknown     bool
 	Jobs        []client.JobInfo
 	// GoOn leads to the search for more jobs if that for Jobs ended early, and Looked says how many it looked at.
 	GoOn, Looked string
@@ -121,6 +122,7 @@ func (p *lanePage) readHeld(v *web.Visit) error {
 	for i := range held.Items {
 		p.Held, p.LastFailure = held.Items[i].Reasons, held.Items[i].LastFailure
 	}
+	p.Unknown = len(held.Items) == 0 && !held.Exact
 	return nil
 }
 
@@ -155,8 +157,14 @@ func (p *lanePage) newLead(now time.Time) lead {
 		return lead{"warn", words.Sentence("At its limit:", words.CountVerb(r.Running, "attempt", "is", "are"), "in flight") + " " + jobs}
 	case waiting == 0 && r.Running == 0:
 		return lead{Text: "No job waits."}
+	case p.Unknown:
+		return lead{Text: "Whether something holds it is not known now. " + jobs}
+	case r.Running > 0:
+		return lead{"ok", words.Sentence("Nothing holds it:", words.CountVerb(r.Running, "attempt", "is", "are"), "running") + " " + jobs}
+	case r.Ready > 0:
+		return lead{"warn", words.Sentence("Nothing holds it, but no attempt is running:", words.CountVerb(r.Ready, "job", "is", "are"), "ready"+forWhom(t.Deliver))}
 	}
-	return lead{"ok", "Nothing holds it. " + jobs}
+	return lead{Text: words.Sentence("No job is ready:", words.LowerFirst(jobs))}
 }
 
 // cooldown says why the lane has a cooldown. Of a lane without jobs that is not known.

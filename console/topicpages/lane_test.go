@@ -3,6 +3,7 @@ package topicpages_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestLane_SaysWhatHoldsIt(t *testing.T) {
 		show := func(name string) string { return lead(t, site.Get("topics/order/lanes/"+name).OK()) }
 		require.Equal(t, "No job waits.", show("x"))
 		site.Register(client.Job{ID: "a", Topic: "order", URL: "https://fine.example/", Delay: time.Minute})
-		require.Equal(t, "Nothing holds it. 1 job waits.", show("fine.example:443"))
+		require.Equal(t, "No job is ready: 1 job waits.", show("fine.example:443"))
 		site.Register(client.Job{ID: "b", Topic: "order", URL: "https://refused.example/"})
 		site.Advance(time.Second)
 		require.Equal(t, "Its breaker is open until 01:00:00 (in 1h). 1 job waits. Its last attempt failed 1s ago, because the connection was refused.",
@@ -40,6 +41,42 @@ func TestLane_SaysWhatHoldsIt(t *testing.T) {
 		_, err = site.API.PauseTopic(t.Context(), "order", "all of it")
 		require.NoError(t, err)
 		require.Equal(t, "Its topic is paused by root since 00:00:02 (just now): “all of it”. 1 job waits.", show("fine.example:443"))
+	})
+}
+
+func TestLane_SaysWhomReadyJobsWaitFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "pull", client.Policy{Deliver: "pull"})
+		for range 3 {
+			site.Register(client.Job{Topic: "pull", Lane: "x"})
+		}
+		site.Advance(2 * time.Minute)
+		page := site.Get("topics/pull/lanes/x").OK()
+		require.Equal(t, "Nothing holds it, but no attempt is running: 3 jobs are ready for a client that leases from the topic.", lead(t, page))
+		require.Contains(t, page, `class="lead sentence warn"`)
+		_, err := site.API.Lease(t.Context(), "pull", client.LeaseOptions{Max: 1, Lease: time.Minute})
+		require.NoError(t, err)
+		require.Equal(t, "Nothing holds it: 1 attempt is running. 2 jobs wait.", lead(t, site.Get("topics/pull/lanes/x").OK()))
+	})
+}
+
+func TestLane_SaysWhenItIsNotKnownWhatHoldsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New()}, WrapAPI: func(api http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/lanes/held" {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = io.WriteString(w, `{"items": [], "total": 0, "looked_at": 0, "exact": false}`)
+					return
+				}
+				api.ServeHTTP(w, r)
+			})
+		}})
+		put(t, site, "pull", client.Policy{Deliver: "pull"})
+		site.Register(client.Job{Topic: "pull", Lane: "x"})
+		site.Advance(time.Second)
+		require.Equal(t, "Whether something holds it is not known now. 1 job waits.", lead(t, site.Get("topics/pull/lanes/x").OK()))
 	})
 }
 
