@@ -14,7 +14,7 @@ import (
 const maxEditable = 64 << 10
 
 // defaultTypes are the content types that the API gives to bodies without one.
-var defaultTypes = map[string]string{AsJSON: "application/json", AsText: "text/plain", AsBase64: "application/octet-stream"}
+var defaultTypes = map[string]string{AsJSON: "application/json", AsText: "text/plain; charset=utf-8", AsBase64: "application/octet-stream"}
 
 // setBody sets the fields of a body: as JSON, as text or as base64. A body that is too long, or that a browser would change, is kept.
 func (f Form) setBody(body []byte, contentType string) {
@@ -35,14 +35,9 @@ func (f Form) setBody(body []byte, contentType string) {
 		as, f[Body] = AsText, text
 	}
 	f[BodyAs] = as
-	if as != AsKept && contentType != defaultTypes[as] && !isTextDefault(as, contentType) {
+	if as != AsKept && contentType != defaultTypes[as] {
 		f.set(ContentType, contentType)
 	}
-}
-
-// isTextDefault reports whether a content type is that of texts, with its charset.
-func isTextDefault(as, contentType string) bool {
-	return as == AsText && strings.EqualFold(strings.ReplaceAll(contentType, " ", ""), "text/plain;charset=utf-8")
 }
 
 // isJSON reports whether a content type is that of JSON; none is.

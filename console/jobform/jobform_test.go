@@ -155,7 +155,9 @@ func TestOf_ChoosesHowABodyIsWritten(t *testing.T) {
 		{"[redacted]", "text/plain", jobform.AsKept, "", ""}, // the reader may not see it
 		{"{}", "application/json", jobform.AsJSON, "{}", ""},
 		{"{}", "application/cloudevents+json", jobform.AsJSON, "{}", "application/cloudevents+json"},
-		{"{}", "text/plain", jobform.AsText, "{}", ""},
+		{"{}", "text/plain", jobform.AsText, "{}", "text/plain"},
+		{"{}", "text/plain; charset=utf-8", jobform.AsText, "{}", ""},
+		{"{}", "Text/Plain;charset=UTF-8", jobform.AsText, "{}", "Text/Plain;charset=UTF-8"},
 		{"{", "application/json", jobform.AsText, "{", "application/json"},
 		{"a\r\nb", "text/plain", jobform.AsBase64, "YQ0KYg==", "text/plain"},
 		{"a\x00", "application/octet-stream", jobform.AsBase64, "YQA=", ""},

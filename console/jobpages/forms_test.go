@@ -92,6 +92,19 @@ func TestEdit_SendsWhatDiffers(t *testing.T) {
 	})
 }
 
+func TestEdit_OfABodyKeepsItsContentType(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		for id, contentType := range map[string]string{"none": "", "plain": "text/plain", "spelt": "Text/Plain;charset=UTF-8"} {
+			site.Register(client.Job{ID: id, URL: "https://fine.example/", Delay: time.Hour, Body: client.Text("a"), ContentType: contentType})
+			before := get(t, site, id)
+			site.Follow(site.Post("jobs/"+id+"/edit", post(site.Get("jobs/"+id+"/edit").OK(), "body", "b")...)).OK()
+			require.Equal(t, "b", string(get(t, site, id).Body))
+			require.Equal(t, before.ContentType, get(t, site, id).ContentType)
+		}
+	})
+}
+
 func TestEdit_KeepsTheFormThatIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
