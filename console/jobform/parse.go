@@ -110,7 +110,11 @@ func (p *parser) remove(c *client.Change, name string) {
 		p.fail(URL, "cannot be removed: register a copy without it")
 	case Retries:
 		p.fail(Retries, "cannot be removed: give a number")
-	case Headers, Ladder, Timeout, ExpiresAt, Labels:
+	case ExpiresAt:
+		if p.form[ExpiresIn] == "" { // which replaces it
+			c.Null = append(c.Null, name)
+		}
+	case Headers, Ladder, Timeout, Labels:
 		c.Null = append(c.Null, name)
 	}
 }

@@ -105,6 +105,21 @@ func TestEdit_OfABodyKeepsItsContentType(t *testing.T) {
 	})
 }
 
+func TestEdit_ReplacesAnExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		register(t, site)
+		for _, old := range []string{get(t, site, "order-1").ExpiresAt.Format(time.RFC3339Nano), ""} {
+			page := site.Get("jobs/order-1/edit").OK()
+			site.Follow(site.Post("jobs/order-1/edit", post(page, "expires_in", "2h", "expires_at", old)...)).OK()
+			require.WithinDuration(t, time.Now().Add(2*time.Hour), get(t, site, "order-1").ExpiresAt, time.Second)
+			site.Advance(time.Minute)
+		}
+		site.Follow(site.Post("jobs/order-1/edit", post(site.Get("jobs/order-1/edit").OK(), "expires_at", "")...)).OK()
+		require.Zero(t, get(t, site, "order-1").ExpiresAt)
+	})
+}
+
 func TestEdit_KeepsTheFormThatIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
