@@ -14,7 +14,7 @@ import (
 const (
 	// pageSize is the number of rows of a list.
 	pageSize = 50
-	// maxOwn bounds the topics of a restricted token that are counted: each costs a request.
+	// maxOwn bounds the topics of a restricted token that are looked up: each costs a request, also one that does not exist.
 	maxOwn = 20
 	// lateAfter is how late the oldest job of a topic is before the page speaks of it.
 	lateAfter = time.Minute
@@ -123,12 +123,13 @@ func newTopicRow(t *client.Topic, counts client.Counts) topicRow {
 func (d *topicList) readOwn(v *web.Visit) error {
 	ctx := v.Request.Context()
 	d.Patterns = v.Who.Topics
-	whole := true
+	whole, asked := true, 0
 	for _, name := range v.Who.Topics {
-		if strings.HasSuffix(name, "*") || len(d.Rows) == maxOwn {
+		if strings.HasSuffix(name, "*") || asked == maxOwn {
 			whole = false
 			continue
 		}
+		asked++
 		t, err := v.API.GetTopic(ctx, name)
 		if errors.Is(err, client.ErrNotFound) {
 			continue

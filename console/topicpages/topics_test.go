@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,5 +180,32 @@ func TestTopics_OfARestrictedTokenAreCountedUpTo20(t *testing.T) {
 		_, err := site.API.PauseTopic(t.Context(), names[0], "")
 		require.NoError(t, err)
 		require.Contains(t, lead(t, site.Get("topics").OK()), " The only topic is paused.")
+	})
+}
+
+func TestTopics_OfARestrictedTokenAreLookedUpUpTo20Times(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lookups atomic.Int64
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New()}, Tokens: true, WrapAPI: func(api http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if rest, ok := strings.CutPrefix(r.URL.Path, "/v1/topics/"); ok && !strings.Contains(rest, "/") {
+					lookups.Add(1)
+				}
+				api.ServeHTTP(w, r)
+			})
+		}})
+		var names []string
+		for i := range 64 {
+			names = append(names, fmt.Sprintf("t%02d", i))
+		}
+		put(t, site, names[19], client.Policy{})
+		put(t, site, names[20], client.Policy{})
+		site.SignIn(site.Token("mia", "read", names...))
+		lookups.Store(0)
+		page := site.Get("topics").OK()
+		require.Contains(t, page, ">t19<")
+		require.NotContains(t, page, ">t20<")
+		require.Contains(t, lead(t, page), "The only topic of this page")
+		require.Equal(t, int64(20), lookups.Load())
 	})
 }
