@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/inbox"
+	"github.com/ringback/ringback/job"
 )
 
 //go:embed templates
@@ -102,7 +103,7 @@ func (p *pages) page(v *web.Visit, job *client.JobInfo, form formValues, errs we
 	if !v.Live {
 		d.Fields, d.Source = form.fields(errs), form.Source
 		var err error
-		if d.Sign, err = p.signing(v, job, form); err != nil {
+		if d.Sign, err = p.signing(v, job, form.topic()); err != nil && !errs.Any() { // what was typed is worth more than the offer
 			return nil, err
 		}
 	}
@@ -128,9 +129,8 @@ func (p *pages) presets(v *web.Visit) []preset {
 }
 
 // signing returns the offer to sign the requests of the topic that the page is about.
-func (p *pages) signing(v *web.Visit, job *client.JobInfo, form formValues) (*signing, error) {
-	topic := form.topic()
-	if p.inbox == nil || !seesInbox(v) || !v.CanTopic(access.AddSecret, topic) {
+func (p *pages) signing(v *web.Visit, job *client.JobInfo, topic string) (*signing, error) {
+	if p.inbox == nil || !seesInbox(v) || !isTopic(topic) || !v.CanTopic(access.AddSecret, topic) {
 		return nil, nil //nolint:nilnil // nothing is offered
 	}
 	s := &signing{Topic: topic}
@@ -148,6 +148,9 @@ func (p *pages) signing(v *web.Visit, job *client.JobInfo, form formValues) (*si
 	return s, nil
 }
 
+// isTopic reports whether a topic can have a name. Paths of the API with . or .. lead elsewhere.
+func isTopic(name string) bool { return job.IsTopic(name) && name != "." && name != ".." }
+
 // sign adds a secret to a topic, and gives it to the inbox.
 func (p *pages) sign(v *web.Visit) (web.Answer, error) {
 	if !seesInbox(v) {
@@ -157,6 +160,10 @@ func (p *pages) sign(v *web.Visit) (web.Answer, error) {
 	}
 	topic := v.Form("topic")
 	to := &web.Redirect{To: v.PathQuery(v.Path("try"), "job", v.Form("job"), "topic", topic)}
+	if !isTopic(topic) {
+		to.Notice = web.Notice{Kind: "bad", Text: "The requests of this topic are not signed: no topic can have this name."}
+		return to, nil
+	}
 	secret, err := v.API.AddSecret(v.Request.Context(), topic, "", client.NewSecret{})
 	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Status != http.StatusUnauthorized && problem.Status < 500 {
 		to.Notice = web.Notice{Kind: "bad", Text: words.Sentence("The requests of this topic are not signed:", problem.Detail)}

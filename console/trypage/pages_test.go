@@ -5,6 +5,7 @@ import (
 	"context"
 	"html"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -115,6 +116,20 @@ func TestTry_TellsOnWhichAttemptAJobArrived(t *testing.T) {
 		require.Contains(t, lead(t, site.Follow(sent).OK()), "attempt 1 failed (the connection was refused), attempt 2 comes in 1h")
 		require.Equal(t, "There is no such job any more: send another one.", lead(t, site.Get("try?job=nothing").OK()))
 		requireEscaped(t, site.Get("try?job=%22%3E%3Cscript%3Ealert(1)&url=%22%3E%3Cscript%3Ealert(1)").OK())
+	})
+}
+
+// The offer to sign the requests of a topic asks the API for the topic by its name.
+func TestTry_KeepsWhatWasTypedWithATopicThatCannotBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, new(fakeInbox), false)
+		for _, topic := range []string{".", "..", "my topic", "a/b", "_work"} {
+			page := site.Post("try", "url", "https://fine.example/", "topic", topic, "body", `"precious"`).Is(http.StatusUnprocessableEntity)
+			require.Contains(t, page, `href="#f-topic"`, topic)
+			require.Contains(t, page, "&#34;precious&#34;", topic)
+			require.Contains(t, site.Get("try?"+url.Values{"topic": {topic}}.Encode()).OK(), `value="`+topic+`"`)
+			require.Contains(t, site.Follow(site.Post("try/sign", "topic", topic)).OK(), "are not signed:", topic)
+		}
 	})
 }
 
