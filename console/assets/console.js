@@ -89,12 +89,13 @@
     showLost()
     retry = setTimeout(open, Math.min(60000, 1000 * 2 ** failures++) * (0.7 + 0.6 * Math.random()))
   }
-  // Not signed in any more, or never allowed: only the former is mended by loading the page again. That would lose what is typed.
+  // Not signed in any more, never allowed, or removed: only the first is mended by loading the page again. That would lose what is typed.
   let typed
   on('input', ({ target }) => { typed ||= target.closest('main form') })
   const refused = (code) => {
-    if (code !== 401 && code !== 403) return
+    if (![401, 403, 404].includes(code)) return
     close()
+    if (code === 404) return show('gone: load the page again')
     if (worked && !typed) return location.reload()
     if (code === 401) showSignedOut()
     else show('')

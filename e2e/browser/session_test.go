@@ -50,6 +50,20 @@ func TestForms_SurviveTheEndOfTheSession(t *testing.T) {
 	require.Equal(t, "7/s", value[string](b, `document.querySelector('#f-lane_rate').value`))
 }
 
+func TestLivePages_SayThatTheirSubjectIsGone(t *testing.T) {
+	t.Parallel()
+	s := startService(t, "")
+	_, err := s.api.PutSchedule(t.Context(), "nightly", client.ScheduleRequest{Cron: "0 3 * * *", Job: &client.ScheduleJob{URL: "http://" + s.inbox + "/"}})
+	require.NoError(t, err)
+	b := s.open(t)
+	b.signIn(rootToken)
+	b.goTo("schedules/nightly")
+	b.wait(`document.querySelector('#live-state').innerText === 'live'`)
+	require.NoError(t, s.api.DeleteSchedule(t.Context(), "nightly"))
+	b.wait(`document.querySelector('#live-state').innerText.includes('gone')`)
+	b.waitText("Schedule nightly") // the page stays
+}
+
 func TestLivePages_LeadToSigningInWhenTheSessionEnds(t *testing.T) {
 	t.Parallel()
 	s := startService(t, "")
