@@ -70,7 +70,7 @@ var editHints = map[string]string{
 	jobform.Headers:     "One a line. Values that are [redacted] stay as they are.",
 	jobform.Delay:       "A wait from now, such as 90s, 1h30m or 2d; 0s is now. Empty: as it was.",
 	jobform.RunAt:       "A time in UTC, or one with its zone. Empty: as it was.",
-	jobform.Retries:     "Attempts after the first, 0 to 1000. Empty: as many as the ladder has waits.",
+	jobform.Retries:     "Attempts after the first, 0 to 1000. A number can be changed, but not removed.",
 	jobform.ExpiresIn:   "A new expiry, counted from now. Empty: as it was.",
 	jobform.ExpiresAt:   "A time in UTC, or one with its zone. Empty: never.",
 	jobform.ContentType: "Of the body. Empty: that of the kind of body.",
