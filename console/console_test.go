@@ -223,6 +223,7 @@ func TestConsole_ShowsNoticesOnceAndEscaped(t *testing.T) {
 		site.SignIn(consoletest.RootToken)
 		answer := site.Post("deep/a", "note", "<script>")
 		require.NotContains(t, answer.Header().Get("Set-Cookie"), "script")
+		site.Do(http.MethodHead, "deep/a", nil).Is(http.StatusOK)
 		page := site.Follow(answer).OK()
 		require.Contains(t, page, "Paused &lt;b&gt;&lt;script&gt;&lt;/b&gt;.")
 		require.NotContains(t, site.Get("deep/a").OK(), "Paused")

@@ -142,7 +142,9 @@ func (c *console) answer(w http.ResponseWriter, r *http.Request, v *web.Visit, a
 		c.render(w, r, a.View, a.Template, c.view(r, v, &web.Page{View: a.View, Data: a.Data, Status: a.Status}), a.Status)
 	case *web.Page:
 		view := c.view(r, v, a)
-		view.Notice = c.takeNotice(w, r)
+		if r.Method != http.MethodHead { // programs that look at links do not show it
+			view.Notice = c.takeNotice(w, r)
+		}
 		c.render(w, r, a.View, "layout", view, a.Status)
 	default:
 		c.fail(w, r, v, errors.New("the page has no answer"))
