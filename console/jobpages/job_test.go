@@ -182,8 +182,12 @@ func TestActions_ChangeTheJob(t *testing.T) {
 
 		require.Contains(t, site.Follow(site.Post("jobs/retry-1/cancel", "revision", "1")).OK(), "Job retry-1 is cancelled.")
 		require.Contains(t, consoletest.Text(site.Get("jobs/retry-1").OK()), "Cancelled just now by mia, after 1 attempt.")
+		require.Contains(t, consoletest.Text(site.Get("jobs/retry-1").OK()), " cancelled by mia ")
 		require.Contains(t, site.Follow(site.Post("jobs/running-1/cancel", "revision", "1")).OK(), "as soon as its attempt has ended")
-		require.Contains(t, consoletest.Text(site.Get("jobs/running-1").OK()), "The job is cancelled unless it succeeds.")
+		text = consoletest.Text(site.Get("jobs/running-1").OK())
+		require.Contains(t, text, "The job is cancelled unless it succeeds.")
+		require.Contains(t, text, "cancellation requested by mia")
+		require.NotContains(t, text, "cancelled by mia")
 
 		require.Contains(t, site.Follow(site.Post("jobs/dead-1/revive", "revision", "1", "delay", "5m")).OK(), "Job dead-1 is revived, and due in 5m.")
 		require.Equal(t, client.Scheduled, state("dead-1"))

@@ -117,6 +117,34 @@ func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 	require.Equal(t, "it waits for the breaker of lane pay.example:443, which opened because the receiver failed", next.Why)
 }
 
+func TestTimeline_SaysWhetherACancellationEndedTheJob(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2030, 1, 31, 8, 0, s, 0, time.UTC) }
+	delivered := client.Attempt{AttemptSummary: client.AttemptSummary{N: 1, StartedAt: at(1), Status: 200, Verdict: "delivered"}}
+	failed := client.Attempt{AttemptSummary: client.AttemptSummary{N: 1, StartedAt: at(1), Status: 500, Verdict: "cancelled"}}
+	for _, c := range []struct {
+		job  client.JobInfo
+		want []string
+	}{
+		{client.JobInfo{State: client.Cancelled, EndedAt: at(5)}, []string{"cancelled by mia"}},
+		{client.JobInfo{State: client.Running, CancelRequested: true}, []string{"cancellation requested by mia", "attempt 1 runs now"}},
+		{
+			client.JobInfo{State: client.Delivered, EndedAt: at(7), Attempts: []client.Attempt{delivered}},
+			[]string{"attempt 1 was answered 200", "cancellation requested by mia"},
+		},
+		{
+			client.JobInfo{State: client.Cancelled, EndedAt: at(7), Attempts: []client.Attempt{failed}},
+			[]string{"attempt 1 was answered 500", "cancellation requested by mia", "cancelled"},
+		},
+	} {
+		c.job.CreatedAt, c.job.Events = at(0), []client.Event{{At: at(5), Kind: "cancelled", Actor: "mia"}}
+		var texts []string
+		for _, e := range timeline(&c.job)[1:] {
+			texts = append(texts, e.Text)
+		}
+		require.Equal(t, c.want, texts)
+	}
+}
+
 func TestBudget_SaysWhatASearchLookedAt(t *testing.T) {
 	page := func(n int) *client.JobPage {
 		return &client.JobPage{Items: make([]client.JobInfo, n), Scanned: 5000, NextCursor: "c"}

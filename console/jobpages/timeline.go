@@ -86,7 +86,7 @@ func sameAnswer(a, b *client.Attempt) bool {
 func timeline(j *client.JobInfo) []entry {
 	var all []entry
 	for _, e := range j.Events {
-		all = append(all, eventEntry(e))
+		all = append(all, eventEntry(j, e))
 	}
 	for _, a := range attemptViews(j.Attempts) {
 		all = append(all, attemptEntry(a))
@@ -109,20 +109,26 @@ func hiddenAttempts(j *client.JobInfo) int {
 	return j.Attempts[0].N - 1
 }
 
-func eventEntry(e client.Event) entry {
-	text := words.Change(e.Kind)
+func eventEntry(j *client.JobInfo, e client.Event) entry {
+	change, color := words.Change(e.Kind), "c-muted"
+	switch {
+	case e.Kind == "created":
+		color = "c-registered"
+	case endedBy(j, e):
+		color = "c-cancelled"
+	case e.Kind == "cancelled":
+		change = "cancellation requested"
+	}
+	text := change
 	if len(e.Fields) > 0 {
 		text += ": " + strings.Join(e.Fields, ", ")
 	}
-	color := "c-muted"
-	if e.Kind == "created" {
-		color = "c-registered"
-	}
-	it := entry{At: e.At, Text: text + actor(e.Actor), label: words.Change(e.Kind), color: color}
-	if e.Kind == "cancelled" {
-		it.color = "c-cancelled"
-	}
-	return it
+	return entry{At: e.At, Text: text + actor(e.Actor), label: change, color: color}
+}
+
+// endedBy reports whether a job ended by an event: a cancellation. That of a running job is a request, which its attempt may outrun.
+func endedBy(j *client.JobInfo, e client.Event) bool {
+	return e.Kind == "cancelled" && j.State == client.Cancelled && e.At.Equal(j.EndedAt)
 }
 
 func attemptEntry(v *attemptView) entry {
@@ -185,7 +191,7 @@ func ending(j *client.JobInfo) []entry {
 		}
 		return []entry{{At: j.EndedAt, Class: "delivered", Text: "delivered", label: "delivered", color: "c-delivered"}}
 	case client.Cancelled:
-		if slices.ContainsFunc(j.Events, func(e client.Event) bool { return e.Kind == "cancelled" }) {
+		if slices.ContainsFunc(j.Events, func(e client.Event) bool { return endedBy(j, e) }) {
 			return nil
 		}
 		return []entry{{At: j.EndedAt, Text: "cancelled", label: "cancelled", color: "c-cancelled"}}
