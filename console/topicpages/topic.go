@@ -214,7 +214,7 @@ func deleteAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	}
 	errs.Heading = "The topic is not deleted yet" // although some of its jobs may be cancelled, or its policy removed
 	p := deletePage{Topic: o.Topic, Revision: t.Revision, Purge: v.Form("purge") != "", Errors: errs}
-	p.Unfinished = stats.Counts.Scheduled + stats.Counts.Ready + stats.Counts.Running
+	p.Unfinished = stats.Scheduled + stats.Ready + stats.Running
 	p.Lead = lead{"warn", words.Sentence("Topic", o.Topic, "has", words.Count(p.Unfinished, "unfinished job"))}
 	return &web.Page{View: "topic-delete", Title: "Delete topic " + o.Topic, Section: section, Crumbs: o.crumbs(v, true), Data: p, Status: errs.Status}, nil
 }
