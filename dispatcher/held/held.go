@@ -89,6 +89,10 @@ func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.
 		}
 		s.exact = false // the store was too slow
 	}
+	s.found = slices.DeleteFunc(s.found, func(l lane) bool { return len(l.Reasons) == 0 })
+	for _, l := range s.found {
+		slices.SortStableFunc(l.Reasons, func(a, b store.HoldReason) int { return cmp.Compare(severity[b.Code], severity[a.Code]) })
+	}
 	slices.SortFunc(s.found, compare)
 	all := store.HeldLanes{Total: len(s.found), LookedAt: s.lookedAt, Exact: s.exact}
 	found := s.found[:min(len(s.found), filter.Limit)]
@@ -117,7 +121,7 @@ func inParallel[T any](items []T, do func(*T)) {
 	all.Wait()
 }
 
-// severity orders lanes by their worst reason.
+// severity orders lanes by their worst reason, and the reasons of a lane.
 var severity = map[store.HoldCode]int{
 	store.HoldBreakerOpen: 3, store.HoldBreakerHalfOpen: 3, store.HoldRetryAfter: 3, store.HoldOrder: 3,
 	store.HoldTopicPaused: 2, store.HoldLanePaused: 2, store.HoldCooldown: 2,

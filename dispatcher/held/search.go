@@ -22,8 +22,7 @@ type search struct {
 
 	stored   *policies.Set
 	topics   []*topic
-	found    []lane
-	asked    []lane // whose rate or order may hold jobs back
+	found    []lane // those that hold jobs back, or may do so by their rate or order
 	lookedAt int
 	exact    bool
 }
@@ -271,17 +270,16 @@ func (s *search) queue(t *topic, lane string) job.Queue {
 
 // look judges a lane by its counts and settings.
 func (s *search) look(t *topic, counts store.LaneStats) {
-	l := s.judge(t, counts)
-	switch {
-	case len(l.Reasons) > 0:
+	if l := s.judge(t, counts); len(l.Reasons) > 0 || l.hasState() {
 		s.found = append(s.found, l)
-	case l.hasState():
-		s.asked = append(s.asked, l)
 	}
 }
 
 // hasState reports whether the state of the lane's queue may be a reason: due jobs wait, and have a rate or an order.
 func (l *lane) hasState() bool { return l.Ready > 0 && (l.limits.Rate.Limited() || l.limits.Ordered) }
+
+// isUndecided reports whether the state of the lane's queue may be its only reason, or a failing one.
+func (l *lane) isUndecided() bool { return len(l.Reasons) == 0 || l.limits.Ordered }
 
 // judge returns a lane with the reasons that follow from its counts and settings.
 func (s *search) judge(t *topic, counts store.LaneStats) lane {
@@ -321,31 +319,34 @@ func (s *search) readLane(ctx context.Context) error {
 	if l.hasState() {
 		err = s.addStateReasons(ctx, &l, state)
 	}
-	if len(l.Reasons) > 0 {
-		s.found = append(s.found, l)
-	}
+	s.found = append(s.found, l)
 	return err
 }
 
-// askStates finds out which lanes hold jobs back by their rate or their order, of those with the most due jobs.
+// askStates finds out which lanes hold jobs back by their rate or their order: first of the undecided ones, then of those with the most
+// due jobs.
 func (s *search) askStates(ctx context.Context) error {
-	slices.SortFunc(s.asked, compare)
-	if len(s.asked) > maxStates {
-		s.asked, s.exact = s.asked[:maxStates], false
+	var asked []*lane
+	for i := range s.found {
+		if s.found[i].hasState() {
+			asked = append(asked, &s.found[i])
+		}
 	}
-	errs := make([]error, len(s.asked))
-	inParallel(indexes(len(s.asked)), func(i *int) {
-		l := &s.asked[*i]
+	slices.SortFunc(asked, func(a, b *lane) int {
+		return cmp.Or(compareBool(a.isUndecided(), b.isUndecided()), compare(*a, *b))
+	})
+	if len(asked) > maxStates {
+		s.exact = s.exact && !asked[maxStates].isUndecided()
+		asked = asked[:maxStates]
+	}
+	errs := make([]error, len(asked))
+	inParallel(indexes(len(asked)), func(i *int) {
+		l := asked[*i]
 		state, err := s.opts.Store.QueueState(ctx, l.Queue)
 		if err == nil {
 			err = s.addStateReasons(ctx, l, state)
 		}
 		errs[*i] = err
 	})
-	for _, l := range s.asked {
-		if len(l.Reasons) > 0 {
-			s.found = append(s.found, l)
-		}
-	}
 	return errors.Join(errs...)
 }
