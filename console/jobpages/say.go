@@ -45,7 +45,11 @@ func waiting(j *client.JobInfo, now time.Time) (sentence, class string) {
 	case "retry":
 		return words.Sentence(n + " follows " + words.In(w.Until, now) + lastAnswer(j)), "warn"
 	}
-	return words.Sentence(n + " waits" + until + " for " + waitsFor(j)), "warn"
+	sentence = n + " waits" + until + " for " + waitsFor(j)
+	if !j.ExpiresAt.IsZero() && j.ExpiresAt.Before(w.Until) {
+		sentence += "; the job expires " + words.In(j.ExpiresAt, now) + ", before that"
+	}
+	return words.Sentence(sentence), "warn"
 }
 
 // waitsFor says what an unfinished job waits for, with its lane and its topic by name.

@@ -30,6 +30,10 @@ func TestLead_SaysWhyAJobDoesNotRun(t *testing.T) {
 			client.JobInfo{State: client.Ready, RetriesLeft: new(1), AttemptsMade: 1, Attempts: refused, WaitingFor: &client.WaitingFor{Kind: "breaker", Until: until}},
 			"Attempt 2 of 3 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver failed.",
 		},
+		{
+			client.JobInfo{State: client.Ready, ExpiresAt: now.Add(20 * time.Minute), WaitingFor: &client.WaitingFor{Kind: "breaker", Until: until}},
+			"Attempt 1 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver failed; the job expires in 20m, before that.",
+		},
 		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "breaker"}}, "Attempt 1 waits for the breaker of lane pay.example:443, which opened because the receiver failed."},
 		{client.JobInfo{State: client.Ready, RetriesLeft: new(0), WaitingFor: &client.WaitingFor{Kind: "paused"}}, "Attempt 1 of 1 waits for the end of a pause."},
 		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "rate", Until: now.Add(3 * time.Second)}}, "Attempt 1 waits 3s for the rate of lane pay.example:443 or topic pay."},
@@ -114,7 +118,13 @@ func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 	}, texts)
 	next := timeline(j)[5]
 	require.Equal(t, at(55), next.At)
-	require.Equal(t, "it waits for the breaker of lane pay.example:443, which opened because the receiver failed", next.Why)
+	why := "it waits for the breaker of lane pay.example:443, which opened because the receiver failed"
+	require.Equal(t, why, next.Why)
+
+	j.ExpiresAt = at(54)
+	all := timeline(j)
+	require.Equal(t, entry{At: at(54), Class: "next", Text: "expires before attempt 4 can start", Why: why, label: "expires", color: "c-expiry"}, all[len(all)-1])
+	require.Len(t, all, len(texts)-1, "no attempt follows")
 }
 
 func TestTimeline_SaysWhetherACancellationEndedTheJob(t *testing.T) {

@@ -206,9 +206,14 @@ func ending(j *client.JobInfo) []entry {
 	} else if w := j.WaitingFor; w != nil && w.Kind != "due" && w.Kind != "retry" {
 		why = "it waits for " + waitsFor(j)
 	}
+	expiry := entry{At: j.ExpiresAt, Class: "next", Text: "expires: no attempt starts later", label: "expires", color: "c-expiry"}
+	if !expiry.At.IsZero() && expiry.At.Before(at) && j.State != client.Running {
+		expiry.Text, expiry.Why = "expires before "+text+" can start", why
+		return []entry{expiry}
+	}
 	next := []entry{{At: at, Class: "next", Text: text, Why: why, label: "next: attempt " + strconv.Itoa(j.AttemptsMade+1), color: "c-next"}}
-	if !j.ExpiresAt.IsZero() {
-		next = append(next, entry{At: j.ExpiresAt, Class: "next", Text: "expires: no attempt starts later", label: "expires", color: "c-expiry"})
+	if !expiry.At.IsZero() {
+		next = append(next, expiry)
 	}
 	return next
 }
