@@ -2,7 +2,9 @@ package deadpages
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -123,6 +125,16 @@ func startWork(v *web.Visit) (web.Answer, error) {
 	if o.problem.Any() || s.Errors.Any() {
 		return showOrder(v, s, o)
 	}
+	same, err := findRunning(v, work)
+	if err != nil {
+		return nil, err
+	}
+	if same != nil {
+		return &web.Redirect{
+			To:     v.Path("work", same.ID),
+			Notice: web.Notice{Kind: "warn", Text: "Nothing was started: this work was begun before, from the same count. Stop it first if it shall have other options."},
+		}, nil
+	}
 	started, err := v.API.StartWork(v.Request.Context(), work)
 	if err != nil {
 		known := slices.Concat(filter.Names(), o.action.changes, []string{"rate", "lane_rate"})
@@ -137,6 +149,37 @@ func startWork(v *web.Visit) (web.Answer, error) {
 		To:     v.Path("work", started.ID),
 		Notice: web.Done(o.action.doing + " has begun: it goes on in the server, also when you leave this page."),
 	}, nil
+}
+
+// maxRunning is the number of works among which a repeated one is looked for: the largest page, and about as many as can run.
+const maxRunning = 100
+
+// findRunning returns running work with the action and the selection of an order; nil: there is none. As the selection has the time of the
+// count, it was begun by the same form, which was sent again because its answer was lost or late. Once that work has ended, the repeat
+// finds no jobs. Two forms that are sent at the same moment are not recognised.
+func findRunning(v *web.Visit, order client.WorkOrder) (*client.Work, error) {
+	raw, err := json.Marshal(order.Where)
+	if err != nil {
+		return nil, err
+	}
+	selects, err := filter.ParseWhere(raw)
+	if err != nil {
+		return nil, err
+	}
+	page, err := v.API.WorkPage(v.Request.Context(), client.PageOptions{Limit: maxRunning})
+	if err != nil {
+		return nil, err
+	}
+	for i := range page.Items {
+		w := &page.Items[i]
+		if !isRunning(w) || w.Action != order.Action {
+			continue
+		}
+		if s, err := filter.ParseWhere(w.Where); err == nil && reflect.DeepEqual(s, selects) {
+			return w, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // it is documented
 }
 
 // read reads the options of the form.

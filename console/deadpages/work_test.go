@@ -166,7 +166,7 @@ func TestOrder_OfAllNeedsATickedBox(t *testing.T) {
 func hidden(page string) []string {
 	var fields []string
 	_, form, _ := strings.Cut(page, `<form class="stack"`)
-	for _, input := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(form, -1) {
+	for _, input := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(form, -1) {
 		fields = append(fields, input[1], html.UnescapeString(input[2]))
 	}
 	return fields
@@ -248,6 +248,33 @@ func TestOrder_AsksBeforeItRevivesOthersThanDeadJobs(t *testing.T) {
 			require.Contains(t, page, `class="lead sentence warn"`, states)
 			require.Contains(t, consoletest.Text(page), "Jobs that end after this count are not touched.")
 		}
+	})
+}
+
+// The reader sends a form again when the answer is lost or late.
+func TestOrder_StartsWorkOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		die(site, "pay", "https://status-410.example/", "pay", 30)
+		site.SignIn(site.Token("mia", "operate", "pay"))
+		form := append(hidden(site.Get("work/new?action=revive&topic=pay&label=customer:pay&state=dead,delivered&ended_after=1h").OK()), "rate", "1/s")
+		first := site.Post("work", form...)
+		first.Is(http.StatusSeeOther)
+		site.Advance(5 * time.Second)
+		again := site.Post("work", form...)
+		require.Contains(t, consoletest.Text(site.Follow(again).OK()), "Nothing was started: this work was begun before")
+		require.Equal(t, first.Header().Get("Location"), again.Header().Get("Location"))
+		works, err := site.API.WorkPage(t.Context(), client.PageOptions{})
+		require.NoError(t, err)
+		require.Len(t, works.Items, 1)
+
+		site.Advance(time.Second)
+		other := append(hidden(site.Get("work/new?action=revive&topic=pay&label=customer:pay&state=dead,delivered&ended_after=1h").OK()), "rate", "1/s")
+		require.NotEqual(t, first.Header().Get("Location"), site.Post("work", other...).Header().Get("Location"), "another count is another work")
+		site.Advance(10 * time.Minute)
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("work", form...)).OK()), "Reviving has begun")
+		site.Advance(10 * time.Second)
+		require.Contains(t, consoletest.Text(site.Get("work").OK()), "0 of 0 jobs", "what was revived ended later than the count")
 	})
 }
 
