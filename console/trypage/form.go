@@ -23,6 +23,8 @@ const (
 	redacted     = "[redacted]"
 	// sourceField is the hidden field with the id of the job whose body is sent again if the body is AsKept.
 	sourceField = "source"
+	// newIDField is the hidden field with the id of the job, so that a form that is sent twice registers one.
+	newIDField = "new_id"
 )
 
 // formValues are the texts of the form.
@@ -138,7 +140,12 @@ func (p *pages) send(v *web.Visit) (web.Answer, error) {
 		}
 		job.Body, job.ContentType = source.Body, cmp.Or(job.ContentType, source.ContentType)
 	}
+	job.ID = v.Form(newIDField)
 	info, err := v.API.Register(v.Request.Context(), job)
+	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Code == "id_taken" { // the form was changed, and is another job
+		job.ID = client.NewID()
+		info, err = v.API.Register(v.Request.Context(), job)
+	}
 	if err != nil {
 		if errs, ok := jobform.ErrorsOf(err, "", ""); ok {
 			return p.page(v, nil, form, errs)

@@ -51,6 +51,7 @@ type data struct {
 	Lead, Class string
 	Fields      []web.Field
 	Source      string // the id of the job whose body is sent again; empty: none
+	NewID       string // the id that the job gets
 	Errors      web.FormErrors
 	Presets     []preset
 	Job         *progress // nil: none was sent
@@ -101,7 +102,7 @@ func (p *pages) page(v *web.Visit, job *client.JobInfo, form formValues, errs we
 		d.Requests = requestsOf(p.inbox.Recent(), job)
 	}
 	if !v.Live {
-		d.Fields, d.Source = form.fields(errs), form.Source
+		d.Fields, d.Source, d.NewID = form.fields(errs), form.Source, client.NewID()
 		var err error
 		if d.Sign, err = p.signing(v, job, form.topic()); err != nil && !errs.Any() { // what was typed is worth more than the offer
 			return nil, err

@@ -119,6 +119,28 @@ func TestTry_TellsOnWhichAttemptAJobArrived(t *testing.T) {
 	})
 }
 
+// The reader sends a form again when the answer is lost or late.
+func TestTry_SendsAJobOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, nil, false)
+		id := regexp.MustCompile(`name="new_id" value="([^"]*)"`).FindStringSubmatch(site.Get("try").OK())[1]
+		send := func(form ...string) (job string) {
+			sent := site.Post("try", append(form, "new_id", id, "url", "https://fine.example/")...)
+			site.Advance(time.Second)
+			require.Contains(t, lead(t, site.Follow(sent).OK()), "Job ")
+			return strings.TrimPrefix(sent.Header().Get("Location"), "./try?job=")
+		}
+		for range 2 {
+			require.Equal(t, id, send("body", `{"a": 1}`, "delay", "1m", "ladder", "1s, 2s"))
+		}
+		other := send("body", `{"a": 2}`, "delay", "1m", "ladder", "1s, 2s")
+		require.NotEqual(t, id, other, "the reader went back and changed the form")
+		jobs, err := site.API.JobPage(t.Context(), client.Query{})
+		require.NoError(t, err)
+		require.Len(t, jobs.Items, 2)
+	})
+}
+
 // The offer to sign the requests of a topic asks the API for the topic by its name.
 func TestTry_KeepsWhatWasTypedWithATopicThatCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
