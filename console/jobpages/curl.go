@@ -47,6 +47,9 @@ func receiverCommand(j *client.JobInfo, url string) string {
 	if strings.ContainsAny(url, "[]{}") {
 		parts[0] += " --globoff"
 	}
+	if strings.Contains(url, "/.") { // curl would resolve /a/../b
+		parts[0] += " --path-as-is"
+	}
 	parts[0] += " " + quote(url)
 	if len(j.Body) > 0 {
 		parts = append(parts, contentTypeArgument(j.ContentType))

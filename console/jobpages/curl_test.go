@@ -43,6 +43,9 @@ func TestReceiverCommand_IsUnderstoodByAShell(t *testing.T) {
 		"-H", "X-Api-Key: se cret", "--data-raw", body,
 	}, got)
 
+	got, _ = arguments(t, receiverCommand(&client.JobInfo{Method: "GET"}, "https://a.example/a/../b"))
+	require.Equal(t, []string{"-X", "GET", "--path-as-is", "https://a.example/a/../b"}, got)
+
 	j = &client.JobInfo{Method: "POST", Body: []byte("a\x00\xff")}
 	got, input := arguments(t, receiverCommand(j, "https://a.example/"))
 	require.Equal(t, []string{"-X", "POST", "https://a.example/", "-H", "Content-Type:", "--data-binary", "@-"}, got)
