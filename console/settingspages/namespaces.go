@@ -64,8 +64,8 @@ func newNamespaceForm(v *web.Visit, n *client.Namespace, errs web.FormErrors) na
 	f := namespaceForm{Errors: errs}
 	if n != nil {
 		quota, f.Revision = n.Quota, n.Revision
-		if seen, err := strconv.ParseInt(v.Form(web.RevisionField), 10, 64); err == nil && errs.Status == http.StatusUnprocessableEntity {
-			f.Revision = seen // what somebody else has stored since is not seen by mending a form
+		if seen, err := strconv.ParseInt(v.Form(web.RevisionField), 10, 64); err == nil && errs.Status != http.StatusPreconditionFailed {
+			f.Revision = seen // what somebody else has stored since is not seen in a form that is refused for another reason
 		}
 	} else {
 		f.Name = &web.Field{

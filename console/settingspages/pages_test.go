@@ -244,6 +244,34 @@ func TestNamespaces_KeepsTheFormWhenItIsWrong(t *testing.T) {
 	})
 }
 
+func TestNamespaces_KeepsTheRevisionOfAFormThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := false
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{settingspages.New(settingspages.Options{})}, Tokens: true, WrapAPI: func(api http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPut || !refused {
+					api.ServeHTTP(w, r)
+					return
+				}
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, `{"status": 409, "code": "conflict", "detail": "try again"}`)
+			})
+		}})
+		site.SignIn(consoletest.RootToken)
+		for pending := range int64(2) {
+			_, err := site.API.PutNamespace(t.Context(), "shop", client.NamespaceRequest{Quota: client.Quota{Pending: pending}})
+			require.NoError(t, err)
+		}
+		refused = true
+		page := site.Post("settings/namespaces/shop", "revision", "1", "quota.rate", "5/s").Is(http.StatusConflict)
+		require.Contains(t, page, "try again")
+		require.Contains(t, page, `name="revision" value="1"`, "what was stored meanwhile was not seen")
+		refused = false
+		site.Post("settings/namespaces/shop", "revision", "1", "quota.rate", "5/s").Is(http.StatusPreconditionFailed)
+	})
+}
+
 func TestNamespaces_SaysWhyOneIsNotRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := asRoot(t, settingspages.Options{})
