@@ -521,7 +521,7 @@ func TestConsole_ServesItsAssets(t *testing.T) {
 		site := newSite(t, true)
 		page := site.Get("sign-in").OK()
 		links := regexp.MustCompile(`(?:href|src)="\./(static/[^"]+)"`).FindAllStringSubmatch(page, -1)
-		require.Len(t, links, 5)
+		require.Len(t, links, 6)
 		for _, link := range links {
 			res := site.Get(link[1])
 			res.OK()

@@ -36,7 +36,7 @@ func (c *console) view(r *http.Request, v *web.Visit, page *web.Page) *web.View 
 		}
 	}
 	view.Assets = web.Assets{
-		Style: asset(v, "style.css"), Theme: asset(v, "theme.js"), Config: assets.HTMXConfig,
+		Style: asset(v, "style.css"), Icon: asset(v, "icon.svg"), Theme: asset(v, "theme.js"), Config: assets.HTMXConfig,
 		Scripts: []string{asset(v, "htmx.min.js"), asset(v, "hx-sse.min.js"), asset(v, "console.js")}, // in this order
 	}
 	if t := c.views[page.View]; t != nil && r.Method == http.MethodGet && cmp.Or(page.Status, http.StatusOK) == http.StatusOK {

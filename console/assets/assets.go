@@ -1,5 +1,5 @@
-// Package assets has the static files of the console, and serves them: one stylesheet, scripts, and htmx with its extension for
-// server-sent events. They are part of the binary; nothing is loaded from other hosts.
+// Package assets has the static files of the console, and serves them: one stylesheet, an icon, scripts, and htmx with its extension
+// for server-sent events. They are part of the binary; nothing is loaded from other hosts.
 //
 // The path of a file contains a checksum of its content, so browsers may keep it for ever. A server knows only the checksums of
 // its own files: while servers of two versions share an address, a page of one may ask the other for a file, which answers 404.
@@ -31,13 +31,14 @@ import (
 const HTMXConfig = `{"history":false,"includeIndicatorCSS":false,"extensions":"sse","mode":"same-origin","morphIgnore":["data-htmx-powered","open"],` +
 	`"noSwap":[204,304,"4xx","5xx"]}`
 
-//go:embed style.css theme.js console.js vendor/htmx.min.js vendor/hx-sse.min.js vendor/htmx-LICENSE.txt
+//go:embed icon.svg style.css theme.js console.js vendor/htmx.min.js vendor/hx-sse.min.js vendor/htmx-LICENSE.txt
 var embedded embed.FS
 
 // contentTypes has the content types of files by extension. mime.TypeByExtension would ask the machine.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
 	".txt": "text/plain; charset=utf-8",
 }
 

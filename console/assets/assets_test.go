@@ -44,7 +44,8 @@ var otherHost = regexp.MustCompile(`(?i)\b(https?|wss?):/|["'(=]\s*//[a-z0-9]|@i
 
 func TestAssets_ReferToNoOtherHost(t *testing.T) {
 	for name, f := range files {
-		require.Empty(t, otherHost.FindAllString(string(f.plain), -1), name)
+		text := strings.ReplaceAll(string(f.plain), `xmlns="http://www.w3.org/2000/svg"`, "") // a name, which nobody loads
+		require.Empty(t, otherHost.FindAllString(text, -1), name)
 	}
 	for _, bad := range []string{`url(//x.example/a)`, `import "https://x.example"`, `new WebSocket('wss://x')`, `@import "a"`} {
 		require.Regexp(t, otherHost, bad)
@@ -99,7 +100,7 @@ func TestHandler_ServesFiles(t *testing.T) {
 	types := map[string]string{
 		"style.css": "text/css; charset=utf-8", "theme.js": "text/javascript; charset=utf-8", "console.js": "text/javascript; charset=utf-8",
 		"htmx.min.js": "text/javascript; charset=utf-8", "hx-sse.min.js": "text/javascript; charset=utf-8",
-		"htmx-LICENSE.txt": "text/plain; charset=utf-8",
+		"htmx-LICENSE.txt": "text/plain; charset=utf-8", "icon.svg": "image/svg+xml",
 	}
 	require.Len(t, files, len(types))
 	for name, contentType := range types {
