@@ -200,7 +200,8 @@ func TestConsole_OpensLinksOfOtherSitesWithTheSession(t *testing.T) {
 		require.Equal(t, "./", site.Get("sign-in?next=").Header().Get("Location"), "the browser sends the session now")
 		require.Equal(t, "./deep/a", site.Get("sign-in?next=deep%2Fa").Header().Get("Location"))
 		site.Get("sign-in").OK()
-		site.Do(http.MethodPost, "deep/a", nil, "Sec-Fetch-Site", "cross-site").Is(http.StatusForbidden)
+		refused := site.Do(http.MethodPost, "deep/a", nil, "Sec-Fetch-Site", "cross-site").Is(http.StatusForbidden)
+		require.Equal(t, "Cross-origin requests are refused: a proxy must forward the header Host.\n", refused)
 	})
 }
 

@@ -76,16 +76,20 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case g.CheckHost && !g.Loopback && !toAddress(r.Host) && !g.isAllowedHost(r.Host):
 		g.forbid(w, r, "this server needs no token and serves requests to addresses, localhost and the names in --allowed-hosts only")
 	case g.origin.Check(r) != nil:
-		g.forbid(w, r, "cross-origin requests are refused")
+		g.forbid(w, r, "cross-origin requests are refused: a proxy must forward the header Host")
 	default:
 		g.next.ServeHTTP(w, r)
 	}
 }
 
-// forbid answers 403.
+// forbid answers 403: people at the console with a sentence.
 func (g *guard) forbid(w http.ResponseWriter, r *http.Request, reason string) {
 	g.refused.Warn("request refused", requestAttrs(r, "host", cut(r.Host), "reason", reason)...)
 	closeUnread(w, r)
+	if strings.HasPrefix(r.URL.Path, "/console/") {
+		http.Error(w, strings.ToUpper(reason[:1])+reason[1:]+".", http.StatusForbidden)
+		return
+	}
 	response.NewProblem(response.Forbidden, reason).Write(w)
 }
 
