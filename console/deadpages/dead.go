@@ -104,7 +104,7 @@ func (d *deadData) read(v *web.Visit) error {
 	var groupsErr, jobsErr error
 	var both sync.WaitGroup // each takes as long as it may
 	both.Go(func() {
-		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), groupQuery(f, countWithin), "lane", "reason", "status")
+		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), groupQuery(f, countTime(v)), "lane", "reason", "status")
 	})
 	both.Go(func() {
 		jobs, jobsErr = v.API.DeadPage(v.Request.Context(), pageOf(f, v.Query("cursor"), pageLimit, v.SearchTime()))
@@ -175,13 +175,18 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 	case d.Empty:
 		d.Lead, d.Class = "No job is dead.", "ok"
 		return nil
-	case counted == 0:
+	case counted == 0 && len(d.Jobs) == 0:
 		d.Lead, d.Class = "No dead job was found yet that matches: the search was cut short.", "warn"
 		return nil
 	}
 	d.Class = "bad"
+	n := deadNumbers{Total: max(counted, int64(len(d.Jobs))), Exact: groups.Exact, Filtered: d.Filtered}
+	if counted == 0 { // the list was quicker
+		d.Lead = n.lead("")
+		return nil
+	}
 	first := groups.Items[0]
-	n := deadNumbers{Total: max(counted, int64(len(d.Jobs))), First: first.Count, Exact: groups.Exact, Filtered: d.Filtered}
+	n.First = first.Count
 	where := place(first.Lane) + ": " + cause(first.Reason, first.Status)
 	if first.Status == 0 && first.Reason == "exhausted" {
 		failure, err := newestFailure(v, first.Sample.ID)
@@ -204,13 +209,15 @@ type deadNumbers struct {
 	Filtered bool
 }
 
-// lead returns the sentence. where says where the first group is, and why it is dead.
+// lead returns the sentence. where says where the first group is, and why it is dead; empty: it is not known.
 func (n deadNumbers) lead(where string) string {
 	text := words.Count(n.Total, "job") + " " + words.Verb(n.Total, "is", "are") + " dead"
 	if n.Filtered {
 		text = words.Count(n.Total, "dead job") + " " + words.Verb(n.Total, "matches", "match")
 	}
 	switch {
+	case where == "":
+		return words.Sentence("At least " + text)
 	case n.Exact && n.Total == 1:
 		return words.Sentence(text+",", where)
 	case n.Exact && n.First == n.Total:

@@ -101,6 +101,32 @@ func TestDead_HasPagesOfTheTimeBeforeNow(t *testing.T) {
 	})
 }
 
+// Jobs are counted and listed at the same time, each in a bounded time: the list may find some first.
+func TestDead_SaysAtLeastHowManyTheListHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var within []string
+		site := consoletest.New(t, consoletest.Options{
+			Pages: []web.Pages{deadpages.New()},
+			WrapAPI: func(api http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/v1/dead/groups" {
+						api.ServeHTTP(w, r)
+						return
+					}
+					within = append(within, r.URL.Query().Get("within"))
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = w.Write([]byte(`{"items": [], "exact": false}`))
+				})
+			},
+		})
+		die(site, "pay", "https://down.example/", "pay", 2)
+		require.Contains(t, consoletest.Text(site.Get("dead?topic=pay").OK()), "At least 2 dead jobs match.")
+		require.Contains(t, consoletest.Text(site.Get("dead?search=long").OK()), "At least 2 jobs are dead.")
+		require.Contains(t, consoletest.Text(site.Get("dead?topic=mail").OK()), "No dead job was found yet that matches: the search was cut short.")
+		require.Equal(t, []string{"15ms", "750ms", "15ms"}, within)
+	})
+}
+
 func TestDead_SaysWhatIsWrongWithAFilter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)

@@ -263,7 +263,7 @@ func (d *orderData) count(v *web.Visit, o order) error {
 	o.counted = v.Now.Truncate(time.Millisecond)
 	f := d.Selection.Filter
 	counted, err := v.API.CountWork(v.Request.Context(), client.WorkOrder{
-		Action: o.action.code, Where: o.bounded(f).Where(), Within: countWithin, Change: countedChange(o.action),
+		Action: o.action.code, Where: o.bounded(f).Where(), Within: countTime(v), Change: countedChange(o.action),
 	})
 	if err != nil {
 		return err

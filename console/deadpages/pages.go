@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
@@ -14,13 +15,14 @@ import (
 var files embed.FS
 
 const (
-	// countWithin bounds the time for which a page counts jobs.
-	countWithin = web.SearchTime * 3 / 4 // up to 1,000 groups are written and read after that
 	// sampleWithin bounds the time for which it looks for some of them, after that.
 	sampleWithin = web.SearchTime / 2
 	// pageLimit bounds the rows of a list.
 	pageLimit = 50
 )
+
+// countTime returns the time for which a page counts jobs: up to 1,000 groups are written and read after that.
+func countTime(v *web.Visit) time.Duration { return v.SearchTime() * 3 / 4 }
 
 // New returns the pages.
 func New() web.Pages {
