@@ -21,7 +21,8 @@ func (a *App) console() func(routes http.Handler, onShutdown func(func()) (stop 
 	}
 	return func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler {
 		return console.New(console.Options{
-			API: routes, RootTokens: a.options.RootTokens(), OnShutdown: onShutdown, Pages: a.consolePages(onShutdown), Version: a.options.Version, Logger: a.options.Logger,
+			API: routes, RootTokens: a.options.RootTokens(), OnShutdown: onShutdown, Pages: a.consolePages(onShutdown), MaxBody: a.options.MaxBody,
+			Version: a.options.Version, Logger: a.options.Logger,
 		})
 	}
 }

@@ -30,6 +30,8 @@ type Options struct {
 	OnShutdown func(func()) (stop func() bool)
 	// Pages are the pages besides signing in and out.
 	Pages []web.Pages
+	// MaxBody is the largest body of a job in bytes, which forms have room for. Zero: 256 KiB.
+	MaxBody int64
 	// Version is the program's.
 	Version string
 	// Logger receives errors that readers did not cause. Nil: slog.Default.
@@ -48,6 +50,7 @@ type console struct {
 	routes     []web.Route
 	assets     http.Handler
 	live       *liveHub
+	maxBody    int64
 	large      chan struct{} // has an element for each large form in memory
 	now        func() time.Time
 }
@@ -57,7 +60,7 @@ type console struct {
 func New(o Options) http.Handler {
 	c := &console{
 		api: o.API, needsToken: len(o.RootTokens) > 0, seals: session.New(o.RootTokens), log: cmp.Or(o.Logger, slog.Default()), version: o.Version,
-		assets: assets.Handler(), large: make(chan struct{}, largeForms), now: time.Now,
+		assets: assets.Handler(), maxBody: cmp.Or(o.MaxBody, 256<<10), large: make(chan struct{}, largeForms), now: time.Now,
 	}
 	c.failed.Logger = c.log
 	views, err := web.Templates(append([]web.Pages{ownPages()}, o.Pages...)...)

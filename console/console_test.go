@@ -11,12 +11,14 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/access"
@@ -128,6 +130,39 @@ func TestConsole_ReadsFormsOnlyOfReadersWhoMaySendThem(t *testing.T) {
 		site.Post("deep/a", "note", large).Is(http.StatusUnauthorized)
 		site.SignIn(consoletest.RootToken)
 		site.Post("deep/a", "note", large).Is(http.StatusRequestEntityTooLarge)
+	})
+}
+
+func TestConsole_HasRoomForTheLargestBodyOfAJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pages := samplePages()
+		release := make(chan struct{})
+		pages.Routes = append(pages.Routes, web.PostJob("large", access.ReadStats, func(v *web.Visit) (web.Answer, error) {
+			if v.Form("wait") != "" {
+				<-release
+			}
+			return &web.Redirect{To: v.Path()}, nil
+		}))
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{pages}})
+		largest := strings.Repeat(`"`, 256<<10) // each takes 3 bytes of the form
+		site.Post("large", "body", largest).Is(http.StatusSeeOther)
+		site.Post("large", "body", largest+largest).Is(http.StatusRequestEntityTooLarge)
+
+		send := func(form url.Values) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/console/large", strings.NewReader(form.Encode()))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.ContentLength = -1 // sent in chunks
+			return site.Serve(r).Code
+		}
+		var sending sync.WaitGroup
+		for range 4 {
+			sending.Go(func() { assert.Equal(t, http.StatusSeeOther, send(url.Values{"body": {largest}, "wait": {"yes"}})) })
+		}
+		synctest.Wait()
+		require.Equal(t, http.StatusServiceUnavailable, send(url.Values{"body": {largest}}), "four are in memory")
+		close(release)
+		sending.Wait()
+		require.Equal(t, http.StatusSeeOther, send(url.Values{"body": {largest}}))
 	})
 }
 

@@ -14,10 +14,11 @@ import (
 	"github.com/ringback/ringback/console/web"
 )
 
-// Bounds of forms in bytes. A large one has a job's body of up to 10 MiB.
 const (
-	maxForm      = 256 << 10
-	maxLargeForm = 12 << 20
+	// maxForm bounds forms in bytes, besides the body of a job.
+	maxForm = 256 << 10
+	// escaped is what a byte of a body can take in a form.
+	escaped = 3
 	// largeForms is the number of large forms that are in memory at once.
 	largeForms = 4
 )
@@ -92,10 +93,10 @@ func checkNoQuery(r *http.Request) error {
 func (c *console) readForm(w http.ResponseWriter, r *http.Request, large bool) (done func(), err error) {
 	done = func() {}
 	limit := int64(maxForm)
-	if large && r.ContentLength > maxForm {
+	if large && (r.ContentLength > maxForm || r.ContentLength < 0) {
 		select {
 		case c.large <- struct{}{}:
-			done, limit = func() { <-c.large }, maxLargeForm
+			done, limit = func() { <-c.large }, maxForm+escaped*c.maxBody
 		default:
 			return done, &client.Problem{Status: http.StatusServiceUnavailable, Code: "overloaded", Detail: "Several large forms are being read. Send it again."}
 		}

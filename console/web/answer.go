@@ -73,7 +73,7 @@ type Route struct {
 	// topics.
 	Action access.Action
 	Serve  Serve
-	// Large: a form of up to 12 MiB is accepted, for the bodies of jobs. Others have up to 256 KiB.
+	// Large: the form has room for the body of a job. Others have up to 256 KiB.
 	Large bool
 }
 
