@@ -83,6 +83,35 @@ func TestRowOf_OfAnUnknownSelection(t *testing.T) {
 	require.Empty(t, jobLinks(new(web.Visit), &w, s))
 }
 
+// The jobs do not match any more what the work has changed.
+func TestJobLinks_SelectTheJobsAsTheyAre(t *testing.T) {
+	const now, dead = "The jobs as they are now", "What is dead now and matches"
+	for _, c := range []struct {
+		action, where, change string
+		want                  []web.Link
+	}{
+		{"revive", `{"reason": "exhausted", "status": 503, "ended_before": "2030-01-31T08:00:00Z"}`, `null`, []web.Link{
+			{To: "./dead?reason=exhausted&status=503", Text: dead},
+		}},
+		{"revive", `{"topic": "pay", "state": "delivered", "ended_before": "2030-01-31T08:00:00Z"}`, `null`, []web.Link{{To: "./jobs?topic=pay", Text: now}}},
+		{"revive", `{"topic": "pay", "state": "delivered,dead"}`, `null`, []web.Link{{To: "./jobs?topic=pay", Text: now}, {To: "./dead?topic=pay", Text: dead}}},
+		{"purge", `{"topic": "pay", "state": "delivered"}`, `null`, nil},
+		{"purge", `{"all": true}`, `null`, []web.Link{{To: "./dead", Text: dead}}},
+		{"edit", `{"topic": "pay", "label": "a:b"}`, `{"labels": {"a": "c"}}`, []web.Link{{To: "./jobs?topic=pay", Text: now}}},
+		{"edit", `{"topic": "pay", "label": "a:b"}`, `{"timeout": "5s"}`, []web.Link{{To: "./jobs?label=a%3Ab&topic=pay", Text: now}}},
+		{"edit", `{"label": "a:b", "created_before": "2030-01-31T08:00:00Z"}`, `{"labels": {}}`, nil},
+		{"run", `{"kind": "registered", "created_before": "2030-01-31T08:00:00Z"}`, `null`, nil},
+		{"cancel", `{"topic": "pay"}`, `null`, []web.Link{
+			{To: "./jobs?state=cancelled&topic=pay", Text: "Cancelled jobs"},
+			{To: "./jobs?state=scheduled%2Cready%2Crunning&topic=pay", Text: "Unfinished jobs that match"},
+		}},
+	} {
+		w := client.Work{Action: c.action, State: "done", Where: json.RawMessage(c.where), Change: json.RawMessage(c.change)}
+		_, s := whatOf(&w)
+		require.Equal(t, c.want, jobLinks(&web.Visit{Base: "."}, &w, s), "%s %s", c.action, c.where)
+	}
+}
+
 func TestProgressOf_SaysWhatIsKnown(t *testing.T) {
 	for want, w := range map[string]client.Work{
 		"12 jobs":                {Done: 12},

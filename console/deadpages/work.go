@@ -1,6 +1,8 @@
 package deadpages
 
 import (
+	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/ringback/ringback/client"
@@ -160,28 +162,43 @@ func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
 		return nil
 	}
 	jobs := func(f filter.Filter) string { return v.PathQuery(v.Path("jobs"), f.Pairs()...) }
-	now := s.Filter // as the jobs are afterwards: they do not match what the work has changed
-	now.States, now.Reason, now.Status, now.Ended, now.Due = nil, "", 0, filter.Range{}, filter.Range{}
-	if now.Kind == "" && now.Topic == "" {
-		now.Kind = s.Kind
+	var links []web.Link
+	if w.Action == client.ActionCancel {
+		cancelled := asTheyAre(w, s.Filter)
+		cancelled.States = []client.State{client.Cancelled}
+		return []web.Link{{To: jobs(cancelled), Text: "Cancelled jobs"}, {To: jobs(s.WithStates(unfinished...)), Text: "Unfinished jobs that match"}}
 	}
-	dead := s.Filter
-	dead.States = nil
-	switch w.Action {
-	case client.ActionRevive:
-		dead.Ended.Before = time.Time{} // those that died again, too
-		return []web.Link{
-			{To: jobs(now), Text: "The jobs as they are now"},
-			{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "What is dead now and matches"},
+	if now := asTheyAre(w, s.Filter); w.Action != client.ActionPurge && !selectsAllCounted(now) {
+		links = append(links, web.Link{To: jobs(now), Text: "The jobs as they are now"})
+	}
+	a, _ := actionOf(w.Action)
+	if slices.Contains(s.WithStates(a.states...).States, client.Dead) {
+		dead := s.Filter
+		dead.States = nil
+		if w.Action == client.ActionRevive {
+			dead.Ended.Before = time.Time{} // those that died again, too
 		}
-	case client.ActionPurge:
-		return []web.Link{{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "What is dead now and matches"}}
-	case client.ActionCancel:
-		now.States = []client.State{client.Cancelled}
-		return []web.Link{{To: jobs(now), Text: "Cancelled jobs"}, {To: jobs(s.WithStates(unfinished...)), Text: "Unfinished jobs that match"}}
-	default:
-		return []web.Link{{To: jobs(now), Text: "The jobs as they are now"}}
+		links = append(links, web.Link{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "What is dead now and matches"})
 	}
+	return links
+}
+
+// asTheyAre returns the filter of the jobs of work without what the work, or what follows from it, has changed.
+func asTheyAre(w *client.Work, f filter.Filter) filter.Filter {
+	f.States, f.Reason, f.Status, f.Ended, f.Due = nil, "", 0, filter.Range{}, filter.Range{}
+	var change struct {
+		Labels json.RawMessage `json:"labels"`
+	}
+	if json.Unmarshal(w.Change, &change) != nil || change.Labels != nil {
+		f.Labels = nil
+	}
+	return f
+}
+
+// selectsAllCounted reports whether a filter selects by nothing but the time of the count, at most.
+func selectsAllCounted(f filter.Filter) bool {
+	f.Created.Before = time.Time{}
+	return f.SelectsAll()
 }
 
 // stopWork stops bulk work.
