@@ -58,7 +58,6 @@ func TestReceiverCommand_IsUnderstoodByAShell(t *testing.T) {
 		_, input = arguments(t, command)
 		require.Equal(t, control, input)
 	}
-
 }
 
 func TestReceiverCommand_SendsTheFileOfALongBody(t *testing.T) {
