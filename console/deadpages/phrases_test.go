@@ -112,6 +112,18 @@ func TestJobLinks_SelectTheJobsAsTheyAre(t *testing.T) {
 	}
 }
 
+func TestStopNotice_SaysWhetherTheWorkIsStopped(t *testing.T) {
+	ended := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
+	for want, w := range map[string]client.Work{
+		"The work stops after the step in progress. 12 revived so far.": {State: "running", Done: 12},
+		"The work is stopped. 12 revived.":                              {State: "stopped", Done: 12, EndedAt: ended},
+		"The work had ended before.":                                    {State: "done", Done: 12, EndedAt: ended},
+	} {
+		w.Action = client.ActionRevive
+		require.Equal(t, want, stopNotice(&w).Text)
+	}
+}
+
 func TestProgressOf_SaysWhatIsKnown(t *testing.T) {
 	for want, w := range map[string]client.Work{
 		"12 jobs":                {Done: 12},

@@ -92,7 +92,7 @@ func TestWork_ShowsProgressAndStops(t *testing.T) {
 		require.Contains(t, list, "1 work is running: reviving 60 jobs at 1/s: 20 done; about 45s left.")
 
 		page := site.Follow(site.Post(work + "/stop")).OK()
-		require.Contains(t, consoletest.Text(page), "The work stops after the step in progress.")
+		require.Contains(t, consoletest.Text(page), "The work is stopped. 20 revived.", "no step was in progress")
 		site.Advance(30 * time.Second)
 		text = consoletest.Text(site.Get(work).OK())
 		require.Contains(t, text, "Stopped after")
@@ -101,6 +101,7 @@ func TestWork_ShowsProgressAndStops(t *testing.T) {
 		require.Contains(t, consoletest.Text(site.Get("work").OK()), "No work is running.")
 		page = site.Follow(site.Post(work + "/stop")).OK()
 		require.Contains(t, consoletest.Text(page), "Stopped after")
+		require.Contains(t, consoletest.Text(page), "The work is stopped. 20 revived.")
 	})
 }
 
