@@ -116,8 +116,12 @@ func startWork(v *web.Visit) (web.Answer, error) {
 		o.problem.Status = http.StatusUnprocessableEntity
 	}
 	work := client.WorkOrder{Action: v.Form("action"), Where: o.bounded(s.Filter).Where(), Rate: o.rates["rate"], LaneRate: o.rates["lane_rate"]}
-	if changed {
+	switch {
+	case changed:
 		work.Change = &change
+	case o.action.code == client.ActionEdit && !wrong.Any():
+		o.problem.General = append(o.problem.General, "Fill in at least one field: an edit changes those that you fill in.")
+		o.problem.Status = http.StatusUnprocessableEntity
 	}
 	if s.Filter.SelectsAll() && !o.all {
 		o.problem.Add("all", "must be ticked, or give a filter: without one all jobs are selected")

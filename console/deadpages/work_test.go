@@ -305,7 +305,7 @@ func TestOrder_ChangesUnfinishedJobs(t *testing.T) {
 		page := consoletest.Text(site.Golden("order-edit", "work/new?action=edit&topic=pay&state=scheduled"))
 		require.Contains(t, page, "Selected: scheduled jobs of topic pay ")
 		page = consoletest.Text(startWork(site, "action", "edit", "topic", "pay").Is(http.StatusUnprocessableEntity))
-		require.Contains(t, page, "is required: the fields to change")
+		require.Contains(t, page, "Fill in at least one field")
 		page = startWork(site, "action", "edit", "topic", "pay", "retries", "many", "url", "https://other.example/").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `value="https://other.example/"`)
 		require.Contains(t, page, `value="many"`)
