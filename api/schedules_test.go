@@ -155,6 +155,21 @@ func TestSchedules_HaveEveryFieldOfTheContract(t *testing.T) {
 	require.Equal(t, names, sortedKeys(document(t).at("components", "schemas", "ScheduleRequest").properties()), "PUT accepts what GET returned")
 }
 
+// What is known of an unreadable schedule is shown, so that who reads and puts it loses nothing of it.
+func TestSchedules_ShowTheJobsOfUnreadableOnes(t *testing.T) {
+	f := fullService()
+	inUnknownZone := fullSchedule(job.Spec{URL: "https://shop.example/"})
+	inUnknownZone.Timezone, inUnknownZone.Unreadable = "Mars/Olympus", true
+	f.scheduled = map[string]store.Schedule{"daily": inUnknownZone, "torn": {Name: "torn", Namespace: "default", Unreadable: true, Revision: 3}}
+	valid, _ := access.NewText()
+	withTokens(f, map[string]*access.Principal{valid: {Role: access.Read, Namespace: "default", Topics: access.Topics{job.DefaultTopic}}})
+	shown := call(t, New(Options{Service: f, Logger: quiet}), http.MethodGet, "/v1/schedules/daily", "", "Authorization", "Bearer "+valid).Body.String()
+	require.Contains(t, shown, `"state":"unreadable"`)
+	require.Contains(t, shown, `"url":"https://shop.example/"`)
+	f.callers = nil
+	require.Contains(t, call(t, New(Options{Service: f, Logger: quiet}), http.MethodGet, "/v1/schedules/torn", "").Body.String(), `"job":null`)
+}
+
 func TestPreview_ShowsTicksInLocalTime(t *testing.T) {
 	h := handlerOf(newFake())
 	w := call(t, h, http.MethodGet, "/v1/schedules/preview?cron=30+2+*+*+*&timezone=Europe/Berlin&from=2026-03-28T12:00:00Z&limit=2", "")

@@ -87,7 +87,7 @@ type Schedule struct {
 	// Revision and Durability are those of the document.
 	Revision   int64
 	Durability *job.Durability
-	// Unreadable is set when the document cannot be decoded. Then only Namespace, Name and Revision are known.
+	// Unreadable is set when the document cannot be decoded, or its progress, or its time zone is unknown. See HasSettings.
 	Unreadable bool
 
 	// Ended is set when no tick is left.
@@ -104,6 +104,9 @@ type Schedule struct {
 	// Backfill is the last one; nil: there was none.
 	Backfill *Backfill
 }
+
+// HasSettings reports whether the document was decoded. If not, only Namespace, Name and Revision are known.
+func (s *Schedule) HasSettings() bool { return !s.Unreadable || s.Cron != "" || s.Every != 0 }
 
 // ScheduleCounts are the ticks that have passed, by outcome.
 type ScheduleCounts struct {

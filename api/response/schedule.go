@@ -20,7 +20,7 @@ func (o *Buffer) Schedule(s *store.Schedule) {
 	o.DurationOrNull("jitter", s.Jitter)
 	o.Time("starts_at", s.StartsAt)
 	o.Time("ends_at", s.EndsAt)
-	o.objectOrNull("job", !s.Unreadable, func() { o.scheduleJob(&s.Job, s.ExpiresIn) })
+	o.objectOrNull("job", s.HasSettings(), func() { o.scheduleJob(&s.Job, s.ExpiresIn) })
 	o.TextOrNull("overlap", string(s.Overlap))
 	o.objectOrNull("catch_up", s.CatchUp.Runs != "", func() {
 		o.Duration("window", s.CatchUp.Window)

@@ -93,7 +93,7 @@ func (h *Handlers) Put(w http.ResponseWriter, r *http.Request) error {
 // because it is unreadable.
 func checkTopic(ctx context.Context, s *store.Schedule) error {
 	topic := s.Job.Topic
-	if !s.Unreadable {
+	if s.HasSettings() {
 		topic = cmp.Or(topic, job.DefaultTopic)
 	}
 	if scope.CheckTopic(ctx, topic) != nil {
