@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/jobform"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/inbox"
@@ -96,7 +97,7 @@ func (p *pages) page(v *web.Visit, job *client.JobInfo, form formValues, errs we
 	}
 	if p.inbox != nil {
 		d.HasInbox, d.SeesInbox, d.InboxURL = true, seesInbox(v), p.inbox.URL()
-		d.Presets = p.presets(v)
+		d.Presets = p.presets(v, form.Form[jobform.Topic])
 	}
 	if d.SeesInbox {
 		d.Requests = requestsOf(p.inbox.Recent(), job)
@@ -115,9 +116,8 @@ func (p *pages) page(v *web.Visit, job *client.JobInfo, form formValues, errs we
 // root alone may read.
 func seesInbox(v *web.Visit) bool { return v.Who.Root && v.Who.Bodies }
 
-// presets are receivers to try: paths of the inbox.
-func (p *pages) presets(v *web.Visit) []preset {
-	topic := v.Query("topic")
+// presets are receivers to try: paths of the inbox. They fill in the form anew, but for the topic.
+func (p *pages) presets(v *web.Visit, topic string) []preset {
 	link := func(path, ladder string) string {
 		return v.PathQuery(v.Path("try"), "url", p.inbox.URL()+path, "ladder", ladder, "topic", topic)
 	}

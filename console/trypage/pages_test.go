@@ -275,10 +275,13 @@ func TestInbox_IsShownBesideTheJob(t *testing.T) {
 		require.Contains(t, text, "The beginning of 4.9 KiB.")
 		require.Contains(t, text, "the inbox has no keys, so it was not verified")
 		require.Contains(t, site.Get("try").OK(), `value="http://fine.example/"`)
-		require.Contains(t, page, `href="./try?ladder=1s%2C&#43;2s&amp;url=http%3A%2F%2Ffine.example%2Fflaky"`)
+		require.Contains(t, page, `href="./try?ladder=1s%2C&#43;2s&amp;topic=default&amp;url=http%3A%2F%2Ffine.example%2Fflaky"`)
 		preset := site.Get("try?ladder=1s%2C+2s&url=http%3A%2F%2Ffine.example%2Fflaky").OK()
 		require.Contains(t, preset, `value="http://fine.example/flaky"`)
 		require.Contains(t, preset, `value="1s, 2s"`)
+
+		site.Register(client.Job{ID: "b-1", Topic: "order", URL: "http://fine.example/"})
+		require.Contains(t, site.Get("try?job=b-1").OK(), "ladder=1s%2C&#43;2s&amp;topic=order&amp;url=http%3A%2F%2Ffine.example%2Fflaky")
 
 		in.requests = make([]inbox.Request, 50)
 		for i := range in.requests {
