@@ -104,13 +104,16 @@ func (s *state) lead() lead {
 	return l
 }
 
-// oldestLate returns how late the oldest job that waits is; below 0: it is not due.
+// oldestLate returns how late the oldest job that waits is, or was when jobs were counted; below 0: it is not due.
 func (s *state) oldestLate() time.Duration {
 	if s.counts == nil || s.counts.OldestDueAt.IsZero() {
 		return -1
 	}
-	return s.v.Now.Sub(s.counts.OldestDueAt)
+	return s.countedAt().Sub(s.counts.OldestDueAt)
 }
+
+// countedAt returns when jobs were counted.
+func (s *state) countedAt() time.Time { return s.v.Now.Add(-s.age) }
 
 // isLate reports whether a job is so late that the page says so.
 func (s *state) isLate() bool { return s.oldestLate() >= late }

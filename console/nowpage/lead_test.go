@@ -1,15 +1,11 @@
 package nowpage
 
 import (
-	"io"
 	"math"
-	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -129,13 +125,14 @@ func TestLead(t *testing.T) {
 			"warn",
 			"Callbacks flow. 1 lane holds jobs back: a:1 (in a cooldown by Ringback until 12:01:00).",
 		},
-		"all ended":         {state{counts: &client.Counts{Registered: 9, Delivered: 9}, samples: rates(0, 0)}, "ok", "Nothing waits: all jobs have ended."},
-		"nothing due":       {state{counts: &client.Counts{Registered: 9, Scheduled: 1200, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1,200 jobs wait, the next one at 12:01:00."},
-		"one of them":       {state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1 job waits, the next one at 12:01:00."},
-		"runs":              {state{counts: &client.Counts{Registered: 9, Running: 1}, samples: rates(0, 0)}, "ok", "No job is late: 1 attempt is running."},
-		"due now":           {state{counts: &client.Counts{Registered: 9, Ready: 1, OldestDueAt: ago(time.Second)}}, "ok", "No job is late."},
-		"late":              {state{counts: due}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
-		"late and delivers": {state{counts: due, samples: rates(3, 0)}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
+		"all ended":                   {state{counts: &client.Counts{Registered: 9, Delivered: 9}, samples: rates(0, 0)}, "ok", "Nothing waits: all jobs have ended."},
+		"nothing due":                 {state{counts: &client.Counts{Registered: 9, Scheduled: 1200, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1,200 jobs wait, the next one at 12:01:00."},
+		"one of them":                 {state{counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)}}, "ok", "Nothing is due: 1 job waits, the next one at 12:01:00."},
+		"runs":                        {state{counts: &client.Counts{Registered: 9, Running: 1}, samples: rates(0, 0)}, "ok", "No job is late: 1 attempt is running."},
+		"due since they were counted": {state{counts: due, age: 25 * time.Second}, "ok", "No job is late."},
+		"due now":                     {state{counts: &client.Counts{Registered: 9, Ready: 1, OldestDueAt: ago(time.Second)}}, "ok", "No job is late."},
+		"late":                        {state{counts: due}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
+		"late and delivers":           {state{counts: due, samples: rates(3, 0)}, "warn", "Callbacks are late: the oldest due job has waited for 30s, since 11:59:30."},
 		"nobody delivers": {
 			state{counts: due, samples: rates(0, 0)},
 			"bad",
@@ -258,41 +255,6 @@ func TestLanesNote(t *testing.T) {
 			require.Equal(t, test.want, (&state{held: test.held}).lanesNote())
 		})
 	}
-}
-
-// roundTrip answers requests with a text of JSON.
-type roundTrip func() string
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
-	header := http.Header{"Content-Type": {"application/json"}}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(f())), Request: r}, nil
-}
-
-func TestHeldCache_KeepsOthersWhenItRenewsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		searches := 0
-		api, err := client.New("http://localhost", client.Options{HTTP: &http.Client{Transport: roundTrip(func() string {
-			searches++
-			time.Sleep(time.Second / 50)
-			return `{"items": []}`
-		})}})
-		require.NoError(t, err)
-		var cache heldCache
-		visit := func(i int) {
-			_, err := cache.read(t.Context(), &web.Visit{API: api, Audience: strconv.Itoa(i)})
-			require.NoError(t, err)
-		}
-		for i := range sampler.MaxAudiences {
-			visit(i)
-		}
-		visit(0) // its answer is too old
-		require.Len(t, cache.all, sampler.MaxAudiences)
-		before := searches
-		visit(sampler.MaxAudiences - 1)
-		require.Equal(t, before, searches)
-		visit(sampler.MaxAudiences)
-		require.Len(t, cache.all, 1, "another audience finds no room")
-	})
 }
 
 func TestAPIAddress(t *testing.T) {

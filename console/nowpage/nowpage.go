@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
 )
@@ -18,7 +19,7 @@ const shown = 15 * time.Minute
 // pages has what the page remembers between visits.
 type pages struct {
 	samplers *sampler.Samplers
-	held     heldCache
+	held     sampler.Recent[*client.HeldLanes] // by audience: a search of many lanes takes 100 ms, and the page is made every 2 s
 }
 
 // New returns the page. Its samplers end when onShutdown calls their function; nil: ten minutes after the last visit.
@@ -47,11 +48,15 @@ type now struct {
 
 // now serves the page.
 func (p *pages) now(v *web.Visit) (web.Answer, error) {
-	s, err := read(v, &p.held)
+	s, err := p.read(v)
 	if err != nil {
 		return nil, err
 	}
-	s.samples = p.samplers.Visit(v.Audience, v.API, s.Restricted != nil, shown)
+	counted := v.Namespace
+	if s.Restricted != nil {
+		counted = ""
+	}
+	s.samples = p.samplers.Visit(v.Audience, v.API, counted, shown)
 	data := &now{
 		state: s, Lead: s.lead(), Cards: s.cards(), Charts: newCharts(&s.samples), Lanes: s.lanes(), LanesNote: s.lanesNote(), Paused: s.pauses(),
 		CarrierKeepsUp: s.carrierKeepsUp(), Samples: s.completeness(),

@@ -370,3 +370,36 @@ func TestNow_SearchesForHeldLanesLessOftenWhereThatTakesLong(t *testing.T) {
 		require.EqualValues(t, 2, searches.Load(), "an answer is used for 5 s")
 	})
 }
+
+func TestNow_CountsJobsLessOftenWhereThatTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var counts atomic.Int32
+		site := newSite(t, consoletest.Options{Tokens: true, WrapAPI: func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/stats" {
+					counts.Add(1)
+					time.Sleep(time.Second)
+				}
+				h.ServeHTTP(w, r)
+			})
+		}})
+		site.SignIn(site.Token("mia", "read"))
+		site.Get("").OK()
+		register(site, "pay", "down.example", 12)
+		site.Advance(13 * time.Second) // the sampler has renewed the answer after 11 s
+		site.Get("").OK()
+		counts.Store(0)
+		mia, otto := site.Token("mia2", "read"), site.Token("otto", "read")
+		for i := range 12 { // the pages of two tokens, and their samplers
+			site.SignIn([]string{mia, otto}[i%2])
+			require.Contains(t, consoletest.Text(site.Get("").OK()), "Waiting 12")
+			site.Advance(time.Second)
+		}
+		require.EqualValues(t, 1, counts.Load())
+
+		_, err := site.API.PutNamespace(t.Context(), "shop", client.NamespaceRequest{})
+		require.NoError(t, err)
+		site.SignIn(consoletest.RootToken)
+		require.Contains(t, site.Get("@shop/").OK(), "No job has been registered yet.", "each namespace has its own")
+	})
+}

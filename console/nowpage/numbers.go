@@ -42,7 +42,7 @@ func (s *state) dueCard() card {
 	case s.counts.OldestDueAt.IsZero():
 		return card{Label: "Oldest due", Value: "–", Note: "nothing waits"}
 	case by < 0:
-		return card{Label: "Next due", Value: words.In(s.counts.OldestDueAt, s.v.Now), Note: "at " + words.When(s.counts.OldestDueAt, s.v.Now, time.UTC)}
+		return card{Label: "Next due", Value: words.In(s.counts.OldestDueAt, s.countedAt()), Note: "at " + words.When(s.counts.OldestDueAt, s.v.Now, time.UTC)}
 	case by < time.Second:
 		return card{Label: "Oldest due", Value: "now", Note: "on time"}
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/sampler"
@@ -12,7 +13,7 @@ import (
 
 const (
 	// maxTopics bounds the topics that are counted, and whose settings are looked through for pauses: one page of the lists.
-	maxTopics = 50
+	maxTopics = sampler.StatsTopics
 	// maxOwnTopics bounds the topics that are counted for a token that is restricted to topics.
 	maxOwnTopics = 10
 )
@@ -30,6 +31,7 @@ type state struct {
 	Version string
 
 	counts *client.Counts // nil: not known
+	age    time.Duration  // of counts
 	topics []client.TopicCounts
 	// allCounted reports whether topics has all topics with jobs.
 	allCounted bool
@@ -45,7 +47,7 @@ type restricted struct {
 }
 
 // read reads the state.
-func read(v *web.Visit, held *heldCache) (*state, error) {
+func (p *pages) read(v *web.Visit) (*state, error) {
 	ctx := v.Request.Context()
 	s := &state{v: v}
 	if len(v.Who.Topics) > 0 {
@@ -56,11 +58,14 @@ func read(v *web.Visit, held *heldCache) (*state, error) {
 		return nil, err
 	}
 	s.Version, s.Process = version.Version, version.Process
+	readCounts := func(ctx context.Context) error { return s.readCounts(ctx, p.samplers) }
 	readHeld := func(ctx context.Context) (err error) {
-		s.held, err = held.read(ctx, v)
+		s.held, _, err = p.held.Read(ctx, v.Audience, func(ctx context.Context) (*client.HeldLanes, error) {
+			return v.API.HeldLanes(ctx, client.HeldQuery{})
+		})
 		return err
 	}
-	for _, part := range []func(context.Context) error{s.readStores, s.readCounts, readHeld, s.readTopics} {
+	for _, part := range []func(context.Context) error{s.readStores, readCounts, readHeld, s.readTopics} {
 		if err := part(ctx); errors.Is(err, client.ErrUnavailable) {
 			s.fault = faultOf(err)
 			break // the others would wait for the same
@@ -90,12 +95,13 @@ func (s *state) readStores(ctx context.Context) error {
 }
 
 // readCounts reads the counters of the namespace, or those of the token's topics.
-func (s *state) readCounts(ctx context.Context) error {
+func (s *state) readCounts(ctx context.Context, from *sampler.Samplers) error {
 	if s.Restricted != nil {
 		return s.readOwnCounts(ctx)
 	}
-	stats, err := s.v.API.StatsPage(ctx, client.PageOptions{Limit: maxTopics})
+	stats, at, err := from.Stats(ctx, s.v.Namespace, s.v.API)
 	if err == nil {
+		s.age = max(0, s.v.Now.Sub(at))
 		s.counts, s.topics, s.allCounted = &stats.Totals, stats.Items, stats.NextCursor == ""
 	}
 	return err

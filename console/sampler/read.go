@@ -48,21 +48,24 @@ func (s *sampler) run(ctx context.Context, isDone func(refused bool) bool) {
 	}
 }
 
-// counters are numbers of jobs.
-type counters struct{ delivered int64 }
+// counters are numbers of jobs, and when they were requested.
+type counters struct {
+	delivered int64
+	at        time.Time
+}
 
-// readCounters reads the counters of the namespace, without those of topics.
+// readCounters reads the counters of the namespace.
 func (s *sampler) readCounters(ctx context.Context) (*counters, error) {
-	if s.restricted {
+	if s.readStats == nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	stats, err := s.source.StatsPage(ctx, client.PageOptions{Limit: 1})
+	stats, at, err := s.readStats(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &counters{stats.Totals.Delivered}, nil
+	return &counters{stats.Totals.Delivered, at}, nil
 }
 
 // follow follows the stream until ctx ends, or the token is refused, which it reports.

@@ -21,6 +21,8 @@ const (
 	// MaxStreams bounds the streams that samplers follow at a time: a process serves few, and others need some. Samplers without one
 	// have what the counters say.
 	MaxStreams = 6
+	// StatsTopics is the number of topics in Stats.
+	StatsTopics = 50
 )
 
 // Source is the API as its reader may see it.
@@ -32,6 +34,7 @@ type Source interface {
 // Samplers are the samplers of a process. They are safe for concurrent use.
 type Samplers struct {
 	streams chan struct{} // one for each stream
+	stats   Recent[*client.Stats]
 
 	mu    sync.Mutex
 	all   map[string]*sampler // by audience
@@ -47,13 +50,21 @@ func New(onShutdown func(func()) (stop func() bool)) *Samplers {
 	return s
 }
 
+// Stats returns the counters of a namespace with its first topics, and when they were requested. The answers are shared by all who may
+// read them, and by samplers.
+func (s *Samplers) Stats(ctx context.Context, namespace string, source Source) (*client.Stats, time.Time, error) {
+	return s.stats.Read(ctx, namespace, func(ctx context.Context) (*client.Stats, error) {
+		return source.StatsPage(ctx, client.PageOptions{Limit: StatsTopics})
+	})
+}
+
 // Visit returns the samples of an audience in the last time, at most History, and keeps its sampler alive. The first visit starts it.
-// restricted says that the source may not read the counters of the namespace.
-func (s *Samplers) Visit(audience string, source Source, restricted bool, last time.Duration) Samples {
+// namespace is the one whose counters the source may read; empty: it may read none.
+func (s *Samplers) Visit(audience string, source Source, namespace string, last time.Duration) Samples {
 	s.mu.Lock()
 	one := s.all[audience]
 	if one == nil && !s.ended {
-		one = s.start(audience, source, restricted)
+		one = s.start(audience, source, namespace)
 	}
 	if one != nil {
 		one.visited = time.Now()
@@ -66,12 +77,15 @@ func (s *Samplers) Visit(audience string, source Source, restricted bool, last t
 }
 
 // start starts the sampler of an audience. s.mu is held.
-func (s *Samplers) start(audience string, source Source, restricted bool) *sampler {
+func (s *Samplers) start(audience string, source Source, namespace string) *sampler {
 	if len(s.all) >= MaxAudiences {
 		s.endOldest()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	one := &sampler{source: source, restricted: restricted, cancel: cancel, streams: s.streams}
+	one := &sampler{source: source, cancel: cancel, streams: s.streams}
+	if namespace != "" {
+		one.readStats = func(ctx context.Context) (*client.Stats, time.Time, error) { return s.Stats(ctx, namespace, source) }
+	}
 	one.began(time.Now())
 	s.all[audience] = one
 	go one.follow(ctx, func() { s.remove(audience, one) })

@@ -32,18 +32,19 @@ const (
 
 // sampler has the samples of an audience.
 type sampler struct {
-	source     Source
-	restricted bool
-	cancel     context.CancelFunc
-	streams    chan struct{}
-	visited    time.Time // guarded by the mutex of Samplers
+	source Source
+	// readStats reads the counters; nil: the source may not.
+	readStats func(context.Context) (*client.Stats, time.Time, error)
+	cancel    context.CancelFunc
+	streams   chan struct{}
+	visited   time.Time // guarded by the mutex of Samplers
 
 	mu       sync.Mutex
 	ring     [steps]sample
 	n        int       // samples that were added
 	end      time.Time // of the newest step
 	recent   [minute][]float64
-	counters *counters // at the end of the newest step; nil: not known
+	counters *counters // the last ones; nil: those at the end of the newest step are not known
 
 	// The step that has not ended, as the stream has it.
 	current   tally
@@ -150,7 +151,7 @@ func (s *sampler) add(t tally, c *counters) {
 	one := unknown
 	before := s.counters
 	if s.counters = c; before != nil && c != nil && t.gaps == 0 {
-		one.rates[delivered] = perSecond(c.delivered - before.delivered)
+		one.rates[delivered] = perSecond(c.delivered-before.delivered, c.at.Sub(before.at))
 	}
 	if t.whole {
 		scale := 1.0
@@ -172,12 +173,12 @@ func (s *sampler) add(t tally, c *counters) {
 	s.push(one, t.late)
 }
 
-// perSecond returns the rate of a counter; NaN: it has been reset, as when a topic is deleted.
-func perSecond(delta int64) float64 {
-	if delta < 0 {
+// perSecond returns the rate of a counter; NaN: it has not been read again, or it has been reset, as when a topic is deleted.
+func perSecond(delta int64, in time.Duration) float64 {
+	if delta < 0 || in <= 0 {
 		return math.NaN()
 	}
-	return float64(delta) / Step.Seconds()
+	return float64(delta) / in.Seconds()
 }
 
 // push adds a step. s.mu is held.

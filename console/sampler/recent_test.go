@@ -1,0 +1,109 @@
+package sampler_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/console/sampler"
+)
+
+// reader reads numbers that count the reads.
+type reader struct {
+	sampler.Recent[int]
+
+	took  time.Duration
+	reads int
+	err   error
+}
+
+func (r *reader) read(t *testing.T, key string) (int, time.Time) {
+	t.Helper()
+	n, at, err := r.Read(t.Context(), key, r.next)
+	require.Equal(t, r.err, err)
+	return n, at
+}
+
+func (r *reader) next(context.Context) (int, error) {
+	time.Sleep(r.took)
+	r.reads++
+	return r.reads, r.err
+}
+
+func TestRecent_ReusesAnswersForAsLongAsTheyWereExpensive(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{ // from the request on
+		0:                      0,
+		20 * time.Millisecond:  1020 * time.Millisecond,
+		100 * time.Millisecond: 5100 * time.Millisecond,
+		3 * time.Second:        13 * time.Second,
+	} {
+		t.Run(took.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := reader{took: took}
+				first, at := r.read(t, "a")
+				if want > 0 {
+					time.Sleep(time.Until(at.Add(want - time.Millisecond)))
+					again, sameAt := r.read(t, "a")
+					require.Equal(t, first, again)
+					require.Equal(t, at, sameAt)
+				}
+				time.Sleep(time.Until(at.Add(want)))
+				began := time.Now()
+				again, newAt := r.read(t, "a")
+				require.Equal(t, first+1, again)
+				require.Equal(t, began, newAt)
+			})
+		})
+	}
+}
+
+func TestRecent_ServesTheOldAnswerWhileSomebodyRenewsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reader{took: time.Second}
+		first, _ := r.read(t, "a")
+		time.Sleep(11 * time.Second)
+		go func() { _, _, _ = r.Read(t.Context(), "a", r.next) }()
+		synctest.Wait()
+		again, _ := r.read(t, "a")
+		require.Equal(t, first, again)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		again, _ = r.read(t, "a")
+		require.Equal(t, first+1, again)
+		require.Equal(t, 2, r.reads)
+	})
+}
+
+func TestRecent_DoesNotKeepErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reader{took: time.Second}
+		r.read(t, "a")
+		time.Sleep(11 * time.Second)
+		r.err = errors.New("no answer")
+		r.read(t, "a")
+		r.err = nil
+		n, _ := r.read(t, "a")
+		require.Equal(t, 3, n)
+	})
+}
+
+func TestRecent_KeepsOthersWhenItRenewsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reader{took: 20 * time.Millisecond}
+		for i := range sampler.MaxAudiences {
+			r.read(t, strconv.Itoa(i))
+		}
+		r.read(t, "0") // its answer is too old
+		before := r.reads
+		r.read(t, strconv.Itoa(sampler.MaxAudiences-1))
+		require.Equal(t, before, r.reads)
+		r.read(t, "another") // finds no room
+		r.read(t, strconv.Itoa(sampler.MaxAudiences-1))
+		require.Equal(t, before+2, r.reads)
+	})
+}
