@@ -311,12 +311,24 @@ func TestForm_SaysWhatIsWrongAtEachField(t *testing.T) {
 			require.Contains(t, page, c.want, c.field)
 			require.Contains(t, page, "\nkept</textarea>", c.field)
 			require.Contains(t, page, `<a href="#f-`+c.field+`">`, c.field)
+			requireTargets(t, page)
 		}
 		put(t, site, "taken", client.ScheduleRequest{Every: time.Hour})
 		page := site.Post("schedules/new", "name", "taken", "every", "2h", "job.url", "https://fine.example/").Is(http.StatusPreconditionFailed)
 		require.Contains(t, consoletest.Text(page), "there is a schedule with this name")
+		requireTargets(t, page)
 		site.Post("schedules/none/edit", "every", "2h").Is(http.StatusNotFound)
 	})
+}
+
+// requireTargets requires that a page has the fields that its errors lead to.
+func requireTargets(t *testing.T, page string) {
+	t.Helper()
+	links := regexp.MustCompile(`href="#(f-[^"]*)"`).FindAllStringSubmatch(page, -1)
+	require.NotEmpty(t, links)
+	for _, link := range links {
+		require.Contains(t, page, ` id="`+link[1]+`"`)
+	}
 }
 
 func TestForm_PreviewsTicks(t *testing.T) {
