@@ -113,8 +113,12 @@ func (s *selection) setFields(v *web.Visit, path string, q url.Values, also []st
 		}
 		s.Fields = append(s.Fields, field)
 	}
-	for i, label := range append(slices.Clone(s.Filter.Labels), "") {
-		s.Labels = append(s.Labels, labelInput{ID: "f-label-" + strconv.Itoa(i+1), Value: label})
+	labels := q["label"]
+	if s.Errors.Of("label") == "" {
+		labels = s.Filter.Labels
+	}
+	for i, label := range append(slices.Clone(labels), "") {
+		s.Labels = append(s.Labels, labelInput{ID: "f-label-" + strconv.Itoa(i+1), Value: filter.LabelText(label)})
 	}
 	if needsTopic(v) {
 		s.Fields[0].Hint = "Your token is restricted to " + strings.Join(v.Who.Topics, ", ") + "."

@@ -21,7 +21,7 @@ type Filter struct {
 	States []client.State
 	// Kind is all, registered, callback, backlog, work or schedule.
 	Kind     string
-	Labels   []string // key:value, all of them
+	Labels   []string // name:value, as the API has them; all of them
 	Reason   string
 	Status   int // of the last answer
 	IDPrefix string
@@ -43,7 +43,7 @@ var names = []string{
 func Names() []string { return slices.Clone(names) }
 
 // Parse reads a filter from the query of a URL. Times are those of words.ParseTime, or are a duration, such as 90m: so long
-// before now. States may be separated by commas; labels are repeated, as they may have commas.
+// before now. States may be separated by commas; labels are repeated, as they may have commas, and are name=value or name:value.
 // also are the names of the page's other parameters. Parameters that neither the filter nor the page has, and those with one value that
 // are given twice, are errors: ignored ones would select more than was meant. Errors are sentences by the name of the parameter, whose
 // field is zero then. Parse checks no more than it must: the API checks names of topics and lanes.
@@ -65,10 +65,17 @@ func Parse(q url.Values, now time.Time, also ...string) (f Filter, errors map[st
 	}
 	f = Filter{
 		Topic: get("topic"), Lane: get("lane"), Kind: get("kind"), Reason: get("reason"), IDPrefix: get("id_prefix"),
-		Labels:  distinct(q["label"]),
 		Created: Range{at("created_after"), at("created_before")},
 		Due:     Range{at("due_after"), at("due_before")},
 		Ended:   Range{at("ended_after"), at("ended_before")},
+	}
+	for _, text := range distinct(q["label"]) {
+		label, ok := parseLabel(text)
+		if !ok {
+			fail("label", "is not of the form name=value")
+		} else if !slices.Contains(f.Labels, label) {
+			f.Labels = append(f.Labels, label)
+		}
 	}
 	for _, state := range distinct(strings.Split(strings.Join(q["state"], ","), ",")) {
 		f.States = append(f.States, client.State(state))
@@ -119,6 +126,18 @@ func distinct(items []string) []string {
 	}
 	return all
 }
+
+// parseLabel reads a label. Names have neither = nor a colon.
+func parseLabel(text string) (label string, ok bool) {
+	at := strings.IndexAny(text, "=:")
+	if at <= 0 {
+		return "", false
+	}
+	return strings.TrimSpace(text[:at]) + ":" + strings.TrimSpace(text[at+1:]), true
+}
+
+// LabelText returns a label of a filter as people read and write it: name=value.
+func LabelText(label string) string { return strings.Replace(label, ":", "=", 1) }
 
 // parseTime reads a time, or a duration before now. The text may be empty.
 func parseTime(text string, now time.Time) (time.Time, bool) {

@@ -90,10 +90,15 @@ func TestParse_ReadsTimes(t *testing.T) {
 
 func TestParse_ReadsListsAndStatus(t *testing.T) {
 	f, errors := Parse(url.Values{
-		"state": {"dead, ready", "dead", ""}, "label": {"a:b,c", " a:b,c", ""}, "status": {" 503 "}, "other": {"x"},
+		"state": {"dead, ready", "dead", ""}, "label": {"a:b,c", " a:b,c", "a = b,c", "d=e:f=g", "h:i=j", ""}, "status": {" 503 "}, "other": {"x"},
 	}, now, "other")
 	require.Empty(t, errors)
-	require.Equal(t, Filter{States: []client.State{"dead", "ready"}, Labels: []string{"a:b,c"}, Status: 503}, f)
+	require.Equal(t, Filter{States: []client.State{"dead", "ready"}, Labels: []string{"a:b,c", "d:e:f=g", "h:i=j"}, Status: 503}, f)
+	for _, text := range []string{"x", "=x", ":x"} {
+		f, errors = Parse(url.Values{"label": {"a=b", text}}, now)
+		require.Equal(t, map[string]string{"label": "is not of the form name=value"}, errors)
+		require.Equal(t, []string{"a:b"}, f.Labels)
+	}
 	for _, text := range []string{"5xx", "99", "1000", "-1"} {
 		f, errors = Parse(url.Values{"status": {text}}, now)
 		require.Equal(t, map[string]string{"status": "must be a status of 100 to 999"}, errors)
@@ -148,8 +153,8 @@ func TestFilter_Words(t *testing.T) {
 		"scheduled, ready or running jobs of every kind": {States: []client.State{"scheduled", "ready", "running"}, Kind: "all"},
 		"jobs of the kind callback":                      {Kind: "callback"},
 		"jobs that were cancelled":                       {Reason: "cancelled", Kind: "registered"},
-		"dead or cancelled jobs of every kind of topic pay, in lane pay.example:443, whose id begins with order-, with the label a:b, " +
-			"with the label c:d,e&f, last answered 503, dead because all retries are used up, registered from 2030-01-31 02:00:00 to before " +
+		"dead or cancelled jobs of every kind of topic pay, in lane pay.example:443, whose id begins with order-, with the label a=b, " +
+			"with the label c=d,e&f, last answered 503, dead because all retries are used up, registered from 2030-01-31 02:00:00 to before " +
 			"2030-01-31 03:00:00, due from 2030-01-31 04:00:00 to before 2030-01-31 05:00:00, ended from 2030-01-31 06:00:00 to before " +
 			"2030-01-31 07:00:00": full,
 		"jobs ended from 2030-01-31 08:00:00 on":     {Ended: Range{After: now}},

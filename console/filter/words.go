@@ -50,7 +50,7 @@ func (f Filter) clauses() []string {
 	add(f.Lane, "in lane ")
 	add(f.IDPrefix, "whose id begins with ")
 	for _, label := range f.Labels {
-		add(label, "with the label ")
+		add(LabelText(label), "with the label ")
 	}
 	if f.Status != 0 {
 		add(strconv.Itoa(f.Status), "last answered ")

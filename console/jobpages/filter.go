@@ -31,23 +31,9 @@ type selection struct {
 // param is a parameter of the API's list.
 type param struct{ name, value string }
 
-// readSelection reads what a request filters by. Labels may also be written name=value.
+// readSelection reads what a request filters by.
 func readSelection(values url.Values, now time.Time) *selection {
 	s := &selection{order: strings.TrimSpace(values.Get("order")), cursor: strings.TrimSpace(values.Get("cursor")), written: values}
-	var labels []string
-	for _, text := range values["label"] {
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		at := strings.IndexAny(text, "=:") // the names of labels have neither
-		if at <= 0 {
-			s.errors.Add("label", "is not of the form name=value")
-			continue
-		}
-		labels = append(labels, strings.TrimSpace(text[:at])+":"+strings.TrimSpace(text[at+1:]))
-	}
-	values = maps.Clone(values)
-	values["label"] = labels
 	var wrong map[string]string
 	s.Filter, wrong = filter.Parse(values, now, "id", "order", "cursor", "search", "live")
 	for _, name := range slices.Sorted(maps.Keys(wrong)) {
@@ -132,7 +118,7 @@ func (p param) words() string {
 	case "state":
 		value = strings.ReplaceAll(value, ",", " or ")
 	case "label":
-		value = strings.Replace(value, ":", "=", 1)
+		value = filter.LabelText(value)
 	case "kind":
 		if value == "all" {
 			return "of every kind"

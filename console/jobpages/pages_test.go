@@ -103,7 +103,7 @@ func TestList_FiltersByTheURL(t *testing.T) {
 		few(t, site)
 		page := site.Golden("list-filtered", "jobs?topic=order.close&state=dead&label=order%3D4711&status=503&created_after=1h&order=oldest")
 		text := consoletest.Text(page)
-		require.Contains(t, text, "1 job matches: dead jobs of topic order.close, with the label order:4711, last answered 503, registered from")
+		require.Contains(t, text, "1 job matches: dead jobs of topic order.close, with the label order=4711, last answered 503, registered from")
 		require.Contains(t, text, "dead-1")
 		require.Contains(t, page, `<input type="hidden" name="label" value="order:4711">`)
 		for query, want := range map[string][]string{
@@ -115,7 +115,7 @@ func TestList_FiltersByTheURL(t *testing.T) {
 			"id_prefix=retry":                          {"1 job matches: jobs whose id begins with retry.", "retry-1"},
 			"ended_before=1h":                          {"No job matches: jobs ended before"},
 			"kind=callback":                            {"No job matches: jobs of the kind callback."},
-			"label=order:1&label=a=b":                  {"No job matches: jobs with the label order:1, with the label a:b.", "Without label a=b"},
+			"label=order:1&label=a=b":                  {"No job matches: jobs with the label order=1, with the label a=b.", "Without label a=b"},
 			"topic=nothing":                            {"No job matches: jobs of topic nothing."},
 			"due_after=2000-01-01+00:00&state=running": {"1 job matches", "running-1"},
 			"created_after=2000-01-01T00:00:00%2B01:00&topic=mail": {"3 jobs match: jobs of topic mail, registered from 1999-12-31 23:00:00 on."},
