@@ -5,9 +5,24 @@ import "time"
 // overdue is how long a job is due and waits when nothing can be said about the carrier: it moves due jobs at least once a second.
 const overdue = 5 * time.Second
 
-// carrierKeepsUp reports whether the counts show that the carrier moves jobs in time. The API does not tell which process carries, and
-// counts due jobs as ready whether it has moved them or not. So late jobs may be the carrier's fault, the workers' or a lane's.
-func (s *state) carrierKeepsUp() bool {
+// carrier is what the counts show of the carrier.
+type carrier struct {
+	KeepsUp bool
+	Text    string // empty: there are no counts
+}
+
+// carrier returns whether the carrier moves due jobs in time. The API does not tell which process carries, and counts due jobs as ready
+// whether it has moved them or not. So late jobs may be the carrier's fault, the workers' or a lane's.
+func (s *state) carrier() carrier {
 	c := s.counts
-	return c != nil && c.Scheduled+c.Ready > 0 && s.oldestLate() < overdue
+	switch {
+	case c == nil:
+		return carrier{}
+	case c.Scheduled+c.Ready == 0:
+		return carrier{Text: "no job waits for it"}
+	case s.oldestLate() < overdue:
+		return carrier{KeepsUp: true, Text: "no job has been due for more than 5s"}
+	default:
+		return carrier{Text: "not known: late jobs may wait for the carrier, for workers or for their lanes"}
+	}
 }

@@ -41,9 +41,8 @@ type now struct {
 	// LanesNote says what the table of lanes lacks.
 	LanesNote string
 	Paused    []pause
-	// CarrierKeepsUp reports whether no job waits for the carrier, as far as the counts show.
-	CarrierKeepsUp bool
-	Samples        string // how complete the charts are
+	Carrier   carrier
+	Samples   string // how complete the charts are
 }
 
 // now serves the page.
@@ -59,7 +58,7 @@ func (p *pages) now(v *web.Visit) (web.Answer, error) {
 	s.samples = p.samplers.Visit(v.Audience, v.API, counted, shown)
 	data := &now{
 		state: s, Lead: s.lead(), Cards: s.cards(), Charts: newCharts(&s.samples), Lanes: s.lanes(), LanesNote: s.lanesNote(), Paused: s.pauses(),
-		CarrierKeepsUp: s.carrierKeepsUp(), Samples: s.completeness(),
+		Carrier: s.carrier(), Samples: s.completeness(),
 	}
 	if s.isFresh() && s.fault == "" {
 		data.Start = newStart(v)
