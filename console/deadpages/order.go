@@ -3,6 +3,7 @@ package deadpages
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -220,7 +221,7 @@ func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
 	case !o.known:
 		data.Lead = "Choose what to do with which jobs. They are counted first; nothing changes yet."
 		page.Status = statusOf(o, s)
-		data.Choices = choicesOf(v, s.Filter)
+		data.Choices, data.Errors = choicesOf(v, s.Filter), withoutInputs(data.Errors)
 		return page, nil
 	default:
 		err := data.count(v, o)
@@ -235,8 +236,21 @@ func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
 	if o.known {
 		page.Title = o.action.verb + " many jobs"
 	}
+	if !data.Startable {
+		data.Errors = withoutInputs(data.Errors)
+	}
 	page.Status = statusOf(o, s)
 	return page, nil
+}
+
+// withoutInputs returns the errors of a form that the page does not show, so that they do not lead to its inputs.
+func withoutInputs(f web.FormErrors) web.FormErrors {
+	f.General = slices.Clone(f.General)
+	for _, name := range slices.Sorted(maps.Keys(f.Fields)) {
+		f.General = append(f.General, name+": "+f.Fields[name])
+	}
+	f.Fields = nil
+	return f
 }
 
 // choicesOf returns the actions that can change jobs of the filter's states.
