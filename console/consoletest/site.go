@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -227,7 +228,8 @@ func (r *Response) Is(status int) string {
 	return r.Body.String()
 }
 
-// Do makes a request of a browser: a path below /console/, with its query.
+// Do makes a request of a browser: a path below /console/, with its query. The test fails if a link leads to an element that the page
+// lacks, such as that of an error to its input.
 func (s *Site) Do(method, path string, form url.Values, header ...string) *Response {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), method, "http://localhost/console/"+path, strings.NewReader(form.Encode()))
@@ -251,8 +253,14 @@ func (s *Site) Do(method, path string, form url.Values, header ...string) *Respo
 			s.cookies[c.Name] = c.Value
 		}
 	}
+	for _, link := range fragment.FindAllStringSubmatch(w.Body.String(), -1) {
+		require.Contains(s.t, w.Body.String(), ` id="`+link[1]+`"`, "%s %s: a link leads nowhere", method, path)
+	}
 	return &Response{ResponseRecorder: w, Path: method + " " + path, t: s.t}
 }
+
+// fragment is a link to an element of the same page.
+var fragment = regexp.MustCompile(`href="#([^"]+)"`)
 
 // Serve serves a request.
 func (s *Site) Serve(r *http.Request) *httptest.ResponseRecorder {
