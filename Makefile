@@ -107,6 +107,13 @@ screens: SCREENS ?= screens
 screens: deps ## take a picture of each page of the console in light, dark and narrow, into SCREENS (screens)
 	SCREENS='$(abspath $(SCREENS))' $(GO) test -count=1 -timeout=10m -run 'TestScreens' ./e2e/browser
 
+# The pictures of the console that the documentation shows.
+DOCS_SCREENS := now-light now-dark topics-light topic-light job-retried-light dead-light work-new-light schedules-light
+
+.PHONY: docs-screens
+docs-screens: deps ## take the pictures of the console in docs/console anew
+	SCREENS='$(abspath docs/console)' SCREENS_ONLY='$(DOCS_SCREENS)' $(GO) test -count=1 -timeout=10m -run 'TestScreens' ./e2e/browser
+
 .PHONY: console-scale
 console-scale: ## measure each page of the console with a million jobs on SQLite and on Redis, against its bounds of 50 ms and 100 kB; some minutes
 	RINGBACK_CONSOLE_JOBS=1000000 $(GO) test -count=1 -timeout=30m -v -run 'ConsoleScale_Bounds' ./app
