@@ -29,7 +29,7 @@ func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.T
 	if t := set.Get(namespace, name); t != nil {
 		return t.Stored, nil
 	}
-	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{name}})
+	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{name}, NamesOnly: true})
 	if err != nil {
 		return store.Topic{}, err
 	}
@@ -139,7 +139,7 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit 
 	if err != nil {
 		return nil, err
 	}
-	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, After: after, Limit: limit})
+	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, After: after, Limit: limit, NamesOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,8 @@ type StatsFilter struct {
 	Topics    []string // at most MaxBatch; empty: a page of all topics but those of GroupInternal
 	After     string   // the page begins after this name
 	Limit     int      // of the page, 1 to MaxBatch
+	// NamesOnly says that the rows have no counts but Registered. Counting the others costs a look at each lane with unfinished jobs.
+	NamesOnly bool
 }
 
 // TopicStats counts the jobs of a topic on a shard. Registered = Scheduled + Ready + Running + Delivered + Dead +

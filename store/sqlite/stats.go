@@ -44,7 +44,14 @@ func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 	err := s.count(ctx, func(u *work.Unit, room *int) error {
 		rows = make([]store.TopicStats, 0, len(names))
 		for _, name := range names {
-			if err := appendStats(u, u.Mem.Topics[memory.TopicName{Namespace: f.Namespace, Name: name}], &rows, room); err != nil {
+			t := u.Mem.Topics[memory.TopicName{Namespace: f.Namespace, Name: name}]
+			if f.NamesOnly {
+				if t != nil && t.Registered > 0 {
+					rows = append(rows, store.TopicStats{Namespace: f.Namespace, Topic: name, Registered: t.Registered})
+				}
+				continue
+			}
+			if err := appendStats(u, t, &rows, room); err != nil {
 				return err
 			}
 		}

@@ -119,11 +119,20 @@ func (s *modelShard) jobsOf(name topicName) func(yield func(*record) bool) {
 
 // TopicStats counts due jobs as ready, also before a carrier moves them.
 func (s *modelShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
-	if len(f.Topics) > 0 {
-		return s.countTopics(ctx, f.Namespace, func(name string) bool { return slices.Contains(f.Topics, name) })
+	wanted := func(name string) bool { return slices.Contains(f.Topics, name) }
+	if len(f.Topics) == 0 {
+		wanted = func(name string) bool { return name > f.After && !isInternal(name) }
 	}
-	all, err := s.countTopics(ctx, f.Namespace, func(name string) bool { return name > f.After && !isInternal(name) })
-	return all[:min(len(all), f.Limit)], err
+	all, err := s.countTopics(ctx, f.Namespace, wanted)
+	if f.NamesOnly {
+		for i, t := range all {
+			all[i] = store.TopicStats{Namespace: t.Namespace, Topic: t.Topic, Registered: t.Registered}
+		}
+	}
+	if len(f.Topics) == 0 {
+		all = all[:min(len(all), f.Limit)]
+	}
+	return all, err
 }
 
 // Totals implements store.Shard.

@@ -104,7 +104,12 @@ var readCases = []testCase{
 			f.Namespace = s.queue.Namespace
 			rows, err := s.shard().TopicStats(s.Context(), f)
 			require.NoError(s, err)
-			for _, row := range rows {
+			f.NamesOnly = true
+			names, err := s.shard().TopicStats(s.Context(), f)
+			require.NoError(s, err)
+			require.Len(s, names, len(rows))
+			for i, row := range rows {
+				require.Equal(s, store.TopicStats{Namespace: row.Namespace, Topic: row.Topic, Registered: row.Registered}, names[i])
 				require.Equal(s, s.queue.Namespace, row.Namespace)
 				require.EqualValues(s, 1, row.Registered)
 				require.EqualValues(s, 1, row.Scheduled)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,8 +18,10 @@ import (
 const (
 	// statsChunk is how many topics are read in one trip.
 	statsChunk = 256
-	// oldestLanes is how many of a topic's lanes are looked at for its oldest due job, and at a time otherwise.
-	oldestLanes = 1000
+	// lanesChunk is how many of a topic's lanes are looked at at a time.
+	lanesChunk = 1000
+	// waitingChunk is how many lanes a script looks at, which takes it about a millisecond.
+	waitingChunk = 250
 )
 
 // TopicStats reads the counters of some topics.
@@ -40,7 +41,11 @@ func (s *Counts) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.T
 	}
 	var rows []store.TopicStats
 	for chunk := range slices.Chunk(names, statsChunk) {
-		part, err := s.stats(ctx, chunk)
+		read := s.stats
+		if f.NamesOnly {
+			read = s.registered
+		}
+		part, err := read(ctx, chunk)
 		if err != nil {
 			return nil, fmt.Errorf("topic stats: %w", err)
 		}
@@ -101,7 +106,7 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 	lanes := make([]*redis.StringSliceCmd, len(names))
 	for i, name := range names {
 		counters[i] = pipe.HGetAll(ctx, s.Keys.TopicByName(name).Stats)
-		lanes[i] = pipe.ZRangeByLex(ctx, s.Keys.TopicLanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
+		lanes[i] = pipe.ZRangeByLex(ctx, s.Keys.TopicLanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: lanesChunk})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
@@ -119,14 +124,11 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 		row := store.TopicStats{Namespace: namespace, Topic: topic, OpenBreakers: open[i]}
 		c := counters[i].Val()
 		if waits(c) {
-			if row.OldestDue, err = s.oldestDue(ctx, lanes[i].Val()); err != nil {
+			var w waiting
+			if w, err = s.waiting(ctx, name, lanes[i].Val()); err != nil {
 				return nil, err
 			}
-			var due int64
-			if c, due, err = s.waiting(ctx, name, lanes[i].Val()); err != nil {
-				return nil, err
-			}
-			row.Ready = due
+			c, row.Ready, row.OldestDue = w.counters, w.due, layout.Time(w.oldest)
 		}
 		row.Registered, row.Running = script.Num(c["reg"]), script.Num(c["claimed"])
 		row.Delivered, row.Dead, row.Cancelled = script.Num(c["d"]), script.Num(c["x"]), script.Num(c["c"])
@@ -139,53 +141,115 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 	return rows, nil
 }
 
+// registered reads topics by name without counting their lanes. It leaves out those in which no job was ever registered.
+func (s *Counts) registered(ctx context.Context, names []string) (rows []store.TopicStats, err error) {
+	err = s.eachCounters(ctx, names, func(i int, c []string) {
+		if n := script.Num(c[0]); n > 0 {
+			namespace, topic, _ := strings.Cut(names[i], "/")
+			rows = append(rows, store.TopicStats{Namespace: namespace, Topic: topic, Registered: n})
+		}
+	})
+	return rows, err
+}
+
 // waits reports whether a topic has jobs that are neither claimed nor ended, by its counters.
 func waits(c map[string]string) bool {
 	return script.Num(c["reg"])-script.Num(c["claimed"])-script.Num(c["d"])-script.Num(c["x"])-script.Num(c["c"]) != 0
 }
 
-// waiting reads a topic's counters, and how many of its jobs are due and in no ready list: those of queues that are kept
-// back, or whose list is full. lanes are the first of its lanes.
-func (s *Counts) waiting(ctx context.Context, name string, lanes []string) (counters map[string]string, due int64, err error) {
+// waiting is what is known of the jobs of some lanes of a topic that have no lease.
+type waiting struct {
+	counters map[string]string // of the topic
+	due      int64             // jobs that are due and in no ready list: of queues that are kept back, or whose list is full
+	oldest   int64             // the first due moment of all; 0: none
+}
+
+// waiting reads a topic's counters, and what waits in its lanes. lanes are the first of them, up to lanesChunk.
+func (s *Counts) waiting(ctx context.Context, name string, lanes []string) (w waiting, err error) {
 	stats := s.Keys.TopicByName(name).Stats
 	for {
-		counted, counts, err := s.dueOf(ctx, stats, lanes)
+		part, _, err := s.waitingIn(ctx, stats, lanes, true)
 		if err != nil {
-			return nil, 0, err
+			return w, err
 		}
-		if counters == nil {
-			counters = counted
+		w.add(part)
+		if len(lanes) < lanesChunk {
+			return w, nil
 		}
-		for _, n := range counts {
-			due += n
-		}
-		if len(lanes) < oldestLanes {
-			return counters, due, nil
-		}
-		if lanes, err = s.Client.MembersAfter(ctx, s.Keys.TopicLanes(name), lanes[len(lanes)-1], oldestLanes); err != nil {
-			return nil, 0, err
+		if lanes, err = s.Client.MembersAfter(ctx, s.Keys.TopicLanes(name), lanes[len(lanes)-1], lanesChunk); err != nil {
+			return w, err
 		}
 	}
 }
 
-// dueOf reads a topic's counters and, of lanes, how many jobs of each are due and not in its ready list.
-func (s *Counts) dueOf(ctx context.Context, stats string, lanes []string) (counters map[string]string, counts []int64, err error) {
-	keys := make([]string, 1, 1+len(lanes))
-	keys[0] = stats
-	for _, lane := range lanes {
-		_, n, _ := strings.Cut(lane, "\x00")
-		keys = append(keys, s.Keys.Due(n))
+// add adds what waits in other lanes. The counters stay those that were read first.
+func (w *waiting) add(o waiting) {
+	if w.counters == nil {
+		w.counters = o.counters
 	}
-	answer, err := s.EvalList(ctx, scriptWaiting, 1+len(lanes), keys, nil)
-	if err != nil {
-		return nil, nil, err
+	w.due += o.due
+	w.see(o.oldest)
+}
+
+// see takes a due moment into account; 0: there is none.
+func (w *waiting) see(due int64) {
+	if due != 0 && (w.oldest == 0 || due < w.oldest) {
+		w.oldest = due
 	}
-	fields := script.Strs(answer[0])
-	counters = make(map[string]string, len(fields)/2)
-	for i := 1; i < len(fields); i += 2 {
-		counters[fields[i-1]] = fields[i]
+}
+
+// waitingIn reads a topic's counters and what waits in lanes. counts are the jobs of each lane that are due and not in its ready list.
+// oldest says whether the first due moment is wanted.
+func (s *Counts) waitingIn(ctx context.Context, stats string, lanes []string, oldest bool) (w waiting, counts []int64, err error) {
+	wanted := 0
+	if oldest {
+		wanted = 1
 	}
-	return counters, nums(answer[1:]), nil
+	var heads []any
+	for first := true; first || len(lanes) > 0; first = false { // at least once, for the counters
+		chunk := lanes[:min(len(lanes), waitingChunk)]
+		lanes = lanes[len(chunk):]
+		keys := make([]string, 3, 3+2*len(chunk))
+		keys[0], keys[1], keys[2] = stats, s.Keys.Jobs, s.Keys.Runs
+		for _, lane := range chunk {
+			_, n, _ := strings.Cut(lane, "\x00")
+			keys = append(keys, s.Keys.Due(n), s.Keys.Ready(n))
+		}
+		answer, err := s.EvalList(ctx, scriptWaiting, 3+len(chunk), keys, []any{wanted})
+		if err != nil {
+			return w, nil, err
+		}
+		fields := script.Strs(answer[0])
+		part := waiting{counters: make(map[string]string, len(fields)/2), oldest: script.Num(answer[1])}
+		for i := 1; i < len(fields); i += 2 {
+			part.counters[fields[i-1]] = fields[i]
+		}
+		for _, head := range script.Strs(answer[2]) {
+			heads = append(heads, head)
+		}
+		for _, n := range nums(answer[3:]) {
+			part.due += n
+			counts = append(counts, n)
+		}
+		w.add(part)
+	}
+	return w, counts, s.readHeads(ctx, heads, &w)
+}
+
+// readHeads reads the due moments of jobs from their records.
+func (s *Counts) readHeads(ctx context.Context, heads []any, w *waiting) error {
+	return s.EachJob(ctx, heads, func(i int, _ int64, record, run, _ string) error {
+		if record == "" {
+			return nil
+		}
+		stored, err := layout.ParseJob(script.Str(heads[i]), record, run, true, job.Queue{})
+		if err != nil {
+			s.Unreadable.Error("job unreadable, leaving it out of the oldest due jobs", "job", heads[i], "err", err)
+			return nil
+		}
+		w.see(stored.Run.Due)
+		return nil
+	})
 }
 
 // openLanes counts the lanes of topics whose breaker is open.
@@ -207,55 +271,6 @@ func nums(list []any) []int64 {
 	return numbers
 }
 
-// oldestDue is the earliest due moment in lanes' due sets and ready lists.
-func (s *Counts) oldestDue(ctx context.Context, lanes []string) (time.Time, error) {
-	var oldest int64
-	earlier := func(ms int64) {
-		if oldest == 0 || ms < oldest {
-			oldest = ms
-		}
-	}
-	pipe := s.Client.Pipeline()
-	var dues []*redis.ZSliceCmd
-	var heads []*redis.StringSliceCmd
-	for _, lane := range lanes {
-		if _, n, ok := strings.Cut(lane, "\x00"); ok {
-			dues = append(dues, pipe.ZRangeWithScores(ctx, s.Keys.Due(n), 0, 0))
-			heads = append(heads, pipe.LRange(ctx, s.Keys.Ready(n), 0, 0))
-		}
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return time.Time{}, connect.MapError(ctx, err)
-	}
-	for _, due := range dues {
-		for _, z := range due.Val() {
-			earlier(int64(z.Score))
-		}
-	}
-	var members []any
-	for _, head := range heads {
-		for _, member := range head.Val() {
-			members = append(members, member)
-		}
-	}
-	err := s.EachJob(ctx, members, func(i int, _ int64, record, run, _ string) error {
-		if record == "" {
-			return nil
-		}
-		stored, err := layout.ParseJob(script.Str(members[i]), record, run, true, job.Queue{})
-		if err != nil {
-			s.Unreadable.Error("job unreadable, leaving it out of the oldest due jobs", "job", members[i], "err", err)
-			return nil
-		}
-		earlier(stored.Run.Due)
-		return nil
-	})
-	if err != nil {
-		return time.Time{}, err
-	}
-	return layout.Time(oldest), nil
-}
-
 // LaneStats counts the members of lanes' sets, leaving out lanes without unfinished jobs.
 func (s *Counts) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	if after != "" {
@@ -263,7 +278,7 @@ func (s *Counts) LaneStats(ctx context.Context, namespace, topic, after string, 
 	}
 	var rows []store.LaneStats
 	for len(rows) < limit {
-		lanes, err := s.Client.MembersAfter(ctx, s.Keys.TopicLanes(layout.TopicName(namespace, topic)), after, oldestLanes)
+		lanes, err := s.Client.MembersAfter(ctx, s.Keys.TopicLanes(layout.TopicName(namespace, topic)), after, lanesChunk)
 		if err != nil {
 			return nil, fmt.Errorf("lanes: %w", err)
 		}
@@ -272,7 +287,7 @@ func (s *Counts) LaneStats(ctx context.Context, namespace, topic, after string, 
 			return nil, fmt.Errorf("lanes: %w", err)
 		}
 		rows = append(rows, part...)
-		if len(lanes) < oldestLanes {
+		if len(lanes) < lanesChunk {
 			break
 		}
 		after = lanes[len(lanes)-1]
@@ -296,7 +311,7 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
-	_, due, err := s.dueOf(ctx, stats, lanes)
+	_, due, err := s.waitingIn(ctx, stats, lanes, false)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,13 +28,13 @@ func (s *Counts) Totals(ctx context.Context, namespace string) (store.TopicStats
 func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	total := store.TopicStats{Namespace: namespace}
 	// The lanes first: what comes to ready after that is counted there.
-	due, oldest, err := s.dueOnAgenda(ctx, namespace)
+	found, err := s.waitingOnAgenda(ctx, namespace)
 	if err != nil {
 		return total, err
 	}
-	ready := due
+	ready := found.due
 	add := func(names []string) error {
-		err := s.eachCounters(ctx, names, func(c []string) {
+		err := s.eachCounters(ctx, names, func(_ int, c []string) {
 			total.Registered += script.Num(c[0])
 			ready += script.Num(c[1])
 			total.Running += script.Num(c[2])
@@ -63,13 +62,13 @@ func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats
 	total.Ready = min(ready, waiting)
 	total.Scheduled = waiting - total.Ready
 	if waiting > 0 {
-		total.OldestDue = oldest
+		total.OldestDue = layout.Time(found.oldest)
 	}
 	return total, nil
 }
 
-// eachCounters reads the counterFields of topics in one trip, and calls do with those of each topic.
-func (s *Counts) eachCounters(ctx context.Context, names []string, do func(c []string)) error {
+// eachCounters reads the counterFields of topics in one trip, and calls do with those of each topic, by its index.
+func (s *Counts) eachCounters(ctx context.Context, names []string, do func(i int, c []string)) error {
 	pipe := s.Client.Pipeline()
 	parts := make([]*redis.SliceCmd, len(names))
 	for i, name := range names {
@@ -78,8 +77,8 @@ func (s *Counts) eachCounters(ctx context.Context, names []string, do func(c []s
 	if _, err := pipe.Exec(ctx); err != nil {
 		return connect.MapError(ctx, err)
 	}
-	for _, part := range parts {
-		do(script.Strs(part.Val()))
+	for i, part := range parts {
+		do(i, script.Strs(part.Val()))
 	}
 	return nil
 }
@@ -87,7 +86,7 @@ func (s *Counts) eachCounters(ctx context.Context, names []string, do func(c []s
 // Usage adds up the counters of the topics that pages list. Those of forgotten topics add up to none.
 func (s *Counts) Usage(ctx context.Context, namespace string) (usage store.Usage, err error) {
 	err = s.eachTopics(ctx, namespace, func(names []string) error {
-		return s.eachCounters(ctx, names, func(c []string) {
+		return s.eachCounters(ctx, names, func(_ int, c []string) {
 			jobs := script.Num(c[0]) - script.Num(c[3]) - script.Num(c[4]) - script.Num(c[5])
 			usage = usage.Add(store.Usage{Jobs: max(0, jobs), Bytes: max(0, script.Num(c[6]))})
 		})
@@ -98,26 +97,22 @@ func (s *Counts) Usage(ctx context.Context, namespace string) (usage store.Usage
 	return usage, nil
 }
 
-// dueOnAgenda counts the jobs of all lanes that are due and in no ready list, and finds the first due moment of all. After
-// a step of the clock lanes may be on the stale agenda, or on both.
-func (s *Counts) dueOnAgenda(ctx context.Context, namespace string) (due int64, oldest time.Time, err error) {
+// waitingOnAgenda finds what waits in all lanes of a namespace. After a step of the clock lanes may be on the stale agenda, or on both.
+func (s *Counts) waitingOnAgenda(ctx context.Context, namespace string) (w waiting, err error) {
 	stale := map[string]bool{}
 	for _, agenda := range []string{s.Keys.StaleAgenda, s.Keys.Agenda} {
-		for from := int64(0); ; from += oldestLanes {
-			numbers, err := s.Client.ZRange(ctx, agenda, from, from+oldestLanes-1).Result()
+		for from := int64(0); ; from += lanesChunk {
+			numbers, err := s.Client.ZRange(ctx, agenda, from, from+lanesChunk-1).Result()
 			if err != nil {
-				return 0, oldest, connect.MapError(ctx, err)
+				return w, connect.MapError(ctx, err)
 			}
-			last := len(numbers) < oldestLanes
+			last := len(numbers) < lanesChunk
 			numbers = slices.DeleteFunc(numbers, func(n string) bool { return stale[n] })
-			n, first, err := s.dueOfQueues(ctx, namespace, numbers)
+			part, err := s.waitingInQueues(ctx, namespace, numbers)
 			if err != nil {
-				return 0, oldest, err
+				return w, err
 			}
-			due += n
-			if oldest.IsZero() || !first.IsZero() && first.Before(oldest) {
-				oldest = first
-			}
+			w.add(part)
 			if agenda != s.Keys.Agenda {
 				for _, n := range numbers {
 					stale[n] = true
@@ -128,14 +123,14 @@ func (s *Counts) dueOnAgenda(ctx context.Context, namespace string) (due int64, 
 			}
 		}
 	}
-	return due, oldest, nil
+	return w, nil
 }
 
-// dueOfQueues is dueOnAgenda of the queues of a namespace among those given by number.
-func (s *Counts) dueOfQueues(ctx context.Context, namespace string, numbers []string) (due int64, oldest time.Time, err error) {
+// waitingInQueues finds what waits in the queues of a namespace among those given by number.
+func (s *Counts) waitingInQueues(ctx context.Context, namespace string, numbers []string) (w waiting, err error) {
 	queues, err := s.PeekByNumber(ctx, numbers)
 	if err != nil {
-		return 0, oldest, err
+		return w, err
 	}
 	lanes := make([]string, 0, len(queues))
 	for _, q := range queues {
@@ -144,15 +139,8 @@ func (s *Counts) dueOfQueues(ctx context.Context, namespace string, numbers []st
 		}
 	}
 	if len(lanes) == 0 {
-		return 0, oldest, nil
+		return w, nil
 	}
-	_, counts, err := s.dueOf(ctx, s.Keys.Topic(namespace, "").Stats, lanes)
-	if err != nil {
-		return 0, oldest, err
-	}
-	for _, n := range counts {
-		due += n
-	}
-	oldest, err = s.oldestDue(ctx, lanes)
-	return due, oldest, err
+	w, _, err = s.waitingIn(ctx, s.Keys.Topic(namespace, "").Stats, lanes, true)
+	return w, err
 }
