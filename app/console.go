@@ -7,6 +7,7 @@ import (
 	"github.com/ringback/ringback/console/deadpages"
 	"github.com/ringback/ringback/console/jobpages"
 	"github.com/ringback/ringback/console/nowpage"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/schedulepages"
 	"github.com/ringback/ringback/console/settingspages"
 	"github.com/ringback/ringback/console/topicpages"
@@ -29,13 +30,14 @@ func (a *App) console() func(routes http.Handler, onShutdown func(func()) (stop 
 
 // consolePages returns the pages of the console. What they run in the background ends at the shutdown.
 func (a *App) consolePages(onShutdown func(func()) (stop func() bool)) []web.Pages {
+	samplers := sampler.New(onShutdown)
 	return []web.Pages{
-		jobpages.New(),
+		jobpages.New(samplers),
 		deadpages.New(),
-		nowpage.New(onShutdown),
+		nowpage.New(samplers),
 		schedulepages.New(),
 		settingspages.New(settingspages.Options{InForce: a.options.InForce, Check: a.check}),
-		topicpages.New(),
+		topicpages.New(samplers),
 		trypage.New(a.options.Inbox),
 	}
 }

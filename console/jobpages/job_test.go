@@ -16,6 +16,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/jobpages"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -52,7 +53,7 @@ func TestJob_EscapesAllThatOthersControl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := strings.Join(hostile, "")
 		site := consoletest.New(t, consoletest.Options{
-			Pages: []web.Pages{jobpages.New()},
+			Pages: []web.Pages{jobpages.New(sampler.New(nil))},
 			Deliver: func(job.Request) policy.Result {
 				return policy.Result{
 					Status: 500, Duration: time.Millisecond, RemoteAddr: bad, Body: []byte(bad), Error: bad, Class: "other",
@@ -227,7 +228,7 @@ func TestRoutes_RefuseWhatTheRoleDoesNotAllow(t *testing.T) {
 		for _, role := range []string{"read", "publish", "operate", "admin"} {
 			tokens[role] = site.Token(role, role)
 		}
-		for _, route := range jobpages.New().Routes {
+		for _, route := range jobpages.New(sampler.New(nil)).Routes {
 			path := strings.ReplaceAll(route.Path, "{id}", "dead-1")
 			for role, token := range tokens {
 				site.SignIn(token)
@@ -254,7 +255,7 @@ func TestJob_IsSmallWhateverTheAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		site := consoletest.New(t, consoletest.Options{
-			Pages: []web.Pages{jobpages.New()},
+			Pages: []web.Pages{jobpages.New(sampler.New(nil))},
 			Deliver: func(job.Request) policy.Result {
 				n++
 				return policy.Result{Status: 500, Duration: time.Millisecond, Body: []byte(strings.Repeat(`"`, 1000) + strconv.Itoa(n/2))}

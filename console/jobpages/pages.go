@@ -4,18 +4,25 @@ import (
 	"embed"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
 )
 
 //go:embed templates
 var files embed.FS
 
+// pages has what the pages share with others.
+type pages struct {
+	samplers *sampler.Samplers
+}
+
 // New returns the pages.
-func New() web.Pages {
+func New(samplers *sampler.Samplers) web.Pages {
+	p := &pages{samplers}
 	return web.Pages{
 		Name: "jobpages", Files: files,
 		Routes: []web.Route{
-			web.Get("jobs", access.ReadJob, showList), // tokens that may read single jobs only see the box for an id
+			web.Get("jobs", access.ReadJob, p.showList), // tokens that may read single jobs only see the box for an id
 			web.Get("jobs/{id}", access.ReadJob, showJob),
 			web.Post("jobs/{id}/run", access.RunJob, act("The job was not run", runJob)),
 			web.Post("jobs/{id}/cancel", access.CancelJob, act("The job was not cancelled", cancelJob)),

@@ -22,9 +22,9 @@ type pages struct {
 	held     sampler.Recent[*client.HeldLanes] // by audience: a search of many lanes takes 100 ms, and the page is made every 2 s
 }
 
-// New returns the page. Its samplers end when onShutdown calls their function; nil: ten minutes after the last visit.
-func New(onShutdown func(func()) (stop func() bool)) web.Pages {
-	p := &pages{samplers: sampler.New(onShutdown)}
+// New returns the page.
+func New(samplers *sampler.Samplers) web.Pages {
+	p := &pages{samplers: samplers}
 	return web.Pages{Name: "nowpage", Files: files, Routes: []web.Route{web.Get("", access.ReadStats, p.now)}}
 }
 

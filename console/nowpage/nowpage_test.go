@@ -20,6 +20,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/nowpage"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -35,7 +36,7 @@ func newSite(t *testing.T, o consoletest.Options) *consoletest.Site {
 		end = append(end, f)
 		return func() bool { return true }
 	}
-	o.Pages = []web.Pages{nowpage.New(onShutdown)}
+	o.Pages = []web.Pages{nowpage.New(sampler.New(onShutdown))}
 	site := consoletest.New(t, o)
 	t.Cleanup(func() {
 		for _, f := range end {

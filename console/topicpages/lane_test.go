@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/job"
@@ -63,7 +64,7 @@ func TestLane_SaysWhomReadyJobsWaitFor(t *testing.T) {
 
 func TestLane_SaysWhenItIsNotKnownWhatHoldsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New()}, WrapAPI: func(api http.Handler) http.Handler {
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(sampler.New(nil))}, WrapAPI: func(api http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/v1/lanes/held" {
 					w.Header().Set("Content-Type", "application/json")
@@ -197,7 +198,7 @@ const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`
 
 func TestPages_EscapeWhatOthersWrote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New()}, Tokens: true, Deliver: func(job.Request) policy.Result {
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(sampler.New(nil))}, Tokens: true, Deliver: func(job.Request) policy.Result {
 			return policy.Result{Class: policy.ClassRefused, Error: hostile}
 		}})
 		site.SignIn(consoletest.RootToken)

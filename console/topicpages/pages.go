@@ -4,6 +4,7 @@ import (
 	"embed"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -13,14 +14,20 @@ var files embed.FS
 // section is the item of the navigation.
 const section = "topics"
 
+// pages has what the pages share with others.
+type pages struct {
+	samplers *sampler.Samplers
+}
+
 // New returns the pages.
-func New() web.Pages {
+func New(samplers *sampler.Samplers) web.Pages {
+	p := &pages{samplers}
 	const topic, lane = "topics/{topic}", "topics/{topic}/lanes/{lane}"
 	return web.Pages{
 		Name:  "topicpages",
 		Files: files,
 		Routes: []web.Route{
-			web.Get("topics", access.ReadTopic, showTopics),
+			web.Get("topics", access.ReadTopic, p.showTopics),
 			web.Get(topic, access.ReadTopic, showTopic),
 			web.Post(topic+"/create", access.ChangeTopic, createTopic),
 			web.Post(topic+"/pause", access.PauseTopic, pauseTopic),

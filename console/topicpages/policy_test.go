@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
 )
@@ -166,7 +167,7 @@ func TestForms_ShowWhatSomebodyChangedWhileTheyWereSaved(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var site *consoletest.Site
-			site = consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New()}, WrapAPI: func(api http.Handler) http.Handler {
+			site = consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(sampler.New(nil))}, WrapAPI: func(api http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Method == http.MethodPatch {
 						if err := race(r.Context(), site.API); err != nil {

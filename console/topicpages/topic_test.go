@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/inprocess"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
 )
@@ -304,7 +305,7 @@ func TestTopic_SaysWhenADeletionTakesLongerThanAPage(t *testing.T) {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("revision=1&purge=true"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.SetPathValue("topic", "order")
-		routes := topicpages.New().Routes
+		routes := topicpages.New(sampler.New(nil)).Routes
 		i := slices.IndexFunc(routes, func(r web.Route) bool { return r.Method == http.MethodPost && r.Path == "topics/{topic}/delete" })
 		answer, err := routes[i].Serve(&web.Visit{Request: r, API: api, Who: new(client.Principal)})
 		require.NoError(t, err)

@@ -7,13 +7,14 @@ import (
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
 
 const (
-	// pageSize is the number of rows of a list.
-	pageSize = 50
+	// pageSize is the number of rows of a list: as many as counters are shared of.
+	pageSize = sampler.StatsTopics
 	// maxOwn bounds the topics of a restricted token that are looked up: each costs a request, also one that does not exist.
 	maxOwn = 20
 	// lateAfter is how late the oldest job of a topic is before the page speaks of it.
@@ -71,14 +72,14 @@ func dueText(at, now time.Time) string {
 }
 
 // showTopics answers with the page Topics: a page of the topics, in order of name.
-func showTopics(v *web.Visit) (web.Answer, error) {
+func (p *pages) showTopics(v *web.Visit) (web.Answer, error) {
 	if name := v.Query("open"); name != "" {
 		return &web.Redirect{To: v.Path("topics", name)}, nil
 	}
 	var data topicList
 	var err error
 	if v.CanAll(access.ReadTopic) {
-		err = data.read(v)
+		err = data.read(v, p.samplers)
 	} else {
 		err = data.readOwn(v)
 	}
@@ -90,13 +91,18 @@ func showTopics(v *web.Visit) (web.Answer, error) {
 
 // read reads a page of the settings of all topics, and their counts. Both lists are in order of name, and each topic with counts is in
 // the list of settings, so one cursor serves both.
-func (d *topicList) read(v *web.Visit) error {
+func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
 	ctx, o := v.Request.Context(), client.PageOptions{Cursor: v.Query("cursor"), Limit: pageSize}
 	topics, err := v.API.TopicsPage(ctx, o)
 	if err != nil {
 		return err
 	}
-	stats, err := v.API.StatsPage(ctx, o)
+	var stats *client.Stats
+	if o.Cursor == "" { // as other pages show them: counting takes long where many lanes have unfinished jobs
+		stats, _, err = samplers.Stats(ctx, v.Namespace, v.API)
+	} else {
+		stats, err = v.API.StatsPage(ctx, o)
+	}
 	if err != nil {
 		return err
 	}

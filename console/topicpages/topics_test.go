@@ -14,13 +14,14 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
+	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
 )
 
 func newSite(t *testing.T, tokens bool) *consoletest.Site {
 	t.Helper()
-	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New()}, Tokens: tokens})
+	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(sampler.New(nil))}, Tokens: tokens})
 }
 
 // signedIn is newSite with tokens, as root.
@@ -186,7 +187,7 @@ func TestTopics_OfARestrictedTokenAreCountedUpTo20(t *testing.T) {
 func TestTopics_OfARestrictedTokenAreLookedUpUpTo20Times(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lookups atomic.Int64
-		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New()}, Tokens: true, WrapAPI: func(api http.Handler) http.Handler {
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(sampler.New(nil))}, Tokens: true, WrapAPI: func(api http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if rest, ok := strings.CutPrefix(r.URL.Path, "/v1/topics/"); ok && !strings.Contains(rest, "/") {
 					lookups.Add(1)
