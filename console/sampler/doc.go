@@ -21,6 +21,6 @@
 // # Costs
 //
 // The counters of a namespace are read once for all its samplers and pages, and used again for 50 times as long as that took, up to 10
-// seconds: with 100,000 lanes it takes some 30 ms on SQLite, and two thirds of a second on Redis. A step without a read has none, and one with a read
-// has the mean since the one before.
+// seconds: with 100,000 lanes it takes some 30 ms on SQLite, and up to a second on Redis. A step without a read has none, and one with a
+// read has the mean since the one before.
 package sampler
