@@ -172,7 +172,7 @@ func TestList_HasPagesOf50(t *testing.T) {
 		for n := 0; path != ""; n++ {
 			require.Less(t, n, 4)
 			page := site.Get(path).OK()
-			ids := regexp.MustCompile(`<tr><td><a href="[^"]*">(job-\d+)<`).FindAllStringSubmatch(page, -1)
+			ids := regexp.MustCompile(`<tr><td><a class="nobreak" href="[^"]*">(job-\d+)<`).FindAllStringSubmatch(page, -1)
 			require.LessOrEqual(t, len(ids), 50)
 			for _, id := range ids {
 				require.False(t, seen[id[1]])
