@@ -56,7 +56,7 @@ func (s *state) dueCard() card {
 
 // rateCard says how many attempts are made.
 func (s *state) rateCard() card {
-	c := card{Label: "Attempts a second", Value: "–", Note: "in the last minute"}
+	c := card{Label: "Attempts/s", Value: "–", Note: "in the last minute"}
 	if rate := s.samples.LastMinute(); !math.IsNaN(rate) {
 		c.Value = words.Decimal(rate)
 	}
