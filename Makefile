@@ -108,7 +108,7 @@ screens: deps ## take a picture of each page of the console in light, dark and n
 	SCREENS='$(abspath $(SCREENS))' $(GO) test -count=1 -timeout=10m -run 'TestScreens' ./e2e/browser
 
 # The pictures of the console that the documentation shows.
-DOCS_SCREENS := now-light now-dark topics-light topic-light job-retried-light dead-light work-new-light schedules-light
+DOCS_SCREENS := now-light now-dark topic-light job-retried-light dead-light work-new-light schedules-light
 
 .PHONY: docs-screens
 docs-screens: deps ## take the pictures of the console in docs/console anew

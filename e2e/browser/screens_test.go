@@ -135,6 +135,6 @@ func (s *service) traffic(t *testing.T) {
 		}
 		_, err := s.api.Register(t.Context(), job)
 		require.NoError(t, err)
-		time.Sleep(time.Duration((1.3 + math.Sin(4*math.Pi*time.Since(began).Seconds()/lasts.Seconds())) * float64(20*time.Millisecond)))
+		time.Sleep(time.Duration((1.5 + math.Sin(4*math.Pi*time.Since(began).Seconds()/lasts.Seconds())) * float64(30*time.Millisecond)))
 	}
 }
