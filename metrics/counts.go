@@ -77,7 +77,7 @@ func (g *gauges) fetchNamespace(ctx context.Context, source Source, namespace st
 	if c.total, err = source.Totals(ctx, namespace); err != nil {
 		return c, err
 	}
-	for f := (store.StatsFilter{Namespace: namespace, Limit: store.MaxBatch}); g.topics.hasRoom(); {
+	for f := (store.StatsFilter{Namespace: namespace, Limit: store.MaxBatch, NamesOnly: true}); g.topics.hasRoom(); {
 		page, err := source.TopicStats(ctx, f)
 		if err != nil {
 			return c, err

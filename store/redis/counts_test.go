@@ -33,6 +33,29 @@ func TestCounts_FindTheOldestReadyJobWithALongBody(t *testing.T) {
 	})
 }
 
+// A registration that is refused leaves the name of its topic, until the sweep removes it.
+func TestTopicStats_HaveTheSameTopicsWithAndWithoutCounts(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		insert(t, s, entry("a"))
+		taken := entry("a")
+		taken.Topic, taken.URL = "a-topic", "https://example.com/other"
+		insert(t, s, taken)
+		for limit := 1; limit <= 3; limit++ {
+			filter := store.StatsFilter{Namespace: lane.Namespace, Limit: limit}
+			rows, err := s.Shards()[0].TopicStats(t.Context(), filter)
+			require.NoError(t, err)
+			filter.NamesOnly = true
+			names, err := s.Shards()[0].TopicStats(t.Context(), filter)
+			require.NoError(t, err)
+			require.Len(t, names, len(rows))
+			for i := range rows {
+				require.Equal(t, rows[i].Topic, names[i].Topic)
+				require.Equal(t, rows[i].Registered, names[i].Registered)
+			}
+		}
+	})
+}
+
 // BenchmarkCounts counts the jobs of three topics with 1,000 lanes each: all due later, all due, and due beside ones that are due later.
 func BenchmarkCounts(b *testing.B) {
 	s := open(b, Options{URL: redistest.Start(b).URL()})

@@ -13,7 +13,7 @@ import (
 var files embed.FS
 
 var (
-	scriptWaiting      = script.New(files, "waiting", "record")
+	scriptLaneCounts   = script.New(files, "lane_counts", "record")
 	scriptThrottles    = script.New(files, "throttles")
 	scriptOpenBreakers = script.New(files, "open_breakers")
 	scriptQueueState   = script.New(files, "queue_state", script.ReadingJobs, "limits throttle")

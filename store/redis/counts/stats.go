@@ -2,6 +2,7 @@ package counts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,8 +21,8 @@ const (
 	statsChunk = 256
 	// lanesChunk is how many of a topic's lanes are looked at at a time.
 	lanesChunk = 1000
-	// waitingChunk is how many lanes a script looks at, which takes it about a millisecond.
-	waitingChunk = 250
+	// scriptLanes is how many lanes a script looks at, which takes it about a millisecond.
+	scriptLanes = 250
 )
 
 // TopicStats reads the counters of some topics.
@@ -124,11 +125,11 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 		row := store.TopicStats{Namespace: namespace, Topic: topic, OpenBreakers: open[i]}
 		c := counters[i].Val()
 		if waits(c) {
-			var w waiting
-			if w, err = s.waiting(ctx, name, lanes[i].Val()); err != nil {
+			var counted laneCounts
+			if counted, err = s.countLanes(ctx, name, lanes[i].Val()); err != nil {
 				return nil, err
 			}
-			c, row.Ready, row.OldestDue = w.counters, w.due, layout.Time(w.oldest)
+			c, row.Ready, row.OldestDue = counted.counters, counted.due, layout.Time(counted.oldest)
 		}
 		row.Registered, row.Running = script.Num(c["reg"]), script.Num(c["claimed"])
 		row.Delivered, row.Dead, row.Cancelled = script.Num(c["d"]), script.Num(c["x"]), script.Num(c["c"])
@@ -141,15 +142,23 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 	return rows, nil
 }
 
-// registered reads topics by name without counting their lanes. It leaves out those in which no job was ever registered.
+// registered reads topics by name as stats does, without counting their lanes.
 func (s *Counts) registered(ctx context.Context, names []string) (rows []store.TopicStats, err error) {
-	err = s.eachCounters(ctx, names, func(i int, c []string) {
-		if n := script.Num(c[0]); n > 0 {
-			namespace, topic, _ := strings.Cut(names[i], "/")
+	pipe := s.Client.Pipeline()
+	counters, lanes := make([]*redis.StringCmd, len(names)), make([]*redis.IntCmd, len(names))
+	for i, name := range names {
+		counters[i], lanes[i] = pipe.HGet(ctx, s.Keys.TopicByName(name).Stats, "reg"), pipe.ZCard(ctx, s.Keys.TopicLanes(name))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, connect.MapError(ctx, err)
+	}
+	for i, name := range names {
+		if n := script.Num(counters[i].Val()); n != 0 || lanes[i].Val() > 0 {
+			namespace, topic, _ := strings.Cut(name, "/")
 			rows = append(rows, store.TopicStats{Namespace: namespace, Topic: topic, Registered: n})
 		}
-	})
-	return rows, err
+	}
+	return rows, nil
 }
 
 // waits reports whether a topic has jobs that are neither claimed nor ended, by its counters.
@@ -157,57 +166,55 @@ func waits(c map[string]string) bool {
 	return script.Num(c["reg"])-script.Num(c["claimed"])-script.Num(c["d"])-script.Num(c["x"])-script.Num(c["c"]) != 0
 }
 
-// waiting is what is known of the jobs of some lanes of a topic that have no lease.
-type waiting struct {
-	counters map[string]string // of the topic
+// laneCounts are the counts of the jobs in some lanes of a topic that have no lease.
+type laneCounts struct {
+	counters map[string]string // of the topic, read after the lanes: what comes to ready meanwhile is counted there
 	due      int64             // jobs that are due and in no ready list: of queues that are kept back, or whose list is full
 	oldest   int64             // the first due moment of all; 0: none
 }
 
-// waiting reads a topic's counters, and what waits in its lanes. lanes are the first of them, up to lanesChunk.
-func (s *Counts) waiting(ctx context.Context, name string, lanes []string) (w waiting, err error) {
+// countLanes counts the jobs in a topic's lanes. lanes are the first of them, up to lanesChunk.
+func (s *Counts) countLanes(ctx context.Context, name string, lanes []string) (sum laneCounts, err error) {
 	stats := s.Keys.TopicByName(name).Stats
 	for {
-		part, _, err := s.waitingIn(ctx, stats, lanes, true)
+		part, _, err := s.countLanesOf(ctx, stats, lanes, true)
 		if err != nil {
-			return w, err
+			return sum, err
 		}
-		w.add(part)
+		sum.add(part)
 		if len(lanes) < lanesChunk {
-			return w, nil
+			return sum, nil
 		}
 		if lanes, err = s.Client.MembersAfter(ctx, s.Keys.TopicLanes(name), lanes[len(lanes)-1], lanesChunk); err != nil {
-			return w, err
+			return sum, err
 		}
 	}
 }
 
-// add adds what waits in other lanes. The counters stay those that were read first.
-func (w *waiting) add(o waiting) {
-	if w.counters == nil {
-		w.counters = o.counters
-	}
-	w.due += o.due
-	w.see(o.oldest)
+// add adds the counts of other lanes, with the counters that were read after them.
+func (c *laneCounts) add(o laneCounts) {
+	c.counters = o.counters
+	c.due += o.due
+	c.see(o.oldest)
 }
 
 // see takes a due moment into account; 0: there is none.
-func (w *waiting) see(due int64) {
-	if due != 0 && (w.oldest == 0 || due < w.oldest) {
-		w.oldest = due
+func (c *laneCounts) see(due int64) {
+	if due != 0 && (c.oldest == 0 || due < c.oldest) {
+		c.oldest = due
 	}
 }
 
-// waitingIn reads a topic's counters and what waits in lanes. counts are the jobs of each lane that are due and not in its ready list.
+// countLanesOf reads a topic's counters and counts the jobs in lanes. counts are the jobs of each lane that are due and not in its ready list.
 // oldest says whether the first due moment is wanted.
-func (s *Counts) waitingIn(ctx context.Context, stats string, lanes []string, oldest bool) (w waiting, counts []int64, err error) {
+func (s *Counts) countLanesOf(ctx context.Context, stats string, lanes []string, oldest bool) (sum laneCounts, counts []int64, err error) {
 	wanted := 0
 	if oldest {
 		wanted = 1
 	}
 	var heads []any
 	for first := true; first || len(lanes) > 0; first = false { // at least once, for the counters
-		chunk := lanes[:min(len(lanes), waitingChunk)]
+		chunk := lanes[:min(len(lanes), scriptLanes)]
 		lanes = lanes[len(chunk):]
 		keys := make([]string, 3, 3+2*len(chunk))
 		keys[0], keys[1], keys[2] = stats, s.Keys.Jobs, s.Keys.Runs
@@ -215,12 +222,12 @@ func (s *Counts) waitingIn(ctx context.Context, stats string, lanes []string, ol
 			_, n, _ := strings.Cut(lane, "\x00")
 			keys = append(keys, s.Keys.Due(n), s.Keys.Ready(n))
 		}
-		answer, err := s.EvalList(ctx, scriptWaiting, 3+len(chunk), keys, []any{wanted})
+		answer, err := s.EvalList(ctx, scriptLaneCounts, 3+len(chunk), keys, []any{wanted})
 		if err != nil {
-			return w, nil, err
+			return sum, nil, err
 		}
 		fields := script.Strs(answer[0])
-		part := waiting{counters: make(map[string]string, len(fields)/2), oldest: script.Num(answer[1])}
+		part := laneCounts{counters: make(map[string]string, len(fields)/2), oldest: script.Num(answer[1])}
 		for i := 1; i < len(fields); i += 2 {
 			part.counters[fields[i-1]] = fields[i]
 		}
@@ -231,13 +238,13 @@ func (s *Counts) waitingIn(ctx context.Context, stats string, lanes []string, ol
 			part.due += n
 			counts = append(counts, n)
 		}
-		w.add(part)
+		sum.add(part)
 	}
-	return w, counts, s.readHeads(ctx, heads, &w)
+	return sum, counts, s.readHeads(ctx, heads, &sum)
 }
 
 // readHeads reads the due moments of jobs from their records.
-func (s *Counts) readHeads(ctx context.Context, heads []any, w *waiting) error {
+func (s *Counts) readHeads(ctx context.Context, heads []any, c *laneCounts) error {
 	return s.EachJob(ctx, heads, func(i int, _ int64, record, run, _ string) error {
 		if record == "" {
 			return nil
@@ -247,7 +254,7 @@ func (s *Counts) readHeads(ctx context.Context, heads []any, w *waiting) error {
 			s.Unreadable.Error("job unreadable, leaving it out of the oldest due jobs", "job", heads[i], "err", err)
 			return nil
 		}
-		w.see(stored.Run.Due)
+		c.see(stored.Run.Due)
 		return nil
 	})
 }
@@ -311,7 +318,7 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
-	_, due, err := s.waitingIn(ctx, stats, lanes, false)
+	_, due, err := s.countLanesOf(ctx, stats, lanes, false)
 	if err != nil {
 		return nil, err
 	}

@@ -28,13 +28,13 @@ func (s *Counts) Totals(ctx context.Context, namespace string) (store.TopicStats
 func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	total := store.TopicStats{Namespace: namespace}
 	// The lanes first: what comes to ready after that is counted there.
-	found, err := s.waitingOnAgenda(ctx, namespace)
+	counted, err := s.countAgenda(ctx, namespace)
 	if err != nil {
 		return total, err
 	}
-	ready := found.due
+	ready := counted.due
 	add := func(names []string) error {
-		err := s.eachCounters(ctx, names, func(_ int, c []string) {
+		err := s.eachCounters(ctx, names, func(c []string) {
 			total.Registered += script.Num(c[0])
 			ready += script.Num(c[1])
 			total.Running += script.Num(c[2])
@@ -62,13 +62,13 @@ func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats
 	total.Ready = min(ready, waiting)
 	total.Scheduled = waiting - total.Ready
 	if waiting > 0 {
-		total.OldestDue = layout.Time(found.oldest)
+		total.OldestDue = layout.Time(counted.oldest)
 	}
 	return total, nil
 }
 
-// eachCounters reads the counterFields of topics in one trip, and calls do with those of each topic, by its index.
-func (s *Counts) eachCounters(ctx context.Context, names []string, do func(i int, c []string)) error {
+// eachCounters reads the counterFields of topics in one trip, and calls do with those of each topic.
+func (s *Counts) eachCounters(ctx context.Context, names []string, do func(c []string)) error {
 	pipe := s.Client.Pipeline()
 	parts := make([]*redis.SliceCmd, len(names))
 	for i, name := range names {
@@ -77,8 +77,8 @@ func (s *Counts) eachCounters(ctx context.Context, names []string, do func(i int
 	if _, err := pipe.Exec(ctx); err != nil {
 		return connect.MapError(ctx, err)
 	}
-	for i, part := range parts {
-		do(i, script.Strs(part.Val()))
+	for _, part := range parts {
+		do(script.Strs(part.Val()))
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (s *Counts) eachCounters(ctx context.Context, names []string, do func(i int
 // Usage adds up the counters of the topics that pages list. Those of forgotten topics add up to none.
 func (s *Counts) Usage(ctx context.Context, namespace string) (usage store.Usage, err error) {
 	err = s.eachTopics(ctx, namespace, func(names []string) error {
-		return s.eachCounters(ctx, names, func(_ int, c []string) {
+		return s.eachCounters(ctx, names, func(c []string) {
 			jobs := script.Num(c[0]) - script.Num(c[3]) - script.Num(c[4]) - script.Num(c[5])
 			usage = usage.Add(store.Usage{Jobs: max(0, jobs), Bytes: max(0, script.Num(c[6]))})
 		})
@@ -97,22 +97,22 @@ func (s *Counts) Usage(ctx context.Context, namespace string) (usage store.Usage
 	return usage, nil
 }
 
-// waitingOnAgenda finds what waits in all lanes of a namespace. After a step of the clock lanes may be on the stale agenda, or on both.
-func (s *Counts) waitingOnAgenda(ctx context.Context, namespace string) (w waiting, err error) {
+// countAgenda counts the jobs in all lanes of a namespace. After a step of the clock lanes may be on the stale agenda, or on both.
+func (s *Counts) countAgenda(ctx context.Context, namespace string) (sum laneCounts, err error) {
 	stale := map[string]bool{}
 	for _, agenda := range []string{s.Keys.StaleAgenda, s.Keys.Agenda} {
 		for from := int64(0); ; from += lanesChunk {
 			numbers, err := s.Client.ZRange(ctx, agenda, from, from+lanesChunk-1).Result()
 			if err != nil {
-				return w, connect.MapError(ctx, err)
+				return sum, connect.MapError(ctx, err)
 			}
 			last := len(numbers) < lanesChunk
 			numbers = slices.DeleteFunc(numbers, func(n string) bool { return stale[n] })
-			part, err := s.waitingInQueues(ctx, namespace, numbers)
+			part, err := s.countQueues(ctx, namespace, numbers)
 			if err != nil {
-				return w, err
+				return sum, err
 			}
-			w.add(part)
+			sum.add(part)
 			if agenda != s.Keys.Agenda {
 				for _, n := range numbers {
 					stale[n] = true
@@ -123,14 +123,14 @@ func (s *Counts) waitingOnAgenda(ctx context.Context, namespace string) (w waiti
 			}
 		}
 	}
-	return w, nil
+	return sum, nil
 }
 
-// waitingInQueues finds what waits in the queues of a namespace among those given by number.
-func (s *Counts) waitingInQueues(ctx context.Context, namespace string, numbers []string) (w waiting, err error) {
+// countQueues counts the jobs in the queues of a namespace among those given by number.
+func (s *Counts) countQueues(ctx context.Context, namespace string, numbers []string) (sum laneCounts, err error) {
 	queues, err := s.PeekByNumber(ctx, numbers)
 	if err != nil {
-		return w, err
+		return sum, err
 	}
 	lanes := make([]string, 0, len(queues))
 	for _, q := range queues {
@@ -139,8 +139,8 @@ func (s *Counts) waitingInQueues(ctx context.Context, namespace string, numbers 
 		}
 	}
 	if len(lanes) == 0 {
-		return w, nil
+		return sum, nil
 	}
-	w, _, err = s.waitingIn(ctx, s.Keys.Topic(namespace, "").Stats, lanes, true)
-	return w, err
+	sum, _, err = s.countLanesOf(ctx, s.Keys.Topic(namespace, "").Stats, lanes, true)
+	return sum, err
 }
