@@ -19,7 +19,7 @@ const shown = 15 * time.Minute
 // pages has what the page remembers between visits.
 type pages struct {
 	samplers *sampler.Samplers
-	held     sampler.Recent[*client.HeldLanes] // by audience: a search of many lanes takes 100 ms, and the page is made every 2 s
+	held     sampler.AnswerCache[*client.HeldLanes] // by audience: a search of many lanes takes 100 ms, and the page is made every 2 s
 }
 
 // New returns the page.

@@ -34,7 +34,7 @@ type Source interface {
 // Samplers are the samplers of a process. They are safe for concurrent use.
 type Samplers struct {
 	streams chan struct{} // one for each stream
-	stats   Recent[*client.Stats]
+	stats   AnswerCache[*client.Stats]
 
 	mu    sync.Mutex
 	all   map[string]*sampler // by audience

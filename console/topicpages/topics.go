@@ -23,9 +23,10 @@ const (
 
 // topicList is the data of the page Topics.
 type topicList struct {
-	Lead  lead
-	Rows  []topicRow
-	Pager web.Pager
+	Lead      lead
+	Rows      []topicRow
+	CountedAt time.Time
+	Pager     web.Pager
 	// Patterns are the topics of a restricted token, which may not list topics.
 	Patterns []string
 }
@@ -98,8 +99,9 @@ func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
 		return err
 	}
 	var stats *client.Stats
-	if o.Cursor == "" { // as other pages show them: counting takes long where many lanes have unfinished jobs
-		stats, _, err = samplers.Stats(ctx, v.Namespace, v.API)
+	d.CountedAt = v.Now
+	if o.Cursor == "" && v.CanAll(access.ReadStats) { // as other pages show them: counting takes long where many lanes have unfinished jobs
+		stats, d.CountedAt, err = samplers.Stats(ctx, v.Namespace, v.API)
 	} else {
 		stats, err = v.API.StatsPage(ctx, o)
 	}
@@ -115,7 +117,7 @@ func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
 		d.Rows = append(d.Rows, newTopicRow(t, counts[t.Name]))
 	}
 	d.Pager = v.Pager(topics.NextCursor)
-	d.Lead = newTopicsLead(d.Rows, d.Pager.First == "" && d.Pager.Next == "", stats.Totals.BreakersOpen, v.Now)
+	d.Lead = newTopicsLead(d.Rows, d.Pager.First == "" && d.Pager.Next == "", stats.Totals.BreakersOpen, d.CountedAt)
 	return nil
 }
 
@@ -128,7 +130,7 @@ func newTopicRow(t *client.Topic, counts client.Counts) topicRow {
 // readOwn reads the topics that a restricted token names. Those of patterns that end with * cannot be listed.
 func (d *topicList) readOwn(v *web.Visit) error {
 	ctx := v.Request.Context()
-	d.Patterns = v.Who.Topics
+	d.Patterns, d.CountedAt = v.Who.Topics, v.Now
 	whole, asked := true, 0
 	for _, name := range v.Who.Topics {
 		if strings.HasSuffix(name, "*") || asked == maxOwn {
@@ -151,7 +153,7 @@ func (d *topicList) readOwn(v *web.Visit) error {
 	}
 	d.Lead = lead{Text: words.Sentence("Your token sees only the topics", words.List(v.Who.Topics))}
 	if len(d.Rows) > 0 {
-		seen := newTopicsLead(d.Rows, whole, 0, v.Now)
+		seen := newTopicsLead(d.Rows, whole, 0, d.CountedAt)
 		d.Lead = lead{seen.Class, d.Lead.Text + " " + seen.Text}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,7 @@ import (
 
 // reader reads numbers that count the reads.
 type reader struct {
-	sampler.Recent[int]
+	sampler.AnswerCache[int]
 
 	took  time.Duration
 	reads int
@@ -35,7 +36,7 @@ func (r *reader) next(context.Context) (int, error) {
 	return r.reads, r.err
 }
 
-func TestRecent_ReusesAnswersForAsLongAsTheyWereExpensive(t *testing.T) {
+func TestAnswerCache_ReusesAnswersForAsLongAsTheyWereExpensive(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{ // from the request on
 		0:                      0,
 		20 * time.Millisecond:  1020 * time.Millisecond,
@@ -62,24 +63,38 @@ func TestRecent_ReusesAnswersForAsLongAsTheyWereExpensive(t *testing.T) {
 	}
 }
 
-func TestRecent_ServesTheOldAnswerWhileSomebodyRenewsIt(t *testing.T) {
+func TestAnswerCache_ReadsOnceForAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reader{took: time.Second}
-		first, _ := r.read(t, "a")
-		time.Sleep(11 * time.Second)
-		go func() { _, _, _ = r.Read(t.Context(), "a", r.next) }()
-		synctest.Wait()
-		again, _ := r.read(t, "a")
-		require.Equal(t, first, again)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		again, _ = r.read(t, "a")
-		require.Equal(t, first+1, again)
-		require.Equal(t, 2, r.reads)
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				n, _, err := r.Read(t.Context(), "a", r.next)
+				require.NoError(t, err)
+				require.Equal(t, 1, n)
+			})
+		}
+		left, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, _, err := r.Read(left, "a", r.next)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		all.Wait()
+		require.Equal(t, 1, r.reads)
 	})
 }
 
-func TestRecent_DoesNotKeepErrors(t *testing.T) {
+func TestAnswerCache_LetsTheNextReaderTryAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reader{took: time.Second, err: errors.New("the token was revoked")}
+		go func() { _, _, _ = r.Read(t.Context(), "a", r.next) }()
+		synctest.Wait()
+		n, _, err := r.Read(t.Context(), "a", func(context.Context) (int, error) { return 7, nil })
+		require.NoError(t, err)
+		require.Equal(t, 7, n)
+	})
+}
+
+func TestAnswerCache_DoesNotKeepErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reader{took: time.Second}
 		r.read(t, "a")
@@ -92,7 +107,7 @@ func TestRecent_DoesNotKeepErrors(t *testing.T) {
 	})
 }
 
-func TestRecent_KeepsOthersWhenItRenewsOne(t *testing.T) {
+func TestAnswerCache_KeepsOthersWhenItRenewsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reader{took: 20 * time.Millisecond}
 		for i := range sampler.MaxAudiences {
