@@ -26,6 +26,8 @@ const (
 	shownTicks = 10
 	// readAtOnce bounds concurrent reads of jobs.
 	readAtOnce = 8
+	// lastStatesTime bounds the wait for shards that may know the jobs of newest ticks: a list does without one that hangs.
+	lastStatesTime = time.Second
 )
 
 // Put creates or replaces a schedule by change, which gets the stored one. ifRevision is as for store.CheckCondition. Errors:
@@ -213,6 +215,8 @@ func (s *Service) readLastStates(ctx context.Context, all []store.Schedule) {
 			ticks, refs = append(ticks, t), append(refs, job.Ref{Namespace: all[i].Namespace, ID: t.JobID})
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, lastStatesTime)
+	defer cancel()
 	statuses, err := s.opts.Jobs.StatusOnAny(ctx, refs)
 	if err != nil {
 		return
