@@ -103,6 +103,10 @@ func startBackfill(v *web.Visit) (web.Answer, error) {
 	}
 	started, err := v.API.BackfillSchedule(v.Request.Context(), name, b, condition)
 	if errors.Is(err, client.ErrRevision) {
+		if s, err = v.API.GetSchedule(v.Request.Context(), name); err != nil {
+			return nil, err
+		}
+		f.schedule = s
 		return f.counted(v, web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
 			changedMeanwhile(s, v.Now) + " Its ticks are counted again: look at the number, and start again.",
 		}})
