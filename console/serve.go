@@ -17,7 +17,7 @@ import (
 const (
 	// maxForm bounds forms in bytes, besides the body of a job.
 	maxForm = 256 << 10
-	// escaped is what a byte of a body can take in a form.
+	// escaped is what a byte of a body can take in a form, apart from line ends: of these a body may have fewer.
 	escaped = 3
 	// largeForms is the number of large forms that are in memory at once.
 	largeForms = 4

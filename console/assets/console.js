@@ -193,12 +193,12 @@
   const setDisabled = (form, disabled) => {
     for (const button of form.querySelectorAll('button')) button.disabled = disabled
   }
-  // Later, since a disabled button is not among the values that are sent. The server answers within 10 s, unless the reader has
+  // Later, since a disabled button is not among the values that are sent. The server answers within 10 s of what is sent, unless the reader has
   // stopped the request.
   on('submit', (e) => {
     if (e.defaultPrevented || !('once' in e.target.dataset)) return
     setTimeout(setDisabled, 0, e.target, true)
-    setTimeout(setDisabled, 12000, e.target, false)
+    setTimeout(setDisabled, 60000, e.target, false)
   })
   addEventListener('pageshow', (e) => e.persisted && document.querySelectorAll('form[data-once]').forEach((f) => setDisabled(f, false)))
 
