@@ -186,7 +186,7 @@ func keepSchedule(t *testing.T, b *tab) {
 
 // openEveryPage opens the pages of testdata/pages.txt, which are looked at more closely on SQLite.
 func openEveryPage(t *testing.T, b *tab) {
-	for _, p := range readPages(t, b.s.reviveAll(t)) {
+	for _, p := range b.s.pages(t) {
 		b.goTo(p.path)
 		require.NotEmpty(t, value[string](b, `document.querySelector('.lead').innerText`), "%s begins with a sentence", p.name)
 	}
@@ -261,7 +261,7 @@ func TestFlows_WithoutJavaScript(t *testing.T) {
 	b := s.open(t)
 	b.withoutScripts()
 	b.signIn(rootToken)
-	b.waitText("Callbacks flow")
+	b.waitText("1 receiver is in trouble")
 	b.goTo("topics/shop.orders")
 	b.fill("#f-note", "without scripts")
 	b.button("Pause the topic")

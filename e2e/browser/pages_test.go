@@ -17,9 +17,10 @@ type pageCase struct {
 	once       bool
 }
 
-// readPages returns the pages.
-func readPages(t *testing.T, work string) (pages []pageCase) {
+// pages returns the pages of a service that is seeded, and starts the work that one of them shows.
+func (s *service) pages(t *testing.T) (pages []pageCase) {
 	t.Helper()
+	names := strings.NewReplacer("WORK", s.reviveAll(t), "TOKEN", s.token, "LONG", longName)
 	text, err := os.ReadFile("testdata/pages.txt")
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
@@ -27,7 +28,7 @@ func readPages(t *testing.T, work string) (pages []pageCase) {
 		if len(fields) == 0 || strings.HasPrefix(line, "#") {
 			continue
 		}
-		path := strings.NewReplacer("WORK", work, "LONG", longName).Replace(fields[1])
+		path := names.Replace(fields[1])
 		if path == "." {
 			path = ""
 		}
@@ -43,7 +44,7 @@ func TestPages_AreAccessibleInLightAndDarkAndFitNarrowScreens(t *testing.T) {
 	t.Parallel()
 	s := startService(t, "")
 	s.seed(t, hostile)
-	pages := readPages(t, s.reviveAll(t))
+	pages := s.pages(t)
 	b := s.open(t)
 	b.signIn(rootToken)
 	titles := make(map[string]string)

@@ -51,7 +51,7 @@ func TestScreens(t *testing.T) {
 	if len(only) > 0 {
 		maxHeight = maxDocsHeight
 	}
-	for _, p := range readPages(t, s.reviveAll(t)) {
+	for _, p := range s.pages(t) {
 		for _, look := range looks {
 			name := p.name + "-" + look.name
 			if len(only) > 0 && !slices.Contains(only, name) {

@@ -77,8 +77,9 @@ func (s *service) seed(t *testing.T, note string) {
 	require.NoError(t, err)
 	_, err = s.api.PutNamespace(ctx, "shop", client.NamespaceRequest{})
 	require.NoError(t, err)
-	_, err = s.api.CreateToken(ctx, client.TokenRequest{Name: "mia", Role: "operate"})
+	token, err := s.api.CreateToken(ctx, client.TokenRequest{Name: "mia", Role: "operate"})
 	require.NoError(t, err)
+	s.token = token.ID
 	require.Eventually(t, func() bool {
 		stats, err := s.api.Stats(ctx)
 		return err == nil && stats.Totals.Dead == 4 && stats.Totals.Delivered >= 2 && stats.Totals.BreakersOpen >= 1

@@ -58,6 +58,7 @@ type service struct {
 	url   string // of the console, at the proxy
 	api   *client.Client
 	inbox string // host:port of the inbox
+	token string // the id of a token that seed created
 
 	mu      sync.Mutex
 	reports []string
