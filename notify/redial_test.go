@@ -57,9 +57,18 @@ func TestHTTP2_AttemptsBeyondTheStreamLimitSucceed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url, root := fewStreamsReceiver(t, 20, auth)
 			s := newSender(t, Options{Roots: roots(root)})
-			for _, result := range concurrentAttempts(t, s, url, 120) { // more are refused more often than is tried, on a machine that has other work
-				require.Equal(t, 200, result.Status, result.Error)
+			const attempts = 120 // more are refused more often than is tried, on a machine that has other work
+			succeeded := 0
+			for _, result := range concurrentAttempts(t, s, url, attempts) {
+				if result.Status == 200 {
+					succeeded++
+				} else {
+					require.Equal(t, policy.ClassReset, result.Class, result.Error)
+				}
 			}
+			// Without a resend a third of them do. Net/http's server counts a stream until it has noticed that its own answer is written:
+			// it ends one that comes earlier with PROTOCOL_ERROR, which does not say that the request was not read.
+			require.GreaterOrEqual(t, succeeded, attempts*9/10)
 		})
 	}
 }
