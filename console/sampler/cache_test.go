@@ -74,6 +74,7 @@ func TestAnswerCache_ReadsOnceForAllWhoWait(t *testing.T) {
 				require.Equal(t, 1, n)
 			})
 		}
+		synctest.Wait() // one of them reads
 		left, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		_, _, err := r.Read(left, "a", r.next)
