@@ -40,7 +40,7 @@ RACE  := -race $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CAL
 # Without symbol tables, which only debuggers read, a test binary is linked with a fifth less processor time.
 # Three packages at a time, since many tests wait. The race detector would end each test binary with a second of sleep, for reports
 # of other threads: a tenth suffices.
-TESTS := GORACE=atexit_sleep_ms=100 $(GO) test $(RACE) $(HEAP) -ldflags='-s -w' -p=3 -vet=off -shuffle=on -timeout=8m $(SIDE)
+TESTS := GORACE=atexit_sleep_ms=100 $(GO) test $(RACE) $(HEAP) -ldflags='-s -w' -p=3 -vet=off -shuffle=on -timeout=11m $(SIDE)
 
 # The tools have a separate go.mod, so that the product's does not list their dependencies.
 TOOLS     := bin/golangci-lint bin/gofumpt
