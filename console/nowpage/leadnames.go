@@ -1,0 +1,152 @@
+package nowpage
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
+)
+
+// limitCodes are the reasons for which a lane holds jobs back while it delivers others.
+var limitCodes = []string{"lane_full", "lane_rate", "topic_rate"}
+
+// isAtLimitOnly reports whether a lane holds jobs back for its limits alone.
+func isAtLimitOnly(l *client.HeldLane) bool {
+	return !slices.ContainsFunc(l.Reasons, func(r client.HoldReason) bool { return !slices.Contains(limitCodes, r.Code) })
+}
+
+// failingCodes are the reasons for which a receiver is in trouble: the others are somebody's decision, or a limit.
+var failingCodes = []string{"breaker_open", "breaker_half_open", "retry_after", "order"}
+
+// hostPort is the end of lanes that are named after a receiver.
+var hostPort = regexp.MustCompile(`:\d+$`)
+
+// failing returns the lanes whose receivers fail, one for each receiver. more reports whether there may be others.
+func (s *state) failing() (lanes []*client.HeldLane, more bool) {
+	if s.held == nil {
+		return nil, false
+	}
+	var seen []string
+	for i := range s.held.Items {
+		item := &s.held.Items[i]
+		if failingReason(item) == nil || hostPort.MatchString(item.Lane) && slices.Contains(seen, item.Lane) {
+			continue
+		}
+		seen = append(seen, item.Lane)
+		lanes = append(lanes, item)
+	}
+	n := len(s.held.Items)
+	return lanes, !s.held.Exact || n > 0 && s.held.Total > n && failingReason(&s.held.Items[n-1]) != nil
+}
+
+// holding returns the lanes that hold jobs back for other reasons, but for the pause of their topic alone.
+func (s *state) holding() (lanes []*client.HeldLane) {
+	if s.held == nil {
+		return nil
+	}
+	for i := range s.held.Items {
+		if item := &s.held.Items[i]; failingReason(item) == nil && !isPausedOnly(item) {
+			lanes = append(lanes, item)
+		}
+	}
+	return lanes
+}
+
+// failingReason returns why a lane's receiver is in trouble; nil: it is not.
+func failingReason(l *client.HeldLane) *client.HoldReason {
+	for i := range l.Reasons {
+		if slices.Contains(failingCodes, l.Reasons[i].Code) {
+			return &l.Reasons[i]
+		}
+	}
+	return nil
+}
+
+// addLanes names lanes, and says why they hold jobs back.
+func (s *state) addLanes(l *lead, lanes []*client.HeldLane) {
+	s.addList(l, len(lanes), func(i int) {
+		lane := lanes[i]
+		l.addLink(lane.Lane, s.laneTo(lane.Topic, lane.Lane))
+		l.add(" (")
+		reason := failingReason(lane)
+		if f := lane.LastFailure; reason != nil && f != nil {
+			l.add("%s at ", failureWords(f))
+			l.addTime(f.At)
+			l.add(", ")
+		}
+		if reason == nil {
+			reason = &lane.Reasons[0]
+		}
+		l.add("%s", reasonWords(reason.Code))
+		if !reason.Until.IsZero() {
+			l.add("%s", untilWords(reason.Code))
+			l.addTime(reason.Until)
+		}
+		l.add(")")
+	})
+}
+
+// untilWords returns how the end of a reason is said.
+func untilWords(code string) string {
+	if code == "retry_after" { // it may have asked for more
+		return ", left alone until "
+	}
+	return " until "
+}
+
+// addList adds up to maxNamed items with commas, and the number of the others.
+func (s *state) addList(l *lead, n int, add func(i int)) {
+	named := n
+	if n > maxNamed {
+		named = maxNamed - 1
+	}
+	for i := range named {
+		switch {
+		case i == 0:
+		case i == named-1 && named == n:
+			l.add(" and ")
+		default:
+			l.add(", ")
+		}
+		add(i)
+	}
+	if named < n {
+		l.add(" and %s more", words.Number(int64(n-named)))
+	}
+}
+
+// addPauses adds a sentence about paused topics.
+func (s *state) addPauses(l *lead) {
+	if paused := s.pauses(); len(paused) > 0 {
+		if l.Class != "bad" {
+			l.Class = "warn"
+		}
+		if len(paused) == 1 {
+			l.add(" Topic ")
+		} else {
+			l.add(" Topics ")
+		}
+		s.addPausedNames(l, paused)
+		l.add(".")
+	}
+}
+
+// addPaused adds a clause about paused topics.
+func (s *state) addPaused(l *lead, paused []pause) {
+	if len(paused) == 1 {
+		l.add("topic ")
+	} else {
+		l.add("topics ")
+	}
+	s.addPausedNames(l, paused)
+}
+
+func (s *state) addPausedNames(l *lead, paused []pause) {
+	s.addList(l, len(paused), func(i int) { l.addLink(paused[i].Topic, paused[i].To) })
+	if len(paused) == 1 {
+		l.add(" is paused")
+	} else {
+		l.add(" are paused")
+	}
+}
