@@ -265,7 +265,8 @@ func TestProcesses_HoldALanesConcurrencyLimit(t *testing.T) {
 		backlog(t, all[1], g, lanes, jobs, 40*time.Millisecond)
 		g.delivered(t, all[2], jobs)
 		for lane, most := range g.peaks(byLane) {
-			require.Equal(t, limit, most, "attempts at once to %s", lane)
+			require.LessOrEqual(t, most, limit, "attempts at once to %s", lane)
+			require.Greater(t, most, limit/2, "attempts at once to %s, by several processes", lane) // a busy machine may not reach it
 		}
 		require.Len(t, g.peaks(bySender), processes, "all processes work")
 	})
