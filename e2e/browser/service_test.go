@@ -74,7 +74,8 @@ func startService(t *testing.T, store string) *service {
 	if store == "" {
 		store = "sqlite:" + filepath.Join(t.TempDir(), "ringback.db")
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "dev", "--addr=127.0.0.1:0", "--inbox=127.0.0.1:0", "--store="+store, "--token-file="+tokens, "--log=json", "--grace=2s")
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context())) // which ends before the cleanup: a second signal ends it at once
+	cmd := exec.CommandContext(ctx, binary, "dev", "--addr=127.0.0.1:0", "--inbox=127.0.0.1:0", "--store="+store, "--token-file="+tokens, "--log=json", "--grace=2s")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	for _, pair := range os.Environ() {
@@ -94,9 +95,9 @@ func startService(t *testing.T, store string) *service {
 	reading.Go(func() { problems = followLog(stderr, addr) })
 	reading.Go(func() { followOutput(stdout, inbox) })
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
+		stop()
 		reading.Wait()
-		_ = cmd.Wait() // the context may have ended it
+		_ = cmd.Wait() // the context has ended it
 		require.Empty(t, problems, "the service logged errors")
 	})
 	target := &url.URL{Scheme: "http", Host: receive(t, addr)}
