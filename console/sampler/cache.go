@@ -46,8 +46,10 @@ func (c *AnswerCache[T]) Read(ctx context.Context, key string, read func(context
 	for {
 		a, isMine := c.join(key)
 		if isMine {
+			failed := true
+			defer func() { c.end(a, value, failed) }() // also of a read that panics: others wait
 			value, err = read(ctx)
-			c.end(a, value, err != nil)
+			failed = err != nil
 			return value, a.at, err
 		}
 		select {
