@@ -215,6 +215,9 @@ func (s *Service) readLastStates(ctx context.Context, all []store.Schedule) {
 			ticks, refs = append(ticks, t), append(refs, job.Ref{Namespace: all[i].Namespace, ID: t.JobID})
 		}
 	}
+	if len(refs) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, lastStatesTime)
 	defer cancel()
 	statuses, err := s.opts.Jobs.StatusOnAny(ctx, refs)
