@@ -266,9 +266,13 @@ var plan = []row{
 		},
 	},
 	{
+		pkg:    "internal/testlevel",
+		reason: "how much tests do; never shipped",
+	},
+	{
 		pkg:    "store/storetest",
 		reason: "the suite that every engine must pass and the model it is compared with; knows no engine, never shipped",
-		ours:   []string{"job", "job/codec", "policy", "store", "store/localtail", "store/router"},
+		ours:   []string{"internal/testlevel", "job", "job/codec", "policy", "store", "store/localtail", "store/router"},
 		others: []string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 	},
 	{
@@ -757,6 +761,10 @@ var plan = []row{
 		reason: "records logs in tests; never shipped",
 	},
 	{
+		pkg:    "internal/testreport",
+		reason: "prints the results of tests for the Makefile; never shipped",
+	},
+	{
 		pkg:    "internal/arch",
 		reason: "this test",
 	},
@@ -783,7 +791,9 @@ var unshipped = []string{
 	module + "/internal/badreceiver",
 	module + "/internal/gobuild",
 	module + "/internal/redistest",
+	module + "/internal/testlevel",
 	module + "/internal/testlog",
+	module + "/internal/testreport",
 	module + "/packaging",
 	module + "/store/storetest",
 	"github.com/alicebob/miniredis",
