@@ -14,7 +14,7 @@ import (
 
 // client calls the API. It keeps enough connections for all clients of a test.
 var client = &http.Client{
-	Timeout:   30 * time.Second,
+	Timeout:   mustCome,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxIdleConns: 1024},
 }
 
@@ -130,10 +130,10 @@ func get(t testing.TB, p *process, id string) view {
 func await(t testing.TB, p *process, id, state string) view {
 	t.Helper()
 	var last view
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		last = get(t, p, id)
 		return last.State == state
-	}, 20*time.Second, 10*time.Millisecond, "job %s does not become %s", id, state)
+	}, "job %s does not become %s", id, state)
 	return last
 }
 

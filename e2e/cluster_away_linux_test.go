@@ -32,7 +32,7 @@ func TestCluster_OutageLeavesTheProcessIdle(t *testing.T) {
 				topics = 300
 				window = 3 * time.Second
 				// As for a single server: the aim is 2 % of a core, asserted is what no busy machine makes of it.
-				mostCPU   = window * 15 / 100
+				mostCPU   = window * 30 / 100
 				mostLines = 250 * int(window/time.Second)
 			)
 			store, servers, await := form.start(t)
@@ -42,8 +42,8 @@ func TestCluster_OutageLeavesTheProcessIdle(t *testing.T) {
 			for _, server := range servers {
 				server.Kill()
 			}
-			require.Eventually(t, func() bool { return p.unready() != "" }, patience, 5*time.Millisecond)
-			r.until(t, 20*time.Second, "the slow attempts end", func() bool { return r.ended >= slowJobs })
+			eventually(t, func() bool { return p.unready() != "" })
+			r.until(t, "the slow attempts end", func() bool { return r.ended >= slowJobs })
 			cpu, lines := p.cpu(t), p.log.written()
 			<-time.After(window)
 			cpu, lines = p.cpu(t)-cpu, p.log.written()-lines

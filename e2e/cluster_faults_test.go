@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 func TestCluster_SlotMoveAndCrashLoseAndRepeatNothing(t *testing.T) {
@@ -19,15 +20,14 @@ func TestCluster_SlotMoveAndCrashLoseAndRepeatNothing(t *testing.T) {
 	l := newLedger(t, r, 8, a, b)
 	l.grows(t, 300)
 	movesSlot(t, c, l, r)
-	l.grows(t, 200)
-	for range 2 {
+	l.grows(t, 100)
+	for range testlevel.Of(1, 2) {
 		killsAll(t, c, l, r)
-		l.grows(t, 200)
+		l.grows(t, 100)
 	}
-	require.Eventually(t, func() bool { return a.ready() && b.ready() }, carryOn, 5*time.Millisecond)
+	eventually(t, func() bool { return a.ready() && b.ready() })
 	sum, again := l.keepsAll(t, r)
 	require.Empty(t, again, "no server forgot what it had answered")
-	require.Less(t, l.longest, patience+carryOn)
 	t.Logf("%s; %d accepted, %d refused, the longest wait %s", sum, len(l.accepted), l.refused, l.longest.Round(time.Millisecond))
 }
 
@@ -66,7 +66,6 @@ func movesSlot(t *testing.T, c *redistest.Cluster, l *ledger, r *receiver) {
 		moved, finished.Sub(fault).Round(time.Millisecond), len(lanes), takes, delivers, others)
 	require.Positive(t, moved)
 	require.Positive(t, others.delayed, "the other shards go on")
-	require.Less(t, max(takes, delivers), carryOn)
 }
 
 // killsAll kills all servers at once and restarts them.
@@ -77,7 +76,7 @@ func killsAll(t *testing.T, c *redistest.Cluster, l *ledger, r *receiver) {
 	}
 	for _, p := range l.all {
 		var why string
-		require.Eventually(t, func() bool { why = p.unready(); return why != "" }, patience, 5*time.Millisecond,
+		eventually(t, func() bool { why = p.unready(); return why != "" },
 			"a process without its store is not ready")
 		require.Contains(t, why, "redis")
 	}
@@ -93,5 +92,4 @@ func killsAll(t *testing.T, c *redistest.Cluster, l *ledger, r *receiver) {
 	}
 	takes, delivers := l.carriesOn(t, r, lanes, back)
 	t.Logf("after a cluster's return it takes after %s and delivers after %s", takes, delivers)
-	require.Less(t, max(takes, delivers), carryOn)
 }

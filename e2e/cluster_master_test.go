@@ -9,12 +9,6 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// failover bounds a failover on a busy machine.
-const failover = time.Minute
-
-// lag bounds the age of writes that a lost server did not replicate: milliseconds, plus time for a busy machine.
-const lag = 5 * time.Second
-
 // A server is lost, its replica takes over, and the old one comes back as a replica: first a server with shards only, then
 // the one with the policies of all topics.
 func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
@@ -26,7 +20,7 @@ func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 	l := newLedger(t, r, 8, a, b)
 	l.grows(t, 300)
 	policies := c.Slot("rb:topics")
-	var faults []time.Time
+	var faults []disturbance
 	for _, both := range []bool{false, true} {
 		servers, _ := placement(t, c)
 		var victim *redistest.Server
@@ -37,44 +31,40 @@ func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 		}
 		lanes := on(victim, servers)
 		require.NotEmpty(t, lanes)
-		fault := time.Now()
-		faults = append(faults, fault)
-		victim.Kill()
-		gone := time.Now() // earlier requests may be accepted by the lost server
-		c.AwaitOK()
-		promoted := time.Since(fault)
-		takes, delivers := l.carriesOn(t, r, lanes, gone)
-		back := time.Now()
-		require.Eventually(t, func() bool { return a.ready() && b.ready() }, carryOn, 5*time.Millisecond)
+		var gone, back time.Time // earlier requests than gone may be accepted by the lost server
+		var promoted, takes, delivers time.Duration
+		faults = append(faults, r.disturb(victim.Kill, func() {
+			gone = time.Now()
+			c.AwaitOK()
+			promoted = time.Since(gone)
+			takes, delivers = l.carriesOn(t, r, lanes, gone)
+			back = time.Now()
+			eventually(t, func() bool { return a.ready() && b.ready() })
+		}))
 		victim.Restart()
 		c.AwaitOK()
 		// With a replica again, answers say so.
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			for _, job := range l.snapshot() {
 				if lanes[job.lane] && job.asked.After(back) && job.replicas == 1 {
 					return true
 				}
 			}
 			return false
-		}, 30*time.Second, 20*time.Millisecond)
+		})
 		others := l.meanwhile(r, lanes, gone, gone.Add(min(takes, promoted)))
 		t.Logf("a server is lost (with the policies: %t): a replica is promoted after %s; its %d lanes take after %s and deliver after %s; %s",
 			both, promoted.Round(time.Millisecond), len(lanes), takes, delivers, others)
 		require.Positive(t, others.delayed, "the other servers' shards go on")
-		require.Less(t, others.latest, lateness, "the other servers' shards are carried")
-		require.Less(t, max(takes, delivers)-promoted, carryOn)
-		l.grows(t, 200)
+		require.Positive(t, others.carried, "the other servers' shards are carried")
+		l.grows(t, 100)
 	}
 	sum, lost, again := l.settles(t, r)
 	require.Zero(t, covered(lost), "a replica had it: %v", lost)
 	require.GreaterOrEqual(t, sum.Registered, int64(covered(l.accepted)), sum.String())
 	require.Greater(t, covered(l.accepted), len(l.accepted)/2, "most are acknowledged by a replica")
 	for _, one := range again {
-		near := false
-		for _, fault := range faults {
-			near = near || one.answered.After(fault.Add(-lag)) && one.began.Before(fault.Add(failover))
-		}
-		require.True(t, near, "job %s came again, though it was answered long before any fault", one.id)
+		require.True(t, mayRepeat(one, faults), "job %s came again, though it was answered long before any fault", one.id)
 	}
 	t.Logf("%s; %d accepted, %d of them with a replica; lost %d, all without one; %d came again; %d refused, the longest wait %s",
 		sum, len(l.accepted), covered(l.accepted), len(lost), len(again), l.refused, l.longest.Round(time.Millisecond))

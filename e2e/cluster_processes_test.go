@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // Several installations with different prefixes use one cluster: the tests of one server also run on a cluster.
@@ -32,36 +33,35 @@ func sharesWork(t *testing.T, store string) {
 		hold      = 100 * time.Millisecond
 	)
 	g := newGauge(t)
-	all := fleet(t, processes, store, obj{"workers": workers, "lane_concurrency": workers * processes})
+	g.holdUntilFull(jobs/2, workers*processes)
+	all := fleet(t, processes, store, obj{"workers": workers, "lane_concurrency": workers * processes, "timeout": "10m"})
 	backlog(t, all[0], g, jobs/4, jobs, hold)
 	g.delivered(t, all[1], jobs)
 	peaks := g.peaks(bySender)
-	longest, who, busy := g.idled(processes, workers, jobs)
-	t.Logf("at most in flight %v; idle while another was full %s (%s) at most; %.0f%% of the workers' time used",
-		peaks, longest.Round(time.Millisecond), who, 100*busy)
+	longest, who := g.idled(processes, workers, jobs)
+	t.Logf("at most in flight %v; idle while another was full for %d requests (%s) at most", peaks, longest, who)
 	for n := range processes {
 		require.Equal(t, workers, peaks[agent(n)], "process %d neither reaches nor exceeds its workers", n)
 		all[n].kill()
 	}
-	require.Less(t, longest, 700*time.Millisecond, "%s is idle while another process is full", who)
-	require.Greater(t, busy, 0.4)
+	require.Less(t, longest, jobs/4, "%s is idle while another process is full", who)
 }
 
 // diesOnACluster kills a process repeatedly under load: no job is lost, and only jobs in flight are repeated.
 func diesOnACluster(t *testing.T, store, prefix string) {
-	const kills, perLife = 5, 200
+	const perLife = 150
+	kills := testlevel.Of(3, 5)
 	r := newReceiver(t)
 	p := start(t, store, prefix)
 	l := newLoad(t, p, 8, func(n int) obj {
 		j := busyJobs(r)(n)
-		j["timeout"] = "3s" // what a killed process held comes back when its lease ends, which lasts as long and a margin
+		j["timeout"] = "5s" // what a killed process held comes back when its lease ends, which lasts as long and a margin
 		return j
 	})
-	var deaths []time.Time
+	var deaths []disturbance
 	for life := range kills {
 		l.reaches(t, (life+1)*perLife)
-		deaths = append(deaths, time.Now())
-		p.kill()
+		deaths = append(deaths, r.disturb(p.kill, nil))
 		p = start(t, store, prefix)
 		l.url.Store(&p.url)
 	}
@@ -69,20 +69,18 @@ func diesOnACluster(t *testing.T, store, prefix string) {
 	l.settles(t, p)
 	repeated := r.repeated(t, l.accepted)
 	for _, a := range repeated {
-		require.True(t, inFlight(a, deaths), "job %s arrived again, though it was answered at %s, long before any death (%s)",
-			a.id, a.answered, deaths)
+		require.True(t, mayRepeat(a, deaths), "job %s arrived again, though it was answered at %s, long before any death",
+			a.id, a.answered)
 	}
 	t.Logf("%d jobs accepted over %d kills, %d arrived again", len(l.accepted), kills, len(repeated))
 }
 
 // stopsOnACluster stops a process repeatedly under load: no job is lost or repeated.
 func stopsOnACluster(t *testing.T, store, prefix string) {
-	const (
-		stops, perLife = 3, 200
-		grace          = 15 * time.Second
-	)
+	const perLife, grace = 100, "10m"
+	stops := testlevel.Of(2, 3)
 	r := newReceiver(t)
-	p := start(t, store, prefix, "--grace="+grace.String())
+	p := start(t, store, prefix, "--grace="+grace)
 	l := newLoad(t, p, 8, func(n int) obj {
 		j := busyJobs(r)(n)
 		j["url"] = r.URL + "/hold/50ms"
@@ -90,10 +88,9 @@ func stopsOnACluster(t *testing.T, store, prefix string) {
 	})
 	for life := range stops {
 		l.reaches(t, (life+1)*perLife)
-		code, took := p.terminate(grace + 5*time.Second)
+		code, _ := p.terminate()
 		require.Zero(t, code, "the exit code of an orderly stop")
-		require.Less(t, took, grace)
-		p = start(t, store, prefix, "--grace="+grace.String())
+		p = start(t, store, prefix, "--grace="+grace)
 		l.url.Store(&p.url)
 	}
 	l.reaches(t, (stops+1)*perLife)

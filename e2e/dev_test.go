@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -39,7 +38,7 @@ func (s *screen) with(text string) []string {
 // shows waits until n lines contain a text, and returns them.
 func (s *screen) shows(t *testing.T, text string, n int) []string {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(s.with(text)) >= n }, startTime, 5*time.Millisecond, "%d lines with %q", n, text)
+	eventually(t, func() bool { return len(s.with(text)) >= n }, "%d lines with %q", n, text)
 	return s.with(text)
 }
 
@@ -61,14 +60,14 @@ func TestDev_DeliversASampleAndStopsCleanly(t *testing.T) {
 	}
 	require.Len(t, s.shows(t, "try   curl "+p.url+"/v1/jobs --json", 1), 1)
 	require.Equal(t, 3, await(t, p, "sample", "delivered").AttemptsMade)
-	code, _ := p.terminate(startTime)
+	code, _ := p.terminate()
 	require.Zero(t, code)
 
 	p, s = dev(t, store)
 	s.shows(t, "try   curl", 1) // printed after the sample would have been registered
 	require.Empty(t, s.with("a sample job"))
 	require.EqualValues(t, 1, count(t, p).Registered, "no second sample")
-	code, _ = p.terminate(startTime)
+	code, _ = p.terminate()
 	require.Zero(t, code)
 	require.Empty(t, s.with("inbox  POST"), "nor is the first one sent again")
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // callback is a received callback about a job's end.
@@ -90,7 +92,7 @@ func TestCrash_LosesNoCallback(t *testing.T) {
 				"on_delivered": obj{"url": owner.URL + "/ok", "timeout": "2s"},
 			}
 		}))
-		for range 3 {
+		for range testlevel.Of(2, 3) {
 			for range 20 {
 				owner.grows(t)
 			}
@@ -101,7 +103,7 @@ func TestCrash_LosesNoCallback(t *testing.T) {
 		l.end()
 		ids := l.names()
 		for _, id := range ids {
-			owner.until(t, time.Minute, "the callback of "+id, func() bool { return len(owner.byID["rb:"+id+":0"]) > 0 })
+			owner.until(t, "the callback of "+id, func() bool { return len(owner.byID["rb:"+id+":0"]) > 0 })
 		}
 		ended(t, p)
 		t.Logf("%d jobs, %d requests to their owner", len(ids), owner.size())
@@ -149,7 +151,7 @@ func TestDeadLetters_ListReviveAndPurge(t *testing.T) {
 		filter["dry_run"], filter["url"], filter["rate"] = false, r.URL+"/ok", "20/s"
 		began := time.Now()
 		require.Equal(t, 6, work(t, p, "/v1/dead/revive", filter).Done)
-		require.Eventually(t, func() bool { return count(t, p).Delivered == 6 }, 20*time.Second, 10*time.Millisecond)
+		eventually(t, func() bool { return count(t, p).Delivered == 6 })
 		require.GreaterOrEqual(t, time.Since(began), 240*time.Millisecond, "six at 20 a second are not sent at once")
 		require.EqualValues(t, 18, count(t, p).Dead)
 
@@ -166,16 +168,13 @@ func TestDeadLetters_ListReviveAndPurge(t *testing.T) {
 // All jobs for a lost host end at their max_age, with a reason and a callback.
 func TestMaxAge_EndsJobsOfADeadHostWithCallbacks(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
-		jobs := 10_000
-		if !strings.HasPrefix(store, "sqlite:") {
-			jobs = 2_000
-		}
+		jobs := testlevel.Of(1000, 5000)
 		p, owner := start(t, store), newReceiver(t)
 		gone := newReceiver(t)
 		url := gone.URL + "/ok"
 		gone.Close()
 		call[obj](t, p, http.MethodPut, "/v1/topics/gone", obj{
-			"max_age": "6s", "breaker": obj{"failures": 10, "open": "1s"}, "on_dead": owner.URL + "/ok", "ladder": []string{"1s"},
+			"max_age": "10s", "breaker": obj{"failures": 10, "open": "1s"}, "on_dead": owner.URL + "/ok", "ladder": []string{"1s"},
 			"retries": 1000,
 		}, http.StatusOK)
 		all := make([]obj, jobs)
@@ -184,12 +183,12 @@ func TestMaxAge_EndsJobsOfADeadHostWithCallbacks(t *testing.T) {
 		}
 		// A few first: on a busy machine all may have ended when the registration of many is answered.
 		call[batchAnswer](t, p, http.MethodPost, "/v1/batch", obj{"jobs": all[:100]}, http.StatusOK)
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			_, answer, err := send(p.url, http.MethodGet, "/v1/topics/gone/stats", nil)
 			return err == nil && strings.Contains(string(answer), `"breaker":"open"`)
-		}, 20*time.Second, 20*time.Millisecond, "its lane shows an open breaker")
+		}, "its lane shows an open breaker")
 		call[batchAnswer](t, p, http.MethodPost, "/v1/batch", obj{"jobs": all[100:]}, http.StatusOK)
-		owner.until(t, 90*time.Second, "a callback for each", func() bool { return len(owner.byID) == jobs })
+		owner.until(t, "a callback for each", func() bool { return len(owner.byID) == jobs })
 		sum := ended(t, p)
 		require.EqualValues(t, jobs, sum.Dead)
 		made := 0

@@ -6,11 +6,11 @@ import (
 	"net/http"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/store/redis"
 )
 
@@ -38,11 +38,11 @@ func newShardedRedis(t *testing.T) string {
 	return url
 }
 
-// onEngines runs a test on every engine, in parallel.
+// onEngines runs a test on SQLite and on Redis, in parallel, and with make test-all on Redis with 16 shards, as tests of several processes do.
 func onEngines(t *testing.T, test func(t *testing.T, store string)) {
 	t.Helper()
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range testlevel.Of(engines[:2], engines) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, e.store(t))
@@ -62,7 +62,7 @@ func count(t testing.TB, p *process) counts {
 func ended(t testing.TB, p *process) counts {
 	t.Helper()
 	var last struct{ Totals counts }
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		var now struct{ Totals counts }
 		status, answer, err := send(p.url, http.MethodGet, "/v1/stats", nil)
 		if err != nil || status != http.StatusOK || json.Unmarshal(answer, &now) != nil {
@@ -70,7 +70,7 @@ func ended(t testing.TB, p *process) counts {
 		}
 		last = now
 		return last.Totals.pending() == 0
-	}, time.Minute, 20*time.Millisecond, "every job must end")
+	}, "every job must end")
 	require.True(t, last.Totals.agree(), "the sums must agree: %s", last.Totals)
 	return last.Totals
 }

@@ -44,10 +44,10 @@ func startSecret(t *testing.T, store string, flags ...string) (*process, *testlo
 		p.url = "http://" + addr
 	case <-p.gone:
 		t.Fatalf("ringback ended at its start:\n%s", written)
-	case <-time.After(startTime):
+	case <-time.After(mustCome):
 		t.Fatalf("ringback does not say where it listens:\n%s", written)
 	}
-	require.Eventually(t, p.ready, startTime, 5*time.Millisecond, "ringback is not ready")
+	eventually(t, p.ready, "ringback is not ready")
 	return p, written
 }
 
@@ -180,7 +180,7 @@ func TestStore_DeliversOnEveryFormOfRedisWithoutShowingPasswords(t *testing.T) {
 			// Errors name the cause to clients and in the log, without a password.
 			away()
 			var why string
-			require.Eventually(t, func() bool { why = p.unready(); return why != "" }, patience, 5*time.Millisecond)
+			eventually(t, func() bool { why = p.unready(); return why != "" })
 			quiet(t, why)
 			for _, path := range []string{"/v1/jobs/its-way", "/v1/stats", "/v1/topics/forms"} {
 				_, answer, err := send(p.url, http.MethodGet, path, nil)
@@ -191,7 +191,7 @@ func TestStore_DeliversOnEveryFormOfRedisWithoutShowingPasswords(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, http.StatusServiceUnavailable, status, "%s", answer)
 			quiet(t, string(answer))
-			code, _ := p.terminate(40 * time.Second)
+			code, _ := p.terminate()
 			require.Zero(t, code)
 			quiet(t, written.String())
 		})

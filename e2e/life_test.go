@@ -19,9 +19,6 @@ type world struct {
 // to returns a URL of the receiver.
 func (w world) to(path string) string { return w.receiver.URL + path }
 
-// lateness is the tolerance for late jobs on a busy machine. Benchmarks measure lateness.
-const lateness = 2 * time.Second
-
 func TestJob_Lifecycle(t *testing.T) {
 	tests := []struct {
 		name string
@@ -57,11 +54,8 @@ func TestJob_Lifecycle(t *testing.T) {
 }
 
 func dueNow(t *testing.T, w world) {
-	sent := time.Now()
 	job := register(t, w.process, obj{"topic": "now", "url": w.to("/ok"), "body": obj{"n": 1}})
-	first := w.receiver.arrives(t, job.ID, 1)[0]
-	require.Less(t, first.began.Sub(sent), lateness)
-
+	w.receiver.arrives(t, job.ID, 1)
 	done := await(t, w.process, job.ID, "delivered")
 	require.Equal(t, 1, done.AttemptsMade)
 	require.Equal(t, []string{"attempt"}, done.kinds())
@@ -75,14 +69,11 @@ func dueSoon(t *testing.T, w world) {
 	first := w.receiver.arrives(t, job.ID, 1)[0]
 	require.GreaterOrEqual(t, first.began.Sub(sent), 300*time.Millisecond)
 	require.False(t, first.began.Before(first.due), "began %s, due %s", first.began, first.due)
-	require.Less(t, first.began.Sub(sent), 300*time.Millisecond+lateness)
 }
 
 func duePast(t *testing.T, w world) {
-	sent := time.Now()
 	job := register(t, w.process, obj{"topic": "past", "url": w.to("/ok"), "run_at": "2020-01-01T00:00:00Z"})
-	first := w.receiver.arrives(t, job.ID, 1)[0]
-	require.Less(t, first.began.Sub(sent), lateness)
+	w.receiver.arrives(t, job.ID, 1)
 }
 
 func arrivesAsSent(t *testing.T, w world) {

@@ -55,9 +55,9 @@ func TestStream_ShowsWhatHappensInAllProcesses(t *testing.T) {
 		r := newReceiver(t)
 		var shown, worker *process
 		if strings.HasPrefix(store, "redis") {
-			shown, worker = start(t, store, "--roles=api"), start(t, store, "--roles=worker")
+			shown, worker = start(t, store, "--roles=api", "--grace=10m"), start(t, store, "--roles=worker")
 		} else {
-			shown = start(t, store)
+			shown = start(t, store, "--grace=10m")
 			worker = shown
 		}
 		all, none := watchLive(t, shown, ""), watchLive(t, shown, "?topic=other")
@@ -68,16 +68,16 @@ func TestStream_ShowsWhatHappensInAllProcesses(t *testing.T) {
 			case e := <-all:
 				require.Equal(t, []string{"a", "orders"}, []string{e.ID, e.Topic})
 				seen[e.name] = e
-			case <-time.After(10 * time.Second):
+			case <-time.After(mustCome):
 				require.FailNow(t, "events are missing", "%v\n%s", seen, worker.log.text())
 			}
 		}
 		require.Equal(t, "created", seen["change"].Kind)
 		require.Equal(t, "delivered", seen["attempt"].Verdict)
 
-		code, took := shown.terminate(20 * time.Second)
+		code, took := shown.terminate()
 		require.Zero(t, code)
-		require.Less(t, took, 5*time.Second, "an open stream must not delay the stop")
+		require.Less(t, took, mustCome, "an open stream must not delay the stop")
 		require.Equal(t, "shutting_down", (<-all).Code)
 		require.Equal(t, "shutting_down", (<-none).Code, "without an event of another topic")
 		_, open := <-all

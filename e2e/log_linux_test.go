@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -45,7 +44,7 @@ func startUnread(t *testing.T) (p *process, closeReader func()) {
 			p.url = "http://" + line.Addr
 		}
 	}
-	require.Eventually(t, p.ready, startTime, 5*time.Millisecond)
+	eventually(t, p.ready)
 	return p, func() { require.NoError(t, reader.Close()) }
 }
 
@@ -65,8 +64,8 @@ func TestLog_BlockedPipeStopsNeitherDeliveriesNorExit(t *testing.T) {
 	p, _ := startUnread(t)
 	const jobs = 300 // of which 100 a second write 200 B each
 	registerMany(t, p, receiver.URL+"/ok", "unread", jobs)
-	receiver.until(t, startTime, "all jobs arrive", func() bool { return receiver.all >= jobs })
-	code, _ := p.terminate(30 * time.Second)
+	receiver.until(t, "all jobs arrive", func() bool { return receiver.all >= jobs })
+	code, _ := p.terminate()
 	require.Zero(t, code)
 }
 
@@ -77,11 +76,11 @@ func TestLog_ReaderThatLeavesDoesNotEndTheProcess(t *testing.T) {
 	closeReader()
 	const jobs = 10
 	registerMany(t, p, receiver.URL+"/ok", "gone", jobs)
-	receiver.until(t, startTime, "all jobs arrive", func() bool { return receiver.all >= jobs })
-	require.Eventually(t, func() bool {
+	receiver.until(t, "all jobs arrive", func() bool { return receiver.all >= jobs })
+	eventually(t, func() bool {
 		dropped := metric(t, p, "ringback_log_lines_dropped_total")
 		return dropped != "" && dropped != "0"
-	}, startTime, 5*time.Millisecond, "dropped lines are counted")
-	code, _ := p.terminate(30 * time.Second)
+	}, "dropped lines are counted")
+	code, _ := p.terminate()
 	require.Zero(t, code)
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ringback/ringback/internal/gobuild"
 )
@@ -50,7 +49,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), mustCome)
 	defer cancel()
 	binary = filepath.Join(dir, "ringback")
 	if out, err := goBuild(ctx, "-o", binary, "../cmd/ringback").CombinedOutput(); err != nil {

@@ -26,11 +26,12 @@ import (
 
 	ringback "github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/client/outbox"
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 func TestOutbox_SurvivesKillsOfTheProgramAndOfRingback(t *testing.T) {
 	t.Parallel()
-	const kills = 12
+	kills := testlevel.Of(6, 12)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -16,9 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startTime bounds the start of a process on a busy machine.
-const startTime = 30 * time.Second
-
 // process is one run of ringback serve or dev.
 type process struct {
 	t    testing.TB
@@ -82,10 +79,10 @@ func launchProgram(t testing.TB, program string, stdout io.Writer, args ...strin
 		p.url = "http://" + addr
 	case <-p.gone:
 		t.Fatalf("ringback ended at its start:\n%s", p.log.text())
-	case <-time.After(startTime):
+	case <-time.After(mustCome):
 		t.Fatalf("ringback does not say where it listens:\n%s", p.log.text())
 	}
-	require.Eventually(t, func() bool { return p.ready() }, startTime, 5*time.Millisecond, "ringback is not ready")
+	eventually(t, func() bool { return p.ready() }, "ringback is not ready")
 	return p
 }
 
@@ -134,14 +131,14 @@ func (p *process) kill() {
 }
 
 // terminate sends SIGTERM and returns the exit code and the duration of the stop.
-func (p *process) terminate(within time.Duration) (code int, took time.Duration) {
+func (p *process) terminate() (code int, took time.Duration) {
 	p.t.Helper()
 	began := time.Now()
 	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-p.gone:
-	case <-time.After(within):
-		p.t.Fatalf("ringback did not stop within %s", within)
+	case <-time.After(mustCome):
+		p.t.Fatalf("ringback did not stop within %s", mustCome)
 	}
 	return p.cmd.ProcessState.ExitCode(), time.Since(began)
 }

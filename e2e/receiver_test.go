@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -159,9 +160,9 @@ func (r *receiver) of(id string) []arrival {
 }
 
 // until waits until cond is true, checking at every change. It calls cond with r.mu locked.
-func (r *receiver) until(t testing.TB, within time.Duration, what string, cond func() bool) {
+func (r *receiver) until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	timeout := time.After(within)
+	timeout := time.After(mustCome)
 	for {
 		r.mu.Lock()
 		ok, news := cond(), r.news
@@ -172,7 +173,7 @@ func (r *receiver) until(t testing.TB, within time.Duration, what string, cond f
 		select {
 		case <-news:
 		case <-timeout:
-			require.Fail(t, "timed out", "waited %s for: %s", within, what)
+			require.Fail(t, "timed out", "waited %s for: %s", mustCome, what)
 		}
 	}
 }
@@ -180,7 +181,7 @@ func (r *receiver) until(t testing.TB, within time.Duration, what string, cond f
 // arrives waits for an id's n-th request and returns all of them.
 func (r *receiver) arrives(t testing.TB, id string, nth int) []arrival {
 	t.Helper()
-	r.until(t, 20*time.Second, "request "+strconv.Itoa(nth)+" of "+id, func() bool { return len(r.byID[id]) >= nth })
+	r.until(t, "request "+strconv.Itoa(nth)+" of "+id, func() bool { return len(r.byID[id]) >= nth })
 	return r.of(id)
 }
 
@@ -195,7 +196,28 @@ func (r *receiver) size() int {
 func (r *receiver) grows(t testing.TB) {
 	t.Helper()
 	before := r.size()
-	r.until(t, 30*time.Second, "another request", func() bool { return r.all > before })
+	r.until(t, "another request", func() bool { return r.all > before })
+}
+
+// newest returns the ids of the n newest answers before a moment. Their settlements may not have been written then, which no clock tells:
+// a slow machine takes longer over each.
+func (r *receiver) newest(n int, before time.Time) map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []*arrival
+	for _, arrivals := range r.byID {
+		for _, a := range arrivals {
+			if !a.answered.IsZero() && a.answered.Before(before) {
+				all = append(all, a)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *arrival) int { return b.answered.Compare(a.answered) })
+	ids := make(map[string]bool)
+	for _, a := range all[:min(n, len(all))] {
+		ids[a.id] = true
+	}
+	return ids
 }
 
 // repeated returns the requests that were repeated after a 200. Each job must have had a 200.

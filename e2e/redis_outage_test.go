@@ -13,7 +13,7 @@ func TestRedis_OutageLongerThanLeasesRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	const (
 		jobs    = 40
-		timeout = 3 * time.Second
+		timeout = 8 * time.Second
 		// A lease lasts as long as its attempt may, and a margin of 5 s.
 		outage = timeout + 5*time.Second + 2*time.Second
 	)
@@ -28,13 +28,13 @@ func TestRedis_OutageLongerThanLeasesRepeatsNothing(t *testing.T) {
 		ids = append(ids, id)
 		register(t, second, obj{"id": id, "topic": "outage", "lane": id, "url": r.URL + "/gate", "timeout": timeout.String()})
 	}
-	r.until(t, 20*time.Second, "all jobs are in flight", func() bool { return len(r.byID) == jobs })
+	r.until(t, "all jobs are in flight", func() bool { return len(r.byID) == jobs })
 	server.Kill()
 	away := time.After(outage)
 	for _, id := range ids {
 		r.open(id)
 	}
-	r.until(t, 20*time.Second, "all jobs are answered", func() bool {
+	r.until(t, "all jobs are answered", func() bool {
 		for _, arrivals := range r.byID {
 			if arrivals[0].answered.IsZero() {
 				return false
@@ -45,7 +45,7 @@ func TestRedis_OutageLongerThanLeasesRepeatsNothing(t *testing.T) {
 	<-away
 	server.Restart()
 	began := time.Now()
-	require.Eventually(t, func() bool { return first.ready() && second.ready() }, carryOn, 5*time.Millisecond)
+	eventually(t, func() bool { return first.ready() && second.ready() })
 	sum := ended(t, first)
 	t.Logf("all was settled %s after the restart", time.Since(began))
 	require.Equal(t, sum, ended(t, second))

@@ -7,18 +7,19 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // A loss of power truncates Redis's append-only file in the middle of a script. After the restart Redis 7.0 may apply half
 // of the script: jobs may be in no queue, and counts may be wrong, until a repair.
 func TestRedis_IsRepairedWithinAMinuteOfATruncatedFile(t *testing.T) {
 	t.Parallel()
-	const crashes, perLife = 4, 250
+	const perLife = 200
+	crashes := testlevel.Of(2, 4)
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	server, r := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec"), newReceiver(t)
 	p := start(t, server.URL())
@@ -39,7 +40,7 @@ func TestRedis_IsRepairedWithinAMinuteOfATruncatedFile(t *testing.T) {
 	// An accepted job is delivered, unless its registration was in the truncated part: then it is unknown.
 	var sum counts
 	gone, left := 0, l.accepted
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		gone, left = 0, slices.DeleteFunc(left, func(id string) bool { return len(r.of(id)) > 0 })
 		for _, id := range left {
 			status, _, err := send(p.url, http.MethodGet, "/v1/jobs/"+id, nil)
@@ -55,7 +56,7 @@ func TestRedis_IsRepairedWithinAMinuteOfATruncatedFile(t *testing.T) {
 		}
 		sum = now.Totals
 		return sum.pending() == 0 && sum.agree()
-	}, time.Minute, 50*time.Millisecond, "all jobs must end, and the counts agree")
+	}, "all jobs must end, and the counts agree")
 	require.LessOrEqual(t, gone, crashes*2000/50, "no more are gone than were torn off")
 	_, metrics, err := send(p.url, http.MethodGet, "/metrics", nil)
 	require.NoError(t, err)

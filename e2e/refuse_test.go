@@ -102,7 +102,7 @@ func TestStart_RejectsASecondProcessOnAFile(t *testing.T) {
 func TestStart_RejectsANewerDatabase(t *testing.T) {
 	t.Parallel()
 	store := newSQLite(t)
-	code, _ := start(t, store).terminate(startTime)
+	code, _ := start(t, store).terminate()
 	require.Zero(t, code)
 	// The user version is a number of four bytes at offset 60 of the file (https://sqlite.org/fileformat2.html).
 	file, err := os.OpenFile(strings.TrimPrefix(store, "sqlite:"), os.O_RDWR, 0)
@@ -116,7 +116,7 @@ func TestStart_RejectsANewerDatabase(t *testing.T) {
 func TestStart_RejectsAnotherShardCount(t *testing.T) {
 	t.Parallel()
 	store := newRedis(t)
-	code, _ := start(t, store, "--shards=2").terminate(startTime)
+	code, _ := start(t, store, "--shards=2").terminate()
 	require.Zero(t, code)
 	refuses(t, 1, "shard", nil, "serve", "--addr=127.0.0.1:0", "--store="+store, "--shards=3")
 }
@@ -136,7 +136,7 @@ func refuses(t *testing.T, code int, line string, env []string, args ...string) 
 	cmd.Stderr = &stderr
 	cmd.Stdout = &stderr
 	require.NoError(t, cmd.Start())
-	late := time.AfterFunc(startTime, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(mustCome, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	_ = cmd.Wait() // the exit code is checked
 	require.Equal(t, code, cmd.ProcessState.ExitCode(), stderr.String())

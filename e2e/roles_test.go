@@ -36,7 +36,7 @@ func TestRoles_WorkersDeliverJobsOfAnAPIProcess(t *testing.T) {
 
 		workers := []*process{startNth(t, 1, store, "--roles=worker"), startNth(t, 2, store, "--roles=worker")}
 		second := batch("second")
-		require.Eventually(t, func() bool { return count(t, front).Delivered == 2*jobs }, 30*time.Second, 20*time.Millisecond)
+		eventually(t, func() bool { return count(t, front).Delivered == 2*jobs })
 		for _, id := range append(first, second...) {
 			require.Len(t, r.of(id), 1, id)
 			require.NotEqual(t, agent(0), r.of(id)[0].agent, "an api process delivers nothing")
@@ -50,7 +50,7 @@ func TestRoles_WorkersDeliverJobsOfAnAPIProcess(t *testing.T) {
 
 		// Without workers jobs wait again, with one they go on.
 		for _, w := range workers {
-			code, _ := w.terminate(40 * time.Second)
+			code, _ := w.terminate()
 			require.Zero(t, code)
 		}
 		before := r.size()
@@ -59,11 +59,11 @@ func TestRoles_WorkersDeliverJobsOfAnAPIProcess(t *testing.T) {
 		require.EqualValues(t, jobs, count(t, front).pending())
 		require.Equal(t, before, r.size())
 		startNth(t, 1, store, "--roles=worker")
-		require.Eventually(t, func() bool { return count(t, front).Delivered == 3*jobs }, 30*time.Second, 20*time.Millisecond)
+		eventually(t, func() bool { return count(t, front).Delivered == 3*jobs })
 		for _, id := range third {
 			require.Len(t, r.of(id), 1, id)
 		}
-		code, _ := front.terminate(40 * time.Second)
+		code, _ := front.terminate()
 		require.Zero(t, code)
 	})
 }

@@ -36,10 +36,10 @@ func TestSchedule_MakesEachTickOnceAcrossKills(t *testing.T) {
 		Counts struct{ Run, Skipped, Missed, Failed int }
 	}
 	var s schedule
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		s = call[schedule](t, p, http.MethodGet, path, nil, http.StatusOK)
 		return s.Counts.Run >= 4 && s.Last[3].JobState == "delivered"
-	}, 30*time.Second, 20*time.Millisecond)
+	})
 	require.Zero(t, s.Counts.Missed+s.Counts.Failed+s.Counts.Skipped)
 	for i, tick := range s.Last[:4] {
 		require.Equal(t, fmt.Sprintf("rb:s:each-second:%d", tick.At.Unix()), tick.JobID)

@@ -121,7 +121,7 @@ func TestSecrets_AreEncryptedAtRest(t *testing.T) {
 	verified("one", secret)
 	verified("seven", own)
 	restart := func(text string) {
-		code, _ := p.terminate(startTime)
+		code, _ := p.terminate()
 		require.Zero(t, code)
 		requireNowhere(t, dir, p, secret, own)
 		require.NoError(t, os.WriteFile(keys, []byte(text), 0o600))
@@ -138,7 +138,7 @@ func TestSecrets_AreEncryptedAtRest(t *testing.T) {
 	// Without its key nothing is sent unsigned: the job waits.
 	restart(first)
 	id := register(t, p, obj{"topic": "sealed", "lane": "one", "url": r.URL + "/ok"}).ID
-	require.Eventually(t, func() bool { return strings.Contains(p.log.text(), "cannot sign: secret not readable") }, startTime, 10*time.Millisecond)
+	eventually(t, func() bool { return strings.Contains(p.log.text(), "cannot sign: secret not readable") })
 	require.Empty(t, r.of(id))
 	restart(second)
 	r.arrives(t, id, 1)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -71,9 +70,9 @@ func TestStores_OneThatIsDownLeavesTheOthersAlone(t *testing.T) {
 				Detail string
 			}
 		}
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			return inNamespace(t, p, "default", http.MethodGet, "/readyz", nil, &ready) == http.StatusOK && !ready.Stores[1].Ready
-		}, patience, 5*time.Millisecond)
+		})
 		require.True(t, ready.Stores[0].Ready)
 		require.Contains(t, ready.Stores[1].Detail, detail)
 		arrive(registerAll("default", round, "0s", "100ms"))
@@ -94,10 +93,10 @@ func TestStores_OneThatIsDownLeavesTheOthersAlone(t *testing.T) {
 		arrive(waiting)
 		for namespace, n := range accepted {
 			var stats struct{ Totals counts }
-			require.Eventually(t, func() bool {
+			eventually(t, func() bool {
 				status := inNamespace(t, p, namespace, http.MethodGet, "/v1/stats", nil, &stats)
 				return status == http.StatusOK && stats.Totals.Delivered == int64(n)
-			}, carryOn, 10*time.Millisecond, "%s of %d: %+v", namespace, n, stats)
+			}, "%s of %d: %+v", namespace, n, stats)
 			require.EqualValues(t, n, stats.Totals.Registered)
 		}
 	}

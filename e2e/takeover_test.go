@@ -11,9 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostTakeover bounds the takeover of a lost carrier: 5 s, plus time for a busy machine.
-const mostTakeover = 15 * time.Second
-
 // settling bounds the stop of a process.
 const settling = 250 * time.Millisecond
 
@@ -26,13 +23,13 @@ func carried(t *testing.T, store string, g *gauge) ([]*process, *load) {
 	c := redis.NewClient(options)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	first := startNth(t, 0, store)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		shards, err := c.HGet(t.Context(), "rb:meta", "shards").Int()
 		require.NoError(t, err)
 		locks, err := c.Keys(t.Context(), "{rb:*}:carrier").Result()
 		require.NoError(t, err)
 		return len(locks) == shards
-	}, 10*time.Second, 5*time.Millisecond, "the first process does not carry")
+	}, "the first process does not carry")
 	all := []*process{first, startNth(t, 1, store), startNth(t, 2, store)}
 	return all, delayed(t, all[1], g)
 }
@@ -45,7 +42,7 @@ func delayed(t *testing.T, p *process, g *gauge) *load {
 	return newLoad(t, p, 4, paced(t, 4*time.Millisecond, func(int) obj {
 		return obj{
 			"topic": "takeover", "lane": fmt.Sprintf("lane-%d", lanes.Add(1)), "url": g.URL + "/hold/50ms",
-			"delay": "100ms", "timeout": "5s", "ladder": []string{"100ms"},
+			"delay": "100ms", "timeout": "10s", "ladder": []string{"100ms"},
 		}
 	}))
 }
@@ -55,7 +52,7 @@ func delayed(t *testing.T, p *process, g *gauge) *load {
 func (r *receiver) carriesOn(t *testing.T, after time.Time) time.Duration {
 	t.Helper()
 	var took time.Duration
-	r.until(t, mostTakeover, "a job that came due after its carrier went", func() bool {
+	r.until(t, "a job that came due after its carrier went", func() bool {
 		for _, arrivals := range r.byID {
 			for _, a := range arrivals {
 				if a.due.After(after.Add(settling)) && a.agent != agent(0) {
@@ -84,16 +81,15 @@ func TestTakeover_AfterAKilledProcess(t *testing.T) {
 		g := newGauge(t)
 		all, l := carried(t, store, g)
 		l.reaches(t, 200)
-		death := time.Now()
-		all[0].kill()
-		took := g.carriesOn(t, death)
+		death := g.disturb(all[0].kill, nil)
+		took := g.carriesOn(t, death.from)
 		l.reaches(t, l.size()+200)
 		l.settles(t, all[1])
 		again := g.repeated(t, l.accepted)
 		for _, a := range again {
 			require.Equal(t, agent(0), a.agent, "job %s came again, though it was not the dead process's: %+v, arrivals %+v", a.id,
 				get(t, all[1], a.id).Attempts, g.of(a.id))
-			require.WithinDuration(t, death, a.answered, 5*time.Second, "job %s came again, though it was not in flight", a.id)
+			require.True(t, mayRepeat(a, []disturbance{death}), "job %s came again, though it was not in flight", a.id)
 		}
 		t.Logf("carried on after %s; at most %s late; %d of %d jobs came again",
 			took.Round(time.Millisecond), g.lateness(l.accepted).Round(time.Millisecond), len(again), len(l.accepted))
@@ -105,18 +101,17 @@ func TestTakeover_AfterASuspendedProcess(t *testing.T) {
 		g := newGauge(t)
 		all, l := carried(t, store, g)
 		l.reaches(t, 200)
-		stop := time.Now()
-		require.NoError(t, all[0].cmd.Process.Signal(syscall.SIGSTOP))
-		took := g.carriesOn(t, stop)
+		stop := g.disturb(func() { require.NoError(t, all[0].cmd.Process.Signal(syscall.SIGSTOP)) }, nil)
+		took := g.carriesOn(t, stop.from)
 		l.reaches(t, l.size()+200)
 		// Everything ends without the first process, also what it held.
 		l.settles(t, all[1])
-		gone := time.Since(stop)
+		gone := time.Since(stop.from)
 
 		woken := time.Now()
 		require.NoError(t, all[0].cmd.Process.Signal(syscall.SIGCONT))
 		second := delayed(t, all[2], g)
-		g.until(t, 20*time.Second, "a request of the process that goes on", func() bool {
+		g.until(t, "a request of the process that goes on", func() bool {
 			for _, id := range second.names() {
 				for _, a := range g.byID[id] {
 					if a.agent == agent(0) {
@@ -141,12 +136,12 @@ func TestTakeover_AfterASuspendedProcess(t *testing.T) {
 				delete(late, id)
 			}
 		}
-		require.LessOrEqual(t, len(late), 1, "jobs had ended, and attempts started: %v", late)
+		require.LessOrEqual(t, len(late), 3, "jobs had ended, and attempts started: %v", late)
 		again := g.repeated(t, l.accepted)
 		for _, a := range again {
 			if !late[a.id] {
 				require.Equal(t, agent(0), a.agent, "job %s came again, though it was not the stopped process's", a.id)
-				require.WithinDuration(t, stop, a.answered, 5*time.Second, "job %s came again, though it was not in flight", a.id)
+				require.True(t, mayRepeat(a, []disturbance{stop}), "job %s came again, though it was not in flight", a.id)
 			}
 		}
 		require.Empty(t, g.repeated(t, second.accepted), "a job came again after the process went on")

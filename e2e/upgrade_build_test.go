@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -38,7 +37,7 @@ func previous(t testing.TB) string {
 }
 
 var buildPrevious = sync.OnceValues(func() (program string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), mustCome)
 	defer cancel()
 	commit, err := previousCommit(ctx, os.Getenv("UPGRADE_FROM"))
 	if err != nil {

@@ -44,7 +44,7 @@ func TestUpgrade_TwoVersionsShareARedis(t *testing.T) {
 		require.Equal(t, count(t, a), count(t, b))
 
 		// The one that carries stops, and the other carries on; then the other way round, with a crash.
-		code, _ := a.terminate(startTime)
+		code, _ := a.terminate()
 		require.Zero(t, code)
 		t.Logf("after a stop the other version was %s late", carries(t, r, b, "stopped"))
 		a = startProgram(t, from, store)
@@ -180,7 +180,7 @@ func TestUpgrade_RollingAndBackLosesAndRepeatsNothing(t *testing.T) {
 			l.reaches(t, 150*steps)
 			l.url.Store(&all[1-n].url) // the clients go on at the other one
 			l.grows(t)
-			code, _ := all[n].terminate(startTime)
+			code, _ := all[n].terminate()
 			require.Zero(t, code)
 			all[n] = startProgram(t, program, store)
 		}
@@ -222,7 +222,7 @@ func TestUpgrade_OpensTheOtherVersionsDatabase(t *testing.T) {
 		dead := register(t, a, obj{"topic": "kept", "url": r.URL + "/fail/1"})
 		ended := []view{await(t, a, done.ID, "delivered"), await(t, a, dead.ID, "dead")}
 		before := count(t, a)
-		code, _ := a.terminate(startTime)
+		code, _ := a.terminate()
 		require.Zero(t, code)
 
 		b := reopened(t, to, store)
@@ -244,7 +244,7 @@ func TestUpgrade_OpensTheOtherVersionsDatabase(t *testing.T) {
 		require.Equal(t, "kept", r.of(waiting[0].ID)[0].header.Get("X-Policy"))
 		added := register(t, b, obj{"topic": "kept", "delay": "1h"})
 		sum := count(t, b)
-		code, _ = b.terminate(startTime)
+		code, _ = b.terminate()
 		require.Zero(t, code)
 
 		if a = reopened(t, from, store); a == nil {
@@ -268,7 +268,7 @@ func reopened(t *testing.T, program, store string) *process {
 		return startProgram(t, program, store)
 	}
 	own := newSQLite(t)
-	code, _ := startProgram(t, program, own).terminate(startTime)
+	code, _ := startProgram(t, program, own).terminate()
 	require.Zero(t, code)
 	if schema(t, store) <= schema(t, own) {
 		return startProgram(t, program, store)

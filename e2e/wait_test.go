@@ -13,16 +13,16 @@ import (
 func TestWait_AnswersWithTheEndedJobFromAnyProcess(t *testing.T) {
 	t.Parallel()
 	r, store := newReceiver(t), newShardedRedis(t)
-	worker, front := start(t, store), start(t, store, "--roles=api")
+	worker, front := start(t, store), start(t, store, "--roles=api", "--grace=10m")
 	for _, p := range []*process{worker, front} {
 		began := time.Now()
-		done := call[view](t, p, http.MethodPost, "/v1/jobs?wait=20s", obj{"topic": "orders", "url": r.URL + "/fail/1", "ladder": []string{"500ms"}}, http.StatusCreated)
-		require.Less(t, time.Since(began), 10*time.Second, "not when the wait is over")
+		done := call[view](t, p, http.MethodPost, "/v1/jobs?wait=60s", obj{"topic": "orders", "url": r.URL + "/fail/1", "ladder": []string{"500ms"}}, http.StatusCreated)
+		require.Less(t, time.Since(began), time.Minute, "not when the wait is over")
 		require.Equal(t, "delivered", done.State)
 		require.Equal(t, 200, done.Attempts[1].Status)
 	}
 
-	waiting := register(t, worker, obj{"topic": "orders", "url": r.URL + "/gate", "timeout": "30s"}).ID
+	waiting := register(t, worker, obj{"topic": "orders", "url": r.URL + "/gate", "timeout": "5m"}).ID
 	r.arrives(t, waiting, 1)
 	states := make(chan string, 2)
 	for _, p := range []*process{worker, front} {
@@ -32,22 +32,22 @@ func TestWait_AnswersWithTheEndedJobFromAnyProcess(t *testing.T) {
 	stopped := make(chan string, 1)
 	go func() { stopped <- waited(front, later) }()
 	for p, n := range map[*process]string{worker: "1", front: "2"} {
-		require.Eventually(t, func() bool { return metric(t, p, "ringback_waiting_requests") == n }, 10*time.Second, 10*time.Millisecond)
+		eventually(t, func() bool { return metric(t, p, "ringback_waiting_requests") == n })
 	}
 	require.Empty(t, states)
 	r.open(waiting)
 	require.Equal(t, []string{"delivered", "delivered"}, []string{<-states, <-states})
 
 	require.Empty(t, stopped)
-	code, took := front.terminate(20 * time.Second)
+	code, took := front.terminate()
 	require.Zero(t, code)
-	require.Less(t, took, 5*time.Second, "a request that waits must not delay the stop")
+	require.Less(t, took, 45*time.Second, "a request that waits must not delay the stop")
 	require.Equal(t, "scheduled", <-stopped)
 }
 
 // waited waits for a job for longer than the test and returns its state, or what is wrong.
 func waited(p *process, id string) string {
-	status, answer, err := send(p.url, http.MethodGet, "/v1/jobs/"+id+"?wait=25s", nil)
+	status, answer, err := send(p.url, http.MethodGet, "/v1/jobs/"+id+"?wait=60s", nil)
 	var v view
 	if err == nil {
 		err = json.Unmarshal(answer, &v)

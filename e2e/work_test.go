@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // bulkWork is the answer for bulk work.
@@ -21,20 +23,17 @@ type bulkWork struct {
 func work(t *testing.T, p *process, path string, order obj) bulkWork {
 	t.Helper()
 	w := call[bulkWork](t, p, http.MethodPost, path, order, http.StatusAccepted)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		w = call[bulkWork](t, p, http.MethodGet, "/v1/work/"+w.ID, nil, http.StatusOK)
 		return w.State == "done"
-	}, 60*time.Second, 10*time.Millisecond)
+	})
 	return w
 }
 
 // Bulk work goes on after each kill, whatever step it interrupts, and revives each job once. A job is sent once for each
 // attempt, and an attempt that a kill has interrupted is repeated.
 func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
-	const (
-		jobs  = 5000
-		kills = 10
-	)
+	jobs, kills := testlevel.Of(1000, 5000), testlevel.Of(4, 10)
 	test := func(t *testing.T, store string) {
 		r := newReceiver(t)
 		p := start(t, store)
@@ -51,12 +50,12 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 		}
 		reaches := func(what string, done func(c counts) bool) {
 			t.Helper()
-			require.Eventually(t, func() bool { return done(count(t, p)) }, 60*time.Second, 50*time.Millisecond, what)
+			eventually(t, func() bool { return done(count(t, p)) }, what)
 		}
 		dead := 0
 		reaches("all have ended", func(c counts) bool { // delivered, if a slow machine took longer than the timeout for the 500
 			dead = int(c.Dead)
-			return c.Dead+c.Delivered == jobs
+			return c.Dead+c.Delivered == int64(jobs)
 		})
 		require.Positive(t, dead)
 
@@ -67,11 +66,11 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 			p.kill()
 			p = start(t, store)
 		}
-		reaches("all are delivered", func(c counts) bool { return c.Delivered == jobs })
-		require.Eventually(t, func() bool {
+		reaches("all are delivered", func(c counts) bool { return c.Delivered == int64(jobs) })
+		eventually(t, func() bool {
 			w = call[bulkWork](t, p, http.MethodGet, "/v1/work/"+w.ID, nil, http.StatusOK)
 			return w.State == "done"
-		}, 60*time.Second, 50*time.Millisecond)
+		})
 		require.Equal(t, bulkWork{ID: w.ID, State: "done", Matched: dead, Done: dead, Exact: true}, w)
 		seen, revived, cursor := 0, 0, ""
 		for {

@@ -274,7 +274,7 @@ func TestFlows_WithoutJavaScript(t *testing.T) {
 	b.goTo("topics/shop.orders/policy")
 	b.fill("#f-ladder", "9s, 9m")
 	b.button("Save")
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), mustCome)
 	defer cancel()
 	topic, err := s.api.GetTopic(ctx, "shop.orders")
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func (b *sharedBrowser) stop() error {
 	if b.ctx == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, mustCome)
 	defer cancel()
 	return chromedp.Cancel(ctx)
 }
@@ -94,7 +94,7 @@ func findProgram(t *testing.T) string {
 	return ""
 }
 
-// newTab returns the context of a new tab with a new profile, for the actions of chromedp. It ends with the test, or after 2 minutes.
+// newTab returns the context of a new tab with a new profile, for the actions of chromedp. It ends with the test, or after half an hour.
 func newTab(t *testing.T) context.Context {
 	t.Helper()
 	parent, err := shared.start(findProgram(t))
@@ -102,7 +102,7 @@ func newTab(t *testing.T) context.Context {
 	tab, closeTab := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	t.Cleanup(closeTab)
 	require.NoError(t, chromedp.Do(tab), "open a tab")
-	ctx, cancel := context.WithTimeout(tab, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(tab, 30*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

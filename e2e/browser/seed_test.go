@@ -21,7 +21,7 @@ var longName = "long." + strings.Repeat("m", 59)
 // in what people and programs write: bodies and reasons of pauses.
 func (s *service) seed(t *testing.T, note string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), mustCome)
 	defer cancel()
 	good, down, slow := "http://"+s.inbox+"/", "http://"+s.inbox+"/status/503", "http://"+s.inbox+"/slow/2m"
 	topics := map[string]client.Policy{
@@ -47,7 +47,7 @@ func (s *service) seed(t *testing.T, note string) {
 		{ID: "delivered-2", Topic: "shop.orders", Lane: "eu.pay.example.com:443", URL: good, Body: body},
 		{ID: "later-1", Topic: "shop.orders", URL: good, Body: body, Delay: time.Hour, Labels: map[string]string{"note": "a"}},
 		{ID: "later-2", Topic: longName, Lane: strings.Repeat("n", 64), URL: good + strings.Repeat("o", 300), Delay: time.Hour},
-		{ID: "running-1", Topic: "shop.orders", Lane: "slow.example.com:443", URL: slow, Timeout: 2 * time.Minute},
+		{ID: "running-1", Topic: "shop.orders", Lane: "slow.example.com:443", URL: slow, Timeout: 10 * time.Minute},
 		{ID: "retried-1", Topic: "shop.orders", Lane: "shop.example.com:443", URL: down, Body: body},
 		{ID: "paused-1", Topic: "mail.receipts", Body: client.Text("Thank you for your order" + note)},
 		{ID: "cancelled-1", Topic: "shop.orders", URL: good, Delay: time.Hour},
@@ -83,7 +83,7 @@ func (s *service) seed(t *testing.T, note string) {
 	require.Eventually(t, func() bool {
 		stats, err := s.api.Stats(ctx)
 		return err == nil && stats.Totals.Dead == 4 && stats.Totals.Delivered >= 2 && stats.Totals.BreakersOpen >= 1
-	}, 30*time.Second, 20*time.Millisecond, "the jobs do not reach their states")
+	}, mustCome, 20*time.Millisecond, "the jobs do not reach their states")
 }
 
 // reviveAll starts work that takes minutes, and returns its id.

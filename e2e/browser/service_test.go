@@ -41,7 +41,7 @@ var buildRingback = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*mustCome)
 	defer cancel()
 	binary := filepath.Join(dir, "ringback")
 	built = binary
@@ -77,7 +77,7 @@ func startService(t *testing.T, store string) *service {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context())) // which ends before the cleanup: a second signal ends it at once
 	cmd := exec.CommandContext(ctx, binary, "dev", "--addr=127.0.0.1:0", "--inbox=127.0.0.1:0", "--store="+store, "--token-file="+tokens, "--log=json", "--grace=2s")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
+	cmd.WaitDelay = mustCome
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "RINGBACK_") {
 			cmd.Env = append(cmd.Env, pair)
@@ -105,7 +105,7 @@ func startService(t *testing.T, store string) *service {
 	s.url = s.proxy(target) + prefix + "/console/"
 	s.api, err = client.New(target.String(), client.Options{Token: rootToken})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := s.api.Ready(t.Context()); return err == nil }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := s.api.Ready(t.Context()); return err == nil }, mustCome, 10*time.Millisecond)
 	return s
 }
 
@@ -115,7 +115,7 @@ func receive(t *testing.T, from <-chan string) string {
 	select {
 	case text := <-from:
 		return text
-	case <-time.After(30 * time.Second):
+	case <-time.After(mustCome):
 		t.Fatal("the service does not say where it listens")
 		return ""
 	}

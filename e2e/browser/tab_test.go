@@ -50,7 +50,7 @@ func (b *tab) in(t *testing.T) *tab { return &tab{t: t, ctx: b.ctx, s: b.s} }
 // do runs actions.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, waitTime)
+	ctx, cancel := context.WithTimeout(b.ctx, mustCome)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		require.NoError(b.t, err, "at %s:\n%s", b.location(), b.describe())
@@ -65,7 +65,7 @@ func (b *tab) location() string {
 
 // describe returns the text of the page, for failures.
 func (b *tab) describe() string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), mustCome)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText.slice(0, 1500) : ""`))
 	if err != nil {
@@ -118,13 +118,13 @@ func (b *tab) submit(selector string) {
 	b.wait(`!window.leaving && document.readyState === 'complete'`)
 }
 
-// waitTime bounds the waits for a page on a busy machine.
-const waitTime = 15 * time.Second
+// mustCome bounds each wait for something that must come. Only a fault takes as long, no machine does.
+const mustCome = 5 * time.Minute
 
 // wait waits until an expression is true. It cannot be evaluated while the browser goes to another page.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
-	end := time.Now().Add(waitTime)
+	end := time.Now().Add(mustCome)
 	for {
 		is, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
 		if err == nil && is {
