@@ -19,7 +19,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 
 GO    := go
 # The packages with the longest tests start first, so that the others fill the remaining time.
-LONG  := ./e2e ./store/redis ./dispatcher ./api ./notify ./app ./store/storetest ./pool ./dispatcher/work ./store/sqlite ./e2e/browser
+LONG  := ./e2e ./e2e/browser ./store/redis ./dispatcher ./api ./pool ./store/sqlite ./notify ./app ./dispatcher/work ./store/storetest
 # The same for make unit.
 SLOW  := ./notify ./store/storetest ./store/sqlite ./store/redis
 # Four tests of a package run in parallel, also on machines with fewer processors: parallel tests mostly wait.
@@ -36,11 +36,29 @@ BUILD := -gcflags=all=-dwarf=false
 # make lint compiles with the same flags as the tests, so that each package is compiled once for both.
 RACE  := -race $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CALM)) \
          $(patsubst %,'-gcflags=%=-l -dwarf=false',$(PLAIN))
+# What runs the built program is compiled with the program's flags (internal/gobuild has the same): what both need is compiled once, and
+# clients and receivers without the race detector take half the processor time. Without inlining the compiler takes a fifth less.
+QUICK := -trimpath '-gcflags=all=-dwarf=false -l' -gcflags=std=-dwarf=false -gcflags=modernc.org/...=-dwarf=false
+# make test-all sets the tag: see internal/testlevel.
+LEVEL :=
 # make lint vets.
 # Without symbol tables, which only debuggers read, a test binary is linked with a fifth less processor time.
-# Three packages at a time, since many tests wait. The race detector would end each test binary with a second of sleep, for reports
-# of other threads: a tenth suffices.
-TESTS := GORACE=atexit_sleep_ms=100 $(GO) test $(RACE) $(HEAP) -ldflags='-s -w' -p=3 -vet=off -shuffle=on -timeout=11m $(SIDE)
+# The time limit ends tests that hang. No machine is so slow that they reach it otherwise.
+# Two packages at a time, and beside them two of those that run the program, which mostly wait.
+EACH  := $(LEVEL) $(HEAP) -ldflags='-s -w' -p=2 -vet=off -shuffle=on -timeout=40m $(SIDE) -run '$(RUN)'
+# The race detector would end each test binary with a second of sleep, for reports of other threads: a tenth suffices.
+RACED := GORACE=atexit_sleep_ms=100 $(GO) test $(RACE) $(EACH)
+PLAIN_RUN := $(GO) test $(QUICK) $(EACH)
+
+# tests runs the tests of PKG with further flags, and prints a line for each package as it ends.
+define tests
+all=$$($(GO) list $(LEVEL) $(PKG)); \
+raced=$$(grep -v '/e2e' <<<"$$all" || true); plain=$$(grep '/e2e' <<<"$$all" || true); \
+n=$$(wc -l <<<"$$all"); \
+echo "testing $$n packages$(2); everything that the tests print is in bin/test.log"; \
+bin/testreport -packages=$$n \
+  <(test -z "$$raced" || $(RACED) -json $(1) $$raced) <(test -z "$$plain" || $(PLAIN_RUN) -json $(1) $$plain)
+endef
 
 # The tools have a separate go.mod, so that the product's does not list their dependencies.
 TOOLS     := bin/golangci-lint bin/gofumpt
@@ -66,8 +84,13 @@ dist: ## build the release into dist/: Linux and macOS, amd64 and arm64; the sam
 	@packaging/dist '$(VERSION)'
 
 .PHONY: test
-test: deps ## install what is missing, then run every test under the race detector
-	$(TESTS) -run '$(RUN)' $(PKG)
+test: deps bin/testreport ## install what is missing, then run the tests under the race detector
+	@$(call tests,,$(if $(filter ./...,$(PKG)), in about ten minutes on two cores))
+
+.PHONY: test-all
+test-all: LEVEL := -tags=testall
+test-all: deps bin/testreport ## for releases: the same with every engine and larger numbers, about half an hour
+	@$(call tests,)
 
 .PHONY: unit
 unit: ## run the tests that need neither servers nor a build of the binary, without the race detector: about a minute
@@ -75,11 +98,11 @@ unit: ## run the tests that need neither servers nor a build of the binary, with
 
 .PHONY: e2e
 e2e: deps ## test the real binary: jobs, crashes, stops
-	$(GO) test -shuffle=on -timeout=5m -count=1 -v $(SIDE) -run '$(RUN)' ./e2e
+	$(GO) test -shuffle=on -timeout=40m -count=1 -v $(SIDE) -run '$(RUN)' ./e2e
 
 .PHONY: race
-race: deps ## run tests COUNT times, to find races and flaky tests
-	$(TESTS) -timeout=60m -count=$(COUNT) -run '$(RUN)' $(PKG)
+race: deps bin/testreport ## run tests COUNT times, to find races and flaky tests
+	@$(call tests,-timeout=10h -count=$(COUNT))
 
 .PHONY: assets
 assets: ## fetch the console's copy of htmx, as console/assets/packages.txt pins it (needs npm and the internet)
@@ -172,7 +195,7 @@ vuln: ## ask the Go vulnerability database about Go and the modules in use (need
 
 # Without inlining, the linter is built with a quarter less processor time, and runs as fast. The standard library is compiled
 # as for the tests that build ringback.
-TOOL := $(GO) build -trimpath $(HEAP) '-gcflags=all=-dwarf=false -l' -gcflags=std=-dwarf=false -ldflags='-s -w'
+TOOL := $(GO) build $(QUICK) $(HEAP) -ldflags='-s -w'
 
 # Without the linters that are not enabled.
 bin/golangci-lint: $(TOOLS_MOD) tools/linters .golangci.yml
@@ -180,6 +203,9 @@ bin/golangci-lint: $(TOOLS_MOD) tools/linters .golangci.yml
 	@tools/linters bin/linters
 	@cd tools && $(TOOL) -modfile=../bin/linters/go.mod -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@rm -rf bin/linters
+
+bin/testreport: $(wildcard internal/testreport/*.go)
+	@$(TOOL) -o $@ ./internal/testreport
 
 bin/gofumpt: $(TOOLS_MOD)
 	@cd tools && $(TOOL) -o ../$@ mvdan.cc/gofumpt

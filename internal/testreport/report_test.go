@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// events are what go test -json reports of packages that pass, fail in each way, have no tests and cannot be built.
+const events = `{"Action":"start","Package":"github.com/ringback/ringback/pool"}
+{"Action":"run","Package":"github.com/ringback/ringback/pool","Test":"TestPick"}
+{"Action":"pass","Package":"github.com/ringback/ringback/pool","Test":"TestPick","Elapsed":1}
+{"Action":"output","Package":"github.com/ringback/ringback/pool","Output":"ok  \tgithub.com/ringback/ringback/pool\t(cached)\n"}
+{"Action":"pass","Package":"github.com/ringback/ringback/pool","Elapsed":12.34}
+{"Action":"skip","Package":"github.com/ringback/ringback/docs","Elapsed":0}
+{"Action":"run","Package":"github.com/ringback/ringback/e2e","Test":"TestJob"}
+{"Action":"run","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"    crash_test.go:12: a log line\n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"    life_test.go:95: \n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \tError Trace:\t/src/e2e/life_test.go:95\n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \tError:      \tNot equal: \n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \t            \texpected: 1\n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \t            \tactual  : 2\n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \tTest:       \tTestJob/costs_$5_(due)\n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \tMessages:   \tattempts\n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"    process_test.go:77: the end of ringback's log\n"}
+{"Action":"fail","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Elapsed":1}
+{"Action":"fail","Package":"github.com/ringback/ringback/e2e","Test":"TestJob","Elapsed":1}
+{"Action":"run","Package":"github.com/ringback/ringback/e2e","Test":"TestRace"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestRace","Output":"WARNING: DATA RACE\n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestRace","Output":"      /usr/local/go/src/sync/once.go:80 +0x1\n"}
+{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestRace","Output":"      /src/pool/attempt.go:51 +0x1\n"}
+{"Action":"fail","Package":"github.com/ringback/ringback/e2e","Test":"TestRace","Elapsed":1}
+{"Action":"fail","Package":"github.com/ringback/ringback/e2e","Elapsed":2}
+{"ImportPath":"github.com/ringback/ringback/job [github.com/ringback/ringback/job.test]","Action":"build-output","Output":"job/a_test.go:7:2: undefined: x\n"}
+{"Action":"fail","Package":"github.com/ringback/ringback/job","Elapsed":0}
+`
+
+// report runs the command over some events of a number of packages.
+func reportOf(t *testing.T, packages string, streams ...string) (code int, output, log string) {
+	t.Helper()
+	dir := t.TempDir()
+	args := []string{"-packages=" + packages, "-log=" + filepath.Join(dir, "bin", "test.log")}
+	for i, text := range streams {
+		name := filepath.Join(dir, string(rune('a'+i)))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		args = append(args, name)
+	}
+	var stdout bytes.Buffer
+	code = run(args, &stdout, &stdout)
+	written, err := os.ReadFile(filepath.Join(dir, "bin", "test.log"))
+	require.NoError(t, err)
+	return code, strings.ReplaceAll(stdout.String(), dir, ""), string(written)
+}
+
+func TestReport_EndsWithEachFailureItsReasonAndHowToRunItAlone(t *testing.T) {
+	code, output, log := reportOf(t, "4", events)
+	require.Equal(t, 1, code)
+	require.Equal(t, `ok    pool                                       cached  1 of 4
+FAIL  e2e TestJob/costs_$5_(due)
+FAIL  e2e TestRace
+FAIL  e2e                                          2.0s  3 of 4
+FAIL  job                                          0.0s  4 of 4
+
+FAIL e2e TestJob/costs_$5_(due)
+     life_test.go:95: Not equal:
+     expected: 1
+     actual  : 2
+     alone: make test PKG=./e2e RUN='^TestJob$$/^costs_.5_.due.$$'
+FAIL e2e TestRace
+     data race
+     pool/attempt.go:51
+     alone: make test PKG=./e2e RUN='^TestRace$$'
+FAIL job
+     job/a_test.go:7:2: undefined: x
+     alone: make test PKG=./job
+The complete output is in /bin/test.log.
+`, output)
+	require.Contains(t, log, "the end of ringback's log")
+}
+
+func TestReport_SummaryFitsTwentyLines(t *testing.T) {
+	var many strings.Builder
+	for range 30 {
+		many.WriteString(strings.ReplaceAll(events, "TestRace", "TestRace"+strings.Repeat("x", many.Len()%7)))
+	}
+	code, output, _ := reportOf(t, "4", many.String())
+	require.Equal(t, 1, code)
+	_, summary, found := strings.Cut(output, "\n\n")
+	require.True(t, found)
+	require.LessOrEqual(t, strings.Count(summary, "\n"), summaryLines)
+	require.Contains(t, summary, "more failures")
+}
+
+func TestReport_ReadsStreamsSideBySide(t *testing.T) {
+	one := `{"Action":"pass","Package":"github.com/ringback/ringback/sign","Elapsed":1}` + "\n"
+	code, output, _ := reportOf(t, "2", one, strings.ReplaceAll(one, "sign", "seal"))
+	require.Zero(t, code)
+	require.Contains(t, output, "2 of 2")
+}
+
+func TestReport_FailsIfAPackageDoesNotEnd(t *testing.T) {
+	code, output, _ := reportOf(t, "3", "go: the go command's own error\n"+
+		`{"Action":"start","Package":"github.com/ringback/ringback/sign"}`+"\n")
+	require.Equal(t, 1, code)
+	require.Contains(t, output, "go: the go command's own error\n")
+	require.Contains(t, output, "FAIL 3 of 3 packages did not end, among them sign\n")
+}
+
+func TestReason_OfAPanicNamesItsPlace(t *testing.T) {
+	require.Equal(t, []string{"panic: no such job", "job/job.go:12"}, reasonOf([]string{
+		"=== RUN   TestA", "panic: no such job", "", "goroutine 7 [running]:", "main.f(...)", "\t/src/job/job.go:12 +0x1",
+	}))
+	require.Equal(t, []string{"panic: test timed out after 30m0s", "TestB (29m0s)"}, reasonOf([]string{
+		"panic: test timed out after 30m0s", "\trunning tests:", "\t\tTestB (29m0s)", "", "goroutine 1 [chan receive]:",
+	}))
+}
+
+func TestReason_WithoutAnAssertionIsTheEndOfTheOutput(t *testing.T) {
+	require.Equal(t, []string{"a_test.go:3: it is wrong"}, reasonOf([]string{
+		"=== RUN   TestA", "    a_test.go:3: it is wrong", "--- FAIL: TestA (0.00s)", "FAIL",
+	}))
+}
