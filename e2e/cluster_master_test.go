@@ -33,7 +33,7 @@ func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 		require.NotEmpty(t, lanes)
 		var gone, back time.Time // earlier requests than gone may be accepted by the lost server
 		var promoted, takes, delivers time.Duration
-		faults = append(faults, r.disturb(victim.Kill, func() {
+		faults = append(faults, r.disturb("", victim.Kill, func() {
 			gone = time.Now()
 			c.AwaitOK()
 			promoted = time.Since(gone)

@@ -168,7 +168,7 @@ func TestCrash_LosesNothingAndRepeatsOnlyJobsInFlight(t *testing.T) {
 		var deaths []disturbance
 		for life := range kills {
 			l.reaches(t, (life+1)*perLife)
-			deaths = append(deaths, r.disturb(p.kill, nil))
+			deaths = append(deaths, r.disturb("", p.kill, nil))
 			p = start(t, store)
 			l.url.Store(&p.url)
 		}

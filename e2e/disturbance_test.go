@@ -12,13 +12,14 @@ type disturbance struct {
 	newest      map[string]bool // jobs with the newest answers before it
 }
 
-// disturb runs cause, and then until, which returns when the service works again.
-func (r *receiver) disturb(cause, recover func()) disturbance {
+// disturb runs cause, which ends the process with a User-Agent (empty: the only one, or a server), and then recovery, which returns when the
+// service works again.
+func (r *receiver) disturb(agent string, cause, recovery func()) disturbance {
 	d := disturbance{from: time.Now()}
 	cause()
-	d.newest = r.newest(unsettled, time.Now())
-	if recover != nil {
-		recover()
+	d.newest = r.newest(unsettled, agent, time.Now())
+	if recovery != nil {
+		recovery()
 	}
 	d.until = time.Now()
 	return d

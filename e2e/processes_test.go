@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -18,25 +20,37 @@ import (
 // mostProcesses bounds the processes of one store in a test.
 const mostProcesses = 3
 
-// programs are builds of ringback with different versions, which receivers see in the User-Agent. So a receiver can
-// distinguish the processes of one store.
+// programs are copies of ringback with different versions, which receivers see in the User-Agent. So a receiver can
+// distinguish the processes of one store. It is linked once: the copies differ in the text of their version.
 var programs = sync.OnceValues(func() ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), mustCome)
 	defer cancel()
+	path := filepath.Join(filepath.Dir(binary), "ringback-process")
+	build := goBuild(ctx, "-ldflags=-s -w -X main.version="+version(0), "-o", path, "../cmd/ringback")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build ringback: %w\n%s", err, out)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
 	var all []string
 	for i := range mostProcesses {
-		path := filepath.Join(filepath.Dir(binary), fmt.Sprintf("ringback-%d", i))
-		build := goBuild(ctx, "-ldflags", fmt.Sprintf("-s -w -X main.version=p%d", i), "-o", path, "../cmd/ringback")
-		if out, err := build.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build ringback: %w\n%s", err, out)
+		copied := fmt.Sprintf("%s-%d", path, i)
+		text := bytes.ReplaceAll(program, []byte(version(0)), []byte(version(i)))
+		if err := os.WriteFile(copied, text, 0o700); err != nil {
+			return nil, err
 		}
-		all = append(all, path)
+		all = append(all, copied)
 	}
 	return all, nil
 })
 
+// version returns the version of the n-th program, of the same length for each.
+func version(n int) string { return fmt.Sprintf("process-of-a-test-%d", n) }
+
 // agent returns the User-Agent of the n-th process of startNth.
-func agent(n int) string { return fmt.Sprintf("Ringback/p%d", n) }
+func agent(n int) string { return "Ringback/" + version(n) }
 
 // startNth is start with a program whose requests carry agent(n).
 func startNth(t testing.TB, n int, store string, flags ...string) *process {

@@ -199,15 +199,15 @@ func (r *receiver) grows(t testing.TB) {
 	r.until(t, "another request", func() bool { return r.all > before })
 }
 
-// newest returns the ids of the n newest answers before a moment. Their settlements may not have been written then, which no clock tells:
+// newest returns the ids of the n newest answers before a moment, to one process or to all if agent is empty. Their settlements may not have been written then, which no clock tells:
 // a slow machine takes longer over each.
-func (r *receiver) newest(n int, before time.Time) map[string]bool {
+func (r *receiver) newest(n int, agent string, before time.Time) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []*arrival
 	for _, arrivals := range r.byID {
 		for _, a := range arrivals {
-			if !a.answered.IsZero() && a.answered.Before(before) {
+			if !a.answered.IsZero() && a.answered.Before(before) && (agent == "" || a.agent == agent) {
 				all = append(all, a)
 			}
 		}

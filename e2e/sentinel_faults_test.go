@@ -47,7 +47,7 @@ func loses(t *testing.T, s *redistest.Sentinel, l *ledger, r *receiver) disturba
 		lanes[fmt.Sprintf("lane-%d", n)] = true
 	}
 	old := s.Master()
-	return r.disturb(old.Kill, func() {
+	return r.disturb("", old.Kill, func() {
 		gone := time.Now() // what was on its way before is taken by the old one
 		s.AwaitMaster(old)
 		promoted := time.Since(gone)

@@ -81,7 +81,7 @@ func TestTakeover_AfterAKilledProcess(t *testing.T) {
 		g := newGauge(t)
 		all, l := carried(t, store, g)
 		l.reaches(t, 200)
-		death := g.disturb(all[0].kill, nil)
+		death := g.disturb(agent(0), all[0].kill, nil)
 		took := g.carriesOn(t, death.from)
 		l.reaches(t, l.size()+200)
 		l.settles(t, all[1])
@@ -101,7 +101,7 @@ func TestTakeover_AfterASuspendedProcess(t *testing.T) {
 		g := newGauge(t)
 		all, l := carried(t, store, g)
 		l.reaches(t, 200)
-		stop := g.disturb(func() { require.NoError(t, all[0].cmd.Process.Signal(syscall.SIGSTOP)) }, nil)
+		stop := g.disturb(agent(0), func() { require.NoError(t, all[0].cmd.Process.Signal(syscall.SIGSTOP)) }, nil)
 		took := g.carriesOn(t, stop.from)
 		l.reaches(t, l.size()+200)
 		// Everything ends without the first process, also what it held.
