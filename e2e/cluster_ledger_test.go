@@ -250,6 +250,21 @@ func (l *ledger) keepsAll(t testing.TB, r *receiver) (sum counts, again []arriva
 	return sum, again
 }
 
+// mayRepeat is mayRepeat for servers whose replicas take over: what a replica did not have yet is repeated, too. It had the settlement of a
+// job if it had many jobs that were accepted later, in lanes of the same server (nil: all).
+func (l *ledger) mayRepeat(a arrival, d disturbance, lanes map[string]bool) bool {
+	if mayRepeat(a, []disturbance{d}) {
+		return true
+	}
+	later := 0
+	for _, job := range l.accepted {
+		if (lanes == nil || lanes[job.lane]) && job.replicas > 0 && job.asked.After(a.answered) && job.answered.Before(d.from) {
+			later++
+		}
+	}
+	return a.answered.Before(d.from) && later < unsettled
+}
+
 // covered counts the jobs that a replica had before their response.
 func covered(jobs map[string]acceptedJob) (n int) {
 	for _, job := range jobs {
