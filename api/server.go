@@ -13,7 +13,6 @@ import (
 const (
 	headerTimeout = 5 * time.Second
 	writeTimeout  = limits.ReadTimeout + 2*limits.Timeout
-	idleTimeout   = 2 * time.Minute
 	headerBytes   = 16 << 10
 )
 
@@ -25,7 +24,7 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       limits.ReadTimeout,
 		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
+		IdleTimeout:       limits.IdleTimeout,
 		MaxHeaderBytes:    headerBytes,
 		ConnState:         limits.ExpectHeader,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
