@@ -347,9 +347,7 @@ func (s *revocableService) Authenticate(ctx context.Context, text string) (*acce
 }
 
 func TestStream_EndsWhenItsTokenIsRevoked(t *testing.T) {
-	s := &revocableService{fake: withTokens(newFake(), map[string]*access.Principal{
-		fakeToken: {Role: access.Publish, Namespace: "shop"},
-	})}
+	s := newRevocable()
 	client := begin(t, dial(t, New(Options{Service: s, Logger: quiet})), "Authorization: Bearer "+fakeToken)
 	client.answer()
 	require.NoError(t, client.send("{\"id\": \"a\"}\n"))

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/request"
 )
@@ -21,7 +21,7 @@ import (
 func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
 	// Neither the results nor the surplus jobs fit into the buffers between client and server.
 	conn := dial(t, handlerOf(fastService{newFake()}))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(ndjson.TakeTimeout/2)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	s := begin(t, conn)
 	require.NoError(t, s.send(strings.Repeat(`{"id": "`+strings.Repeat("x", 64)+"\"}\n", request.MaxBatchJobs)))
 	large := strings.Repeat(`{"body_text": "`+strings.Repeat("x", 8<<10)+"\"}\n", 100)
@@ -35,19 +35,20 @@ func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
 	require.Equal(t, 413, results[request.MaxBatchJobs].Status)
 }
 
-// overfullStream starts a stream, sends one job too many and reads all results. The response has not ended then.
-func overfullStream(t *testing.T, conn net.Conn) *streamClient {
+// endedStream starts a stream, whose token is then revoked, and reads the reason of its end. The response has not ended then.
+func endedStream(t *testing.T, service *revocableService, conn net.Conn) *streamClient {
 	t.Helper()
-	s := begin(t, conn)
+	s := begin(t, conn, "Authorization: Bearer "+fakeToken)
 	s.answer()
-	sent := make(chan error)
-	go func() { sent <- s.send(streamOf(request.MaxBatchJobs+1, "")) }()
-	for i := range request.MaxBatchJobs {
-		require.Equal(t, strconv.Itoa(i), s.result().ID)
-	}
-	require.Equal(t, 413, s.result().Status)
-	require.NoError(t, <-sent)
+	service.revoked.Store(true)
+	require.NoError(t, s.send("{}\n"))
+	require.Equal(t, http.StatusUnauthorized, s.result().Status)
 	return s
+}
+
+// newRevocable returns a service with fakeToken.
+func newRevocable() *revocableService {
+	return &revocableService{fake: withTokens(newFake(), map[string]*access.Principal{fakeToken: {Role: access.Publish, Namespace: "shop"}})}
 }
 
 func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
@@ -56,8 +57,10 @@ func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
 		"for ever":    {2 * ndjson.MaxLinger, ndjson.MaxLinger},
 	} {
 		t.Run(name, func(t *testing.T) {
-			serveInSynctest(t, handlerOf(fastService{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
-				s := overfullStream(t, conn)
+			service := newRevocable()
+			h := New(Options{Service: service, Logger: quiet})
+			serveInSynctest(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+				s := endedStream(t, service, conn)
 				began := time.Now()
 				sent := make(chan struct{})
 				go func() {
@@ -83,17 +86,19 @@ func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
 func TestLinger_EndsAtShutdown(t *testing.T) {
 	for name, ended := range map[string]bool{"a stream": false, "after a stream's end": true} {
 		t.Run(name, func(t *testing.T) {
-			serveInSynctest(t, handlerOf(fastService{newFake()}), func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
+			service := newRevocable()
+			h := New(Options{Service: service, Logger: quiet})
+			serveInSynctest(t, h, func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
 				var s *streamClient
 				var send func() error
 				if ended {
-					s = overfullStream(t, conn)
+					s = endedStream(t, service, conn)
 					send = func() error { return s.send("{}\n") }
 				} else {
 					// Unlike one in chunks, a request with a length can be read on after a deadline.
 					send = func() error { _, err := io.WriteString(conn, "{}\n"); return err }
 					_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\n"+
-						"Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n")
+						"Authorization: Bearer "+fakeToken+"\r\nContent-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n")
 					require.NoError(t, err)
 					s = &streamClient{t: t, conn: conn, in: bufio.NewReader(conn)}
 					s.answer()

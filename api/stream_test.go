@@ -196,9 +196,6 @@ func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 
 func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 	f := newFake()
-	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(request.MaxBatchJobs, "")+"\n\n"), request.MaxBatchJobs)
-
-	f = newFake()
 	conn := dial(t, handlerOf(f))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	s := begin(t, conn)
@@ -219,6 +216,7 @@ func TestStream_AcceptsAllJobsBeforeResultsAreRead(t *testing.T) {
 	conn := dial(t, handlerOf(fastService{newFake()}))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
 	s := begin(t, conn)
+	require.NoError(t, s.send("\n")) // lines without a job do not count
 	sent := 0
 	for i := range request.MaxBatchJobs / 100 {
 		var b strings.Builder
@@ -228,6 +226,7 @@ func TestStream_AcceptsAllJobsBeforeResultsAreRead(t *testing.T) {
 		require.NoError(t, s.send(b.String()))
 		sent += 100
 	}
+	require.NoError(t, s.send("\n\n"))
 	require.NoError(t, s.send(""))
 	s.answer()
 	results := s.rest()
