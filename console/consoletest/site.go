@@ -96,7 +96,7 @@ func New(t testing.TB, o Options) *Site {
 				routes = o.WrapAPI(routes)
 			}
 			return console.New(console.Options{
-				API: routes, RootTokens: tokens, Pages: o.Pages, Version: "1.0.0", Logger: log,
+				API: routes, RootTokens: tokens, KeyRounds: 1, Pages: o.Pages, Version: "1.0.0", Logger: log,
 				OnShutdown: func(f func()) func() bool {
 					end = append(end, f)
 					return onShutdown(f)

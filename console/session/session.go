@@ -5,6 +5,7 @@
 package session
 
 import (
+	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/pbkdf2"
@@ -19,9 +20,9 @@ import (
 	"github.com/ringback/ringback/internal/redact"
 )
 
-// rounds make guesses slow. Whoever has signed in with a token of their own knows a text and what it was sealed to, and can guess a
+// Rounds make guesses slow. Whoever has signed in with a token of their own knows a text and what it was sealed to, and can guess a
 // root token that a person has chosen, at home. A guess takes about 0.1 s of a processor.
-const rounds = 600_000
+const Rounds = 600_000
 
 const salt = "ringback console session 1"
 
@@ -37,18 +38,20 @@ type key struct {
 	id string
 }
 
-// derived are the keys of the root tokens of this process, by the hash of the token: deriving one is slow on purpose.
+// derived are the keys of the root tokens of this process, by the hash of the token and rounds: deriving one is slow on purpose.
 var derived sync.Map
 
-// New returns a Sealer for the root tokens. Without tokens the key is random: texts open in this process only.
-func New(tokens []redact.Text) *Sealer {
+// New returns a Sealer for the root tokens. rounds are those of a guess; zero: Rounds. Tests take fewer. Without tokens the key is random: texts
+// open in this process only.
+func New(tokens []redact.Text, rounds int) *Sealer {
+	rounds = cmp.Or(rounds, Rounds)
 	return &Sealer{keys: sync.OnceValue(func() []*key {
 		if len(tokens) == 0 {
 			return []*key{newKey(randomSecret())}
 		}
 		keys := make([]*key, len(tokens))
 		for i, token := range tokens {
-			keys[i] = derive(string(token))
+			keys[i] = derive(string(token), rounds)
 		}
 		return keys
 	})}
@@ -65,8 +68,8 @@ func (s *Sealer) IDs() []string {
 }
 
 // derive returns the key of a root token.
-func derive(token string) *key {
-	hash := sha256.Sum256([]byte(token))
+func derive(token string, rounds int) *key {
+	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(token), uint64(rounds))) //nolint:gosec // not negative
 	if known, ok := derived.Load(hash); ok {
 		return known.(*key) //nolint:forcetypeassert // nothing else is stored
 	}

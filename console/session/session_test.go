@@ -13,7 +13,7 @@ const token = redact.Text("rb_root_0123456789abcdef")
 
 func TestSealer_OpensForItsPurposeUntilItsTime(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	s := New([]redact.Text{token})
+	s := New([]redact.Text{token}, 1)
 	sealed := s.Seal("token", []byte("secret"), now.Add(time.Hour))
 	require.NotContains(t, sealed, "secret")
 	require.Regexp(t, `^[A-Za-z0-9_-]+$`, sealed)
@@ -38,11 +38,21 @@ func TestSealer_OpensForItsPurposeUntilItsTime(t *testing.T) {
 
 func TestSealer_OpensWhatAnotherProcessAndAnEarlierTokenSealed(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	sealed := New([]redact.Text{token}).Seal("token", []byte("x"), now.Add(time.Hour))
-	_, ok := New([]redact.Text{"rb_new_0123456789abcdef", token}).Open("token", sealed, now)
+	sealed := New([]redact.Text{token}, 1).Seal("token", []byte("x"), now.Add(time.Hour))
+	_, ok := New([]redact.Text{"rb_new_0123456789abcdef", token}, 1).Open("token", sealed, now)
 	require.True(t, ok)
-	_, ok = New([]redact.Text{"rb_new_0123456789abcdef"}).Open("token", sealed, now)
+	_, ok = New([]redact.Text{"rb_new_0123456789abcdef"}, 1).Open("token", sealed, now)
 	require.False(t, ok, "the token it was sealed with is no root token any more")
-	_, ok = New(nil).Open("token", New(nil).Seal("token", nil, now.Add(time.Hour)), now)
+	_, ok = New(nil, 1).Open("token", New(nil, 1).Seal("token", nil, now.Add(time.Hour)), now)
 	require.False(t, ok, "keys of processes without tokens differ")
+}
+
+func TestNew_MakesGuessesSlow(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	require.GreaterOrEqual(t, Rounds, 600_000)
+	sealed := New([]redact.Text{token}, 0).Seal("token", nil, now.Add(time.Hour))
+	_, ok := New([]redact.Text{token}, Rounds).Open("token", sealed, now)
+	require.True(t, ok)
+	_, ok = New([]redact.Text{token}, 1).Open("token", sealed, now)
+	require.False(t, ok)
 }
