@@ -6,11 +6,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// waitLimit bounds waits for what must come.
+const waitLimit = 2 * time.Minute
 
 // status makes one request and returns the response's status, 0 without a response.
 func status(t *testing.T, a *App, path string) int {
@@ -43,18 +47,18 @@ func send(t *testing.T, a *App, method, path, body string) *http.Response {
 
 func TestDrain_ServesWhileUnready(t *testing.T) {
 	o := testOptions(t)
-	o.Drain = 2 * time.Second
+	o.Grace, o.Drain = time.Hour, 30*time.Minute // the drain ends with the server
 	a, err := New(t.Context(), o)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
-	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusOK }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusOK }, waitLimit, time.Millisecond)
 	send(t, a, http.MethodPut, "/v1/topics/pulled", `{"deliver": "pull"}`)
 	var waiting sync.WaitGroup
 	for path, body := range map[string]string{
-		"/v1/jobs?wait=30s":       `{"url": "http://127.0.0.1:1/", "delay": "1h"}`,
-		"/v1/topics/pulled/lease": `{"wait": "30s"}`,
+		"/v1/jobs?wait=60s":       `{"url": "http://127.0.0.1:1/", "delay": "1h"}`,
+		"/v1/topics/pulled/lease": `{"wait": "60s"}`,
 	} {
 		waiting.Go(func() {
 			resp := send(t, a, http.MethodPost, path, body)
@@ -62,21 +66,35 @@ func TestDrain_ServesWhileUnready(t *testing.T) {
 			assert.Less(t, resp.StatusCode, 300)
 		})
 	}
-	require.Eventually(t, func() bool { return a.service.Waiting() == 1 && a.service.LeaseClients() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return a.service.Waiting() == 1 && a.service.LeaseClients() == 1 }, waitLimit, time.Millisecond)
 	began := time.Now()
 	cancel()
 	waiting.Wait()
-	require.Less(t, time.Since(began), o.Drain, "those who wait are answered at once")
-	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusServiceUnavailable }, o.Drain/2, time.Millisecond)
+	require.Less(t, time.Since(began), 55*time.Second, "those who wait are answered before their time")
+	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusServiceUnavailable }, waitLimit, time.Millisecond)
 	require.Equal(t, http.StatusOK, status(t, a, "/v1/stats"))
+	require.Empty(t, done)
+	require.NoError(t, a.listener.Close())
 	require.NoError(t, <-done)
-	require.GreaterOrEqual(t, time.Since(began), o.Drain)
 	require.Zero(t, status(t, a, "/healthz"), "the port is closed")
+}
+
+func TestDrain_LastsUntilTheServerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &App{options: Options{Drain: 5 * time.Second}}
+		served := make(chan struct{})
+		began := time.Now()
+		a.drain(served)
+		require.Equal(t, 5*time.Second, time.Since(began))
+		time.AfterFunc(time.Second, func() { close(served) })
+		a.drain(served)
+		require.Equal(t, 6*time.Second, time.Since(began))
+	})
 }
 
 func TestDrain_IsSkippedAfterAFailure(t *testing.T) {
 	o := testOptions(t)
-	o.Drain = o.Grace / 2
+	o.Grace, o.Drain = time.Hour, 30*time.Minute
 	a, err := New(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, a.listener.Close())
@@ -87,7 +105,7 @@ func TestDrain_IsSkippedAfterAFailure(t *testing.T) {
 
 func TestDrain_EndsWithTheServer(t *testing.T) {
 	o := testOptions(t)
-	o.Drain = o.Grace / 2
+	o.Grace, o.Drain = time.Hour, 30*time.Minute
 	a, err := New(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, a.listener.Close())

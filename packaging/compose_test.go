@@ -17,7 +17,7 @@ import (
 )
 
 // startTime bounds the start of a process, or a change of its health, on a busy machine.
-const startTime = 30 * time.Second
+const startTime = 2 * time.Minute
 
 // composeService has the tested fields of a service in compose.yaml.
 type composeService struct {
