@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,10 +23,22 @@ func pages(t *testing.T) []string {
 	return append(slices.Concat(docs, designs), "../store/DESIGN.md", "../README.md", "../ARCHITECTURE.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
 }
 
+var patterns sync.Map // *regexp.Regexp by text
+
+// compiled returns a regular expression, compiled once.
+func compiled(pattern string) *regexp.Regexp {
+	if known, ok := patterns.Load(pattern); ok {
+		return known.(*regexp.Regexp) //nolint:forcetypeassert // nothing else is stored
+	}
+	made := regexp.MustCompile(pattern)
+	patterns.Store(pattern, made)
+	return made
+}
+
 // submatches returns the first group of each match.
 func submatches(pattern, text string) []string {
 	var all []string
-	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+	for _, m := range compiled(pattern).FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
 	}
 	return all

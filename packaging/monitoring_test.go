@@ -92,14 +92,14 @@ func TestMonitoring_NamesMetricsAndLabelsThatExist(t *testing.T) {
 	}
 	for of, all := range exprs {
 		for _, expr := range all {
-			for _, selector := range regexp.MustCompile(`\b(ringback_\w+)(?:\{([^}]*)\})?`).FindAllStringSubmatch(expr, -1) {
+			for _, selector := range compiled(`\b(ringback_\w+)(?:\{([^}]*)\})?`).FindAllStringSubmatch(expr, -1) {
 				require.Contains(t, labels, selector[1], "%s: %s", of, expr)
 				for _, label := range submatches(`(\w+)(?:=~|!~|!=|=)"`, selector[2]) {
 					require.Contains(t, labels[selector[1]], label, "%s: %s", of, expr)
 				}
 			}
 			for _, by := range submatches(`\bby \(([^)]*)\)`, expr) {
-				metric := regexp.MustCompile(`ringback_\w+`).FindString(expr)
+				metric := compiled(`ringback_\w+`).FindString(expr)
 				for label := range strings.SplitSeq(by, ", ") {
 					require.Contains(t, labels[metric], label, "%s: %s", of, expr)
 				}
