@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -55,6 +56,9 @@ func (s *isolationTest) Deliver(ctx context.Context, r job.Request) policy.Resul
 	return result
 }
 
+// processWorkers is the number of workers of the process that the tests fill with attempts that hang.
+var processWorkers = testlevel.Of(512, 2048)
+
 // startIsolation runs a process with a number of workers per topic and the built-in policy, but a timeout of ten minutes.
 func startIsolation(t *testing.T, workers int, hangs func(job.Request) bool, adapt ...func(*pool.Options)) *isolationTest {
 	t.Helper()
@@ -73,8 +77,11 @@ func startIsolation(t *testing.T, workers int, hangs func(job.Request) bool, ada
 	return s
 }
 
-// smallProcess is a process with an eighth of the workers.
+// smallProcess is a process with few workers.
 func smallProcess(o *pool.Options) { o.Workers = 256 }
+
+// fullProcess is a process with processWorkers.
+func fullProcess(o *pool.Options) { o.Workers = processWorkers }
 
 // isBadTopic makes topics hang whose names begin with bad.
 func isBadTopic(r job.Request) bool { return strings.HasPrefix(r.Queue.Topic, "bad") }
@@ -89,12 +96,12 @@ func lanesOf(topics, lanes int) (queues []string) {
 	return queues
 }
 
-// insertForOthers registers a job in each of ten new topics every 20 ms for a second, in 10 lanes each, and returns the 99th
-// percentile of how late they began, and the latest.
+// insertForOthers registers a job in each of ten new topics every 20 ms for up to a second, in 10 lanes each, and returns the
+// 99th percentile of how late they began, and the latest.
 func (s *isolationTest) insertForOthers(t *testing.T, name string) (p99, most time.Duration) {
 	t.Helper()
 	registered := map[string]time.Time{}
-	for i := range 50 {
+	for i := range testlevel.Of(20, 50) {
 		for topic := range 10 {
 			id := fmt.Sprintf("%s-%d-%d", name, topic, i)
 			registered[id] = time.Now()
@@ -146,35 +153,35 @@ func (s *isolationTest) hangingCount() int {
 
 func TestIsolation_OneTopicWithVeryManyWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startIsolation(t, 10_000, isBadTopic)
-		fill(t, s, 2, lanesOf(1, 1100)...)
+		s := startIsolation(t, 10_000, isBadTopic, fullProcess)
+		fill(t, s, 2, lanesOf(1, processWorkers*11/20)...)
 		s.requireIsolated(t)
-		require.GreaterOrEqual(t, s.hangingCount(), 700, "it has what others do not need")
+		require.GreaterOrEqual(t, s.hangingCount(), processWorkers/3, "it has what others do not need")
 	})
 }
 
 func TestIsolation_NineTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startIsolation(t, 256, isBadTopic)
-		fill(t, s, 2, lanesOf(9, 130)...)
+		s := startIsolation(t, processWorkers/8, isBadTopic, fullProcess)
+		fill(t, s, 2, lanesOf(9, processWorkers/16+2)...)
 		s.requireIsolated(t)
 	})
 }
 
 // One after the other, each topic has all that it may have before the next one comes.
-func TestIsolation_FiftyTopicsOneByOne(t *testing.T) {
+func TestIsolation_ManyTopicsOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startIsolation(t, 10_000, isBadTopic)
-		for i := range 50 {
+		s := startIsolation(t, 10_000, isBadTopic, fullProcess)
+		for i := range testlevel.Of(20, 50) {
 			var queues []string
-			for j := range 400/(i+1) + 4 {
+			for j := range processWorkers/5/(i+1) + processWorkers/500 {
 				queues = append(queues, fmt.Sprintf("bad-%d/lane-%d", i, j))
 			}
 			fill(t, s, 2, queues...)
 			time.Sleep(1100 * time.Millisecond)
 		}
 		s.requireIsolated(t)
-		require.GreaterOrEqual(t, s.hangingCount(), 1900)
+		require.GreaterOrEqual(t, s.hangingCount(), processWorkers*9/10)
 	})
 }
 
@@ -194,7 +201,7 @@ func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 // So many lanes that never answered hang that they use all workers for such lanes. Lanes that answer have other workers, in
 // the process as in the topic.
 func TestIsolation_RespondingLanesAmongHangingOnes(t *testing.T) {
-	for _, topics := range []int{1, 1200} {
+	for _, topics := range []int{1, testlevel.Of(500, 1200)} {
 		t.Run(fmt.Sprint(topics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startIsolation(t, 64, isBadTopic, smallProcess)
@@ -205,11 +212,11 @@ func TestIsolation_RespondingLanesAmongHangingOnes(t *testing.T) {
 					insertOn(t, s, 0, fmt.Sprintf("first-%d", i), "topic", fmt.Sprintf("lane-%d", i))
 				}
 				time.Sleep(time.Second)
-				for i := range 1200 {
+				for i := range testlevel.Of(500, 1200) {
 					insertOn(t, s, 0, fmt.Sprintf("bad-%d", i), map[bool]string{true: "topic", false: fmt.Sprintf("bad-%d", i)}[topics == 1], fmt.Sprintf("bad-%d", i))
 				}
 				time.Sleep(5 * time.Second)
-				for i := range 50 {
+				for i := range testlevel.Of(25, 50) {
 					id, at := fmt.Sprintf("good-%d", i), time.Now()
 					insertOn(t, s, 0, id, "topic", fmt.Sprintf("lane-%d", i%20))
 					time.Sleep(100 * time.Millisecond)

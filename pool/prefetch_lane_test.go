@@ -39,7 +39,7 @@ func TestPrefetch_KeepsALaneAtItsConcurrencyBusyDuringCalls(t *testing.T) {
 // The lane is empty again and again, so that now one pool, now another claims from it first.
 func TestPrefetch_KeepsToTheConcurrencyOfALaneOverPools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const batches, jobs, n = 40, 150, 10
+		const batches, jobs, n = 40, 100, 10
 		s, option := atConcurrency(n)
 		g := newGauge(10 * time.Millisecond)
 		carry(t, s)

@@ -25,7 +25,7 @@ func TestPrefetch_ReleasesStaleJobsDespiteABusyTopic(t *testing.T) {
 		over := make(chan struct{})
 		defer close(over)
 		fill(t, s, jobs, "orders/y")
-		fill(t, s, 20_000, "steady/x")
+		fill(t, s, 18_000, "steady/x")
 		carry(t, s)
 		run(t, s, delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 			if r.Queue.Topic == "steady" {
