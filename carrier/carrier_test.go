@@ -220,7 +220,9 @@ func TestRelay_InsertsEachOutboxJobOnceDespiteFaults(t *testing.T) {
 
 func TestSweep_RemovesExpiredJobsInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := model(1)
+		p := policy.Builtin()
+		p.KeepDelivered.For = new(10 * time.Minute)
+		s := storetest.NewModel(storetest.ModelOptions{Defaults: p})
 		run(t, s)
 		insert(t, s, "done", 0)
 		held := claim(t, s)
@@ -228,7 +230,7 @@ func TestSweep_RemovesExpiredJobsInTheBackground(t *testing.T) {
 			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
 		}}, nil)
 		require.NoError(t, err)
-		time.Sleep(*policy.Builtin().KeepDelivered.For - time.Minute)
+		time.Sleep(9 * time.Minute)
 		_, err = s.Shards()[0].Get(t.Context(), held[0].Ref())
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
