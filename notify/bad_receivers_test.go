@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/badreceiver"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify"
 	"github.com/ringback/ringback/notify/guard"
@@ -22,10 +23,10 @@ import (
 const (
 	// hangLimit is for receivers that hang until any limit.
 	hangLimit = 500 * time.Millisecond
-	// phaseLimit is for receivers that hang in a certain phase, which a slow machine must reach.
-	phaseLimit = 2 * time.Second
+	// longestLimit is for receivers that hang in a certain phase, which a slow machine must reach.
+	longestLimit = time.Minute
 	// answerLimit is for receivers that end an attempt, and is never reached.
-	answerLimit = 30 * time.Second
+	answerLimit = 2 * time.Minute
 )
 
 // wantedResult is the exact result of an attempt at a bad receiver.
@@ -210,8 +211,15 @@ func TestBadReceivers_HaveTheirResult(t *testing.T) {
 			t.Parallel()
 			want, known := wantedResults[kind]
 			require.True(t, known)
+			limit := want.limit()
 			r := badreceiver.Start(t, kind)
-			want.check(t, attempt(t, sender(t), r, max(want.limit(), phaseLimit)))
+			got := attempt(t, sender(t), r, limit)
+			for got.Class != want.class && got.Class.Timeout() && limit < longestLimit { // in an earlier phase
+				limit *= 4
+				r = badreceiver.Start(t, kind)
+				got = attempt(t, sender(t), r, limit)
+			}
+			want.check(t, got)
 			require.LessOrEqual(t, r.Conns(), 1)
 			require.LessOrEqual(t, r.Requests(), 1)
 			require.Less(t, r.Sent(), int64(64<<20), "only what the system's buffers hold")
@@ -236,10 +244,9 @@ func TestBadReceivers_RedirectsAreNotFollowed(t *testing.T) {
 
 // Kept connections may be unusable for a second attempt: the peer has closed them, or sent more than a response.
 func TestBadReceivers_ParallelAttemptsKeepResponsesApart(t *testing.T) {
-	const (
-		abreast = 50
-		rounds  = 100
-		most    = abreast * rounds / 10 // requests that may have been under way when their connection was closed
+	var (
+		abreast = testlevel.Of(30, 50)
+		rounds  = testlevel.Of(40, 100)
 	)
 	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.SendsMore, badreceiver.ClosesAfter} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -253,7 +260,10 @@ func TestBadReceivers_ParallelAttemptsKeepResponsesApart(t *testing.T) {
 				}
 			}
 			require.Equal(t, r.Requests(), delivered, "each request that was heard was one attempt's, and its answer too")
-			require.GreaterOrEqual(t, delivered, abreast*rounds-most)
+			if kind != badreceiver.ClosesAfter { // requests may have been under way when their connection was closed
+				require.Equal(t, abreast*rounds, delivered)
+			}
+			require.Greater(t, delivered, abreast*rounds/2)
 			t.Logf("%d of %d delivered, over %d connections", delivered, abreast*rounds, r.Conns())
 		})
 	}
@@ -286,7 +296,7 @@ func TestLateAnswers_StayInTheirLane(t *testing.T) {
 					}
 				}
 			}
-			require.Greater(t, late, lanes*rounds/2, "connections are used again")
+			require.GreaterOrEqual(t, late, lanes*rounds-r.Conns(), "connections are used again")
 			require.Less(t, r.Conns(), 4*lanes)
 		})
 	}
@@ -324,10 +334,10 @@ func resourcesInUse(t *testing.T) resources {
 
 func TestBadReceivers_LeakNoResources(t *testing.T) {
 	const (
-		attempts   = 50
-		maxKept    = 2 << 20 // bytes that may be on the heap beyond what was before: less than MaxRead an attempt
+		maxKept    = 1 << 20 // bytes that may be on the heap beyond what was before: less than MaxRead an attempt
 		maxAttempt = 4 << 20 // bytes that an attempt may use up, ours and the receiver's
 	)
+	attempts := testlevel.Of(20, 50)
 	for _, kind := range badreceiver.All {
 		if kind == badreceiver.NeverReads {
 			continue // so it does not see that its connections are closed
@@ -352,7 +362,7 @@ func TestBadReceivers_LeakNoResources(t *testing.T) {
 				after = resourcesInUse(t)
 				return after.goroutines <= before.goroutines+1 && // the condition's own
 					after.files <= before.files && after.heap <= before.heap+maxKept
-			}, 20*time.Second, 50*time.Millisecond, "before: %+v", before)
+			}, 5*time.Minute, 50*time.Millisecond, "before: %+v", before)
 			t.Logf("before: %+v, after: %+v, %d KiB an attempt", before, after, spent/attempts>>10)
 		})
 	}
@@ -360,7 +370,7 @@ func TestBadReceivers_LeakNoResources(t *testing.T) {
 
 func TestBadReceivers_DoNotDelayAGoodOne(t *testing.T) {
 	const (
-		rounds  = 3
+		rounds  = 2
 		abreast = 2
 		least   = 50
 	)

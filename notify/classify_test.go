@@ -225,9 +225,6 @@ func TestClassify_FailuresOverHTTP2(t *testing.T) {
 		"/hang":   policy.ClassTimeoutHeaders,
 		"/drip":   policy.ClassTimeoutBody,
 	} {
-		req := newRequest(server.URL + path)
-		req.Timeout = 300 * time.Millisecond
-		result := s.Deliver(t.Context(), req)
-		require.Equal(t, class, result.Class, "%s: %s", path, result.Error)
+		t.Run(path, func(t *testing.T) { deliverUntil(t, s, newRequest(server.URL+path), class) })
 	}
 }

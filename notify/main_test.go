@@ -47,7 +47,7 @@ func newRequest(url string) job.Request {
 		Attempt:     3,
 		RetriesLeft: 7,
 		DueAt:       time.UnixMilli(1_700_000_000_123),
-		Timeout:     5 * time.Second,
+		Timeout:     2 * time.Minute, // never reached on a slow machine either
 	}
 }
 

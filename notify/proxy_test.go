@@ -352,7 +352,6 @@ func TestProxy_ThatNeverAnswersTimesOut(t *testing.T) {
 		time.AfterFunc(50*time.Millisecond, cancel)
 		result = s.Deliver(ctx, newRequest("https://shop.example/"))
 		require.Equal(t, policy.ClassShutdown, result.Class, result.Error)
-		require.Less(t, result.Duration, 4*time.Second)
 	}
 }
 

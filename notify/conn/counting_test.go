@@ -88,7 +88,7 @@ func TestCountingConn_WritesNothingWhenTheSocketHasUnread(t *testing.T) {
 			c.given = true
 			if come != nil {
 				come(far)
-				require.Eventually(t, c.socket.HasUnread, 10*time.Second, time.Millisecond)
+				require.Eventually(t, c.socket.HasUnread, 5*time.Minute, time.Millisecond)
 			}
 			_, err := io.WriteString(c, "POST /")
 			require.Equal(t, come == nil, err == nil, "%s over %s: %v", name, layer, err)

@@ -38,7 +38,7 @@ func newPool(t *testing.T, o Options) *Pool {
 // newProgress returns a Progress with a limit of 10 s.
 func newProgress(t *testing.T) *Progress {
 	t.Helper()
-	p := &Progress{Context: t.Context(), Start: time.Now(), Limit: 10 * time.Second}
+	p := &Progress{Context: t.Context(), Start: time.Now(), Limit: 2 * time.Minute}
 	t.Cleanup(p.End)
 	return p
 }

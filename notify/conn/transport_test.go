@@ -131,7 +131,7 @@ func TestTransport_UsesNoIdleConnectionThatHasUnread(t *testing.T) {
 			meanwhile(<-first)
 			idle := p.plain.idle
 			conn, _ := idle.order.Front().Value.(*idleConn)
-			require.Eventually(t, conn.HasUnread, 10*time.Second, time.Millisecond)
+			require.Eventually(t, conn.HasUnread, 5*time.Minute, time.Millisecond)
 			resp, err := post(t, p.Get(nil).RoundTrip, target, "x")
 			require.NoError(t, err)
 			require.Equal(t, 200, resp.StatusCode)
@@ -167,7 +167,7 @@ func TestTransport_KeepsNoConnectionOfABrokenRequest(t *testing.T) {
 				close(ended)
 			})
 			p := newPool(t, Options{})
-			progress := &Progress{Context: ctx, Start: time.Now(), Limit: 10 * time.Second}
+			progress := &Progress{Context: ctx, Start: time.Now(), Limit: 2 * time.Minute}
 			r, err := http.NewRequestWithContext(progress, http.MethodPost, target, nil)
 			require.NoError(t, err)
 			resp, err := p.Get(nil).RoundTrip(r)
@@ -260,17 +260,17 @@ func TestPool_BoundsTransports(t *testing.T) {
 	last := shown
 	deliver(&last)
 	require.Nil(t, p.certified[&busy])
-	require.Eventually(t, func() bool { return conns.Load() <= maxTransports }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return conns.Load() <= maxTransports }, 5*time.Minute, time.Millisecond)
 
 	// A Transport dropped during a request leaves no open connections.
 	_, err := post(t, under.RoundTrip, server.URL, "x")
 	require.NoError(t, err)
 	require.Equal(t, int32(maxTransports+1), conns.Load())
 	p.Put(under)
-	require.Eventually(t, func() bool { return conns.Load() == maxTransports }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return conns.Load() == maxTransports }, 5*time.Minute, time.Millisecond)
 
 	deliver(&first) // again, over a new connection
 	require.Len(t, p.certified, maxTransports)
 	p.Close()
-	require.Eventually(t, func() bool { return conns.Load() == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return conns.Load() == 0 }, 5*time.Minute, time.Millisecond)
 }

@@ -28,7 +28,7 @@ func tcpPair(t *testing.T) (near, far net.Conn) {
 	far, err = l.Accept()
 	require.NoError(t, err)
 	for _, c := range []net.Conn{near, far} {
-		require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+		require.NoError(t, c.SetDeadline(time.Now().Add(2*time.Minute)))
 		t.Cleanup(func() { _ = c.Close() })
 	}
 	return near, far
@@ -172,7 +172,7 @@ func TestRoundTrip_FailsWhenTheServerSpeaksFirst(t *testing.T) {
 	_, err := io.WriteString(far, "220 mail.example ESMTP\r\n")
 	require.NoError(t, err)
 	c := NewConn(near)
-	require.Eventually(t, c.HasUnread, 10*time.Second, time.Millisecond)
+	require.Eventually(t, c.HasUnread, 5*time.Minute, time.Millisecond)
 	require.ErrorIs(t, send(t, c, http.MethodPost, "x").err, ErrSpokeFirst)
 	require.Zero(t, c.Written())
 }
@@ -238,7 +238,7 @@ func TestHasUnread_DetectsBytesWhileIdle(t *testing.T) {
 		c := NewConn(near)
 		require.False(t, c.HasUnread(), name)
 		come(far)
-		require.Eventually(t, c.HasUnread, 10*time.Second, time.Millisecond, name)
+		require.Eventually(t, c.HasUnread, 5*time.Minute, time.Millisecond, name)
 	}
 	near, _ := tcpPair(t)
 	c := NewConn(near)
