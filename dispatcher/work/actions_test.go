@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -116,7 +117,7 @@ func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
 			store.WorkPurge: "Purge", store.WorkCancel: "Cancel", store.WorkRun: "Replace", store.WorkEdit: "Replace",
 		}[action]} {
 			for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
-				for _, nth := range []int{1, 4} {
+				for _, nth := range testlevel.Of([]int{4}, []int{1, 4}) {
 					t.Run(fmt.Sprint(action, method, fault, nth), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							model := newModel(3)
@@ -127,7 +128,7 @@ func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
 							time.Sleep(10 * time.Millisecond)
 							later := store.NewJob{New: job.New{Spec: job.Spec{ID: "later", Queue: queue(0)}, Delay: time.Hour}}
 							require.NoError(t, router.New(model).Insert(t.Context(), []store.NewJob{later})[0].Err)
-							for range 60 {
+							for range 30 {
 								time.Sleep(time.Second)
 								retry(t, model)
 							}
@@ -151,7 +152,7 @@ func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
 func TestWork_ChangesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 	const n = 100
 	for action, order := range orders() {
-		for _, at := range []int{1, 3, 4} {
+		for _, at := range testlevel.Of([]int{3}, []int{1, 3, 4}) {
 			for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
 				synctest.Test(t, func(t *testing.T) {
 					model := newModel(3)
@@ -159,7 +160,7 @@ func TestWork_ChangesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 					s := storetest.Faulty(model, lostFor("Settle", at, 3*store.TokenTTL, fault))
 					start(t, s)
 					id := create(t, s, order)
-					for range 40 {
+					for range 30 {
 						time.Sleep(10 * time.Second)
 						retry(t, model)
 					}

@@ -155,9 +155,9 @@ func TestWork_EstimatesTheLastStartUnderARate(t *testing.T) {
 		"skipped at once":       {600, store.WorkOrder{Filter: allDead(), IDs: halfGone, Rate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
 		"lane rate":             {600, store.WorkOrder{Filter: allDead(), LaneRate: policy.Rate{Starts: 1, Per: time.Second}}, 10 * time.Second},
 		"lane rate of one lane": {2400, store.WorkOrder{Filter: lane, LaneRate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
-		"lane rate, many jobs":  {4000, store.WorkOrder{Filter: allDead(), LaneRate: policy.Rate{Starts: 10, Per: time.Second}}, time.Minute},
+		"lane rate, many jobs":  {2400, store.WorkOrder{Filter: allDead(), LaneRate: policy.Rate{Starts: 10, Per: time.Second}}, time.Minute},
 		"both rates":            {600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 100, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: time.Second}}, 15 * time.Second},
-		"a start a minute":      {60, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 1, Per: time.Minute}}, time.Second},
+		"a start a minute":      {20, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 1, Per: time.Minute}}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestWork_EstimatesTheLastStartUnderARate(t *testing.T) {
 				began := time.Now()
 				estimates := make(map[time.Duration]time.Time)
 				for {
-					time.Sleep(500 * time.Millisecond)
+					time.Sleep(max(500*time.Millisecond, time.Since(began)/20))
 					w := get(t, s, id)
 					if w.State != store.WorkRunning {
 						require.Positive(t, w.Done)
@@ -207,19 +207,19 @@ func (s slowGetShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 func TestWork_RepeatsAStepInPartsWhenReadsAreSlow(t *testing.T) {
 	all := orders()
 	ids := all[store.WorkEdit]
-	for i := range 200 {
+	for i := range 120 {
 		ids.IDs = append(ids.IDs, ref(i).ID)
 	}
 	all["edit by id"] = ids
 	for _, order := range all {
 		action := order.Action
 		synctest.Test(t, func(t *testing.T) {
-			const n = 200
+			const n = 120
 			model := newModel(3)
 			insertFor(t, model, action, n)
 			start(t, storetest.Faulty(slowGet{model}, lostFor("Settle", 6, 2*store.TokenTTL, storetest.Before)))
 			id := create(t, model, order)
-			time.Sleep(10 * time.Minute)
+			time.Sleep(8 * time.Minute)
 			requireOnce(t, model, action, n)
 			w := get(t, model, id)
 			require.Equal(t, store.WorkDone, w.State)

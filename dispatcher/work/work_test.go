@@ -15,6 +15,7 @@ import (
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/work"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
@@ -159,10 +160,10 @@ func newModel(shards int) store.Store {
 }
 
 func TestWork_RevivesEachJobOnceWhateverCallFails(t *testing.T) {
-	const n = 700
+	n := testlevel.Of(520, 700) // more than a batch
 	for _, method := range []string{"", "Claim", "Settle", "Revive", "Wait", "Carry"} {
 		for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
-			for nth := 1; nth <= 7; nth += 2 {
+			for _, nth := range testlevel.Of([]int{2, 5}, []int{1, 3, 5, 7}) {
 				t.Run(fmt.Sprint(method, fault, nth), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						s := newModel(3)
@@ -174,7 +175,7 @@ func TestWork_RevivesEachJobOnceWhateverCallFails(t *testing.T) {
 						requireGeneration(t, s, n, 1)
 						w := get(t, s, id)
 						require.Equal(t, store.WorkDone, w.State)
-						require.Equal(t, store.WorkCounts{Matched: n, Done: n}, w.WorkCounts)
+						require.Equal(t, store.WorkCounts{Matched: int64(n), Done: int64(n)}, w.WorkCounts)
 						require.True(t, w.Listed)
 					})
 				})
@@ -207,8 +208,8 @@ func lostFor(method string, nth int, while time.Duration, fault storetest.Fault)
 // The store forgets tokens after a minute. A step whose settlement is lost for longer is repeated, and the jobs that it has
 // revived have died again.
 func TestWork_RevivesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
-	const n = 700
-	for _, at := range []int{1, 3, 5, 6} {
+	const n = 600
+	for _, at := range testlevel.Of([]int{3, 6}, []int{1, 3, 5, 6}) {
 		for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
 			synctest.Test(t, func(t *testing.T) {
 				model := newModel(3)
@@ -273,7 +274,7 @@ func TestWork_SaysWhyItSkipsJobs(t *testing.T) {
 
 func TestWork_TwoAtOnceReviveEachJobOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 1000
+		const n = 600
 		s := newModel(3)
 		insertDead(t, s, n)
 		start(t, s)
@@ -361,15 +362,17 @@ func TestWork_KeepsItsRateOnASlowStore(t *testing.T) {
 
 func TestWork_KeepsItsRatesExactlyAlsoWhenStepsAreRepeated(t *testing.T) {
 	const n = 300
-	for _, faulty := range []bool{false, true} {
-		for _, rates := range [][2]policy.Rate{
-			{{Starts: 20, Per: time.Second}, {}},
-			{{}, {Starts: 5, Per: time.Second}},
-			{{Starts: 50, Per: time.Second}, {Starts: 2, Per: time.Second}},
-			{{Starts: 9, Per: time.Second}, {Starts: 3, Per: 1300 * time.Millisecond}},
-			{{Starts: 30, Per: time.Second}, {Starts: 90, Per: time.Second}},
-			{{Starts: 1000, Per: time.Second}, {Starts: 300, Per: time.Second}},
-		} {
+	all := [][2]policy.Rate{
+		{{Starts: 9, Per: time.Second}, {Starts: 3, Per: 1300 * time.Millisecond}},
+		{{Starts: 20, Per: time.Second}, {}},
+		{{}, {Starts: 5, Per: time.Second}},
+		{{Starts: 50, Per: time.Second}, {Starts: 2, Per: time.Second}},
+		{{Starts: 30, Per: time.Second}, {Starts: 90, Per: time.Second}},
+		{{Starts: 1000, Per: time.Second}, {Starts: 300, Per: time.Second}},
+	}
+	some := all[:testlevel.Of(2, len(all))]
+	for faulty, pairs := range map[bool][][2]policy.Rate{false: all, true: some} {
+		for _, rates := range pairs {
 			t.Run(fmt.Sprint(faulty, rates), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newModel(2)
@@ -380,7 +383,7 @@ func TestWork_KeepsItsRatesExactlyAlsoWhenStepsAreRepeated(t *testing.T) {
 					start(t, s)
 					began := time.Now()
 					id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead(), Rate: rates[0], LaneRate: rates[1], Delay: 10 * time.Second})
-					time.Sleep(10 * time.Minute)
+					time.Sleep(map[bool]time.Duration{false: 2 * time.Minute, true: 10 * time.Minute}[faulty])
 					require.Equal(t, store.WorkCounts{Matched: n, Done: n}, get(t, s, id).WorkCounts)
 					var starts []time.Time
 					byLane := make(map[job.Queue][]time.Time)
