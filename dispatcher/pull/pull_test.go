@@ -296,7 +296,7 @@ func TestLease_AnswersAtOnceWithoutAWaitWhileAnotherTopicIsBusy(t *testing.T) {
 				jobs.Insert(f.Context(), []store.NewJob{{New: job.New{Spec: job.Spec{ID: fmt.Sprint("busy-", n), Queue: job.Queue{
 					Namespace: job.DefaultNamespace, Topic: "busy", Lane: fmt.Sprint("lane-", n),
 				}}}}})
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(25 * time.Millisecond)
 			}
 		})
 		time.Sleep(time.Second)

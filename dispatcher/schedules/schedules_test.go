@@ -19,6 +19,7 @@ import (
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/schedules"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
@@ -198,7 +199,7 @@ func TestSchedules_MakeOneJobOfEachTickWhateverDies(t *testing.T) {
 		set := every(period)
 		set.CatchUp.Runs = store.CatchUpAll // some die several times in a tick
 		put(t, s, set)
-		for end := time.Now().Add(time.Hour); time.Now().Before(end); {
+		for end := time.Now().Add(testlevel.Of(25*time.Minute, time.Hour)); time.Now().Before(end); {
 			time.Sleep(5 * time.Second)
 			for _, replace := range processes {
 				replace()
@@ -208,7 +209,7 @@ func TestSchedules_MakeOneJobOfEachTickWhateverDies(t *testing.T) {
 		time.Sleep(2 * time.Minute) // for what died last
 		start(t, s, new(registrar))
 		time.Sleep(2*time.Minute + period/2)
-		require.Greater(t, deaths, 30)
+		require.Greater(t, deaths, 10)
 		found, made := get(t, s), ticksOf(t, s)
 		require.Subset(t, made, between(created, until, period))
 		require.Zero(t, found.Counts.Missed)
@@ -267,7 +268,7 @@ func TestSchedules_CostNothingBetweenTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { without = calls(t, func(store.Store) {}) })
 	synctest.Test(t, func(t *testing.T) {
 		with = calls(t, func(s store.Store) {
-			for i := range store.MaxSchedules {
+			for i := range testlevel.Of(200, store.MaxSchedules) {
 				_, err := service(s, new(registrar)).Put(t.Context(), ns, "s"+strconv.Itoa(i), 0, func(stored *store.Schedule) error {
 					stored.ScheduleSettings = settings(schedule.Spec{Cron: "0 8 1 6 *", Timezone: "Europe/Berlin"})
 					return nil
@@ -554,9 +555,10 @@ func TestPauseAfterDead_CountsJobsThatDieLate(t *testing.T) {
 
 // Delivered jobs count although they are removed before the next tick.
 func TestPauseAfterDead_CountsJobsThatAreNotRetained(t *testing.T) {
-	for _, period := range []time.Duration{time.Minute, 3 * time.Hour} { // the id is known, and forgotten
+	for _, period := range []time.Duration{time.Minute, 20 * time.Minute} { // the id is known, and forgotten
 		synctest.Test(t, func(t *testing.T) {
-			s := newModel()
+			defaults := policy.Topic{IDWindow: new(5 * time.Minute)}.WithDefaults(policy.Builtin())
+			s := storetest.NewModel(storetest.ModelOptions{Shards: 3, Defaults: defaults})
 			start(t, s, new(registrar))
 			set := every(period)
 			set.PauseAfterDead = 2
