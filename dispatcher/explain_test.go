@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -89,7 +90,7 @@ func (s *scene) add(topic, lane, path string, change ...func(*job.New)) job.Job 
 // until calls cond until it is true.
 func (s *scene) until(what string, cond func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !cond(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			require.FailNow(s.t, "timed out waiting for "+what)
 		}
@@ -362,6 +363,7 @@ func testWait(t *testing.T, n int, empty store.Store) {
 		c.options.Deliverer = &receiver{answer: answerByPath}
 	}
 	s := &scene{start(t, c.options), t}
+	began := time.Now()
 	j := c.stage(s)
 	var got *job.Wait
 	s.until(string(c.kind)+": "+c.detail, func() bool {
@@ -377,7 +379,7 @@ func testWait(t *testing.T, n int, empty store.Store) {
 		require.Zero(t, got.Until)
 		return
 	}
-	require.WithinDuration(t, time.Now().Add(c.in), got.Until, c.in/4)
+	require.WithinRange(t, got.Until, began.Add(c.in*3/4), time.Now().Add(c.in*5/4))
 	if c.kind == job.WaitDue || c.kind == job.WaitRetry {
 		require.Equal(t, s.get(t, j.Ref()).DueAt, got.Until)
 	}
@@ -392,15 +394,21 @@ func TestExplain_NamesWhatAJobWaitsFor(t *testing.T) {
 	}
 }
 
+// redisEngine is a Redis server, or one in this process.
+type redisEngine struct {
+	name, url string
+	shards    int
+}
+
+// redisEngines starts a Redis server, and one in this process for make test-all.
+func redisEngines(t *testing.T) []redisEngine {
+	t.Helper()
+	server := redisEngine{"server", redistest.Start(t).URL(), testlevel.Of(4, 16)}
+	return testlevel.Of([]redisEngine{server}, []redisEngine{server, {"miniredis", "redis://" + miniredis.RunT(t).Addr(), 1}})
+}
+
 func TestExplain_NamesWhatAJobWaitsForOnRedis(t *testing.T) {
-	server := redistest.Start(t)
-	for _, engine := range []struct {
-		name, url string
-		shards    int
-	}{
-		{"miniredis", "redis://" + miniredis.RunT(t).Addr(), 1},
-		{"server", server.URL(), 16},
-	} {
+	for _, engine := range redisEngines(t) {
 		for n, c := range waits {
 			t.Run(engine.name+"/"+c.name, func(t *testing.T) {
 				s, err := redis.Open(t.Context(), redis.Options{
@@ -652,14 +660,14 @@ func TestExplain_CountsTheRetriesLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		j := r.register(t, job.New{Spec: job.Spec{Terms: policy.Terms{Ladder: policy.Ladder{time.Hour}, Retries: new(2)}}})
+		j := r.register(t, job.New{Spec: job.Spec{Terms: policy.Terms{Ladder: policy.Ladder{10 * time.Minute}, Retries: new(2)}}})
 		for _, left := range []int{1, 0} {
-			time.Sleep(10 * time.Minute)
+			time.Sleep(2 * time.Minute)
 			require.Equal(t, left, r.explain(t, j).Effective.RetriesLeft)
 			require.Equal(t, left+1, rec.calls()[len(rec.calls())-1].RetriesLeft, "as the attempt's header counted before it")
-			time.Sleep(time.Hour)
+			time.Sleep(11 * time.Minute)
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(11 * time.Minute)
 		require.Equal(t, job.Dead, r.get(t, j.Ref()).State)
 		require.Nil(t, r.explain(t, j), "an ended job needs no explanation")
 	})

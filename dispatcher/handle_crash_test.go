@@ -142,5 +142,5 @@ func TestHandle_OnRedis(t *testing.T) {
 	})
 	made := r.order(t)
 	require.Equal(t, made.ID, (<-calls).ID)
-	require.Eventually(t, func() bool { return r.get(t, made.Ref()).State == job.Delivered }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.get(t, made.Ref()).State == job.Delivered }, 5*time.Minute, time.Millisecond)
 }
