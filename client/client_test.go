@@ -125,7 +125,7 @@ func TestAnswer_IsReadWithinBounds(t *testing.T) {
 
 type endlessText struct{}
 
-var manyLetters = strings.Repeat("a", 1<<20)
+var manyLetters = strings.Repeat("a", 64<<10)
 
 func (endlessText) Read(p []byte) (int, error) { return copy(p, manyLetters), nil }
 

@@ -130,7 +130,7 @@ func (s *server) registered() []string {
 // awaitRegistered waits until n registrations were made.
 func (s *server) awaitRegistered(t testing.TB, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(s.registered()) >= n }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.registered()) >= n }, 5*time.Minute, time.Millisecond)
 }
 
 // numbered returns jobs with the ids NAME-0, NAME-1, …
