@@ -18,10 +18,11 @@ import (
 
 const (
 	// nodeTimeout in milliseconds: a node silent for that long is failing; its replica takes over about a second later. It is
-	// short for tests that kill a master, and long compared to the scheduling delays of a busy machine.
-	nodeTimeout = "2000"
-	// createTimeout bounds the creation of a cluster.
-	createTimeout = 30 * time.Second
+	// short for tests that kill a master, and long compared to the scheduling delays of a busy machine: a node that waited for
+	// a processor that long would be replaced though it lives.
+	nodeTimeout = "5000"
+	// createTimeout bounds the creation of a cluster, which takes about two seconds unless a handshake is missed.
+	createTimeout = time.Minute
 )
 
 // A Cluster is a Redis Cluster under test. Its methods may only be called from the test's goroutine, except Addrs, URL and
@@ -31,6 +32,7 @@ type Cluster struct {
 	cli   string
 	args  []string
 	nodes []*Server
+	first int // the latest epoch when the cluster was made
 }
 
 // StartCluster runs masters (three or more) that share all slots evenly, each with a number of replicas, and waits until
@@ -47,6 +49,7 @@ func StartCluster(tb testing.TB, masters, replicasEach int, args ...string) *Clu
 		}
 		if err = c.create(replicasEach); err == nil {
 			c.await(masters * replicasEach)
+			c.first = c.epoch()
 			return c
 		}
 		for _, n := range c.nodes {
@@ -168,6 +171,25 @@ func (c *Cluster) ReplicasOf(master *Server) []*Server {
 		}
 	}
 	return replicas
+}
+
+// Switches returns how often a replica has taken over from a master since the start, planned or not. Call it before and after:
+// it also grows by one for each election that failed before, and for each slot that was moved.
+func (c *Cluster) Switches() int {
+	c.tb.Helper()
+	return c.epoch() - c.first
+}
+
+// epoch returns the latest epoch of a claim to slots.
+func (c *Cluster) epoch() int {
+	c.tb.Helper()
+	latest := 0
+	for _, m := range c.latest() {
+		if len(m.slots) > 0 {
+			latest = max(latest, m.epoch)
+		}
+	}
+	return latest
 }
 
 // answering returns the nodes that run and are not paused.

@@ -44,5 +44,5 @@ func TestServer_EndsWithAPanickingTestBinary(t *testing.T) {
 			_ = conn.Close() // only to see that the server answers
 		}
 		return err != nil
-	}, 5*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 }

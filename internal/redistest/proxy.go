@@ -13,7 +13,7 @@ import (
 )
 
 // dialTimeout bounds the dial of a proxy's target.
-const dialTimeout = 5 * time.Second
+const dialTimeout = time.Minute
 
 // A Proxy forwards connections to a server. It is safe for concurrent use. Stall and Cut apply to all accepted connections;
 // a connection that received a response is accepted.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,10 +17,10 @@ import (
 // watched is the name of the master in the sentinels.
 const watched = "rb"
 
-// sentinelSettings are the settings of the sentinels. A master that is silent for two seconds is down: short for tests that
-// kill it, and long compared to the scheduling delays of a busy machine.
+// sentinelSettings are the settings of the sentinels. A master that is silent for five seconds is down: short for tests that
+// kill it, and long compared to the scheduling delays of a busy machine, on which a living one would be replaced.
 const sentinelSettings = `sentinel monitor rb 127.0.0.1 %d 2
-sentinel down-after-milliseconds rb 2000
+sentinel down-after-milliseconds rb 5000
 sentinel failover-timeout rb 5000
 sentinel parallel-syncs rb 1
 `
@@ -155,6 +156,40 @@ func (s *Sentinel) Master() *Server {
 		s.tb.Fatalf("ask sentinels for the master: %v", err)
 	}
 	return most
+}
+
+// Switches returns how often the master was replaced since the start, planned or not, as the running sentinels know. Call it
+// before and after: it also grows by one for each election of sentinels that failed before.
+func (s *Sentinel) Switches() int {
+	s.tb.Helper()
+	latest := -1
+	err := errors.New("no sentinel runs")
+	for _, sentinel := range s.sentinels {
+		if !sentinel.answering() {
+			continue
+		}
+		epoch := 0
+		if epoch, err = sentinel.masterEpoch(); err == nil {
+			latest = max(latest, epoch)
+		}
+	}
+	if latest < 0 {
+		s.tb.Fatalf("ask sentinels for the epoch of the master: %v", err)
+	}
+	return latest
+}
+
+// masterEpoch returns the epoch in which the master was elected, according to a sentinel; 0: it is the first one.
+func (s *Server) masterEpoch() (epoch int, err error) {
+	err = s.ask(func(ctx context.Context, c *redis.Client) error {
+		answer, err := c.Do(ctx, "SENTINEL", "MASTER", watched).Result()
+		if err != nil {
+			return fmt.Errorf("ask sentinel %s for its master: %w", s.Addr(), err)
+		}
+		epoch, err = strconv.Atoi(field(answer, "config-epoch"))
+		return err
+	})
+	return epoch, err
 }
 
 // Replicas returns all servers but Master, running or not.
