@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
@@ -31,8 +32,9 @@ import (
 // A lost reply is a call sent twice with one token; both results must agree.
 
 // The number of sequences; the flag -rapid.checks overrides it.
-const (
-	randomChecks      = 12
+var (
+	randomChecks      = testlevel.Of(6, 12)
+	randomChecksSlow  = 2
 	randomChecksShort = 25 // of which rapid takes a fifth
 )
 
@@ -42,9 +44,12 @@ const randomSteps = 60
 func random(t *testing.T, open func(t *testing.T) Engine) {
 	setRapid()
 	s := newSuite(t, open)
-	sequence := 0
+	sequence, failed := 0, false
 	rapid.Check(t, func(rt *rapid.T) {
-		sequence++
+		if sequence++; sequence > s.number(randomChecksSlow, sequence) && !failed {
+			return
+		}
+		defer func() { failed = failed || rt.Failed() }()
 		p := newEngineAndModel(rt, s, fmt.Sprintf("random-%d", sequence))
 		defer p.endUnfinished()
 		aside := []func(*rapid.T){p.sweep, p.compareReads, p.permit, p.permit, p.alarm, p.recheck, p.claimExpired, p.claimExpired}

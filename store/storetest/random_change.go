@@ -276,7 +276,7 @@ func (p *engineAndModel) slack() time.Duration {
 	if p.s.Advance != nil {
 		return 0
 	}
-	return 5 * time.Second
+	return p.s.tolerance()
 }
 
 // same compares two jobs without their histories.

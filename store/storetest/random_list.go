@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -21,7 +22,7 @@ func listRandomly(s *suite) {
 	all := listedJobs(s)
 	setRapid()
 	rapid.Check(s.T, func(t *rapid.T) {
-		for range 8 {
+		for range s.number(2, testlevel.Of(5, 8)) {
 			f := drawFilter(t, all)
 			s.compareList(t, f, all, func(*job.Job) bool { return true }, func(f store.Filter) (store.Page, error) {
 				return s.router.List(s.Context(), f)
@@ -58,7 +59,7 @@ func (s *suite) compareList(
 func listedJobs(s *suite) []job.Job {
 	topics, lanes := []string{"orders", "mails", job.CallbackTopic}, []string{"a", "b.example:80", "c", "d"}
 	var entries []store.NewJob
-	for i := range 120 {
+	for i := range s.number(60, 120) {
 		e := s.entry(fmt.Sprintf("%c-%03d", "abc"[i%3], i), in(job.Queue{
 			Namespace: s.queue.Namespace, Topic: topics[i%7%3], Lane: lanes[i%11%4],
 		}))

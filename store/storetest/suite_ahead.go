@@ -180,7 +180,7 @@ var aheadCases = []testCase{
 		require.Len(s, a.claimAs(a.second, 3), 1, "the jobs of both are below the limit")
 		require.Empty(s, a.claimAs(a.first, 3))
 	}},
-	{"an expired lease does not count", func(s *suite) {
+	{"an expired lease does not count", withMovedClock(func(s *suite) {
 		a := s.ahead(policy.Topic{})
 		request := claimFor(s.shortTime(), s.queue)
 		request.Queues[0].Max = 1
@@ -193,7 +193,7 @@ var aheadCases = []testCase{
 		require.Len(s, a.claimAs(a.first, 3), 4)
 		a.settleAll(jobs)
 		require.Empty(s, a.claimAs(a.second, 3))
-	}},
+	})},
 	{"a lease of ClaimExpired counts as any other", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 2, Paused: true})
 		s.insertNew(s.entry("expires", expires(s.shortTime())))

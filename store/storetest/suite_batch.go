@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -110,14 +111,20 @@ var reviveBatchCases = []testCase{
 		lanes := []job.Queue{s.laneQueue(0), s.laneQueue(1), s.queueOf(s.queue.Namespace, "mails", 0)}
 		var entries []store.NewJob
 		var items []store.Revival
-		for i := range store.MaxBatch {
+		n := s.number(60, store.MaxBatch)
+		for i := range n {
 			e := s.entry(fmt.Sprint(i), in(lanes[i%len(lanes)]))
 			entries, items = append(entries, e), append(items, store.Revival{Ref: e.Ref(), Delay: time.Duration(i/len(lanes)) * time.Minute})
 		}
 		s.insertNew(entries...)
-		for _, e := range entries {
-			_, err := s.cancel(e.ID)
-			require.NoError(s, err)
+		for ended := 0; ended < n; {
+			var settled []store.Settlement
+			for _, h := range s.claim(claimOf(lanes...)).Jobs {
+				settled = append(settled, settlement(h, dead))
+			}
+			require.NotEmpty(s, settled)
+			require.NoError(s, errors.Join(s.settle(settled...)...))
+			ended += len(settled)
 		}
 		for i, got := range s.reviveAll(store.NewToken(), items...) {
 			require.NoError(s, got.Err)

@@ -35,7 +35,7 @@ var carryCases = []testCase{
 	{"Next is the time until the next due job", func(s *suite) {
 		require.Negative(s, s.carry(store.CarryOptions{}).Next, "an empty agenda")
 		s.insertNew(s.entry("a", delayed(2*long)), s.entry("b", delayed(long), in(s.laneQueue(1))))
-		require.InDelta(s, long, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
+		require.InDelta(s, long, s.carry(store.CarryOptions{}).Next, float64(s.tolerance()))
 		_, err := s.cancel("b")
 		require.NoError(s, err)
 		next := s.carry(store.CarryOptions{}).Next
@@ -45,7 +45,7 @@ var carryCases = []testCase{
 	{"Next is the end of a lease", func(s *suite) {
 		s.insertNew(s.entry("a", timeout(20*time.Minute)))
 		s.claimAll("a")
-		require.InDelta(s, 20*time.Minute, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
+		require.InDelta(s, 20*time.Minute, s.carry(store.CarryOptions{}).Next, float64(s.tolerance()))
 	}},
 	{"Next is RenotifyAfter after a wake-up", func(s *suite) {
 		s.insertNew(s.entry("a"))

@@ -6,13 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
 // clockSteps are steps of the clock in both directions, shorter and longer than the durations in the tests.
-var clockSteps = []time.Duration{-5 * time.Second, -10 * time.Minute, -2 * time.Hour, 5 * time.Second, 10 * time.Minute}
+var clockSteps = testlevel.Of(
+	[]time.Duration{-5 * time.Second, -2 * time.Hour, 10 * time.Minute},
+	[]time.Duration{-5 * time.Second, -10 * time.Minute, -2 * time.Hour, 5 * time.Second, 10 * time.Minute},
+)
 
 // clockTolerance is the allowed error of moved instants.
 const clockTolerance = 5 * time.Millisecond

@@ -79,7 +79,7 @@ var cooldownCases = []testCase{
 		s.changeLane(cooldown(10 * time.Minute))
 		s.insertNew(s.entry("a", delayed(2*long)))
 		s.carry(store.CarryOptions{})
-		require.InDelta(s, 2*long, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
+		require.InDelta(s, 2*long, s.carry(store.CarryOptions{}).Next, float64(s.tolerance()))
 	}},
 	{"is never shortened, only extended", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"), s.entry("d"))

@@ -107,19 +107,26 @@ var expiredCases = []testCase{
 		edit := store.Replacement{Expiry: &job.TimeOrDelay{}}
 		_, err = s.replace("edited", edit)
 		require.NoError(s, err)
-		edit = store.Replacement{Due: &job.TimeOrDelay{In: 2 * s.shortTime()}}
+		later := 2 * s.shortTime()
+		if s.Advance == nil {
+			later = long // else it may be over at the next call
+		}
+		edit = store.Replacement{Due: &job.TimeOrDelay{In: later}}
 		for _, id := range []string{"aged", "moved"} {
 			_, err = s.replace(id, edit)
 			require.NoError(s, err)
 		}
 		s.advance(s.shortTime() + 2*time.Millisecond)
 		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
-		s.advance(2*s.shortTime() + 2*time.Millisecond)
+		if s.Advance == nil {
+			return
+		}
+		s.advance(later + 2*time.Millisecond)
 		ids := idsOf(s.claimExpired(store.NewToken(), allExpired))
 		slices.Sort(ids)
 		require.Equal(s, []string{"aged", "moved"}, ids)
 	}},
-	{"a job released after MaxAge is returned again for its expiry only", func(s *suite) {
+	{"a job released after MaxAge is returned again for its expiry only", withMovedClock(func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.insertNew(s.entry("a", maxAge(s.shortTime()), expires(4*s.shortTime())))
 		s.advance(s.shortTime() + 2*time.Millisecond)
@@ -138,7 +145,7 @@ var expiredCases = []testCase{
 		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
 		s.advance(4 * s.shortTime())
 		require.Len(s, s.claimExpired(store.NewToken(), allExpired), 1)
-	}},
+	})},
 	{"respects its limits, oldest first", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		var entries []store.NewJob // at one time, however slow the machine is
@@ -162,7 +169,9 @@ var expiredCases = []testCase{
 			store.Revival{Ref: s.ref("b")}) {
 			require.NoError(s, err.Err)
 		}
-		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
+		if s.Advance != nil { // else they may have expired already
+			require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
+		}
 		s.advance(s.shortTime() + 2*time.Millisecond)
 		require.Len(s, s.claimExpired(store.NewToken(), allExpired), 2)
 	}},

@@ -51,7 +51,9 @@ var leaseCases = []testCase{
 	{"does not expire early", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b", timeout(s.shortTime())))
 		s.claim(claimOf(s.queue))
-		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
+		if s.Advance != nil { // else it may be over already
+			require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
+		}
 		s.advance(s.shortTime())
 		s.expireLeases(1)
 		require.Equal(s, job.Running, s.get("a").State)

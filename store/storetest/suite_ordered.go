@@ -82,7 +82,7 @@ var orderedCases = []testCase{
 		require.Equal(s, []string{"a0", "b0", "c0", "c1", "c2"}, idsOf(s.claim(claimOf(a, b, c)).Jobs))
 		require.Zero(s, s.stateOf(c).Next)
 	}},
-	{"a failed job blocks those behind it until it ends", func(s *suite) {
+	{"a failed job blocks those behind it until it ends", withMovedClock(func(s *suite) {
 		s.ordered("a", "b", "c")
 		s.drainWakeups()
 		s.settleOne(s.requireTurn("a"), retry(s.shortTime()))
@@ -95,8 +95,8 @@ var orderedCases = []testCase{
 		s.settleOne(s.requireTurn("a"), dead)
 		s.waitNotified(s.queue)
 		s.deliverInTurn("b", "c")
-	}},
-	{"a delayed job has its turn when it is due, also before one that waits for its retry", func(s *suite) {
+	})},
+	{"a delayed job has its turn when it is due, also before one that waits for its retry", withMovedClock(func(s *suite) {
 		s.put(policy.Topic{Ordered: true})
 		s.insertNew(s.entry("early", delayed(s.shortTime())), s.entry("now"), s.entry("late", delayed(s.shortTime())), s.entry("next"))
 		s.settleOne(s.requireTurn("now"), retry(long))
@@ -110,7 +110,7 @@ var orderedCases = []testCase{
 			require.NoError(s, err)
 		}
 		s.deliverInTurn("late", "next")
-	}},
+	})},
 	{"is notified when a job with the turn is due, and not for those behind it", func(s *suite) {
 		if s.Advance == nil {
 			return
@@ -263,7 +263,7 @@ var orderedCases = []testCase{
 		require.Empty(s, s.claim(request).Jobs)
 	}},
 	{"a topic becomes ordered and is no longer, with many waiting jobs", func(s *suite) {
-		const count = 1500 // more than any part in which they are put in order
+		count := s.number(300, 1500) // more than any part in which they are put in order
 		s.put(policy.Topic{LaneConcurrency: 3})
 		var ids []string
 		for i := range count {
@@ -318,9 +318,11 @@ var orderedCases = []testCase{
 	}},
 	{"many jobs come due together", func(s *suite) {
 		s.put(policy.Topic{Ordered: true, Paused: true})
-		for i := 600; i > 0; i -= 300 {
+		part := s.number(110, 300)
+		last := 2 * part
+		for i := last; i > 0; i -= part {
 			var entries []store.NewJob
-			for j := i; j > i-300; j-- {
+			for j := i; j > i-part; j-- {
 				entries = append(entries, s.entry(fmt.Sprintf("%03d", j), delayed(s.shortTime())))
 			}
 			s.insertNew(entries...)
@@ -334,9 +336,9 @@ var orderedCases = []testCase{
 			held = s.claim(claimOf(s.queue)).Jobs
 			return len(held) > 0
 		})
-		require.Equal(s, []string{"600"}, idsOf(held))
+		require.Equal(s, []string{fmt.Sprint(last)}, idsOf(held))
 		s.settleOne(held[0], delivered)
-		for i := 599; i > 590; i-- {
+		for i := last - 1; i > last-10; i-- {
 			s.settleOne(s.requireTurn(fmt.Sprint(i)), delivered)
 		}
 	}},

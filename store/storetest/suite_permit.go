@@ -41,10 +41,10 @@ var permitCases = []testCase{
 		s.sameTime(s.now(), first.At, "At")
 		second := s.permit(s.ask("orders", rate, 3))
 		require.Equal(s, 2, second.Starts)
-		require.InDelta(s, long, second.Next, float64(5*time.Second))
+		require.InDelta(s, long, second.Next, float64(s.tolerance()))
 		third := s.permit(s.ask("orders", rate, 3))
 		require.Zero(s, third.Starts)
-		require.InDelta(s, long, third.Next, float64(5*time.Second))
+		require.InDelta(s, long, third.Next, float64(s.tolerance()))
 		none := s.permit(s.ask("orders", rate, 0))
 		require.Zero(s, none.Starts)
 		require.Zero(s, none.Next)
@@ -52,7 +52,7 @@ var permitCases = []testCase{
 	{"grants a part of a request larger than the rate", func(s *suite) {
 		p := s.permit(s.ask("orders", policy.Rate{Starts: 5, Per: long}, 50))
 		require.Equal(s, 5, p.Starts)
-		require.InDelta(s, long, p.Next, float64(5*time.Second))
+		require.InDelta(s, long, p.Next, float64(s.tolerance()))
 	}},
 	{"grants the next start at Next", func(s *suite) {
 		rate := policy.Rate{Starts: 2, Per: s.shortTime()}
@@ -79,7 +79,7 @@ var permitCases = []testCase{
 		random := rand.New(rand.NewPCG(3, 3))
 		var mu sync.Mutex
 		var made []time.Time
-		for range 40 {
+		for range s.number(20, 40) {
 			var wg sync.WaitGroup
 			for range 3 {
 				ask := s.ask("orders", rate, random.IntN(5))

@@ -82,10 +82,8 @@ var rateCases = []testCase{
 			random := rand.New(rand.NewPCG(1, uint64(len(slacks))))
 			var mu sync.Mutex
 			var log []start
-			for i := range 30 {
-				for k := range 8 { // enough for what may be claimed before the next
-					s.insertNew(s.entry(fmt.Sprintf("%d-%d-%d", len(slacks), i, k)))
-				}
+			for i := range s.number(15, 30) {
+				s.insertMany(8, fmt.Sprintf("%d-%d-", len(slacks), i)) // enough for what may be claimed before the next
 				var wg sync.WaitGroup
 				for range 3 {
 					request := s.claimWithSlack(1+random.IntN(4), slacks[random.IntN(len(slacks))])
@@ -117,7 +115,7 @@ var rateCases = []testCase{
 		s.rated(200, rate)
 		random := rand.New(rand.NewPCG(2, 2))
 		var log []start
-		for range 100 {
+		for range s.number(40, 100) {
 			now, n, slack := s.now(), 1+random.IntN(5), time.Duration(random.IntN(2000))*time.Millisecond
 			room := rate.Starts
 			for _, o := range log {
@@ -252,7 +250,7 @@ var rateCases = []testCase{
 		}
 		for _, rates := range [][]policy.Rate{
 			{{Starts: 40, Per: time.Second}, {Starts: 20, Per: 500 * time.Millisecond}, {Starts: 4, Per: 100 * time.Millisecond}},
-			{{Starts: 400, Per: 10 * time.Second}, {Starts: 100, Per: 2500 * time.Millisecond}, {Starts: 3, Per: time.Second}},
+			{{Starts: 100, Per: 10 * time.Second}, {Starts: 25, Per: 2500 * time.Millisecond}, {Starts: 3, Per: time.Second}},
 		} {
 			s.queue = s.laneQueue(rates[0].Starts)
 			s.rate(rates[0])
@@ -273,7 +271,7 @@ var rateCases = []testCase{
 			}
 			for i, rate := range rates {
 				s.rate(rate)
-				claim(rate, rates[0].Starts>>i)
+				claim(rate, min(rates[0].Starts>>i, s.number(2, 4)*rate.Starts))
 			}
 		}
 	}},
@@ -281,11 +279,11 @@ var rateCases = []testCase{
 		if s.Advance == nil {
 			return // the clock moves between two calls
 		}
-		rate := policy.Rate{Starts: 200, Per: 64 * time.Second}
-		s.rated(1000, rate)
+		rate := policy.Rate{Starts: 100, Per: 32 * time.Second} // more than CountedStarts
+		s.rated(500, rate)
 		var log []start
 		grain := rate.Per / store.CountedStarts
-		for i := range 300 {
+		for i := range 150 {
 			now, slack := s.now(), time.Duration(i%3)*100*time.Millisecond
 			surely := rate.Starts
 			for _, o := range log {

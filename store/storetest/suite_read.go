@@ -38,8 +38,10 @@ var readCases = []testCase{
 	}},
 	{"Get and List show a due job as ready before a carrier moves it", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(s.shortTime())))
-		require.Equal(s, job.Scheduled, s.get("a").State)
-		require.Equal(s, []string{"a"}, idsOfJobs(s.list(s.filter(job.Scheduled))))
+		if s.Advance != nil { // else it may be due already
+			require.Equal(s, job.Scheduled, s.get("a").State)
+			require.Equal(s, []string{"a"}, idsOfJobs(s.list(s.filter(job.Scheduled))))
+		}
 		s.advance(s.shortTime() + 2*time.Millisecond)
 		require.Equal(s, job.Ready, s.get("a").State)
 		require.Equal(s, []string{"a"}, idsOfJobs(s.list(s.filter(job.Ready))))

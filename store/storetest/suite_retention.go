@@ -230,7 +230,7 @@ var retentionCases = []testCase{
 		require.EqualValues(s, 2, s.stats().Registered)
 		s.claimAll("a")
 	}},
-	{"the window of a revived job's id starts at its new end", func(s *suite) {
+	{"the window of a revived job's id starts at its new end", withMovedClock(func(s *suite) {
 		window := policy.Topic{IDWindow: new(s.shortTime())}
 		s.put(window)
 		s.endJob("a", dead)
@@ -243,7 +243,7 @@ var retentionCases = []testCase{
 		s.sweep()
 		require.True(s, s.isGone("a"))
 		require.Equal(s, store.Existing, s.insert(s.entry("a"))[0].Outcome)
-	}},
+	})},
 	{"an id without a fingerprint is not remembered", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: keep(0)})
 		e := s.entry("a")

@@ -31,7 +31,8 @@ func (s *suite) fill(n, lanes int) (queues []job.Queue) {
 
 var togetherCases = []testCase{
 	{"claims return each job once and never exceed the limit", func(s *suite) {
-		const n, lanes, limit = 240, 3, 4
+		const lanes, limit = 3, 4
+		n := s.number(90, 240)
 		s.put(policy.Topic{LaneConcurrency: limit})
 		queues := s.fill(n, lanes)
 		var done atomic.Int64
@@ -66,7 +67,7 @@ var togetherCases = []testCase{
 			}
 			done.Add(int64(len(items)))
 			return nil
-		}, func() bool { return done.Load() == n })
+		}, func() bool { return done.Load() == int64(n) })
 		require.EqualValues(s, n, s.stats().Delivered)
 		require.NoError(s, Check(s.Context(), s.Store))
 	}},
@@ -128,7 +129,7 @@ var togetherCases = []testCase{
 		require.NoError(s, Check(s.Context(), s.Store))
 	}},
 	{"calls repeated after lost requests and replies apply once", func(s *suite) {
-		const n = 60
+		n := s.number(30, 60)
 		s.put(policy.Topic{LaneConcurrency: 100})
 		faulty := Faulty(s.Store, Share(7, 0.4))
 		for i := range n {

@@ -68,7 +68,7 @@ var topicCases = []testCase{
 		s.insertNew(s.entry("a"), s.entry("b", in(s.laneQueue(1))))
 		s.carry(store.CarryOptions{})
 		s.drainWakeups()
-		start := time.Now()
+		start := s.now()
 		s.put(policy.Topic{})
 		if s.Advance != nil {
 			s.Advance(store.RenotifyAfter)
@@ -81,7 +81,9 @@ var topicCases = []testCase{
 			}
 			return notified[s.laneQueue(0)] && notified[s.laneQueue(1)]
 		})
-		require.Less(s, time.Since(start), 3*time.Second)
+		if s.Advance != nil { // else it may be a slow machine
+			require.Less(s, s.now().Sub(start), 3*time.Second)
+		}
 	}},
 	{"a topic paused after its wake-up is notified when it is resumed", func(s *suite) {
 		s.insertNew(s.entry("a"))
@@ -137,7 +139,7 @@ var topicCases = []testCase{
 		s.insertNew(s.entry("a", in(other)), s.entry("b", in(theirs)))
 		require.Len(s, s.claim(claimOf(other, theirs)).Jobs, 2)
 	}},
-	{"the next job of a claimed queue moves the agenda", func(s *suite) {
+	{"the next job of a claimed queue moves the agenda", withMovedClock(func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.waitNotified(s.queue)
 		s.insertNew(s.entry("b", delayed(store.RenotifyAfter*3/4))) // before the wake-up is repeated
@@ -145,8 +147,8 @@ var topicCases = []testCase{
 		s.drainWakeups()
 		s.claimAll("a")
 		s.requireAgendaMoved("the next job is due before the wake-up is repeated")
-	}},
-	{"a job that comes due notifies though its queue was notified just before", func(s *suite) {
+	})},
+	{"a job that comes due notifies though its queue was notified just before", withMovedClock(func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.waitNotified(s.queue)
 		s.claimAll("a")
@@ -157,5 +159,5 @@ var topicCases = []testCase{
 		s.insertNew(s.entry("c", delayed(time.Hour)))
 		c := s.carry(store.CarryOptions{})
 		require.Equal(s, []job.Queue{s.queue}, s.wait(store.RenotifyAfter/2), "%+v", c)
-	}},
+	})},
 }
