@@ -128,7 +128,7 @@ func TestAudit_FindsWhatItCannotRepair(t *testing.T) {
 
 // A ledger counts each job once, and in each way.
 func TestAudit_CountsALedger(t *testing.T) {
-	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr()})
+	s := open(t, Options{URL: redistest.Start(t).URL()})
 	fillStore(t, s, 900)
 	var ledger store.Ledger
 	pages := 0

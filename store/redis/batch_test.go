@@ -116,7 +116,7 @@ func TestRevive_KeepsUnchangedFields(t *testing.T) {
 			found, err := s.Shards()[0].Get(t.Context(), ref("a"))
 			require.NoError(t, err)
 			return time.Now().After(found.ExpiresAt.Add(10 * time.Millisecond)) // the server's clock is ours
-		}, 5*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		url := "https://new.example/" + strings.Repeat("n", 400)
 		revival := store.Revival{Ref: ref("a"), Delay: time.Hour, ExpiresIn: 2 * time.Hour, URL: url, From: job.Dead}
 		results, err := s.Shards()[0].Revive(t.Context(), store.NewToken(), []store.Revival{revival})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -205,9 +206,9 @@ func TestMemory_OfAPendingJobIsSmall(t *testing.T) {
 		}
 	}
 	add(16 * batch)
-	const jobs = 63 * 1024 // with those before as many as fill hash tables
+	jobs := testlevel.Of[int64](15, 63) * 1024 // with those before as many as fill hash tables
 	before := used()
-	add(jobs)
+	add(int(jobs))
 	each := (used() - before) / jobs
 	t.Logf("record %d bytes, %d bytes of redis's memory a pending job", record, each)
 	require.Less(t, each, int64(330))

@@ -140,9 +140,16 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 	clock := newClock(t)
 	s := open(t, clock.options())
 	const lanes = 300
-	for i := range lanes {
-		claimInLane(t, s, fmt.Sprint("lane-", i))
+	entries, request := make([]store.NewJob, lanes), store.ClaimRequest{Max: lanes, MaxBytes: 1 << 20, Margin: 5 * time.Second}
+	for i := range entries {
+		entries[i] = entry(fmt.Sprint("job-", i))
+		entries[i].Lane = fmt.Sprint("lane-", i)
+		request.Queues = append(request.Queues, store.QueueClaim{Queue: entries[i].Queue, Max: 1, Timeout: 10 * time.Second})
 	}
+	insert(t, s, entries...)
+	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, lanes)
 	carryAll(t, s)
 	clock.step(-time.Hour)
 	rounds, _ := carryAll(t, s)

@@ -1,12 +1,14 @@
 package redis
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
@@ -18,9 +20,9 @@ func TestConformance_OnMiniredis(t *testing.T) {
 		clock := newClock(t)
 		o := clock.options()
 		s := open(t, o)
-		repairAll(t, s, 0) // before that nothing is forgotten
+		markChecked(t, s) // before that nothing is forgotten
 		return storetest.Engine{
-			Store: s, Defaults: policy.Builtin(), Advance: clock.pass, Step: clock.step, Now: clock.now,
+			Store: s, Defaults: policy.Builtin(), Advance: clock.pass, Step: clock.step, Now: clock.now, IsSlow: true,
 			Reopen: func() store.Store {
 				require.NoError(t, s.Close())
 				s = open(t, o)
@@ -30,19 +32,24 @@ func TestConformance_OnMiniredis(t *testing.T) {
 	})
 }
 
-func TestConformance_OnOneShard(t *testing.T) { runSuiteOnServer(t, 1) }
-
-func TestConformance_OnSixteenShards(t *testing.T) { runSuiteOnServer(t, 16) }
-
+// A cluster shows all that a server shows, and that each script's keys are on one node.
 func TestConformance_OnACluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
-	url := createUserOnNodes(t, servers)
-	runSuite(t, Options{URL: url, Logger: quiet}, func(t *testing.T) {
+	o := Options{URL: createUserOnNodes(t, servers), Logger: quiet}
+	runSuite(t, o, func(t *testing.T) {
 		for _, node := range servers.Nodes() {
 			require.NoError(t, client(t, node.Addr()).FlushAll(t.Context()).Err())
 		}
 	})
+	requireStepBackDetected(t, o)
+	requireAllRightsUsed(t, servers.Addrs()...)
+}
+
+func TestConformance_OnOneServer(t *testing.T) {
+	for _, shards := range testlevel.Of(nil, []int{1, 16}) {
+		t.Run(fmt.Sprint(shards, " shards"), func(t *testing.T) { runSuiteOnServer(t, shards) })
+	}
 }
 
 // runSuiteOnServer runs the suite on one real server, with the rights that the documentation names and no others.

@@ -17,7 +17,7 @@ func TestDial_DetectsAllSilentConnectionsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server.Addr())
-	s := open(t, Options{URL: "redis://" + proxy.Addr() + "?read_timeout=500ms"})
+	s := open(t, Options{URL: "redis://" + proxy.Addr() + "?read_timeout=4s"})
 	const many = 32
 	// Concurrent calls, so that there are as many connections.
 	held := make(chan struct{})
@@ -34,8 +34,8 @@ func TestDial_DetectsAllSilentConnectionsAtOnce(t *testing.T) {
 	began := time.Now()
 	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err, "the call was made again on a new connection")
-	// Each silent connection that is tried takes half a second.
-	require.Less(t, time.Since(began), 10*time.Second)
+	// Each silent connection that is tried takes four seconds.
+	require.Less(t, time.Since(began), time.Minute)
 	for range many {
 		busy.Go(func() {
 			if err := s.Ping(t.Context()); err != nil {
@@ -44,7 +44,7 @@ func TestDial_DetectsAllSilentConnectionsAtOnce(t *testing.T) {
 		})
 	}
 	busy.Wait()
-	require.Less(t, time.Since(began), 10*time.Second)
+	require.Less(t, time.Since(began), time.Minute)
 }
 
 func TestDial_DoesNotUseClosedTLSConnections(t *testing.T) {
@@ -68,14 +68,14 @@ func TestWait_EndsWithItsContextWhileConnecting(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartTLS(t)
 	proxy := redistest.StartProxy(t, server.Addr())
-	s := open(t, Options{URL: "rediss://" + proxy.Addr() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key + "&dial_timeout=1m"})
+	s := open(t, Options{URL: "rediss://" + proxy.Addr() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key + "&dial_timeout=10m"})
 	proxy.Block()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	began := time.Now()
-	_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
+	_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: 10 * time.Minute})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Less(t, time.Since(began), 20*time.Second)
+	require.Less(t, time.Since(began), 5*time.Minute)
 	proxy.Cut()
 }
 
@@ -83,7 +83,7 @@ func TestWait_EndsOnASilentConnection(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server.Addr())
-	s := open(t, Options{URL: "redis://" + proxy.Addr()})
+	s := open(t, Options{URL: "redis://" + proxy.Addr() + "?read_timeout=5s"})
 	ended := make(chan error, 1)
 	go func() {
 		_, err := s.Shards()[0].Wait(context.WithoutCancel(t.Context()), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
@@ -93,16 +93,16 @@ func TestWait_EndsOnASilentConnection(t *testing.T) {
 	require.Eventually(t, func() bool {
 		info, err := admin.Info(t.Context(), "clients").Result()
 		return err == nil && strings.Contains(info, "blocked_clients:1")
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	proxy.Stall()
 	select {
 	case err := <-ended:
 		require.ErrorIs(t, err, store.ErrUnavailable)
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 		require.Fail(t, "the silent connection was not closed")
 	}
 	insert(t, s, entry("a"))
-	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: 5 * time.Second})
+	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
 	require.NoError(t, err)
 	require.Len(t, notified, 1)
 }

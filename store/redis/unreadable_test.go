@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -114,7 +115,7 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 
 func TestUnreadable_JobsCountAgainstTheBoundOfAList(t *testing.T) {
 	var log testlog.Log
-	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := open(t, Options{URL: redistest.Start(t).URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	keys := &s.shards[0].Keys
 	records, members := make([]any, 0, 6000), make([]redis.Z, 0, 3000)
 	for i := range 3000 {
@@ -147,9 +148,11 @@ func TestUnreadable_JobsCountAgainstTheBoundOfAList(t *testing.T) {
 	require.True(t, page.More)
 
 	require.NoError(t, s.Client.Del(t.Context(), keys.Due("1")).Err())
-	for _, torn := range members[:700] {
-		require.NoError(t, s.Client.RPush(t.Context(), keys.Ready("1"), torn.Member).Err())
+	var torn []any
+	for _, m := range members[:700] {
+		torn = append(torn, m.Member)
 	}
+	require.NoError(t, s.Client.RPush(t.Context(), keys.Ready("1"), torn...).Err())
 	filter.After, filter.Limit, filter.ScanLimit = store.Position{}, 1, 1
 	page, err := s.Shards()[0].List(t.Context(), filter)
 	require.NoError(t, err)
@@ -270,7 +273,7 @@ func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
 			claimed, err = s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
 			require.NoError(t, err)
 			return len(claimed) > 0
-		}, 30*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		require.Equal(t, "a", claimed[0].ID)
 	})
 }

@@ -31,7 +31,7 @@ func startReplica(t *testing.T, of *redistest.Server) *redistest.Server {
 	require.Eventually(t, func() bool {
 		info, err := c.Info(t.Context(), "replication").Result()
 		return err == nil && strings.Contains(info, "master_link_status:up")
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return replica
 }
 
@@ -50,7 +50,7 @@ func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	replica := startReplica(t, primary)
-	s := open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	s := open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: time.Minute}})
 	reached := func(want int, got *job.Durability) {
 		t.Helper()
 		require.Equal(t, &job.Durability{Replicas: want}, got)
@@ -110,7 +110,7 @@ func TestDurability_IsNotReportedWithoutAWait(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	startReplica(t, primary)
-	s := open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	s := open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: time.Minute}})
 	token := store.NewToken()
 	taken, err := s.Shards()[0].Insert(t.Context(), token, []store.NewJob{entry("a")})
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestDurability_NewPrimaryWithoutWaitAcceptsJobs(t *testing.T) {
 func TestDurability_ClusterWaitsAtTheServerOfTheJob(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 1)
-	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: time.Minute}})
 	for shard := range s.Shards() {
 		taken, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 		require.NoError(t, err)
