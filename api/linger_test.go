@@ -35,7 +35,8 @@ func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
 	require.Equal(t, 413, results[request.MaxBatchJobs].Status)
 }
 
-// endedStream starts a stream, whose token is then revoked, and reads the reason of its end. The response has not ended then.
+// endedStream starts a stream, whose token is then revoked, and reads the reason of its end. The response has not ended
+// then.
 func endedStream(t *testing.T, service *revocableService, conn net.Conn) *streamClient {
 	t.Helper()
 	s := begin(t, conn, "Authorization: Bearer "+fakeToken)
@@ -48,7 +49,9 @@ func endedStream(t *testing.T, service *revocableService, conn net.Conn) *stream
 
 // newRevocable returns a service with fakeToken.
 func newRevocable() *revocableService {
-	return &revocableService{fake: withTokens(newFake(), map[string]*access.Principal{fakeToken: {Role: access.Publish, Namespace: "shop"}})}
+	return &revocableService{fake: withTokens(newFake(), map[string]*access.Principal{
+		fakeToken: {Role: access.Publish, Namespace: "shop"},
+	})}
 }
 
 func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
@@ -98,7 +101,8 @@ func TestLinger_EndsAtShutdown(t *testing.T) {
 					// Unlike one in chunks, a request with a length can be read on after a deadline.
 					send = func() error { _, err := io.WriteString(conn, "{}\n"); return err }
 					_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\n"+
-						"Authorization: Bearer "+fakeToken+"\r\nContent-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n")
+						"Authorization: Bearer "+fakeToken+"\r\n"+
+						"Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n")
 					require.NoError(t, err)
 					s = &streamClient{t: t, conn: conn, in: bufio.NewReader(conn)}
 					s.answer()

@@ -76,7 +76,8 @@ func testContract(t *testing.T, store string) {
 		switch {
 		case n >= requests && c.one(2):
 			name := c.pick(missing...)
-			op = c.operations[slices.IndexFunc(c.operations, func(o operation) bool { return strings.HasPrefix(name, o.name+" ") })]
+			gave := func(o operation) bool { return strings.HasPrefix(name, o.name+" ") }
+			op = c.operations[slices.IndexFunc(c.operations, gave)]
 		case c.one(3): // many need a job
 			op = c.jobs[c.random.IntN(len(c.jobs))]
 		}

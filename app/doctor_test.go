@@ -14,7 +14,8 @@ func TestDoctor_RunsBesideAService(t *testing.T) {
 	o := testOptions(t)
 	o.Token, o.Version, o.Proxy = "0123456789abcdef", "v7", ProxyNone
 	a := run(t, o)
-	require.Eventually(t, func() bool { status, _ := a.ask(t, "GET", "/readyz", ""); return status == 200 }, waitLimit, time.Millisecond)
+	ready := func() bool { status, _ := a.ask(t, "GET", "/readyz", ""); return status == 200 }
+	require.Eventually(t, ready, waitLimit, time.Millisecond)
 	o.Roles = Roles{RoleAPI} // looks up no names
 	findings := Doctor(t.Context(), o, DoctorOptions{Server: "http://" + a.Addr(), ServerNamed: true})
 	levels := make(map[doctor.Name]doctor.Finding)

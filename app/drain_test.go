@@ -53,7 +53,8 @@ func TestDrain_ServesWhileUnready(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
-	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusOK }, waitLimit, time.Millisecond)
+	becomes := func(want int) func() bool { return func() bool { return status(t, a, "/readyz") == want } }
+	require.Eventually(t, becomes(http.StatusOK), waitLimit, time.Millisecond)
 	send(t, a, http.MethodPut, "/v1/topics/pulled", `{"deliver": "pull"}`)
 	var waiting sync.WaitGroup
 	for path, body := range map[string]string{
@@ -66,12 +67,13 @@ func TestDrain_ServesWhileUnready(t *testing.T) {
 			assert.Less(t, resp.StatusCode, 300)
 		})
 	}
-	require.Eventually(t, func() bool { return a.service.Waiting() == 1 && a.service.LeaseClients() == 1 }, waitLimit, time.Millisecond)
+	wait := func() bool { return a.service.Waiting() == 1 && a.service.LeaseClients() == 1 }
+	require.Eventually(t, wait, waitLimit, time.Millisecond)
 	began := time.Now()
 	cancel()
 	waiting.Wait()
 	require.Less(t, time.Since(began), 55*time.Second, "those who wait are answered before their time")
-	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusServiceUnavailable }, waitLimit, time.Millisecond)
+	require.Eventually(t, becomes(http.StatusServiceUnavailable), waitLimit, time.Millisecond)
 	require.Equal(t, http.StatusOK, status(t, a, "/v1/stats"))
 	require.Empty(t, done)
 	require.NoError(t, a.listener.Close())

@@ -25,7 +25,7 @@ type Options struct {
 	API http.Handler
 	// RootTokens are the API's; the key of sessions is derived from them. Empty: the API needs no token.
 	RootTokens []redact.Text
-	// KeyRounds is how often the key is hashed, against guesses of a root token. Zero: session.Rounds. Tests need fewer.
+	// KeyRounds is how often the key is hashed, against guesses of a root token. Zero: session.Rounds. Tests take fewer.
 	KeyRounds int
 	// OnShutdown registers a function for the server's shutdown, like context.AfterFunc. Live updates end then. Nil: they end with
 	// their requests only.
@@ -61,7 +61,8 @@ type console struct {
 // It panics if a template cannot be parsed.
 func New(o Options) http.Handler {
 	c := &console{
-		api: o.API, needsToken: len(o.RootTokens) > 0, seals: session.New(o.RootTokens, o.KeyRounds), log: cmp.Or(o.Logger, slog.Default()), version: o.Version,
+		api: o.API, needsToken: len(o.RootTokens) > 0, seals: session.New(o.RootTokens, o.KeyRounds),
+		log: cmp.Or(o.Logger, slog.Default()), version: o.Version,
 		assets: assets.Handler(), maxBody: cmp.Or(o.MaxBody, 256<<10), large: make(chan struct{}, largeForms), now: time.Now,
 	}
 	c.failed.Logger = c.log

@@ -22,8 +22,8 @@ const IdleTimeout = 2 * time.Minute
 // short lines take about twenty times their bytes in memory before the token is checked.
 //
 // A new connection may be silent for IdleTimeout, like one that was used before. net/http would close it after its
-// ReadHeaderTimeout, perhaps while the first request is on its way: clients open connections ahead, and a busy machine may
-// take seconds to send on one. Such a request has no answer, and clients do not repeat a POST.
+// ReadHeaderTimeout, perhaps while the first request is on its way: clients open connections ahead, and a busy machine
+// may take seconds to send on one. Such a request has no answer, and clients do not repeat a POST.
 func LimitHeaders(l net.Listener) net.Listener { return headerListener{l} }
 
 type headerListener struct{ net.Listener }
@@ -57,8 +57,8 @@ type headerConn struct {
 	header time.Duration
 }
 
-// SetReadDeadline sets the deadline of reads. Before the first byte it is net/http's for the first header, which begins with
-// that byte.
+// SetReadDeadline sets the deadline of reads. Before the first byte it is net/http's for the first header, which begins
+// with that byte.
 func (c *headerConn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -60,8 +60,8 @@ func (s *Site) Golden(name, path string) string {
 	return page
 }
 
-// Text returns the text of HTML, without tags and with single spaces. Tests call it so often that regular expressions would take a
-// fifth of their time.
+// Text returns the text of HTML, without tags and with single spaces. Tests call it so often that regular expressions
+// would take a fifth of their time.
 func Text(page string) string {
 	if main := mainPart(page); main != "" {
 		page = main

@@ -20,8 +20,8 @@ import (
 	"github.com/ringback/ringback/internal/redact"
 )
 
-// Rounds make guesses slow. Whoever has signed in with a token of their own knows a text and what it was sealed to, and can guess a
-// root token that a person has chosen, at home. A guess takes about 0.1 s of a processor.
+// Rounds make guesses slow. Whoever has signed in with a token of their own knows a text and what it was sealed to, and
+// can guess a root token that a person has chosen, at home. A guess takes about 0.1 s of a processor.
 const Rounds = 600_000
 
 const salt = "ringback console session 1"
@@ -38,11 +38,12 @@ type key struct {
 	id string
 }
 
-// derived are the keys of the root tokens of this process, by the hash of the token and rounds: deriving one is slow on purpose.
+// derived are the keys of the root tokens of this process, by the hash of the token and rounds: deriving one is slow on
+// purpose.
 var derived sync.Map
 
-// New returns a Sealer for the root tokens. rounds are those of a guess; zero: Rounds. Tests take fewer. Without tokens the key is random: texts
-// open in this process only.
+// New returns a Sealer for the root tokens. rounds are those of a guess; zero: Rounds. Tests take fewer. Without tokens
+// the key is random: texts open in this process only.
 func New(tokens []redact.Text, rounds int) *Sealer {
 	rounds = cmp.Or(rounds, Rounds)
 	return &Sealer{keys: sync.OnceValue(func() []*key {
