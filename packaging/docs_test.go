@@ -28,7 +28,7 @@ var patterns sync.Map // *regexp.Regexp by text
 // compiled returns a regular expression, compiled once.
 func compiled(pattern string) *regexp.Regexp {
 	if known, ok := patterns.Load(pattern); ok {
-		return known.(*regexp.Regexp) //nolint:forcetypeassert // nothing else is stored
+		return known.(*regexp.Regexp)
 	}
 	made := regexp.MustCompile(pattern)
 	patterns.Store(pattern, made)

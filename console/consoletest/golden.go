@@ -13,21 +13,19 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of pages")
 
-var (
-	// volatile are parts of pages that differ from run to run: checksums of assets, ids and names that are random, the host.
-	volatile = []struct {
-		pattern *regexp.Regexp
-		to      string
-	}{
-		{regexp.MustCompile(`/static/[0-9a-f]{8,}/`), "/static/CHECKSUM/"},
-		{regexp.MustCompile(`\b[0-9a-z]{26}\b`), "RANDOM-ID"},
-		{regexp.MustCompile(`\b0[0-9a-z]{20}\b`), "RANDOM-ID"}, // of the server
-		{regexp.MustCompile(`[^\s<>"/]+/console-test\b`), "HOST/console-test"},
-		{regexp.MustCompile(`\btokens/[0-9A-Za-z]{8}\b`), "tokens/TOKEN-ID"},
-		{regexp.MustCompile(`\([0-9A-Za-z]{8}\)</li>`), "(TOKEN-ID)</li>"},
-		{regexp.MustCompile(`<span class="mono">[0-9A-Za-z]{8}</span>`), `<span class="mono">TOKEN-ID</span>`},
-	}
-)
+// volatile are parts of pages that differ from run to run: checksums of assets, ids and names that are random, the host.
+var volatile = []struct {
+	pattern *regexp.Regexp
+	to      string
+}{
+	{regexp.MustCompile(`/static/[0-9a-f]{8,}/`), "/static/CHECKSUM/"},
+	{regexp.MustCompile(`\b[0-9a-z]{26}\b`), "RANDOM-ID"},
+	{regexp.MustCompile(`\b0[0-9a-z]{20}\b`), "RANDOM-ID"}, // of the server
+	{regexp.MustCompile(`[^\s<>"/]+/console-test\b`), "HOST/console-test"},
+	{regexp.MustCompile(`\btokens/[0-9A-Za-z]{8}\b`), "tokens/TOKEN-ID"},
+	{regexp.MustCompile(`\([0-9A-Za-z]{8}\)</li>`), "(TOKEN-ID)</li>"},
+	{regexp.MustCompile(`<span class="mono">[0-9A-Za-z]{8}</span>`), `<span class="mono">TOKEN-ID</span>`},
+}
 
 // mainPart returns the element main of a page; empty: it has none.
 func mainPart(page string) string {

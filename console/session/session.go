@@ -70,7 +70,7 @@ func (s *Sealer) IDs() []string {
 
 // derive returns the key of a root token.
 func derive(token string, rounds int) *key {
-	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(token), uint64(rounds))) //nolint:gosec // not negative
+	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(token), uint64(rounds)))
 	if known, ok := derived.Load(hash); ok {
 		return known.(*key) //nolint:forcetypeassert // nothing else is stored
 	}

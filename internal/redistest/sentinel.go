@@ -168,10 +168,12 @@ func (s *Sentinel) Switches() int {
 		if !sentinel.answering() {
 			continue
 		}
-		epoch := 0
-		if epoch, err = sentinel.masterEpoch(); err == nil {
-			latest = max(latest, epoch)
+		epoch, failed := sentinel.masterEpoch()
+		if failed != nil {
+			err = failed
+			continue
 		}
+		latest = max(latest, epoch)
 	}
 	if latest < 0 {
 		s.tb.Fatalf("ask sentinels for the epoch of the master: %v", err)

@@ -112,11 +112,11 @@ func (r *report) fail(key testKey, lines []string) {
 // endPackage prints the line of a package. Packages without tests have none.
 func (r *report) endPackage(pkg string, e event, lines []string) {
 	r.ended++
-	word := "ok  "
-	switch {
-	case e.Action == "skip":
+	if e.Action == "skip" {
 		return
-	case e.Action == "fail":
+	}
+	word := "ok  "
+	if e.Action == "fail" {
 		word = "FAIL"
 	}
 	took := fmt.Sprintf("%.1fs", e.Elapsed)
