@@ -560,7 +560,8 @@ func TestRevive_RevivesEachDeadLetterOnce(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec})
 		r.registerDead(t, 600, "orders/a", 500) // more than a batch
 		s.page = 2 * time.Second                // they are dead again by the time of the next page
-		require.Equal(t, store.WorkCounts{Matched: 600, Done: 600}, r.work(t, store.WorkOrder{Action: store.WorkRevive}).WorkCounts)
+		w := r.work(t, store.WorkOrder{Action: store.WorkRevive})
+		require.Equal(t, store.WorkCounts{Matched: 600, Done: 600}, w.WorkCounts)
 		time.Sleep(time.Minute)
 		require.Len(t, rec.calls(), 1200)
 	})

@@ -205,7 +205,8 @@ func TestRevive_ExpiryCountsFromTheDueTime(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
 		r.registerDead(t, 25, "orders/a", 500)
 		w := r.work(t, store.WorkOrder{
-			Action: store.WorkRevive, Rate: policy.Rate{Starts: 1, Per: 10 * time.Second}, Delay: 10 * time.Minute, ExpiresIn: time.Minute,
+			Action: store.WorkRevive, Rate: policy.Rate{Starts: 1, Per: 10 * time.Second},
+			Delay: 10 * time.Minute, ExpiresIn: time.Minute,
 		})
 		require.EqualValues(t, 25, w.Done)
 		for i := range 25 {

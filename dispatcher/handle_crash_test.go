@@ -142,5 +142,6 @@ func TestHandle_OnRedis(t *testing.T) {
 	})
 	made := r.order(t)
 	require.Equal(t, made.ID, (<-calls).ID)
-	require.Eventually(t, func() bool { return r.get(t, made.Ref()).State == job.Delivered }, 5*time.Minute, time.Millisecond)
+	delivered := func() bool { return r.get(t, made.Ref()).State == job.Delivered }
+	require.Eventually(t, delivered, 5*time.Minute, time.Millisecond)
 }

@@ -28,8 +28,8 @@ func deliver(t *testing.T, s *Sender, url string, limit time.Duration) policy.Re
 	return result
 }
 
-// deliverUntil makes attempts until one ends in a class, each with a limit four times that of the one before: on a slow machine
-// a short limit runs out before the phase in which the receiver hangs.
+// deliverUntil makes attempts until one ends in a class, each with a limit four times that of the one before: on a slow
+// machine a short limit runs out before the phase in which the receiver hangs.
 func deliverUntil(t *testing.T, s *Sender, req job.Request, class policy.ErrorClass) policy.Result {
 	t.Helper()
 	for limit := 100 * time.Millisecond; ; limit *= 4 {

@@ -62,7 +62,8 @@ func TestPayload_IsReleasedWhenSent(t *testing.T) {
 			}()
 			require.Eventually(t, func() bool { return sent.Load() == 1 }, 5*time.Minute, time.Millisecond)
 			require.Eventually(t, func() bool { runtime.GC(); return gone.Load() == 1 }, 5*time.Minute, time.Millisecond)
-			require.Eventually(t, func() bool { return got.Load() == int64(c.size) }, 5*time.Minute, time.Millisecond, "and all of it arrives")
+			arrived := func() bool { return got.Load() == int64(c.size) }
+			require.Eventually(t, arrived, 5*time.Minute, time.Millisecond, "and all of it arrives")
 			close(over)
 			require.Equal(t, 200, (<-ended).Status)
 			require.EqualValues(t, 1, sent.Load())

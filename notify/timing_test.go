@@ -94,7 +94,8 @@ func TestPhases_TakeTheWholeLimit(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := senderOverPipe(t, 0, holdOpen)
-				require.InDelta(t, 10*time.Second, phase(s.Deliver(t.Context(), requestTo(scheme, 0)).Phases), float64(time.Microsecond))
+				phases := s.Deliver(t.Context(), requestTo(scheme, 0)).Phases
+				require.InDelta(t, 10*time.Second, phase(phases), float64(time.Microsecond))
 			})
 		})
 	}

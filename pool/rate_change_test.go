@@ -103,7 +103,8 @@ func TestRate_ChangeAppliesToClaimedJobs(t *testing.T) {
 func TestRate_LateStartOfATopicIsMadeInTheNextWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s, d := newRateTest(t, policy.Topic{Rate: policy.Rate{Starts: 1, Per: 10 * time.Minute}}, func(s store.Store) store.Store {
+		topicPolicy := policy.Topic{Rate: policy.Rate{Starts: 1, Per: 10 * time.Minute}}
+		s, d := newRateTest(t, topicPolicy, func(s store.Store) store.Store {
 			return &lateOnceStore{Store: s, by: 40 * time.Second}
 		})
 		fill(t, s, 1, "calls/a")

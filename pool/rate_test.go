@@ -126,7 +126,9 @@ func (s laggingShard) Permit(ctx context.Context, tok store.Token, asks []store.
 
 // Three processes on one store never begin more attempts in any window than the rate allows, and come close to it.
 func TestRate_HoldsOverThreeProcessesInEveryWindow(t *testing.T) {
-	rates := []policy.Rate{{Starts: 7, Per: 3 * time.Second}, {Starts: 20, Per: time.Second}, {Starts: 1, Per: time.Second}}
+	rates := []policy.Rate{
+		{Starts: 7, Per: 3 * time.Second}, {Starts: 20, Per: time.Second}, {Starts: 1, Per: time.Second},
+	}
 	lags := []time.Duration{30 * time.Millisecond, time.Microsecond}
 	for _, rate := range rates[:testlevel.Of(2, len(rates))] {
 		for _, lag := range lags[:testlevel.Of(1, len(lags))] {

@@ -85,7 +85,10 @@ func TestDatabases_RegisterWhatIsCommitted(t *testing.T) {
 		require.Equal(t, append(idsOf(numbered("a", 150)), "c"), srv.registered())
 		require.Contains(t, srv.jobs["c"], `"body":"grüße 🚀"`)
 		var left []entry
-		require.Eventually(t, func() bool { left = entries(t, d.db); return len(left) == 1 && left[0].tries == 1 }, 5*time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool {
+			left = entries(t, d.db)
+			return len(left) == 1 && left[0].tries == 1
+		}, 5*time.Minute, time.Millisecond)
 		require.Equal(t, "b", left[0].id)
 		require.Equal(t, "422 invalid_field: a text  with ü", left[0].problem)
 		require.LessOrEqual(t, left[0].next, 18*time.Second)
@@ -177,7 +180,10 @@ func TestRelay_ReadsOnlyWhatIsCommittedOnMySQL(t *testing.T) {
 	srv.problems["b"] = &client.Problem{Status: 422, Code: "invalid_field"}
 	add(t, d.db, d.dialect, client.Job{ID: "a"}, client.Job{ID: "b"})
 	_, stop := runRelay(t, d.db, d.dialect, srv.client(t), outbox.Options{Poll: time.Hour})
-	require.Eventually(t, func() bool { left := entries(t, d.db); return len(left) == 1 && left[0].tries == 1 }, 5*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool {
+		left := entries(t, d.db)
+		return len(left) == 1 && left[0].tries == 1
+	}, 5*time.Minute, time.Millisecond)
 	stop()
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)

@@ -23,7 +23,10 @@ func TestDocs_StatementsForRefusedJobs(t *testing.T) {
 	srv.problems["close-9"] = &client.Problem{Status: 429, Code: "quota"}
 	add(t, db, outbox.SQLite, client.Job{ID: "bad-4711"}, client.Job{ID: "close-9"})
 	_, stop := runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
-	require.Eventually(t, func() bool { return entries(t, db)[0].tries == 1 && entries(t, db)[1].problem != "" }, 5*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool {
+		left := entries(t, db)
+		return left[0].tries == 1 && left[1].problem != ""
+	}, 5*time.Minute, time.Millisecond)
 	stop()
 	rows, err := db.QueryContext(t.Context(), string(statements[0][1]))
 	require.NoError(t, err)

@@ -144,6 +144,7 @@ func TestWork_EstimatesTheLastStartUnderARate(t *testing.T) {
 		halfGone = append(halfGone, ref(i+300).ID)
 	}
 	slices.Reverse(halfGone) // those that are gone come first
+	tenASecond, oneAMinute := policy.Rate{Starts: 10, Per: time.Second}, policy.Rate{Starts: 1, Per: time.Minute}
 	for name, c := range map[string]struct {
 		jobs  int
 		order store.WorkOrder
@@ -155,9 +156,9 @@ func TestWork_EstimatesTheLastStartUnderARate(t *testing.T) {
 		"skipped at once":       {600, store.WorkOrder{Filter: allDead(), IDs: halfGone, Rate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
 		"lane rate":             {600, store.WorkOrder{Filter: allDead(), LaneRate: policy.Rate{Starts: 1, Per: time.Second}}, 10 * time.Second},
 		"lane rate of one lane": {2400, store.WorkOrder{Filter: lane, LaneRate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
-		"lane rate, many jobs":  {2400, store.WorkOrder{Filter: allDead(), LaneRate: policy.Rate{Starts: 10, Per: time.Second}}, time.Minute},
+		"lane rate, many jobs":  {2400, store.WorkOrder{Filter: allDead(), LaneRate: tenASecond}, time.Minute},
 		"both rates":            {600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 100, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: time.Second}}, 15 * time.Second},
-		"a start a minute":      {20, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 1, Per: time.Minute}}, time.Second},
+		"a start a minute":      {20, store.WorkOrder{Filter: allDead(), Rate: oneAMinute}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
