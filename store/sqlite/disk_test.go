@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -90,7 +91,7 @@ func TestWriter_FinishesACallWhoseCallerHasLeft(t *testing.T) {
 	require.ErrorIs(t, <-gaveUp, context.Canceled)
 	release()
 	inWriter(t, s, func() {})
-	require.Eventually(t, func() bool { return get(t, s, "a").State == job.Delivered }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return get(t, s, "a").State == job.Delivered }, time.Minute, time.Millisecond)
 }
 
 func TestWriter_SyncsDurableCallsOnly(t *testing.T) {
@@ -113,7 +114,7 @@ func TestSweep_GivesFreePagesBackAfterRetention(t *testing.T) {
 	o := options(t)
 	o.Limits.KeepDelivered.Max = new(int64(1))
 	s := openStore(t, o)
-	for i := range 20 {
+	for i := range testlevel.Of(9, 20) {
 		entries := newLargeJobs(string(rune('a'+i)), 100, 10_000)
 		insert(t, s, entries...)
 		for _, e := range entries {

@@ -150,7 +150,7 @@ func blockWriter(t *testing.T, s *Store) (release func()) {
 // waitForCalls waits until n calls wait for the writer.
 func waitForCalls(t *testing.T, s *Store, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.db.Waiting() == n }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.db.Waiting() == n }, time.Minute, time.Millisecond)
 }
 
 // A codeError is an error with a result code of SQLite.

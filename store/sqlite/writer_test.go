@@ -36,7 +36,7 @@ func TestClaim_TakesNothingForACallerThatHasLeft(t *testing.T) {
 	require.ErrorIs(t, <-gone, context.Canceled)
 	release()
 	inWriter(t, s, func() {}) // the group may not have been taken yet
-	require.Eventually(t, func() bool { return get(t, s, h.ID).State == job.Delivered }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return get(t, s, h.ID).State == job.Delivered }, time.Minute, time.Millisecond)
 	leased := 0
 	inWriter(t, s, func() { leased = len(s.mem.Leases) })
 	require.Zero(t, leased)

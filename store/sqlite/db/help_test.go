@@ -158,7 +158,7 @@ func submitAll(t *testing.T, d *database, calls ...*testCall) []error {
 // waitForCalls waits until n calls wait for the writer.
 func waitForCalls(t *testing.T, d *database, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return d.Waiting() == n }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return d.Waiting() == n }, time.Minute, time.Millisecond)
 }
 
 // dial opens another connection.
