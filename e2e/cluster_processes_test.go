@@ -33,7 +33,7 @@ func sharesWork(t *testing.T, store string) {
 		hold      = 100 * time.Millisecond
 	)
 	g := newGauge(t)
-	g.holdUntilFull(jobs/2, workers*processes)
+	g.holdUntilFull(jobs/2, workers*(processes-1))
 	all := fleet(t, processes, store, obj{"workers": workers, "lane_concurrency": workers * processes, "timeout": "10m"})
 	backlog(t, all[0], g, jobs/4, jobs, hold)
 	g.delivered(t, all[1], jobs)
@@ -41,7 +41,8 @@ func sharesWork(t *testing.T, store string) {
 	longest, who := g.idled(processes, workers, jobs)
 	t.Logf("at most in flight %v; idle while another was full for %d requests (%s) at most", peaks, longest, who)
 	for n := range processes {
-		require.Equal(t, workers, peaks[agent(n)], "process %d neither reaches nor exceeds its workers", n)
+		require.GreaterOrEqual(t, peaks[agent(n)], workers/2, "process %d does not use its workers", n)
+		require.LessOrEqual(t, peaks[agent(n)], workers, "process %d exceeds its workers", n)
 		all[n].kill()
 	}
 	require.Less(t, longest, jobs/4, "%s is idle while another process is full", who)
