@@ -253,7 +253,8 @@ func TestCheck_OfAClusterWithAServerThatHangs(t *testing.T) {
 		return true
 	})
 	require.Less(t, 2*stepTimeout+serverTimeout, doctor.Limit, "the steps of a check, one after the other")
-	found, err := Check("store main", Options{URL: "redis+cluster://" + server.Addr()}).Run(t.Context()) // without the limit
+	check := Check("store main", Options{URL: "redis+cluster://" + server.Addr()})
+	found, err := check.Run(t.Context()) // without the limit
 	require.Error(t, err)
 	requireFinding(t, found, doctor.RedisReach, doctor.Fault, silent.Addr().String()+": redis ")
 	requireFinding(t, found, doctor.RedisClock, doctor.Unknown, "1 of 2 servers could not be looked at; the others are fine")

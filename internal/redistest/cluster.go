@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// nodeTimeout in milliseconds: a node silent for that long is failing; its replica takes over about a second later. It is
-	// short for tests that kill a master, and long compared to the scheduling delays of a busy machine: a node that waited for
-	// a processor that long would be replaced though it lives.
+	// nodeTimeout in milliseconds: a node silent for that long is failing; its replica takes over about a second
+	// later. It is short for tests that kill a master, and long compared to the scheduling delays of a busy machine:
+	// a node that waited for a processor that long would be replaced though it lives.
 	nodeTimeout = "5000"
 	// createTimeout bounds the creation of a cluster, which takes about two seconds unless a handshake is missed.
 	createTimeout = time.Minute
@@ -173,8 +173,8 @@ func (c *Cluster) ReplicasOf(master *Server) []*Server {
 	return replicas
 }
 
-// Switches returns how often a replica has taken over from a master since the start, planned or not. Call it before and after:
-// it also grows by one for each election that failed before, and for each slot that was moved.
+// Switches returns how often a replica has taken over from a master since the start, planned or not. Call it before
+// and after: it also grows by one for each election that failed before, and for each slot that was moved.
 func (c *Cluster) Switches() int {
 	c.tb.Helper()
 	return c.epoch() - c.first

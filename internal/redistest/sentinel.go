@@ -17,8 +17,9 @@ import (
 // watched is the name of the master in the sentinels.
 const watched = "rb"
 
-// sentinelSettings are the settings of the sentinels. A master that is silent for five seconds is down: short for tests that
-// kill it, and long compared to the scheduling delays of a busy machine, on which a living one would be replaced.
+// sentinelSettings are the settings of the sentinels. A master that is silent for five seconds is down: short for
+// tests that kill it, and long compared to the scheduling delays of a busy machine, on which a living one would be
+// replaced.
 const sentinelSettings = `sentinel monitor rb 127.0.0.1 %d 2
 sentinel down-after-milliseconds rb 5000
 sentinel failover-timeout rb 5000
@@ -158,8 +159,8 @@ func (s *Sentinel) Master() *Server {
 	return most
 }
 
-// Switches returns how often the master was replaced since the start, planned or not, as the running sentinels know. Call it
-// before and after: it also grows by one for each election of sentinels that failed before.
+// Switches returns how often the master was replaced since the start, planned or not, as the running sentinels know.
+// Call it before and after: it also grows by one for each election of sentinels that failed before.
 func (s *Sentinel) Switches() int {
 	s.tb.Helper()
 	latest := -1

@@ -140,11 +140,13 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 	clock := newClock(t)
 	s := open(t, clock.options())
 	const lanes = 300
-	entries, request := make([]store.NewJob, lanes), store.ClaimRequest{Max: lanes, MaxBytes: 1 << 20, Margin: 5 * time.Second}
+	entries := make([]store.NewJob, lanes)
+	request := store.ClaimRequest{Max: lanes, MaxBytes: 1 << 20, Margin: 5 * time.Second}
 	for i := range entries {
 		entries[i] = entry(fmt.Sprint("job-", i))
 		entries[i].Lane = fmt.Sprint("lane-", i)
-		request.Queues = append(request.Queues, store.QueueClaim{Queue: entries[i].Queue, Max: 1, Timeout: 10 * time.Second})
+		wanted := store.QueueClaim{Queue: entries[i].Queue, Max: 1, Timeout: 10 * time.Second}
+		request.Queues = append(request.Queues, wanted)
 	}
 	insert(t, s, entries...)
 	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)

@@ -49,8 +49,8 @@ func requireWakeup(t *testing.T, s *Store, shard int, id string) {
 	})
 }
 
-// openReplicated opens a store for writes that must reach a replica, and another whose writes hardly wait: after a failover there is no
-// replica.
+// openReplicated opens a store for writes that must reach a replica, and another whose writes hardly wait: after a
+// failover there is no replica.
 func openReplicated(t *testing.T, url string) (safe, s *Store) {
 	t.Helper()
 	safe = open(t, Options{URL: url, Wait: connect.Wait{Replicas: 1, Timeout: 2 * time.Minute}})
@@ -64,7 +64,8 @@ func TestFailover_OfSentinelsPrimary(t *testing.T) {
 	taken, err := safe.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
-	before, err := store.PutTopic(t.Context(), safe, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
+	topic := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}}
+	before, err := store.PutTopic(t.Context(), safe, topic)
 	require.NoError(t, err)
 	old := servers.Master()
 	old.Kill()
@@ -73,7 +74,7 @@ func TestFailover_OfSentinelsPrimary(t *testing.T) {
 	_, err = s.Shards()[0].Get(t.Context(), ref("a"))
 	require.NoError(t, err, "what a replica had is not lost")
 	requireWakeup(t, s, 0, "b")
-	after, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
+	after, err := store.PutTopic(t.Context(), s, topic)
 	require.NoError(t, err)
 	require.Greater(t, after.Revision, before.Revision)
 }

@@ -200,7 +200,9 @@ func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 			require.Fail(t, "Wait did not end")
 		}
 		insert(t, s, entry("a"))
-		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
+		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{
+			Groups: []string{store.GroupPush}, Timeout: time.Minute,
+		})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, notified)
 	})

@@ -118,7 +118,8 @@ func TestList_ReadsManyLanesInFewRoundTrips(t *testing.T) {
 	q := lane
 	last := lanes - 5
 	q.Topic, q.Lane = fmt.Sprint("topic-", last%7), fmt.Sprint("lane-", last)
-	_, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref(ids[last]), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
+	run := store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}}
+	_, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref(ids[last]), run)
 	require.NoError(t, err)
 	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: q, Max: 1, Timeout: time.Minute}}, Max: 1, MaxBytes: 1 << 20,
@@ -168,7 +169,8 @@ func TestList_ReadsEndedJobsOfManyTopicsInFewRoundTrips(t *testing.T) {
 	}
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(ends[a], ends[b]), cmp.Compare(a, b)) })
 	for _, limit := range []int{500, 37} {
-		require.Equal(t, ids, readList(t, s, store.Filter{Oldest: true, States: []job.State{job.Dead}, Limit: limit}, 12))
+		oldest := store.Filter{Oldest: true, States: []job.State{job.Dead}, Limit: limit}
+		require.Equal(t, ids, readList(t, s, oldest, 12))
 		newest := slices.Clone(ids)
 		slices.Reverse(newest)
 		require.Equal(t, newest, readList(t, s, store.Filter{States: []job.State{job.Cancelled, job.Dead}, Limit: limit}, 12))
@@ -256,7 +258,8 @@ func TestList_MissesNoJobThatMovesMeanwhile(t *testing.T) {
 	found, err := s.Shards()[0].Get(t.Context(), ref(ids[jobs-1]))
 	require.NoError(t, err)
 	last = found.DueAt
-	require.Eventually(t, func() bool { return s.Client.Time(t.Context()).Val().After(last) }, time.Minute, time.Millisecond)
+	later := func() bool { return s.Client.Time(t.Context()).Val().After(last) }
+	require.Eventually(t, later, time.Minute, time.Millisecond)
 	keys := &s.shards[0].Keys
 	moved := func() int64 {
 		return s.Client.LLen(t.Context(), keys.Ready("1")).Val() + s.Client.ZCard(t.Context(), keys.Claimed("1")).Val()

@@ -64,7 +64,8 @@ func (s *starts) requireRate(t *testing.T, rate policy.Rate) int {
 	return len(s.at)
 }
 
-// runTogether calls do concurrently, twice per store, until rateSpan has passed and there were more starts than in a window.
+// runTogether calls do concurrently, twice per store, until rateSpan has passed and there were more starts than in a
+// window.
 func runTogether(t *testing.T, stores []*Store, begun *starts, rate policy.Rate, do func(s *Store) error) {
 	t.Helper()
 	end := time.Now().Add(rateSpan)

@@ -199,7 +199,8 @@ func fillStore(tb testing.TB, s *Store, jobs int) {
 			case 0:
 				items = append(items, settlement(h, policy.Verdict{Kind: policy.Delivered}, 200))
 			case 1:
-				items = append(items, settlement(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, 410))
+				gaveUp := policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}
+				items = append(items, settlement(h, gaveUp, 410))
 			case 2:
 				items = append(items, settlement(h, policy.Verdict{Kind: policy.Again, Wait: time.Minute}, 500))
 			case 3:

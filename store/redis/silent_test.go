@@ -68,7 +68,8 @@ func TestWait_EndsWithItsContextWhileConnecting(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartTLS(t)
 	proxy := redistest.StartProxy(t, server.Addr())
-	s := open(t, Options{URL: "rediss://" + proxy.Addr() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key + "&dial_timeout=10m"})
+	files := "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key
+	s := open(t, Options{URL: "rediss://" + proxy.Addr() + files + "&dial_timeout=10m"})
 	proxy.Block()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
@@ -102,7 +103,9 @@ func TestWait_EndsOnASilentConnection(t *testing.T) {
 		require.Fail(t, "the silent connection was not closed")
 	}
 	insert(t, s, entry("a"))
-	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
+	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{
+		Groups: []string{store.GroupPush}, Timeout: time.Minute,
+	})
 	require.NoError(t, err)
 	require.Len(t, notified, 1)
 }

@@ -136,7 +136,9 @@ func TestStore_DeliversAJob(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, in[0].Job, got)
 
-		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
+		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{
+			Groups: []string{store.GroupPush}, Timeout: time.Minute,
+		})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, notified)
 

@@ -174,7 +174,9 @@ func TestThrottle_NewLaneGetsConcurrentlyWrittenSettings(t *testing.T) {
 		_, err := s.Run(t.Context(), c)
 		require.ErrorIs(t, err, script.ErrStale, "else no wake-up would be written")
 		putLane(t, s, policy.Lane{})
-		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
+		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{
+			Groups: []string{store.GroupPush}, Timeout: time.Minute,
+		})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, notified)
 	})

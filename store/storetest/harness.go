@@ -28,8 +28,8 @@ type Engine struct {
 	// Recheck makes the engine check a whole shard, as after a loss of its last writes, and returns what Repair repaired.
 	// It must find nothing. Nil: the engine has no Repair.
 	Recheck func(t *testing.T, shard int) map[store.RepairKind]int
-	// IsSlow says that each call takes milliseconds of processor time: make test has smaller numbers then, since another
-	// engine with the same scripts has the full ones.
+	// IsSlow says that each call takes milliseconds of processor time: make test has smaller numbers then, since
+	// another engine with the same scripts has the full ones.
 	IsSlow bool
 }
 

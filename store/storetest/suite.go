@@ -98,8 +98,9 @@ func newSuite(t *testing.T, open func(t *testing.T) Engine) *suite {
 // shard returns the test's shard.
 func (s *suite) shard() store.Shard { return s.Store.Shards()[s.shardNumber] }
 
-// checkInvariants runs Check on what the test left. It takes longer than most tests: make test runs it after every third on an engine
-// without Recheck, which has a check of its own, or shares its scripts with one that is checked after all.
+// checkInvariants runs Check on what the test left. It takes longer than most tests: make test runs it after every
+// third on an engine without Recheck, which has a check of its own, or shares its scripts with one that is checked
+// after all.
 func (s *suite) checkInvariants() {
 	s.Helper()
 	if s.Recheck == nil && len(s.Name())%testlevel.Of(3, 1) != 0 && !s.isFakeOnly {
@@ -154,8 +155,8 @@ func (s *suite) advance(d time.Duration) {
 	<-time.After(d)
 }
 
-// withMovedClock is a case for engines whose clock the test moves. It needs two calls within a short time, and a slow machine
-// takes longer by the real clock.
+// withMovedClock is a case for engines whose clock the test moves. It needs two calls within a short time, and a slow
+// machine takes longer by the real clock.
 func withMovedClock(test func(s *suite)) func(s *suite) {
 	return func(s *suite) {
 		if s.Advance != nil {
@@ -173,7 +174,8 @@ func (s *suite) number(some, all int) int {
 	return all
 }
 
-// shortTime returns a duration for advance: 200 ms when the test has to wait for it. Then it may be over before the next call.
+// shortTime returns a duration for advance: 200 ms when the test has to wait for it. Then it may be over before the
+// next call.
 func (s *suite) shortTime() time.Duration {
 	if s.Advance != nil {
 		return 10 * time.Second
@@ -188,8 +190,8 @@ func (s *suite) sameTime(want, got time.Time, what string) {
 	require.Equal(s, job.Millis(got), got, "%s is not in whole milliseconds, UTC", what)
 }
 
-// tolerance is the allowed difference of two times: minutes by the real clock, as calls may take long on a busy machine. It
-// is much shorter than long.
+// tolerance is the allowed difference of two times: minutes by the real clock, as calls may take long on a busy
+// machine. It is much shorter than long.
 func (s *suite) tolerance() time.Duration {
 	if s.Advance != nil {
 		return time.Millisecond

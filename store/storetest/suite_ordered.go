@@ -96,7 +96,7 @@ var orderedCases = []testCase{
 		s.waitNotified(s.queue)
 		s.deliverInTurn("b", "c")
 	})},
-	{"a delayed job has its turn when it is due, also before one that waits for its retry", withMovedClock(func(s *suite) {
+	{"a delayed job has its turn when it is due, before one that is retried later", withMovedClock(func(s *suite) {
 		s.put(policy.Topic{Ordered: true})
 		s.insertNew(s.entry("early", delayed(s.shortTime())), s.entry("now"), s.entry("late", delayed(s.shortTime())), s.entry("next"))
 		s.settleOne(s.requireTurn("now"), retry(long))
