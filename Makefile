@@ -24,9 +24,9 @@ LONG  := ./e2e ./e2e/browser ./store/redis ./dispatcher ./api ./pool ./store/sql
 SLOW  := ./notify ./store/storetest ./store/sqlite ./store/redis
 # Four tests of a package run in parallel, also on machines with fewer processors: parallel tests mostly wait.
 SIDE  := -parallel=4
-# The race detector instruments everything except SQLite (C translated to Go) and the Lua of miniredis: they share no memory
-# with other goroutines, and would be up to six times slower. The SQLite driver and miniredis's server are instrumented.
-CALM  := modernc.org/sqlite/lib modernc.org/libc/... github.com/yuin/gopher-lua/...
+# The race detector instruments everything except SQLite (C translated to Go) with its allocator and the Lua of miniredis: they share no
+# memory with other goroutines, and would be up to six times slower. The SQLite driver and miniredis's server are instrumented.
+CALM  := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory/... github.com/yuin/gopher-lua/...
 # Without inlining, go-redis and packages that import it are compiled in half the time: each has 740 method wrappers of its client.
 # The browser's protocol and its JSON are compiled in a fifth less.
 PLAIN := github.com/redis/go-redis/v9/... github.com/ringback/ringback/store/redis/... github.com/chromedp/... github.com/go-json-experiment/json/...

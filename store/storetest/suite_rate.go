@@ -251,7 +251,8 @@ var rateCases = []testCase{
 		for _, rates := range [][]policy.Rate{
 			{{Starts: 40, Per: time.Second}, {Starts: 20, Per: 500 * time.Millisecond}, {Starts: 4, Per: 100 * time.Millisecond}},
 			{
-				{Starts: 100, Per: 10 * time.Second}, {Starts: 25, Per: 2500 * time.Millisecond},
+				{Starts: 100, Per: 10 * time.Second},
+				{Starts: 25, Per: 2500 * time.Millisecond},
 				{Starts: 3, Per: time.Second},
 			},
 		} {
