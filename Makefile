@@ -44,11 +44,11 @@ LEVEL :=
 # make lint vets.
 # Without symbol tables, which only debuggers read, a test binary is linked with a fifth less processor time.
 # The time limit ends tests that hang. No machine is so slow that they reach it otherwise.
-EACH  := $(LEVEL) $(HEAP) -ldflags='-s -w' -vet=off -shuffle=on -timeout=40m $(SIDE) -run '$(RUN)'
+EACH   = $(LEVEL) $(HEAP) -ldflags='-s -w' -vet=off -shuffle=on -timeout=40m $(SIDE) -run '$(RUN)'
 # Two packages at a time, and beside them one of those that run the program, which mostly wait. The race detector would end each test
 # binary with a second of sleep, for reports of other threads: a tenth suffices.
-RACED := GORACE=atexit_sleep_ms=100 $(GO) test $(RACE) $(EACH) -p=2
-PLAIN_RUN := $(GO) test $(QUICK) $(EACH) -p=1
+RACED  = GORACE=atexit_sleep_ms=100 $(GO) test $(RACE) $(EACH) -p=2
+PLAIN_RUN = $(GO) test $(QUICK) $(EACH) -p=1
 
 # tests runs the tests of PKG with further flags, and prints a line for each package as it ends.
 define tests
