@@ -25,7 +25,8 @@ type Options struct {
 	API http.Handler
 	// RootTokens are the API's; the key of sessions is derived from them. Empty: the API needs no token.
 	RootTokens []redact.Text
-	// KeyRounds is how often the key is hashed, against guesses of a root token. Zero: session.Rounds. Tests take fewer.
+	// KeyRounds is how often the key is hashed, against guesses of a root token. Zero: session.Rounds. Tests take
+	// fewer.
 	KeyRounds int
 	// OnShutdown registers a function for the server's shutdown, like context.AfterFunc. Live updates end then. Nil: they end with
 	// their requests only.

@@ -392,8 +392,8 @@ func TestIsolation_HangingReceiversDelayNoOther(t *testing.T) {
 			return policy.Result{Status: 200}
 		}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		// One of twenty hosts hangs; every host has a job every ten seconds for two minutes, and those that hang have many
-		// more waiting from the beginning.
+		// One of twenty hosts hangs; every host has a job every ten seconds for two minutes, and those that hang have
+		// many more waiting from the beginning.
 		hosts := testlevel.Of(300, 1000)
 		var jobs []job.New
 		for host := range hosts {

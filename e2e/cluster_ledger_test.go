@@ -186,8 +186,8 @@ type outageResult struct {
 }
 
 func (f outageResult) String() string {
-	return fmt.Sprintf("meanwhile the others took %d jobs, %d of them with ids of the clients', %d delayed, %d of which came; the latest came %s late",
-		f.accepted, f.named, f.delayed, f.carried, f.latest.Round(time.Millisecond))
+	return fmt.Sprintf("meanwhile the others took %d jobs, %d of them with ids of the clients', %d delayed, %d of which came; "+
+		"the latest came %s late", f.accepted, f.named, f.delayed, f.carried, f.latest.Round(time.Millisecond))
 }
 
 // meanwhile returns the outcome of jobs of unaffected lanes, sent and accepted between two times.
@@ -250,15 +250,16 @@ func (l *ledger) keepsAll(t testing.TB, r *receiver) (sum counts, again []arriva
 	return sum, again
 }
 
-// mayRepeat is mayRepeat for servers whose replicas take over: what a replica did not have yet is repeated, too. It had the settlement of a
-// job if it had many jobs that were accepted later, in lanes of the same server (nil: all).
+// mayRepeat is mayRepeat for servers whose replicas take over: what a replica did not have yet is repeated, too. It had
+// the settlement of a job if it had many jobs that were accepted later, in lanes of the same server (nil: all).
 func (l *ledger) mayRepeat(a arrival, d disturbance, lanes map[string]bool) bool {
 	if mayRepeat(a, []disturbance{d}) {
 		return true
 	}
 	later := 0
 	for _, job := range l.accepted {
-		if (lanes == nil || lanes[job.lane]) && job.replicas > 0 && job.asked.After(a.answered) && job.answered.Before(d.from) {
+		between := job.asked.After(a.answered) && job.answered.Before(d.from)
+		if between && job.replicas > 0 && (lanes == nil || lanes[job.lane]) {
 			later++
 		}
 	}

@@ -34,7 +34,9 @@ func sharesWork(t *testing.T, store string) {
 	)
 	g := newGauge(t)
 	g.holdUntilFull(jobs/2, workers*(processes-1))
-	all := fleet(t, processes, store, obj{"workers": workers, "lane_concurrency": workers * processes, "timeout": "10m"})
+	all := fleet(t, processes, store, obj{
+		"workers": workers, "lane_concurrency": workers * processes, "timeout": "10m",
+	})
 	backlog(t, all[0], g, jobs/4, jobs, hold)
 	g.delivered(t, all[1], jobs)
 	peaks := g.peaks(bySender)
@@ -56,7 +58,7 @@ func diesOnACluster(t *testing.T, store, prefix string) {
 	p := start(t, store, prefix)
 	l := newLoad(t, p, 8, func(n int) obj {
 		j := busyJobs(r)(n)
-		j["timeout"] = "5s" // what a killed process held comes back when its lease ends, which lasts as long and a margin
+		j["timeout"] = "5s" // what a killed process held comes back when its lease ends, a margin later
 		return j
 	})
 	var deaths []disturbance
@@ -70,8 +72,8 @@ func diesOnACluster(t *testing.T, store, prefix string) {
 	l.settles(t, p)
 	repeated := r.repeated(t, l.accepted)
 	for _, a := range repeated {
-		require.True(t, mayRepeat(a, deaths), "job %s arrived again, though it was answered at %s, long before any death",
-			a.id, a.answered)
+		require.True(t, mayRepeat(a, deaths),
+			"job %s arrived again, though it was answered at %s, long before any death", a.id, a.answered)
 	}
 	t.Logf("%d jobs accepted over %d kills, %d arrived again", len(l.accepted), kills, len(repeated))
 }

@@ -156,7 +156,9 @@ func TestCrash_LosesNothingAndRepeatsOnlyJobsInFlight(t *testing.T) {
 		// Most jobs are due at once, every fourth soon, every tenth fails first. The timeout is short, since a lease
 		// lasts as long and a margin, and what a killed process held comes back after that.
 		l := newLoad(t, p, clients, func(n int) obj {
-			j := obj{"topic": "crash", "url": r.URL + "/ok", "timeout": "5s", "ladder": []string{"100ms"}, "retries": 20}
+			j := obj{
+				"topic": "crash", "url": r.URL + "/ok", "timeout": "5s", "ladder": []string{"100ms"}, "retries": 20,
+			}
 			if n%4 == 0 {
 				j["delay"] = "700ms"
 			}
@@ -176,8 +178,8 @@ func TestCrash_LosesNothingAndRepeatsOnlyJobsInFlight(t *testing.T) {
 		l.settles(t, p)
 		repeated := r.repeated(t, l.accepted)
 		for _, a := range repeated {
-			require.True(t, mayRepeat(a, deaths), "job %s arrived again, though it was answered at %s, long before any death",
-				a.id, a.answered)
+			require.True(t, mayRepeat(a, deaths),
+				"job %s arrived again, though it was answered at %s, long before any death", a.id, a.answered)
 		}
 		t.Logf("%d jobs accepted over %d kills, %d arrived again", len(l.accepted), kills, len(repeated))
 	})

@@ -174,8 +174,8 @@ func TestMaxAge_EndsJobsOfADeadHostWithCallbacks(t *testing.T) {
 		url := gone.URL + "/ok"
 		gone.Close()
 		call[obj](t, p, http.MethodPut, "/v1/topics/gone", obj{
-			"max_age": "10s", "breaker": obj{"failures": 10, "open": "1s"}, "on_dead": owner.URL + "/ok", "ladder": []string{"1s"},
-			"retries": 1000,
+			"max_age": "10s", "breaker": obj{"failures": 10, "open": "1s"}, "on_dead": owner.URL + "/ok",
+			"ladder": []string{"1s"}, "retries": 1000,
 		}, http.StatusOK)
 		all := make([]obj, jobs)
 		for i := range all {

@@ -38,7 +38,8 @@ func newShardedRedis(t *testing.T) string {
 	return url
 }
 
-// onEngines runs a test on SQLite and on Redis, in parallel, and with make test-all on Redis with 16 shards, as tests of several processes do.
+// onEngines runs a test on SQLite and on Redis, in parallel, and with make test-all on Redis with 16 shards, as tests
+// of several processes do.
 func onEngines(t *testing.T, test func(t *testing.T, store string)) {
 	t.Helper()
 	t.Parallel()

@@ -119,8 +119,8 @@ func newGauge(t testing.TB) *gauge {
 	return g
 }
 
-// holdUntilFull lets some requests pass, since a lane gets more slots with its answers, and then holds all until a number of them are in
-// flight: however slow the machine, that many have to come.
+// holdUntilFull lets some requests pass, since a lane gets more slots with its answers, and then holds all until a
+// number of them are in flight: however slow the machine, that many have to come.
 func (g *gauge) holdUntilFull(passing, full int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -186,8 +186,8 @@ func (g *gauge) peaks(key func(stay) string) map[string]int {
 func bySender(s stay) string { return s.who }
 func byLane(s stay) string   { return s.lane }
 
-// idled returns the largest number of requests that others began while a process had none in flight, another was full and jobs waited.
-// It counts requests rather than time, which depends on the machine.
+// idled returns the largest number of requests that others began while a process had none in flight, another was full
+// and jobs waited. It counts requests rather than time, which depends on the machine.
 func (g *gauge) idled(processes, full, total int) (longest int, who string) {
 	now, since := make(map[string]int), make(map[string]int)
 	started := 0
@@ -276,12 +276,15 @@ func TestProcesses_ShareATopicsWork(t *testing.T) {
 			onRedis(t, func(t *testing.T, store string) {
 				g := newGauge(t)
 				g.holdUntilFull(c.jobs/2, (c.processes-1)*workers)
-				all := fleet(t, c.processes, store, obj{"workers": workers, "lane_concurrency": workers * c.processes, "timeout": "10m"})
+				all := fleet(t, c.processes, store, obj{
+					"workers": workers, "lane_concurrency": workers * c.processes, "timeout": "10m",
+				})
 				backlog(t, all[0], g, c.lanes, c.jobs, hold)
 				g.delivered(t, all[0], c.jobs)
 				peaks := g.peaks(bySender)
 				longest, who := g.idled(c.processes, workers, c.jobs)
-				t.Logf("at most in flight %v; idle while another was full for %d requests (%s) at most", peaks, longest, who)
+				t.Logf("at most in flight %v; idle while another was full for %d requests (%s) at most",
+					peaks, longest, who)
 				for n := range c.processes {
 					require.GreaterOrEqual(t, peaks[agent(n)], workers/2, "process %d does not use its workers", n)
 					require.LessOrEqual(t, peaks[agent(n)], workers, "process %d exceeds its workers", n)
@@ -324,7 +327,9 @@ func TestProcesses_HoldTheLimitOfLanesTheyClaimAheadFrom(t *testing.T) {
 		)
 		jobs := testlevel.Of(300, 900) // of a round
 		g := newGauge(t)
-		all := fleet(t, processes, store, obj{"workers": 12, "lane_concurrency": limit, "timeout": "5s", "ladder": []string{"100ms"}, "retries": 20})
+		all := fleet(t, processes, store, obj{
+			"workers": 12, "lane_concurrency": limit, "timeout": "5s", "ladder": []string{"100ms"}, "retries": 20,
+		})
 		for round := range rounds {
 			backlog(t, all[0], g, lanes, jobs, time.Duration(1+round%3)*2*time.Millisecond)
 			<-time.After(time.Duration(round%4) * 150 * time.Millisecond)

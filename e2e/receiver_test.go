@@ -199,8 +199,8 @@ func (r *receiver) grows(t testing.TB) {
 	r.until(t, "another request", func() bool { return r.all > before })
 }
 
-// newest returns the ids of the n newest answers before a moment, to one process or to all if agent is empty. Their settlements may not have been written then, which no clock tells:
-// a slow machine takes longer over each.
+// newest returns the ids of the n newest answers before a moment, to one process or to all if agent is empty. Their
+// settlements may not have been written then, which no clock tells: a slow machine takes longer over each.
 func (r *receiver) newest(n int, agent string, before time.Time) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -49,7 +49,8 @@ func TestRedis_OutageLeavesTheProcessIdle(t *testing.T) {
 				const (
 					topics = 300
 					window = 3 * time.Second
-					// The goal is 2 % of a core. The limit tolerates a machine that is fifteen times slower, but no hot loop.
+					// The goal is 2 % of a core. The limit tolerates a machine that is fifteen times slower, but no hot
+					// loop.
 					mostCPU   = window * 30 / 100
 					mostLines = 250 * int(window/time.Second)
 				)

@@ -9,7 +9,8 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// Half-open connections are detected, and nothing that they swallowed is lost or repeated. Tests of the engine bound the time.
+// Half-open connections are detected, and nothing that they swallowed is lost or repeated. Tests of the engine bound
+// the time.
 func TestRedis_SilentConnectionsAreReplaced(t *testing.T) {
 	onShards(t, func(t *testing.T, shards string) {
 		server, r := redistest.Start(t), newReceiver(t)

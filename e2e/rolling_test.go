@@ -19,8 +19,8 @@ import (
 const (
 	// checkEvery is how often a balancer asks each process whether it is ready, as load balancers do.
 	checkEvery = 100 * time.Millisecond
-	// checkLasts is how long an answer counts, from the moment the question was asked: far less than the drain in the tests, so
-	// that a slow machine does not send a client to a port that is closed.
+	// checkLasts is how long an answer counts, from the moment the question was asked: far less than the drain in the
+	// tests, so that a slow machine does not send a client to a port that is closed.
 	checkLasts = 500 * time.Millisecond
 )
 

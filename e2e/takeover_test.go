@@ -141,7 +141,8 @@ func TestTakeover_AfterASuspendedProcess(t *testing.T) {
 		for _, a := range again {
 			if !late[a.id] {
 				require.Equal(t, agent(0), a.agent, "job %s came again, though it was not the stopped process's", a.id)
-				require.True(t, mayRepeat(a, []disturbance{stop}), "job %s came again, though it was not in flight", a.id)
+				require.True(t, mayRepeat(a, []disturbance{stop}),
+					"job %s came again, though it was not in flight", a.id)
 			}
 		}
 		require.Empty(t, g.repeated(t, second.accepted), "a job came again after the process went on")

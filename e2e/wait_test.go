@@ -16,7 +16,8 @@ func TestWait_AnswersWithTheEndedJobFromAnyProcess(t *testing.T) {
 	worker, front := start(t, store), start(t, store, "--roles=api", "--grace=10m")
 	for _, p := range []*process{worker, front} {
 		began := time.Now()
-		done := call[view](t, p, http.MethodPost, "/v1/jobs?wait=60s", obj{"topic": "orders", "url": r.URL + "/fail/1", "ladder": []string{"500ms"}}, http.StatusCreated)
+		job := obj{"topic": "orders", "url": r.URL + "/fail/1", "ladder": []string{"500ms"}}
+		done := call[view](t, p, http.MethodPost, "/v1/jobs?wait=60s", job, http.StatusCreated)
 		require.Less(t, time.Since(began), time.Minute, "not when the wait is over")
 		require.Equal(t, "delivered", done.State)
 		require.Equal(t, 200, done.Attempts[1].Status)

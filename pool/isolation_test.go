@@ -96,8 +96,8 @@ func lanesOf(topics, lanes int) (queues []string) {
 	return queues
 }
 
-// insertForOthers registers a job in each of ten new topics every 20 ms for up to a second, in 10 lanes each, and returns
-// the 99th percentile of how late they began, and the latest.
+// insertForOthers registers a job in each of ten new topics every 20 ms for up to a second, in 10 lanes each, and
+// returns the 99th percentile of how late they began, and the latest.
 func (s *isolationTest) insertForOthers(t *testing.T, name string) (p99, most time.Duration) {
 	t.Helper()
 	registered := map[string]time.Time{}

@@ -13,7 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of pages")
 
-// volatile are parts of pages that differ from run to run: checksums of assets, ids and names that are random, the host.
+// volatile are parts of pages that differ from run to run: checksums of assets, ids and names that are random, the
+// host.
 var volatile = []struct {
 	pattern *regexp.Regexp
 	to      string

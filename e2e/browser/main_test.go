@@ -94,7 +94,8 @@ func findProgram(t *testing.T) string {
 	return ""
 }
 
-// newTab returns the context of a new tab with a new profile, for the actions of chromedp. It ends with the test, or after half an hour.
+// newTab returns the context of a new tab with a new profile, for the actions of chromedp. It ends with the test, or
+// after half an hour.
 func newTab(t *testing.T) context.Context {
 	t.Helper()
 	parent, err := shared.start(findProgram(t))

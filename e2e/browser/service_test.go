@@ -105,7 +105,11 @@ func startService(t *testing.T, store string) *service {
 	s.url = s.proxy(target) + prefix + "/console/"
 	s.api, err = client.New(target.String(), client.Options{Token: rootToken})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := s.api.Ready(t.Context()); return err == nil }, mustCome, 10*time.Millisecond)
+	ready := func() bool {
+		_, err := s.api.Ready(t.Context())
+		return err == nil
+	}
+	require.Eventually(t, ready, mustCome, 10*time.Millisecond)
 	return s
 }
 

@@ -66,7 +66,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// read reads the events of go test -json to the end of all. Meanwhile it names what runs when nothing ends for quietTime.
+// read reads the events of go test -json to the end of all. Meanwhile it names what runs when nothing ends for
+// quietTime.
 func (r *report) read(all []io.Reader) {
 	lines := make(chan []byte)
 	var readers sync.WaitGroup

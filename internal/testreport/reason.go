@@ -15,8 +15,8 @@ var (
 	frame = regexp.MustCompile(`^\s+\S*/([^/\s]+/[^/\s]+\.go:\d+)`)
 )
 
-// reasonOf returns why a test failed, from what it printed, in a few lines: a panic or a data race before a failed assertion of testify
-// before the last line of another kind. It is empty for a test that printed nothing.
+// reasonOf returns why a test failed, from what it printed, in a few lines: a panic or a data race before a failed
+// assertion of testify before the last line of another kind. It is empty for a test that printed nothing.
 func reasonOf(lines []string) []string {
 	for i, line := range lines {
 		text := strings.TrimSpace(line)

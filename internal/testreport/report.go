@@ -84,7 +84,8 @@ func (r *report) note(e event) bool {
 	return false
 }
 
-// fail adds a failed test or package. A parent of failed subtests without a reason, and a package with failed tests, add nothing.
+// fail adds a failed test or package. A parent of failed subtests without a reason, and a package with failed tests,
+// add nothing.
 func (r *report) fail(key testKey, lines []string) {
 	switch {
 	case key.test == "" && r.failed[key.pkg]:
@@ -179,7 +180,8 @@ func (r *report) summarize() bool {
 	return false
 }
 
-// missing returns a line about packages whose end was not reported, because a go command failed or was ended; else nothing.
+// missing returns a line about packages whose end was not reported, because a go command failed or was ended; else
+// nothing.
 func (r *report) missing() string {
 	if r.ended >= r.total {
 		return ""

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,36 +12,11 @@ import (
 )
 
 // events are what go test -json reports of packages that pass, fail in each way, have no tests and cannot be built.
-const events = `{"Action":"start","Package":"github.com/ringback/ringback/pool"}
-{"Action":"run","Package":"github.com/ringback/ringback/pool","Test":"TestPick"}
-{"Action":"pass","Package":"github.com/ringback/ringback/pool","Test":"TestPick","Elapsed":1}
-{"Action":"output","Package":"github.com/ringback/ringback/pool","Output":"ok  \tgithub.com/ringback/ringback/pool\t(cached)\n"}
-{"Action":"pass","Package":"github.com/ringback/ringback/pool","Elapsed":12.34}
-{"Action":"skip","Package":"github.com/ringback/ringback/docs","Elapsed":0}
-{"Action":"run","Package":"github.com/ringback/ringback/e2e","Test":"TestJob"}
-{"Action":"run","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"    crash_test.go:12: a log line\n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"    life_test.go:95: \n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \tError Trace:\t/src/e2e/life_test.go:95\n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \tError:      \tNot equal: \n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \t            \texpected: 1\n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \t            \tactual  : 2\n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \tTest:       \tTestJob/costs_$5_(due)\n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"        \tMessages:   \tattempts\n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Output":"    process_test.go:77: the end of ringback's log\n"}
-{"Action":"fail","Package":"github.com/ringback/ringback/e2e","Test":"TestJob/costs_$5_(due)","Elapsed":1}
-{"Action":"fail","Package":"github.com/ringback/ringback/e2e","Test":"TestJob","Elapsed":1}
-{"Action":"run","Package":"github.com/ringback/ringback/e2e","Test":"TestRace"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestRace","Output":"WARNING: DATA RACE\n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestRace","Output":"      /usr/local/go/src/sync/once.go:80 +0x1\n"}
-{"Action":"output","Package":"github.com/ringback/ringback/e2e","Test":"TestRace","Output":"      /src/pool/attempt.go:51 +0x1\n"}
-{"Action":"fail","Package":"github.com/ringback/ringback/e2e","Test":"TestRace","Elapsed":1}
-{"Action":"fail","Package":"github.com/ringback/ringback/e2e","Elapsed":2}
-{"ImportPath":"github.com/ringback/ringback/job [github.com/ringback/ringback/job.test]","Action":"build-output","Output":"job/a_test.go:7:2: undefined: x\n"}
-{"Action":"fail","Package":"github.com/ringback/ringback/job","Elapsed":0}
-`
+//
+//go:embed testdata/events.json
+var events string
 
-// report runs the command over some events of a number of packages.
+// reportOf runs the command over some events of a number of packages.
 func reportOf(t *testing.T, packages string, streams ...string) (code int, output, log string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -113,7 +89,8 @@ func TestReport_FailsIfAPackageDoesNotEnd(t *testing.T) {
 
 func TestReason_OfAPanicNamesItsPlace(t *testing.T) {
 	require.Equal(t, []string{"panic: no such job", "job/job.go:12"}, reasonOf([]string{
-		"=== RUN   TestA", "panic: no such job", "", "goroutine 7 [running]:", "main.f(...)", "\t/src/job/job.go:12 +0x1",
+		"=== RUN   TestA", "panic: no such job", "", "goroutine 7 [running]:", "main.f(...)",
+		"\t/src/job/job.go:12 +0x1",
 	}))
 	require.Equal(t, []string{"panic: test timed out after 30m0s", "TestB (29m0s)"}, reasonOf([]string{
 		"panic: test timed out after 30m0s", "\trunning tests:", "\t\tTestB (29m0s)", "", "goroutine 1 [chan receive]:",
