@@ -85,7 +85,7 @@ dist: ## build the release into dist/: Linux and macOS, amd64 and arm64; the sam
 
 .PHONY: test
 test: deps bin/testreport ## install what is missing, then run the tests under the race detector
-	@$(call tests,,$(if $(filter ./...,$(PKG)), in about ten minutes on two cores))
+	@$(call tests,,$(if $(filter ./...,$(PKG)), in ten to fifteen minutes on two cores))
 
 .PHONY: test-all
 test-all: LEVEL := -tags=testall
