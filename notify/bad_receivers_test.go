@@ -334,10 +334,10 @@ func resourcesInUse(t *testing.T) resources {
 
 func TestBadReceivers_LeakNoResources(t *testing.T) {
 	const (
-		maxKept    = 1 << 20 // bytes that may be on the heap beyond what was before: less than MaxRead an attempt
+		attempts   = 50
+		maxKept    = 2 << 20 // bytes that may be on the heap beyond what was before: less than MaxRead an attempt
 		maxAttempt = 4 << 20 // bytes that an attempt may use up, ours and the receiver's
 	)
-	attempts := testlevel.Of(20, 50)
 	for _, kind := range badreceiver.All {
 		if kind == badreceiver.NeverReads {
 			continue // so it does not see that its connections are closed
