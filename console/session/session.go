@@ -20,8 +20,8 @@ import (
 	"github.com/ringback/ringback/internal/redact"
 )
 
-// Rounds make guesses slow. Whoever has signed in with a token of their own knows a text and what it was sealed to, and
-// can guess a root token that a person has chosen, at home. A guess takes about 0.1 s of a processor.
+// Rounds make guesses slow. Each person who has signed in knows a text and what it was sealed to, and can guess a root
+// token that was chosen by hand, at home. A guess takes about 0.1 s of a processor.
 const Rounds = 600_000
 
 const salt = "ringback console session 1"

@@ -82,10 +82,7 @@ func assertion(lines []string) (reason []string) {
 		case titled && (title == "Error" || title == "Messages"):
 			in = true
 			reason = append(reason, strings.TrimSpace(text))
-		case titled && (title == "Test" || title == "Error Trace"):
-			if title == "Test" && len(reason) == 0 {
-				continue
-			}
+		case titled && (title == "Test" || title == "Error Trace"): // the summary names both
 		case in && len(reason) < maxReason-1 && strings.TrimSpace(line) != "" && strings.HasPrefix(line, "        \t"):
 			reason = append(reason, strings.TrimSpace(line))
 		}

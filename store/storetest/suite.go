@@ -99,8 +99,7 @@ func newSuite(t *testing.T, open func(t *testing.T) Engine) *suite {
 func (s *suite) shard() store.Shard { return s.Store.Shards()[s.shardNumber] }
 
 // checkInvariants runs Check on what the test left. It takes longer than most tests: make test runs it after every
-// third on an engine without Recheck, which has a check of its own, or shares its scripts with one that is checked
-// after all.
+// third on an engine without Recheck, which has another check, or shares its scripts with one that is checked after all.
 func (s *suite) checkInvariants() {
 	s.Helper()
 	if s.Recheck == nil && len(s.Name())%testlevel.Of(3, 1) != 0 && !s.isFakeOnly {
