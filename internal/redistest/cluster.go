@@ -32,7 +32,6 @@ type Cluster struct {
 	cli   string
 	args  []string
 	nodes []*Server
-	first int // the latest epoch when the cluster was made
 }
 
 // StartCluster runs masters (three or more) that share all slots evenly, each with a number of replicas, and waits until
@@ -49,7 +48,6 @@ func StartCluster(tb testing.TB, masters, replicasEach int, args ...string) *Clu
 		}
 		if err = c.create(replicasEach); err == nil {
 			c.await(masters * replicasEach)
-			c.first = c.epoch()
 			return c
 		}
 		for _, n := range c.nodes {
@@ -171,25 +169,6 @@ func (c *Cluster) ReplicasOf(master *Server) []*Server {
 		}
 	}
 	return replicas
-}
-
-// Switches returns how often a replica has taken over from a master since the start, planned or not. Call it before
-// and after: it also grows by one for each election that failed before, and for each slot that was moved.
-func (c *Cluster) Switches() int {
-	c.tb.Helper()
-	return c.epoch() - c.first
-}
-
-// epoch returns the latest epoch of a claim to slots.
-func (c *Cluster) epoch() int {
-	c.tb.Helper()
-	latest := 0
-	for _, m := range c.latest() {
-		if len(m.slots) > 0 {
-			latest = max(latest, m.epoch)
-		}
-	}
-	return latest
 }
 
 // answering returns the nodes that run and are not paused.
