@@ -36,15 +36,17 @@ BUILD := -gcflags=all=-dwarf=false
 # make lint compiles with the same flags as the tests, so that each package is compiled once for both.
 RACE  := -race $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CALM)) \
          $(patsubst %,'-gcflags=%=-l -dwarf=false',$(PLAIN))
-# What runs the built program is compiled with the program's flags (internal/gobuild has the same): what both need is compiled once, and
-# clients and receivers without the race detector take half the processor time. Without inlining the compiler takes a fifth less.
-QUICK := -trimpath '-gcflags=all=-dwarf=false -l' -gcflags=std=-dwarf=false -gcflags=modernc.org/...=-dwarf=false
+# What runs the built program is compiled with the program's flags: what both need is compiled once, and clients and receivers without
+# the race detector take half the processor time. Without inlining the compiler takes a fifth less.
+QUICK := $(shell sed "s/.*/'&'/" internal/gobuild/flags.txt)
 # make test-all sets the tag: see internal/testlevel.
 LEVEL :=
 # make lint vets.
 # Without symbol tables, which only debuggers read, a test binary is linked with a fifth less processor time.
 # The time limit ends tests that hang. No machine is so slow that they reach it otherwise.
 EACH   = $(LEVEL) $(HEAP) -ldflags='-s -w' -vet=off -shuffle=on -timeout=40m $(SIDE) -run '$(RUN)'
+# The packages whose tests run the program, or the go command, and little else in their own process.
+PLAIN_TESTS := /e2e|/packaging|/internal/arch
 # Two packages at a time, and beside them one of those that run the program, which mostly wait. The race detector would end each test
 # binary with a second of sleep, for reports of other threads: a tenth suffices.
 RACED  = GORACE=atexit_sleep_ms=100 $(GO) test $(RACE) $(EACH) -p=2
@@ -53,7 +55,7 @@ PLAIN_RUN = $(GO) test $(QUICK) $(EACH) -p=1
 # tests runs the tests of PKG with further flags, and prints a line for each package as it ends.
 define tests
 all=$$($(GO) list $(LEVEL) $(PKG)); \
-raced=$$(grep -v '/e2e' <<<"$$all" || true); plain=$$(grep '/e2e' <<<"$$all" || true); \
+raced=$$(grep -Ev '$(PLAIN_TESTS)' <<<"$$all" || true); plain=$$(grep -E '$(PLAIN_TESTS)' <<<"$$all" || true); \
 n=$$(wc -l <<<"$$all"); \
 echo "testing $$n packages$(2); everything that the tests print is in bin/test.log"; \
 bin/testreport -packages=$$n \

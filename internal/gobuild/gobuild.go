@@ -4,13 +4,19 @@ package gobuild
 
 import (
 	"context"
+	_ "embed"
 	"os"
 	"os/exec"
+	"strings"
 )
 
-// flags make the compiler take less processor time: without debug information, and without inlining except in the standard library
-// and SQLite.
-var flags = []string{"-trimpath", "-gcflags=all=-dwarf=false -l", "-gcflags=std=-dwarf=false", "-gcflags=modernc.org/...=-dwarf=false"}
+// flagLines are flags, one a line, that make the compiler take less processor time: without debug information, and without inlining
+// except in the standard library and SQLite. The Makefile reads them, too.
+//
+//go:embed flags.txt
+var flagLines string
+
+var flags = strings.Split(strings.TrimSpace(flagLines), "\n")
 
 // Command returns the go command with a subcommand that compiles, build or test, and its arguments.
 func Command(ctx context.Context, subcommand string, args ...string) *exec.Cmd {
