@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -54,13 +55,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	buffered := bufio.NewWriter(log)
 	r := newReport(stdout, buffered, *path, *total)
 	r.read(all)
-	if err := buffered.Flush(); err != nil {
-		fmt.Fprintln(stderr, "testreport:", err)
+	ok := r.summarize()
+	if err := errors.Join(buffered.Flush(), log.Close()); err != nil {
+		fmt.Fprintf(stderr, "testreport: %s is not complete: %v\n", *path, err)
+		ok = false
 	}
-	if err := log.Close(); err != nil {
-		fmt.Fprintln(stderr, "testreport:", err)
-	}
-	if !r.summarize() {
+	if !ok {
 		return 1
 	}
 	return 0

@@ -57,7 +57,7 @@ func (r *report) note(e event) bool {
 	key := testKey{strings.TrimPrefix(e.Package, module), e.Test}
 	switch e.Action {
 	case "output":
-		_, _ = io.WriteString(r.log, e.Output) // a full disk shows when the file is closed
+		_, _ = io.WriteString(r.log, e.Output) // a full disk shows when it is flushed
 		r.output[key] = append(r.output[key], strings.TrimRight(e.Output, "\n"))
 		if e.Package == "" { // of the go command itself
 			_, _ = io.WriteString(r.out, e.Output)

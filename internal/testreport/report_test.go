@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	_ "embed"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -85,6 +89,40 @@ func TestReport_FailsIfAPackageDoesNotEnd(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, output, "go: the go command's own error\n")
 	require.Contains(t, output, "FAIL 3 of 3 packages did not end, among them sign\n")
+}
+
+func TestReport_NamesWhatRunsWhenNothingEndsForAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var output bytes.Buffer
+		r := newReport(&output, io.Discard, "", 1)
+		events, tests := io.Pipe()
+		go r.read([]io.Reader{events})
+		time.Sleep(quietTime + time.Second)
+		began := time.Now()
+		for _, name := range []string{"TestA", "TestA/part", "TestB"} {
+			_, err := fmt.Fprintf(tests, `{"Time":%q,"Action":"run","Package":"github.com/ringback/ringback/sign","Test":%q}`+"\n",
+				began.Format(time.RFC3339Nano), name)
+			require.NoError(t, err)
+			time.Sleep(time.Second)
+		}
+		_, err := fmt.Fprintln(tests, `{"Action":"pass","Package":"github.com/ringback/ringback/sign","Test":"TestB"}`)
+		require.NoError(t, err)
+		time.Sleep(2 * quietTime)
+		require.NoError(t, tests.Close())
+		synctest.Wait()
+		require.Equal(t, `      still running: the compiler
+      still running: sign TestA (59s)
+      still running: sign TestA (1m59s)
+`, output.String())
+	})
+}
+
+func TestReport_FailsIfItsLogIsNotComplete(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "events")
+	require.NoError(t, os.WriteFile(name, []byte(`{"Action":"output","Output":"text"}`), 0o600))
+	var output bytes.Buffer
+	require.Equal(t, 1, run([]string{"-packages=0", "-log=/dev/full", name}, &output, &output))
+	require.Contains(t, output.String(), "/dev/full is not complete")
 }
 
 func TestReason_OfAPanicNamesItsPlace(t *testing.T) {
