@@ -26,7 +26,7 @@ func TestStore_BehavesLikeTheWrappedStore(t *testing.T) {
 		now := func() time.Time { return at }
 		model := storetest.NewModel(storetest.ModelOptions{Shards: 3, Now: now})
 		return storetest.Engine{
-			Store: metrics.New(metrics.Options{}).Store("main", model), Now: now, Defaults: policy.Builtin(),
+			Store: metrics.New(metrics.Options{}).Store("main", model), Now: now, Defaults: policy.Builtin(), IsSlow: true,
 			Advance: func(d time.Duration) { at = at.Add(d) },
 		}
 	})
