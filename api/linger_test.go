@@ -16,12 +16,13 @@ import (
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
 	// Neither the results nor the surplus jobs fit into the buffers between client and server.
 	conn := dial(t, handlerOf(fastService{newFake()}))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
 	s := begin(t, conn)
 	require.NoError(t, s.send(strings.Repeat(`{"id": "`+strings.Repeat("x", 64)+"\"}\n", request.MaxBatchJobs)))
 	large := strings.Repeat(`{"body_text": "`+strings.Repeat("x", 8<<10)+"\"}\n", 100)

@@ -18,14 +18,12 @@ import (
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
-
-// waitLimit bounds every wait of a test.
-const waitLimit = 2 * time.Minute
 
 func TestStream_AnswersEachLineAsItArrives(t *testing.T) {
 	f := newFake()
@@ -197,7 +195,7 @@ func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 	f := newFake()
 	conn := dial(t, handlerOf(f))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
 	s := begin(t, conn)
 	require.NoError(t, s.send("\n"+streamOf(request.MaxBatchJobs+100, "")))
 	s.answer()
@@ -214,7 +212,7 @@ func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 
 func TestStream_AcceptsAllJobsBeforeResultsAreRead(t *testing.T) {
 	conn := dial(t, handlerOf(fastService{newFake()}))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
 	s := begin(t, conn)
 	require.NoError(t, s.send("\n")) // lines without a job do not count
 	sent := 0
@@ -247,7 +245,7 @@ func TestStream_DoesNotRegisterATruncatedLine(t *testing.T) {
 			f := newFake()
 			h := watch(handlerOf(f))
 			conn := dial(t, h)
-			require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
+			require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
 			_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+request)
 			require.NoError(t, err)
 			half, _ := conn.(interface{ CloseWrite() error })
@@ -279,7 +277,7 @@ func TestStream_KeepsRegisteredJobsWhenTheClientDisconnects(t *testing.T) {
 	require.NoError(t, conn.Close())
 	select {
 	case <-h.returned:
-	case <-time.After(waitLimit):
+	case <-time.After(testlevel.MustCome):
 		t.Fatal("the handler goes on without a client")
 	}
 	require.ElementsMatch(t, []string{"a", "b"}, sortedKeys(f.jobs))
@@ -287,7 +285,7 @@ func TestStream_KeepsRegisteredJobsWhenTheClientDisconnects(t *testing.T) {
 
 func TestStream_Answers100ContinueToHTTP11(t *testing.T) {
 	s := begin(t, dial(t, handlerOf(newFake())), "Expect: 100-continue")
-	require.NoError(t, s.conn.SetDeadline(time.Now().Add(waitLimit)))
+	require.NoError(t, s.conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
 	first, err := s.in.ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/1.1 100 Continue\r\n", first)
@@ -302,7 +300,7 @@ func TestStream_Answers100ContinueToHTTP11(t *testing.T) {
 func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 	conn := dial(t, handlerOf(newFake()))
 	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
 	_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+
 		"Expect: 100-continue\r\nContent-Length: 11\r\n\r\n{\"id\": \"a\"}")
 	require.NoError(t, err)
@@ -319,7 +317,7 @@ func TestStream_BoundsStreamsInFlight(t *testing.T) {
 	open := func() *streamClient {
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
 		require.NoError(t, err)
-		require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
+		require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
 		return begin(t, conn)
 	}
 	streams := make([]*streamClient, limits.MaxStreams)

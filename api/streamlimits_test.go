@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -231,7 +232,7 @@ func TestServer_EndsStreamsAtShutdown(t *testing.T) {
 	require.NoError(t, Server(h, quiet).Shutdown(t.Context()))
 	select {
 	case <-ended:
-	case <-time.After(waitLimit):
+	case <-time.After(testlevel.MustCome):
 		t.Fatal("the streams go on")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/doctor"
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 func TestDoctor_RunsBesideAService(t *testing.T) {
@@ -15,7 +16,7 @@ func TestDoctor_RunsBesideAService(t *testing.T) {
 	o.Token, o.Version, o.Proxy = "0123456789abcdef", "v7", ProxyNone
 	a := run(t, o)
 	ready := func() bool { status, _ := a.ask(t, "GET", "/readyz", ""); return status == 200 }
-	require.Eventually(t, ready, waitLimit, time.Millisecond)
+	require.Eventually(t, ready, testlevel.MustCome, time.Millisecond)
 	o.Roles = Roles{RoleAPI} // looks up no names
 	findings := Doctor(t.Context(), o, DoctorOptions{Server: "http://" + a.Addr(), ServerNamed: true})
 	levels := make(map[doctor.Name]doctor.Finding)

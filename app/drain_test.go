@@ -11,10 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// waitLimit bounds waits for what must come.
-const waitLimit = 2 * time.Minute
+	"github.com/ringback/ringback/internal/testlevel"
+)
 
 // status makes one request and returns the response's status, 0 without a response.
 func status(t *testing.T, a *App, path string) int {
@@ -54,7 +53,7 @@ func TestDrain_ServesWhileUnready(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
 	becomes := func(want int) func() bool { return func() bool { return status(t, a, "/readyz") == want } }
-	require.Eventually(t, becomes(http.StatusOK), waitLimit, time.Millisecond)
+	require.Eventually(t, becomes(http.StatusOK), testlevel.MustCome, time.Millisecond)
 	send(t, a, http.MethodPut, "/v1/topics/pulled", `{"deliver": "pull"}`)
 	var waiting sync.WaitGroup
 	for path, body := range map[string]string{
@@ -68,12 +67,12 @@ func TestDrain_ServesWhileUnready(t *testing.T) {
 		})
 	}
 	wait := func() bool { return a.service.Waiting() == 1 && a.service.LeaseClients() == 1 }
-	require.Eventually(t, wait, waitLimit, time.Millisecond)
+	require.Eventually(t, wait, testlevel.MustCome, time.Millisecond)
 	began := time.Now()
 	cancel()
 	waiting.Wait()
 	require.Less(t, time.Since(began), 55*time.Second, "those who wait are answered before their time")
-	require.Eventually(t, becomes(http.StatusServiceUnavailable), waitLimit, time.Millisecond)
+	require.Eventually(t, becomes(http.StatusServiceUnavailable), testlevel.MustCome, time.Millisecond)
 	require.Equal(t, http.StatusOK, status(t, a, "/v1/stats"))
 	require.Empty(t, done)
 	require.NoError(t, a.listener.Close())

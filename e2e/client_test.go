@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // client calls the API. It keeps enough connections for all clients of a test.
 var client = &http.Client{
-	Timeout:   mustCome,
+	Timeout:   testlevel.MustCome,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxIdleConns: 1024},
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/internal/testlog"
 )
 
@@ -44,7 +45,7 @@ func startSecret(t *testing.T, store string, flags ...string) (*process, *testlo
 		p.url = "http://" + addr
 	case <-p.gone:
 		t.Fatalf("ringback ended at its start:\n%s", written)
-	case <-time.After(mustCome):
+	case <-time.After(testlevel.MustCome):
 		t.Fatalf("ringback does not say where it listens:\n%s", written)
 	}
 	eventually(t, p.ready, "ringback is not ready")

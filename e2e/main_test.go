@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ringback/ringback/internal/gobuild"
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // binary is the path of ringback, built once for all tests.
@@ -49,7 +50,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	ctx, cancel := context.WithTimeout(context.Background(), mustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), testlevel.MustCome)
 	defer cancel()
 	binary = filepath.Join(dir, "ringback")
 	if out, err := goBuild(ctx, "-o", binary, "../cmd/ringback").CombinedOutput(); err != nil {

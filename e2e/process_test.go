@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // process is one run of ringback serve or dev.
@@ -79,7 +81,7 @@ func launchProgram(t testing.TB, program string, stdout io.Writer, args ...strin
 		p.url = "http://" + addr
 	case <-p.gone:
 		t.Fatalf("ringback ended at its start:\n%s", p.log.text())
-	case <-time.After(mustCome):
+	case <-time.After(testlevel.MustCome):
 		t.Fatalf("ringback does not say where it listens:\n%s", p.log.text())
 	}
 	eventually(t, func() bool { return p.ready() }, "ringback is not ready")
@@ -137,8 +139,8 @@ func (p *process) terminate() (code int, took time.Duration) {
 	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-p.gone:
-	case <-time.After(mustCome):
-		p.t.Fatalf("ringback did not stop within %s", mustCome)
+	case <-time.After(testlevel.MustCome):
+		p.t.Fatalf("ringback did not stop within %s", testlevel.MustCome)
 	}
 	return p.cmd.ProcessState.ExitCode(), time.Since(began)
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // arrival is a received request.
@@ -162,7 +164,7 @@ func (r *receiver) of(id string) []arrival {
 // until waits until cond is true, checking at every change. It calls cond with r.mu locked.
 func (r *receiver) until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	timeout := time.After(mustCome)
+	timeout := time.After(testlevel.MustCome)
 	for {
 		r.mu.Lock()
 		ok, news := cond(), r.news
@@ -173,7 +175,7 @@ func (r *receiver) until(t testing.TB, what string, cond func() bool) {
 		select {
 		case <-news:
 		case <-timeout:
-			require.Fail(t, "timed out", "waited %s for: %s", mustCome, what)
+			require.Fail(t, "timed out", "waited %s for: %s", testlevel.MustCome, what)
 		}
 	}
 }

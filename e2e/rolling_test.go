@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 const (
@@ -151,7 +153,7 @@ func (tr *traffic) end() {
 
 // register registers a job.
 func (tr *traffic) register(job obj) error {
-	for giveUp := time.Now().Add(mustCome); time.Now().Before(giveUp); <-time.After(5 * time.Millisecond) {
+	for giveUp := time.Now().Add(testlevel.MustCome); time.Now().Before(giveUp); <-time.After(5 * time.Millisecond) {
 		p, ok := tr.pick()
 		if !ok {
 			continue // no process is ready: see the end of this loop
@@ -260,7 +262,7 @@ func TestDrain_AcceptsJobsWhileUnready(t *testing.T) {
 	await(t, p, slow.ID, "delivered")
 	select {
 	case <-p.gone:
-	case <-time.After(mustCome):
+	case <-time.After(testlevel.MustCome):
 		t.Fatal("it does not stop")
 	}
 	require.Zero(t, p.cmd.ProcessState.ExitCode())
@@ -270,7 +272,7 @@ func TestDrain_AcceptsJobsWhileUnready(t *testing.T) {
 
 func TestDrain_EndsAtASecondSignal(t *testing.T) {
 	t.Parallel()
-	const drain = 2 * mustCome
+	const drain = 2 * testlevel.MustCome
 	p := start(t, newSQLite(t), "--grace=1h", "--drain="+drain.String())
 	began := time.Now()
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))

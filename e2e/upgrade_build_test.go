@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // errNoHistory skips the upgrade tests, or fails them if CI=true. They need the program of the previous commit, or of the
@@ -37,7 +39,7 @@ func previous(t testing.TB) string {
 }
 
 var buildPrevious = sync.OnceValues(func() (program string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), mustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), testlevel.MustCome)
 	defer cancel()
 	commit, err := previousCommit(ctx, os.Getenv("UPGRADE_FROM"))
 	if err != nil {

@@ -213,9 +213,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// serverTime bounds the start of a server.
-const serverTime = 5 * time.Minute
-
 // postgres starts PostgreSQL at the first call, and returns the source of its database. It refuses to run as root: then it runs as the
 // user postgres.
 var postgres = sync.OnceValues(func() (string, error) {
@@ -314,7 +311,7 @@ func startServer(cmd *exec.Cmd, stop syscall.Signal, driver, source string) erro
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), serverTime)
+	ctx, cancel := context.WithTimeout(context.Background(), testlevel.MustCome)
 	defer cancel()
 	for {
 		err := db.PingContext(ctx)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // flow is something that people do in the console.
@@ -274,7 +275,7 @@ func TestFlows_WithoutJavaScript(t *testing.T) {
 	b.goTo("topics/shop.orders/policy")
 	b.fill("#f-ladder", "9s, 9m")
 	b.button("Save")
-	ctx, cancel := context.WithTimeout(t.Context(), mustCome)
+	ctx, cancel := context.WithTimeout(t.Context(), testlevel.MustCome)
 	defer cancel()
 	topic, err := s.api.GetTopic(ctx, "shop.orders")
 	require.NoError(t, err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // programs are the names of the browser: on Debian, other Linux systems, and macOS.
@@ -68,7 +70,7 @@ func (b *sharedBrowser) stop() error {
 	if b.ctx == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, mustCome)
+	ctx, cancel := context.WithTimeout(b.ctx, testlevel.MustCome)
 	defer cancel()
 	return chromedp.Cancel(ctx)
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/internal/gobuild"
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // rootToken is the root token of the services.
@@ -41,7 +42,7 @@ var buildRingback = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*mustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*testlevel.MustCome)
 	defer cancel()
 	binary := filepath.Join(dir, "ringback")
 	built = binary
@@ -77,7 +78,7 @@ func startService(t *testing.T, store string) *service {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context())) // which ends before the cleanup: a second signal ends it at once
 	cmd := exec.CommandContext(ctx, binary, "dev", "--addr=127.0.0.1:0", "--inbox=127.0.0.1:0", "--store="+store, "--token-file="+tokens, "--log=json", "--grace=2s")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = mustCome
+	cmd.WaitDelay = testlevel.MustCome
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "RINGBACK_") {
 			cmd.Env = append(cmd.Env, pair)
@@ -109,7 +110,7 @@ func startService(t *testing.T, store string) *service {
 		_, err := s.api.Ready(t.Context())
 		return err == nil
 	}
-	require.Eventually(t, ready, mustCome, 10*time.Millisecond)
+	require.Eventually(t, ready, testlevel.MustCome, 10*time.Millisecond)
 	return s
 }
 
@@ -119,7 +120,7 @@ func receive(t *testing.T, from <-chan string) string {
 	select {
 	case text := <-from:
 		return text
-	case <-time.After(mustCome):
+	case <-time.After(testlevel.MustCome):
 		t.Fatal("the service does not say where it listens")
 		return ""
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // tab is a tab of the browser, on a service.
@@ -50,7 +52,7 @@ func (b *tab) in(t *testing.T) *tab { return &tab{t: t, ctx: b.ctx, s: b.s} }
 // do runs actions.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, mustCome)
+	ctx, cancel := context.WithTimeout(b.ctx, testlevel.MustCome)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		require.NoError(b.t, err, "at %s:\n%s", b.location(), b.describe())
@@ -65,7 +67,7 @@ func (b *tab) location() string {
 
 // describe returns the text of the page, for failures.
 func (b *tab) describe() string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), mustCome)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), testlevel.MustCome)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText.slice(0, 1500) : ""`))
 	if err != nil {
@@ -118,13 +120,10 @@ func (b *tab) submit(selector string) {
 	b.wait(`!window.leaving && document.readyState === 'complete'`)
 }
 
-// mustCome bounds each wait for something that must come. Only a fault takes as long, no machine does.
-const mustCome = 5 * time.Minute
-
 // wait waits until an expression is true. It cannot be evaluated while the browser goes to another page.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
-	end := time.Now().Add(mustCome)
+	end := time.Now().Add(testlevel.MustCome)
 	for {
 		is, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
 		if err == nil && is {

@@ -267,7 +267,7 @@ var plan = []row{
 	},
 	{
 		pkg:    "internal/testlevel",
-		reason: "how much tests do; never shipped",
+		reason: "how much tests do, and how long they wait; never shipped",
 	},
 	{
 		pkg:    "store/storetest",
@@ -746,6 +746,7 @@ var plan = []row{
 	{
 		pkg:    "internal/redistest",
 		reason: "starts real Redis servers for tests; never shipped",
+		ours:   []string{"internal/testlevel"},
 		others: []string{"github.com/stretchr/testify", "github.com/redis/go-redis/v9"},
 	},
 	{

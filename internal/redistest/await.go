@@ -3,17 +3,15 @@ package redistest
 import (
 	"testing"
 	"time"
-)
 
-// awaitTimeout bounds a wait for servers to agree. It is far longer than they need: an election with a split vote is
-// repeated after ten seconds by sentinels and after twenty in a cluster, and more slowly on a busy machine.
-const awaitTimeout = 5 * time.Minute
+	"github.com/ringback/ringback/internal/testlevel"
+)
 
 // await polls until there is no complaint, or fails the test with the last one.
 func await(tb testing.TB, what string, complaint func() error) {
 	tb.Helper()
-	if err := within(awaitTimeout, complaint); err != nil {
-		tb.Fatalf("%s: not within %v: %v", what, awaitTimeout, err)
+	if err := within(testlevel.MustCome, complaint); err != nil {
+		tb.Fatalf("%s: not within %v: %v", what, testlevel.MustCome, err)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"net"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/internal/testlevel"
 )
 
 // batch is the number of keys of one MIGRATE.
@@ -57,7 +59,7 @@ func (m *Move) Carry(n int) int {
 	if err != nil {
 		m.c.tb.Fatalf("read an address: %v", err)
 	}
-	command := []any{"MIGRATE", host, port, "", 0, startTimeout.Milliseconds()}
+	command := []any{"MIGRATE", host, port, "", 0, testlevel.MustCome.Milliseconds()}
 	if p := password(m.c.args); p != "" {
 		command = append(command, "AUTH", p)
 	}

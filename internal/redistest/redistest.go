@@ -12,13 +12,9 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// startTimeout bounds the start and the stop of a server, and each question to it.
-const startTimeout = 2 * time.Minute
 
 // A Server is a redis-server under test. Its methods may only be called from the test's goroutine, except Addr and URL.
 type Server struct {

@@ -7,15 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
 )
-
-// failoverTime bounds how long a failover may take on a busy machine, until the store is ready. A replica without the newest data
-// seems to be emptied, so the store is not ready for a minute.
-const failoverTime = 5 * time.Minute
 
 // requireRecovery repeats a call until it succeeds. It fails the test for errors other than store.ErrUnavailable.
 func requireRecovery(t *testing.T, call func() error) {
@@ -26,7 +23,7 @@ func requireRecovery(t *testing.T, call func() error) {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 		}
 		return err == nil
-	}, failoverTime, 20*time.Millisecond)
+	}, testlevel.MustCome, 20*time.Millisecond)
 }
 
 // requireWakeup inserts a job and requires a wake-up for its queue.
@@ -128,7 +125,7 @@ func TestFailover_RolledBackPoliciesAreDetected(t *testing.T) {
 	require.Eventually(t, func() bool {
 		n, err := client(t, replica.Addr()).HLen(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Result()
 		return err == nil && n > 0
-	}, failoverTime, 10*time.Millisecond)
+	}, testlevel.MustCome, 10*time.Millisecond)
 	promote := isolateReplica(t, servers)
 	lost := put(2)
 	promote()
