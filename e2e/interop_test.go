@@ -45,14 +45,8 @@ type interopResult struct {
 // interop runs the libraries on all cases. Results are in the order of the cases.
 func interop(t testing.TB, cases []interopCase) []interopResult {
 	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%s is needed and was not found: %v", program, err)
-			}
-			t.Skip(program + " was not found")
-		}
-	}
+	requireFound(t, "node")
+	requireFound(t, "npm")
 	dir, err := installInterop()
 	require.NoError(t, err)
 	in, err := json.Marshal(map[string]any{"cases": cases})
