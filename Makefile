@@ -110,6 +110,10 @@ race: deps bin/testreport ## run tests COUNT times, to find races and flaky test
 assets: ## fetch the console's copy of htmx, as console/assets/packages.txt pins it (needs npm and the internet)
 	@console/assets/fetch
 
+.PHONY: licences
+licences: ## write docs/licences.md anew, from the modules in use; fails for a licence that is not permissive
+	@$(GO) -C tools run ./licences .. >docs/licences.md.new && mv docs/licences.md.new docs/licences.md
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME
 	@for pkg in $$($(GO) list $(PKG)); do \
