@@ -2,6 +2,8 @@ package redis
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,16 +45,34 @@ func kindsOf(faults []store.Fault) (kinds []store.RepairKind) {
 	return kinds
 }
 
-// dump returns the contents of all keys.
+// dump returns the contents of all keys. Those of hashes and sets are sorted: Redis moves them between its tables in the
+// background, and so changes their order.
 func dump(tb testing.TB, s *Store) map[string]string {
 	tb.Helper()
+	ctx := tb.Context()
 	all := map[string]string{}
-	for _, key := range s.Client.Keys(tb.Context(), "*").Val() {
-		text, err := s.Client.Dump(tb.Context(), key).Result()
-		if !errors.Is(err, redis.Nil) { // it has expired
-			require.NoError(tb, err)
-			all[key] = text
+	for _, key := range s.Client.Keys(ctx, "*").Val() {
+		var err error
+		switch s.Client.Type(ctx, key).Val() {
+		case "none": // it has expired
+			continue
+		case "hash":
+			var fields map[string]string
+			fields, err = s.Client.HGetAll(ctx, key).Result()
+			all[key] = fmt.Sprintf("%q", fields)
+		case "set":
+			var members []string
+			members, err = s.Client.SMembers(ctx, key).Result()
+			slices.Sort(members)
+			all[key] = fmt.Sprintf("%q", members)
+		default:
+			all[key], err = s.Client.Dump(ctx, key).Result()
 		}
+		if errors.Is(err, redis.Nil) {
+			delete(all, key)
+			continue
+		}
+		require.NoError(tb, err)
 	}
 	return all
 }
