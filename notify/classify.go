@@ -30,9 +30,6 @@ func (a *attempt) classify(err error) (policy.ErrorClass, string) {
 }
 
 func (a *attempt) classOf(err error) (policy.ErrorClass, string) {
-	if a.Replayed() {
-		return policy.ClassReset, givenBackText
-	}
 	if text, ok := asShortage(err); ok {
 		return policy.ClassLocalResources, text
 	}
@@ -191,6 +188,7 @@ var texts = []struct {
 	{"cannot retry err", policy.ClassReset, givenBackText},
 	{"cannot rewind body after connection loss", policy.ClassReset, givenBackText},
 	{"stream error:", policy.ClassReset, ""},
+	{"http2: Transport received GOAWAY", policy.ClassReset, givenBackText},
 	{"http2: server sent GOAWAY", policy.ClassReset, lostText},
 	{"http2: client conn", policy.ClassReset, lostText},
 	{"use of closed network connection", policy.ClassReset, lostText},

@@ -7,8 +7,8 @@
 //
 // An attempt is one request. Redirects are responses and are not followed. A request is sent again within its attempt in two
 // cases: an idle connection turned out to be dead before a byte of the request was written to it (the last try uses a new
-// connection), or a receiver refused it unread over HTTP/2 (REFUSED_STREAM; at most five times, and only while the body is
-// kept). So receivers that close idle connections early cost no attempts, except for requests in flight at that time: these
+// connection), or a receiver gave it back unread over HTTP/2 (REFUSED_STREAM, or a GOAWAY with a lower last stream; at most
+// five times, and only while the body is kept). So receivers that close idle connections early cost no attempts, except for requests in flight at that time: these
 // may have been processed.
 //
 // The body is sent byte for byte, with the time of the attempt, and signed if the request has a signer. Time and signature

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -304,16 +305,16 @@ func TestResend_ReportsTheLastError(t *testing.T) {
 	require.NotContains(t, result.Error, "topsecret")
 }
 
-// refuseStreams is a minimal HTTP/2 server that refuses a number of requests by RST_STREAM with a code, then responds with
-// 200.
-func refuseStreams(t *testing.T, config *tls.Config, code uint32, refuse int32, requests *atomic.Int32) string {
+// answerStreams is a minimal HTTP/2 server. It calls answer for the header of each request, with the number of its stream.
+// It closes the connection when answer returns false.
+func answerStreams(t *testing.T, config *tls.Config, answer func(conn net.Conn, stream uint32) bool) (hostPort string) {
 	return receiver(t, func(raw net.Conn) {
 		conn := tls.Server(raw, config)
 		preface := make([]byte, 24)
 		if _, err := io.ReadFull(conn, preface); err != nil {
 			return
 		}
-		_, _ = conn.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0})
+		writeFrame(conn, 4, 0, 0)
 		head := make([]byte, 9)
 		for {
 			if _, err := io.ReadFull(conn, head); err != nil {
@@ -325,61 +326,104 @@ func refuseStreams(t *testing.T, config *tls.Config, code uint32, refuse int32, 
 			}
 			switch {
 			case head[3] == 4 && head[4] == 0: // SETTINGS
-				_, _ = conn.Write([]byte{0, 0, 0, 4, 1, 0, 0, 0, 0})
+				writeFrame(conn, 4, 1, 0)
 			case head[3] == 1: // HEADERS
-				if requests.Add(1) > refuse {
-					_, _ = conn.Write(append([]byte{0, 0, 1, 1, 5}, append(head[5:9:9], 0x88)...))
-					continue
+				if !answer(conn, binary.BigEndian.Uint32(head[5:])) {
+					return
 				}
-				frame := append([]byte{0, 0, 4, 3, 0}, head[5:9]...)
-				_, _ = conn.Write(binary.BigEndian.AppendUint32(frame, code))
 			}
 		}
 	})
 }
 
+// writeFrame writes an HTTP/2 frame with numbers of 32 bits.
+func writeFrame(conn net.Conn, kind, flags byte, stream uint32, numbers ...uint32) {
+	frame := binary.BigEndian.AppendUint32([]byte{0, 0, byte(4 * len(numbers)), kind, flags}, stream)
+	for _, number := range numbers {
+		frame = binary.BigEndian.AppendUint32(frame, number)
+	}
+	_, _ = conn.Write(frame)
+}
+
+// writeOK answers a request over HTTP/2 with 200.
+func writeOK(conn net.Conn, stream uint32) {
+	_, _ = conn.Write(append(binary.BigEndian.AppendUint32([]byte{0, 0, 1, 1, 5}, stream), 0x88))
+}
+
 func TestResend_NotAfterAnErrorOverHTTP2(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
-	for name, change := range everyKind { // PROTOCOL_ERROR does not say that it was not heard
-		var requests atomic.Int32
-		s := newSender(t, Options{Roots: roots(root)})
-		req := newRequest("https://" + refuseStreams(t, config, 1, 100, &requests))
-		change(&req)
-		result := s.Deliver(t.Context(), req)
-		require.Equal(t, policy.ClassReset, result.Class, "%s: %s", name, result.Error)
-		require.Equal(t, int32(1), requests.Load(), name)
-		require.NotContains(t, result.Error, "GetBody")
+	for failure, fail := range map[string]func(conn net.Conn, stream uint32) bool{
+		"RST_STREAM with PROTOCOL_ERROR": func(conn net.Conn, stream uint32) bool {
+			writeFrame(conn, 3, 0, stream, 1) // does not tell that it was not read
+			return true
+		},
+		"GOAWAY that includes it": func(conn net.Conn, stream uint32) bool {
+			writeFrame(conn, 7, 0, 0, stream, 0)
+			return false
+		},
+	} {
+		for name, change := range everyKind {
+			var requests atomic.Int32
+			s := newSender(t, Options{Roots: roots(root)})
+			req := newRequest("https://" + answerStreams(t, config, func(conn net.Conn, stream uint32) bool {
+				if requests.Add(1) == 1 {
+					writeOK(conn, stream)
+					return true
+				}
+				return fail(conn, stream)
+			}))
+			change(&req)
+			require.Equal(t, 200, s.Deliver(t.Context(), req).Status, "%s, %s", failure, name)
+			result := s.Deliver(t.Context(), req)
+			require.Equal(t, policy.ClassReset, result.Class, "%s, %s: %s", failure, name, result.Error)
+			require.Equal(t, int32(2), requests.Load(), "%s, %s", failure, name)
+			require.NotContains(t, result.Error, "GetBody")
+		}
 	}
 }
 
-// REFUSED_STREAM means that a request was not processed.
-func TestResend_AfterARefusedStream(t *testing.T) {
+// A request that the receiver gave back was not processed.
+func TestResend_AfterAReceiverGaveTheRequestBack(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
-	for name, change := range everyKind {
-		for _, refuse := range []int32{1, maxRefusals, 100} {
-			t.Run(fmt.Sprintf("%s/%d", name, refuse), func(t *testing.T) {
-				t.Parallel() // it waits between its tries
-				var requests atomic.Int32
-				s := newSender(t, Options{Roots: roots(root)})
-				req := newRequest("https://" + refuseStreams(t, config, 7, refuse, &requests))
-				change(&req)
-				req.Timeout = 2 * time.Minute
-				result := s.Deliver(t.Context(), req)
-				if len(req.Body) == 0 && req.Method != http.MethodGet { // net/http does not say why it gives up
-					require.Equal(t, policy.ClassReset, result.Class, result.Error)
-					require.Equal(t, int32(1), requests.Load())
-					return
-				}
-				require.Equal(t, min(refuse, maxRefusals)+1, requests.Load())
-				if refuse > maxRefusals {
-					require.Equal(t, policy.ClassReset, result.Class, result.Error)
-					require.NotContains(t, result.Error, "GetBody")
-					return
-				}
-				require.Equal(t, 200, result.Status, result.Error)
-			})
+	goAway := func(code uint32) func(net.Conn, uint32) {
+		return func(conn net.Conn, stream uint32) { writeFrame(conn, 7, 0, 0, stream-1, code) }
+	}
+	for _, refusal := range []struct {
+		name   string
+		most   int32 // resends
+		refuse func(conn net.Conn, stream uint32)
+	}{
+		{"REFUSED_STREAM", maxRefusals, func(conn net.Conn, stream uint32) { writeFrame(conn, 3, 0, stream, 7) }},
+		{"GOAWAY", conn.MaxDials - 1, goAway(0)}, // each resend needs another connection
+		{"GOAWAY with ENHANCE_YOUR_CALM", conn.MaxDials - 1, goAway(11)},
+	} {
+		for name, change := range everyKind {
+			for _, refuse := range []int32{1, refusal.most, 100} {
+				t.Run(fmt.Sprintf("%s/%s/%d", refusal.name, name, refuse), func(t *testing.T) {
+					t.Parallel() // it waits between its tries
+					var requests atomic.Int32
+					s := newSender(t, Options{Roots: roots(root)})
+					req := newRequest("https://" + answerStreams(t, config, func(conn net.Conn, stream uint32) bool {
+						if requests.Add(1) > refuse {
+							writeOK(conn, stream)
+						} else {
+							refusal.refuse(conn, stream)
+						}
+						return true
+					}))
+					change(&req)
+					result := s.Deliver(t.Context(), req)
+					require.Equal(t, min(refuse, refusal.most)+1, requests.Load(), result.Error)
+					if refuse > refusal.most {
+						require.Equal(t, policy.ClassReset, result.Class, result.Error)
+						require.NotContains(t, result.Error, "GetBody")
+						return
+					}
+					require.Equal(t, 200, result.Status, result.Error)
+				})
+			}
 		}
 	}
 }

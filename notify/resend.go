@@ -15,8 +15,8 @@ import (
 	"github.com/ringback/ringback/notify/conn"
 )
 
-// maxRefusals bounds the resends of a request that the receiver refused unread over HTTP/2. The first resend is immediate:
-// the receiver's limit of streams is known by then. The second waits for refusalWait, which doubles each time.
+// maxRefusals bounds the resends of a request that the receiver gave back unread over HTTP/2. The first resend is immediate:
+// the receiver's limit of streams is known by then, or the connection is no longer used. The second waits for refusalWait, which doubles each time.
 const (
 	maxRefusals = 5
 	refusalWait = 50 * time.Millisecond
@@ -80,8 +80,8 @@ func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) 
 	return resp, err
 }
 
-// retryRefusedStream resends the request while the receiver refuses it unread, at most maxRefusals times.
-func (s *Sender) retryRefusedStream(a *attempt, transport *conn.Transport, req job.Request, err error) (resp *http.Response, _ error) {
+// retryRefused resends the request while the receiver refuses it unread, at most maxRefusals times.
+func (s *Sender) retryRefused(a *attempt, transport *conn.Transport, req job.Request, err error) (resp *http.Response, _ error) {
 	for n := 0; n < maxRefusals && a.Refused(err); n++ {
 		if n > 0 && !a.wait(refusalWait<<(n-1)) {
 			break

@@ -101,7 +101,7 @@ func (s *Sender) try(a *attempt, transport *conn.Transport, req job.Request) pol
 		resp, err = s.resend(a, transport, req)
 	}
 	if a.Refused(err) && a.payload.keep() {
-		resp, err = s.retryRefusedStream(a, transport, req, err)
+		resp, err = s.retryRefused(a, transport, req, err)
 	}
 	if err != nil {
 		class, text := a.classify(err)

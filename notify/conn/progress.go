@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
+	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -66,10 +69,9 @@ type Progress struct {
 	// The counter of the request's connection, nil for HTTP/2, whose connections are shared, and its count at the start of
 	// the request. Only used by the goroutine in RoundTrip.
 	sent     *h1.WriteCounter
-	before   int64
-	http2    bool
-	reused   bool
-	replayed bool
+	before int64
+	http2  bool
+	reused bool
 
 	dials   atomic.Int32               // connections over TLS that were opened for it
 	dialing atomic.Pointer[dialRecord] // of its last dial; nil: none
@@ -118,25 +120,34 @@ func (p *Progress) End() {
 	}
 }
 
-// traced returns the context with the hooks that record the phases of a request of net/http. The dialer records dials and
-// handshakes.
-func (p *Progress) traced() context.Context {
-	return httptrace.WithClientTrace(p, &httptrace.ClientTrace{
+// traced returns the request with the hooks that record its phases in net/http. The dialer records dials and handshakes.
+//
+// Over HTTP/2 net/http replays a request without a body that the receiver gave back: with the old signature, and also after
+// errors that do not tell that it was unread. It does not replay a body, so the request gets one that nobody reads when
+// the fields of its header are written: net/http has found by then that it has none.
+func (p *Progress) traced(r *http.Request) *http.Request {
+	trace := &httptrace.ClientTrace{
 		GotConn:      p.gotConn,
 		WroteHeaders: func() { p.headersSent.Store(true) },
 		WroteRequest: p.wroteRequest,
-	})
+	}
+	var traced *http.Request
+	if r.Body == nil {
+		trace.WroteHeaderField = func(string, []string) {
+			if p.http2 {
+				traced.Body = unread
+			}
+		}
+	}
+	traced = r.WithContext(httptrace.WithClientTrace(p, trace))
+	return traced
 }
 
-// gotConn records the connection. net/http calls it again when it replays a request without a body: over HTTP/1 because
-// nothing was written, which is allowed; over HTTP/2 because the peer refused it. Then the request is ended before the
-// replay is written.
+// unread is an empty body.
+var unread = io.NopCloser(strings.NewReader(""))
+
+// gotConn records the connection. net/http calls it again when nothing of the request was written to the last one.
 func (p *Progress) gotConn(info httptrace.GotConnInfo) {
-	if p.headersSent.Load() && !p.nothingWritten() {
-		p.replayed = true
-		p.cancel()
-		return
-	}
 	secured, http2 := info.Conn.(*tls.Conn)
 	p.http2 = http2
 	conn, ok := info.Conn.(*countingConn)
@@ -222,20 +233,23 @@ func (p *Progress) SafeToResend() bool { return p.reused && p.nothingWritten() &
 // nothingWritten reports whether nothing was written to the request's connection.
 func (p *Progress) nothingWritten() bool { return p.sent != nil && p.sent.Written() == p.before }
 
-// Refused reports whether the receiver refused a request over HTTP/2 unread, and time is left. The receiver sent
-// REFUSED_STREAM (RFC 9113 §8.7), or net/http found the connection full before it wrote anything. Both errors are untyped.
-// net/http replays a request without a body itself; that ends with Replayed.
+// refusals are parts of net/http's untyped errors for a request that the receiver certainly did not handle.
+var refusals = []string{
+	"; REFUSED_STREAM; received from peer",       // RFC 9113 §8.7
+	"received Server's graceful shutdown GOAWAY", // its stream is above the last one that the receiver handles (§6.8)
+	"received GOAWAY from server ErrCode:",       // the same, for the first request of a connection
+}
+
+// Refused reports whether the receiver gave a request back over HTTP/2 unread, and time is left: see refusals. Or net/http
+// found the connection full or closed before it wrote anything.
 func (p *Progress) Refused(err error) bool {
-	if err == nil || !p.http2 || p.replayed || p.isOver() {
+	if err == nil || !p.http2 || p.isOver() {
 		return false
 	}
 	text := err.Error()
-	return strings.Contains(text, "; REFUSED_STREAM; received from peer") ||
+	return slices.ContainsFunc(refusals, func(part string) bool { return strings.Contains(text, part) }) ||
 		strings.Contains(text, "cannot rewind body after connection loss") && !p.headersSent.Load()
 }
-
-// Replayed reports whether the request was ended to prevent a replay by net/http after a refusal.
-func (p *Progress) Replayed() bool { return p.replayed }
 
 // Reset prepares the Progress for sending the request again.
 func (p *Progress) Reset() {

@@ -71,7 +71,7 @@ func (t *Transport) send(r *http.Request, others *http.Transport) (*http.Respons
 	if p.target == "" { // not written again: a dial of the last try may read it
 		p.target = addr
 	}
-	r = r.WithContext(p.traced())
+	r = p.traced(r)
 	r.URL = labelled(r.URL, t.label(r, p))
 	resp, err := others.RoundTrip(r)
 	if err == nil && resp.ProtoMajor == 2 && tooLargeHTTP2(resp.Header) {
