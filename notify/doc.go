@@ -5,15 +5,22 @@
 //
 // # What a Sender guarantees
 //
-// An attempt is one request. Redirects are responses and are not followed. A request is sent again within its attempt in two
-// cases: an idle connection turned out to be dead before a byte of the request was written to it (the last try uses a new
-// connection), or a receiver gave it back unread over HTTP/2 (REFUSED_STREAM, or a GOAWAY with a lower last stream; at most
-// five times, and only while the body is kept). So receivers that close idle connections early cost no attempts, except for requests in flight at that time: these
-// may have been processed.
+// An attempt is one request. Redirects are responses and are not followed. A request is sent again within its attempt in three
+// cases, only while its body is kept:
+//
+//   - An idle connection turned out to be dead before a byte of the request was written to it. The last try uses a new
+//     connection.
+//   - The receiver gave it back unread over HTTP/2, with REFUSED_STREAM or with a GOAWAY whose last stream is lower: at most
+//     five times.
+//   - A reused connection ended within conn.RaceWindow without a byte of a response: once, over a new connection. The receiver
+//     may have processed the request. It recognises the second one by its webhook-id, as it must a later attempt.
+//
+// So receivers that close idle connections cost no attempts. Neither do those that close HTTP/2 connections with GOAWAY,
+// except for requests that they have taken and do not answer.
 //
 // The body is sent byte for byte, with the time of the attempt, and signed if the request has a signer. Time and signature
 // are new whenever a request is sent. With job.Request.Sent the body is released when it was written to its connection,
-// however slow the receiver. Over HTTP/2 it is released a second later: a request refused after that is not sent again.
+// however slow the receiver; over HTTP/2 and over a reused connection conn.RaceWindow later.
 //
 // An attempt has one limit, from the DNS lookup to the last byte of the response. The class of a timeout names its phase. An
 // attempt cancelled by its caller has class shutdown. An attempt that fails because this process or machine has no descriptor,

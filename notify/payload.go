@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/conn"
 )
 
-// refusalPatience is the time after a request was written during which a refusal over HTTP/2 makes it be sent again. Then
-// the body is released: a hanging receiver would keep it for the whole attempt.
-const refusalPatience = time.Second
-
 // payload is the body of an attempt whose caller wants to know when it was sent. It is released when it was written to a
-// connection: a written request is only sent again if the receiver refuses it over HTTP/2.
+// connection: a hanging receiver would keep it for the whole attempt. If the request may have to be sent again after that,
+// it is released conn.RaceWindow later.
 type payload struct {
 	mu     sync.Mutex
 	body   []byte
@@ -52,16 +50,16 @@ func (p *payload) feed(r *http.Request) {
 	}
 }
 
-// written releases the body: at once, or over HTTP/2 after refusalPatience without a refusal.
-func (p *payload) written(http2 bool) {
-	if !http2 {
+// written releases the body: at once, or unless that is final after conn.RaceWindow.
+func (p *payload) written(final bool) {
+	if final {
 		p.release()
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sent != nil && p.timer == nil {
-		p.timer = time.AfterFunc(refusalPatience, p.release)
+		p.timer = time.AfterFunc(conn.RaceWindow, p.release)
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 // maxRefusals bounds the resends of a request that the receiver gave back unread over HTTP/2. The first resend is immediate:
-// the receiver's limit of streams is known by then, or the connection is no longer used. The second waits for refusalWait, which doubles each time.
+// the receiver's limit of streams is known by then, or the connection is no longer used. The second waits for refusalWait,
+// which doubles each time.
 const (
 	maxRefusals = 5
 	refusalWait = 50 * time.Millisecond
@@ -31,9 +32,29 @@ func (t freshTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripFresh(r)
 }
 
-// resend sends the attempt's request again, at most twice, the second time only if nothing of the first was written. Each
+// mayRepeat reports whether a failed request is sent again over a new connection: nothing of it was written, or, once in an
+// attempt, its reused connection was lost without a response.
+func (a *attempt) mayRepeat(err error) bool {
+	switch {
+	case err == nil:
+		return false
+	case a.SafeToResend():
+		return true
+	case a.repeated || !a.LostUnanswered(err):
+		return false
+	}
+	a.repeated = true
+	return true
+}
+
+// resend sends the attempt's request again, at most twice, the second time over a new connection if it may be repeated. Each
 // request has the time of its sending and a signature of that time.
 func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) (*http.Response, error) {
+	// The request that was lost may have been read, so its only repetition does not meet another dead connection.
+	first := http.RoundTripper(transport)
+	if a.repeated {
+		first = freshTransport{transport}
+	}
 	a.Reset()
 	req = a.payload.filled(req)
 	r, err := s.request(a, time.Now(), req)
@@ -54,14 +75,14 @@ func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) 
 	}
 	again.GetBody = nil // set by SetBody; net/http would replay the request
 	sender := &http.Client{
-		Transport:     transport,
+		Transport:     first,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	client := &retryablehttp.Client{
 		HTTPClient: sender,
 		RetryMax:   1,
 		CheckRetry: func(_ context.Context, _ *http.Response, err error) (bool, error) {
-			return err != nil && a.SafeToResend(), nil
+			return a.mayRepeat(err), nil
 		},
 		PrepareRetry: func(r *http.Request) error {
 			a.Reset()

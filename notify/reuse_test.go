@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,6 +34,34 @@ func TestReuse_ClosedConnectionsCostNoAttempt(t *testing.T) {
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, http.StatusOK, result.Status, result.Error)
 		<-closed
+	}
+}
+
+// A receiver announces when it closes idle connections. Later requests on them are lost.
+func TestReuse_ObeysTheAnnouncedTime(t *testing.T) {
+	for _, body := range []int{1, h1.MaxBody + 1} { // also by net/http
+		synctest.Test(t, func(t *testing.T) {
+			conns, late := 0, 0
+			s := senderOverPipe(t, 0, func(conn net.Conn) {
+				conns++
+				in := bufio.NewReader(conn)
+				for start := time.Now(); readRequest(in); start = time.Now() {
+					if time.Since(start) > time.Second {
+						late++
+						return
+					}
+					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok")
+				}
+			})
+			defer s.Close()
+			for _, wait := range []time.Duration{400 * time.Millisecond, 1500 * time.Millisecond, 900 * time.Millisecond} {
+				require.Equal(t, 200, s.Deliver(t.Context(), requestTo("http", body)).Status)
+				time.Sleep(wait)
+			}
+			require.Equal(t, 200, s.Deliver(t.Context(), requestTo("http", body)).Status)
+			require.Equal(t, 3, conns)
+			require.Zero(t, late)
+		})
 	}
 }
 

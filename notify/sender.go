@@ -29,7 +29,8 @@ type Options = conn.Options
 type attempt struct {
 	conn.Progress
 
-	payload *payload // nil: the body stays with the request
+	payload  *payload // nil: the body stays with the request
+	repeated bool     // sent again although it may have been read
 }
 
 // A Sender delivers jobs over HTTP/1.1 and HTTP/2, and keeps connections open between attempts.
@@ -89,7 +90,7 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	return result
 }
 
-// try sends the request, a second time if the connection was dead, and reads the response.
+// try sends the request, again where that is safe, and reads the response.
 func (s *Sender) try(a *attempt, transport *conn.Transport, req job.Request) policy.Result {
 	r, err := s.request(a, a.Start, a.payload.filled(req))
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Sender) try(a *attempt, transport *conn.Transport, req job.Request) pol
 	}
 	a.payload.feed(r)
 	resp, err := transport.RoundTrip(r)
-	if err != nil && a.SafeToResend() && a.payload.keep() {
+	if a.mayRepeat(err) && a.payload.keep() {
 		resp, err = s.resend(a, transport, req)
 	}
 	if a.Refused(err) && a.payload.keep() {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify/h1"
@@ -22,7 +23,7 @@ import (
 //   - later bytes cannot be distinguished from a response.
 //
 // In the first two cases, and when the peer has closed the connection by then, nothing of the request is written, and it is
-// sent again. When the peer closes it later, the attempt fails: the receiver may have processed the request.
+// sent again. When the peer closes it later, see Progress.LostUnanswered.
 type countingConn struct {
 	h1.WriteCounter
 
@@ -34,8 +35,9 @@ type countingConn struct {
 	reading bool      // net/http waits for bytes: it has no unread ones
 	closed  bool
 	head    h1.HeaderLimit
-	given   bool // to a later request that is not written yet
-	spoilt  bool // not usable: an end or surplus bytes arrived, or the request is of another queue
+	given   bool      // to a later request that is not written yet
+	spoilt  bool      // not usable: an end or surplus bytes arrived, its time is over, or the request is of another queue
+	until   time.Time // it may be given; zero: always
 
 	socket *h1.Socket
 }
@@ -47,7 +49,8 @@ func newCountingConn(conn net.Conn, dialled *dialRecord) *countingConn {
 }
 
 // settle gives the connection to a later request, once net/http reads from it again or has closed it. It does either at
-// once, since the request before has its response. A request of another queue cannot use it and is sent again.
+// once, since the request before has its response. A request of another queue cannot use it and is sent again, as is one that
+// comes after the time that the receiver announced.
 func (c *countingConn) settle(queue job.Queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +58,15 @@ func (c *countingConn) settle(queue job.Queue) {
 		c.settled.Wait()
 	}
 	c.given = true
-	c.spoilt = c.spoilt || queue != c.queue
+	c.spoilt = c.spoilt || queue != c.queue || !c.until.IsZero() && time.Now().After(c.until)
+}
+
+// reuseWithin sets the time within which the connection may be given again. The clock starts with the header of a response,
+// since the end of its body is not known here.
+func (c *countingConn) reuseWithin(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = time.Now().Add(d)
 }
 
 func (c *countingConn) Read(p []byte) (int, error) {

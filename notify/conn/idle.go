@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// idleTimeout is the time after which an unused connection is closed.
+	// idleTimeout is the time after which an unused connection is closed, unless its receiver announced a shorter one.
 	idleTimeout = 90 * time.Second
 	// sweepInterval is the interval of the check for connections closed by receivers.
 	sweepInterval = 5 * time.Second
@@ -19,7 +19,7 @@ const (
 
 // idle is the pool of idle connections of package h1. A connection serves one queue: late bytes must not be read as the
 // response to another lane's job. Connections of a host and queue are reused last in, first out, so that surplus ones
-// reach idleTimeout. When there are too many, the oldest are closed.
+// reach the end of their time. When there are too many, the oldest are closed.
 type idle struct {
 	most, mostOfHost int // at least 1
 
@@ -27,6 +27,7 @@ type idle struct {
 	hosts map[string][]*idleConn // by host and port, the oldest first; none is empty
 	order *list.List             // of *idleConn, the oldest first
 	timer *time.Timer            // of the next sweep, while there are connections
+	next  time.Time              // when that is
 	shut  bool                   // closed, and no request since
 }
 
@@ -39,7 +40,7 @@ type idleConn struct {
 	dialled *dialRecord
 
 	// Guarded by the mutex of idle.
-	since   time.Time
+	until   time.Time // it is reused before
 	element *list.Element
 }
 
@@ -55,8 +56,9 @@ func (i *idle) take(addr string, queue job.Queue) *idleConn {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.shut = false
+	now := time.Now()
 	for _, conn := range slices.Backward(i.hosts[addr]) {
-		if conn.queue == queue {
+		if conn.queue == queue && now.Before(conn.until) {
 			i.drop(conn)
 			return conn
 		}
@@ -64,15 +66,15 @@ func (i *idle) take(addr string, queue job.Queue) *idleConn {
 	return nil
 }
 
-// put stores a connection for reuse. It closes it, or an older one, when there are too many.
-func (i *idle) put(conn *idleConn) {
-	if surplus := i.keep(conn); surplus != nil {
+// put stores a connection for reuse within a time. It closes it, or an older one, when there are too many.
+func (i *idle) put(conn *idleConn, within time.Duration) {
+	if surplus := i.keep(conn, within); surplus != nil {
 		_ = surplus.Close()
 	}
 }
 
 // keep is put that returns the connection to close, if any.
-func (i *idle) keep(conn *idleConn) (surplus *idleConn) {
+func (i *idle) keep(conn *idleConn, within time.Duration) (surplus *idleConn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.shut {
@@ -85,10 +87,11 @@ func (i *idle) keep(conn *idleConn) (surplus *idleConn) {
 		surplus, _ = i.order.Front().Value.(*idleConn)
 		i.drop(surplus)
 	}
-	if i.order.Len() == 0 {
-		i.timer.Reset(sweepInterval)
+	now := time.Now()
+	conn.until = now.Add(within)
+	if i.order.Len() == 0 || conn.until.Before(i.next) {
+		i.sweepAt(earlier(now.Add(sweepInterval), conn.until))
 	}
-	conn.since = time.Now()
 	conn.element = i.order.PushBack(conn)
 	i.hosts[conn.addr] = append(i.hosts[conn.addr], conn)
 	return surplus
@@ -106,10 +109,10 @@ func (i *idle) drop(conn *idleConn) {
 	i.hosts[conn.addr] = of
 }
 
-// sweep closes connections that were idle for idleTimeout or that have unread bytes.
+// sweep closes connections whose time is over or that have unread bytes.
 func (i *idle) sweep() {
 	now := time.Now()
-	i.closeIf(func(conn *idleConn) bool { return now.Sub(conn.since) >= idleTimeout || conn.HasUnread() })
+	i.closeIf(func(conn *idleConn) bool { return !now.Before(conn.until) || conn.HasUnread() })
 }
 
 // close closes all connections, and those put before the next take.
@@ -120,20 +123,36 @@ func (i *idle) close() {
 	i.closeIf(func(*idleConn) bool { return true })
 }
 
+// sweepAt arms the timer. The caller holds mu.
+func (i *idle) sweepAt(next time.Time) {
+	i.next = next
+	i.timer.Reset(time.Until(next))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // closeIf closes connections, and has the next sweep follow if there are others.
 func (i *idle) closeIf(old func(*idleConn) bool) {
 	i.mu.Lock()
 	var closing []*idleConn
+	next := time.Now().Add(sweepInterval)
 	for at := i.order.Front(); at != nil; {
 		conn, _ := at.Value.(*idleConn)
 		at = at.Next()
 		if old(conn) {
 			i.drop(conn)
 			closing = append(closing, conn)
+		} else {
+			next = earlier(next, conn.until)
 		}
 	}
 	if i.order.Len() > 0 {
-		i.timer.Reset(sweepInterval)
+		i.sweepAt(next)
 	} else {
 		i.timer.Stop()
 	}

@@ -24,13 +24,13 @@ func TestIdle_ReusesTheConnectionUsedLast(t *testing.T) {
 	one, _ := idleConnTo("a:80")
 	two, _ := idleConnTo("a:80")
 	other, _ := idleConnTo("b:80")
-	i.put(one)
-	i.put(two)
-	i.put(other)
+	i.put(one, idleTimeout)
+	i.put(two, idleTimeout)
+	i.put(other, idleTimeout)
 	require.Same(t, two, i.take("a:80", job.Queue{}))
 	require.Same(t, one, i.take("a:80", job.Queue{}))
 	require.Nil(t, i.take("a:80", job.Queue{}))
-	i.put(one)
+	i.put(one, idleTimeout)
 	require.Same(t, one, i.take("a:80", job.Queue{}))
 	require.Same(t, other, i.take("b:80", job.Queue{}))
 	require.Empty(t, i.hosts)
@@ -43,7 +43,7 @@ func TestIdle_IsBounded(t *testing.T) {
 	var ended []func() bool
 	for _, addr := range []string{"a:80", "a:80", "a:80", "b:80", "c:80"} {
 		conn, over := idleConnTo(addr)
-		i.put(conn)
+		i.put(conn, idleTimeout)
 		ended = append(ended, over)
 		require.LessOrEqual(t, len(i.hosts[addr]), 2)
 	}
@@ -61,9 +61,9 @@ func TestIdle_ClosesAfterATimeout(t *testing.T) {
 		defer i.close()
 		old, oldEnded := idleConnTo("a:80")
 		young, youngEnded := idleConnTo("a:80")
-		i.put(old)
+		i.put(old, idleTimeout)
 		time.Sleep(time.Minute)
-		i.put(young)
+		i.put(young, idleTimeout)
 		time.Sleep(idleTimeout - time.Minute - time.Nanosecond)
 		synctest.Wait()
 		require.False(t, oldEnded())
@@ -78,10 +78,32 @@ func TestIdle_ClosesAfterATimeout(t *testing.T) {
 		require.False(t, i.timer.Stop(), "nothing is looked for where nothing is idle")
 
 		late, lateEnded := idleConnTo("a:80")
-		i.put(late)
+		i.put(late, idleTimeout)
 		time.Sleep(idleTimeout + sweepInterval)
 		synctest.Wait()
 		require.True(t, lateEnded(), "the timer runs again")
+	})
+}
+
+func TestIdle_ObeysTheReceiversTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newIdle(8, 8)
+		defer i.close()
+		for _, within := range []time.Duration{sweepInterval + time.Second, time.Second, 2 * time.Second} {
+			long, longEnded := idleConnTo("a:80")
+			i.put(long, idleTimeout)
+			short, shortEnded := idleConnTo("b:80")
+			i.put(short, within)
+			time.Sleep(within - time.Nanosecond)
+			require.Same(t, short, i.take("b:80", job.Queue{}), "until the end")
+			i.put(short, within)
+			time.Sleep(within)
+			require.Nil(t, i.take("b:80", job.Queue{}), "not after it")
+			synctest.Wait()
+			require.True(t, shortEnded(), "it is closed then")
+			require.False(t, longEnded())
+			require.Same(t, long, i.take("a:80", job.Queue{}))
+		}
 	})
 }
 
@@ -91,8 +113,8 @@ func TestIdle_ClosesConnectionsClosedByReceivers(t *testing.T) {
 	near, far := tcpPair(t)
 	other, _ := tcpPair(t)
 	closed, open := &idleConn{Conn: h1.NewConn(near), addr: "a:80"}, &idleConn{Conn: h1.NewConn(other), addr: "a:80"}
-	i.put(closed)
-	i.put(open)
+	i.put(closed, idleTimeout)
+	i.put(open, idleTimeout)
 	i.sweep()
 	require.Equal(t, 2, i.order.Len())
 	require.NoError(t, far.Close())
@@ -107,15 +129,15 @@ func TestIdle_KeepsNothingAfterCloseUntilARequest(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()
 	kept, keptEnded := idleConnTo("a:80")
-	i.put(kept)
+	i.put(kept, idleTimeout)
 	i.close()
 	require.True(t, keptEnded())
 	late, lateEnded := idleConnTo("a:80")
-	i.put(late)
+	i.put(late, idleTimeout)
 	require.True(t, lateEnded())
 	require.Nil(t, i.take("a:80", job.Queue{}))
 	again, againEnded := idleConnTo("a:80")
-	i.put(again)
+	i.put(again, idleTimeout)
 	require.False(t, againEnded())
 }
 
@@ -129,7 +151,7 @@ func TestIdle_ReusesConnectionsInTheirQueueOnly(t *testing.T) {
 		conn, _ := idleConnTo("a:80")
 		conn.queue = queue
 		conns = append(conns, conn)
-		i.put(conn)
+		i.put(conn, idleTimeout)
 	}
 	require.Nil(t, i.take("a:80", job.Queue{Namespace: "default", Topic: "t", Lane: "c"}))
 	for n, queue := range queues {

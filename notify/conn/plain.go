@@ -23,9 +23,9 @@ func (t *Transport) sendPlain(r *http.Request, p *Progress, addr string, fresh b
 	}
 	_ = conn.SetDeadline(p.deadline()) // an error shows at the next use
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
-	resp, err := conn.RoundTrip(r, h1.Hooks{Wrote: p.wrote, Done: func(reusable bool) {
+	resp, err := conn.RoundTrip(r, h1.Hooks{Wrote: p.wrote, Answering: p.setAnswering, Done: func(resp *http.Response, reusable bool) {
 		if stop() && reusable {
-			t.idle.put(conn)
+			t.idle.put(conn, reuseTime(resp.Header))
 			return
 		}
 		_ = conn.Close()

@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -18,6 +20,10 @@ import (
 
 // ErrLimit is the cause of a Progress's context that ended at its limit. Any other cause comes from the caller.
 var ErrLimit = errors.New("the limit of the attempt ran out")
+
+// RaceWindow is the time after the start of a request in which the end of its reused connection is taken for that of an idle
+// connection: the receiver closed it while the request was on its way. The request may then be sent again.
+const RaceWindow = time.Second
 
 // A Phase is a stage of a request.
 type Phase int32
@@ -56,22 +62,24 @@ type Progress struct {
 	Start time.Time
 	Limit time.Duration // from Start to the last byte of the response
 	Queue job.Queue     // requests of one queue share HTTP/1 connections
-	// OnWritten is called when the request was written to its connection; may be nil. Over HTTP/2 the receiver may still
-	// refuse it unread.
-	OnWritten func(http2 bool)
+	// OnWritten is called when the request was written to its connection; may be nil. It is final unless the request may have
+	// to be sent again: over HTTP/2 and over a reused connection.
+	OnWritten func(final bool)
 
 	cancel context.CancelFunc // of the limit; nil: see bound
 	target string             // host and port, where net/http sends the request
 
 	phase       atomic.Int32
 	headersSent atomic.Bool
+	answering   atomic.Bool // the first byte of a response was read
 
 	// The counter of the request's connection, nil for HTTP/2, whose connections are shared, and its count at the start of
 	// the request. Only used by the goroutine in RoundTrip.
 	sent     *h1.WriteCounter
-	before int64
-	http2  bool
-	reused bool
+	counting *countingConn // of net/http over HTTP/1, else nil
+	before   int64
+	http2    bool
+	reused   bool
 
 	dials   atomic.Int32               // connections over TLS that were opened for it
 	dialing atomic.Pointer[dialRecord] // of its last dial; nil: none
@@ -127,9 +135,10 @@ func (p *Progress) End() {
 // the fields of its header are written: net/http has found by then that it has none.
 func (p *Progress) traced(r *http.Request) *http.Request {
 	trace := &httptrace.ClientTrace{
-		GotConn:      p.gotConn,
-		WroteHeaders: func() { p.headersSent.Store(true) },
-		WroteRequest: p.wroteRequest,
+		GotConn:              p.gotConn,
+		WroteHeaders:         func() { p.headersSent.Store(true) },
+		WroteRequest:         p.wroteRequest,
+		GotFirstResponseByte: p.setAnswering,
 	}
 	var traced *http.Request
 	if r.Body == nil {
@@ -167,11 +176,12 @@ func (p *Progress) gotConn(info httptrace.GotConnInfo) {
 		conn.queue = p.Queue
 	}
 	p.got(&conn.WriteCounter, conn.dialled, info.Reused)
+	p.counting = conn
 }
 
 // got sets the counter and the dial of the request's connection.
 func (p *Progress) got(sent *h1.WriteCounter, dialled *dialRecord, reused bool) {
-	p.reused, p.sent, p.dialled, p.begun = reused, sent, dialled, time.Now()
+	p.reused, p.sent, p.counting, p.dialled, p.begun = reused, sent, nil, dialled, time.Now()
 	if reused {
 		p.dialing.Store(nil)
 	}
@@ -185,9 +195,11 @@ func (p *Progress) got(sent *h1.WriteCounter, dialled *dialRecord, reused bool) 
 func (p *Progress) wrote(err error) {
 	p.SetPhase(PhaseHeaders)
 	if err == nil && p.OnWritten != nil {
-		p.OnWritten(false)
+		p.OnWritten(!p.reused)
 	}
 }
+
+func (p *Progress) setAnswering() { p.answering.Store(true) }
 
 func (p *Progress) wroteRequest(info httptrace.WroteRequestInfo) {
 	if info.Err != nil {
@@ -195,7 +207,7 @@ func (p *Progress) wroteRequest(info httptrace.WroteRequestInfo) {
 	}
 	p.SetPhase(PhaseHeaders)
 	if p.OnWritten != nil && (p.http2 || p.sent != nil && !p.nothingWritten()) {
-		p.OnWritten(p.http2)
+		p.OnWritten(!p.http2 && !p.reused)
 	}
 }
 
@@ -230,6 +242,26 @@ func (p *Progress) Phase() Phase {
 // before it reports a failure. Over HTTP/2 the bytes of one request are unknown, so the result is false.
 func (p *Progress) SafeToResend() bool { return p.reused && p.nothingWritten() && !p.isOver() }
 
+// LostUnanswered reports whether a failed request may be sent once more, over a new connection, although the receiver may
+// have read it: its reused connection ended within RaceWindow, before any byte of a response. Nearly always the receiver had
+// closed the connection as idle. If it had not, it recognises the request by its webhook-id, as in any later attempt.
+//
+// A GOAWAY that includes the request shows that the receiver did read it, so the result is false.
+func (p *Progress) LostUnanswered(err error) bool {
+	return p.reused && !p.answering.Load() && time.Since(p.begun) < RaceWindow && isLost(err) && !p.isOver()
+}
+
+// isLost reports whether an error is the end of a connection.
+func isLost(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return err != nil && (strings.Contains(err.Error(), "server closed idle connection") ||
+		strings.Contains(err.Error(), "http2: client conn"))
+}
+
 // nothingWritten reports whether nothing was written to the request's connection.
 func (p *Progress) nothingWritten() bool { return p.sent != nil && p.sent.Written() == p.before }
 
@@ -255,7 +287,8 @@ func (p *Progress) Refused(err error) bool {
 func (p *Progress) Reset() {
 	p.phase.Store(int32(PhaseNone))
 	p.headersSent.Store(false)
-	p.sent, p.http2, p.reused = nil, false, false
+	p.answering.Store(false)
+	p.sent, p.counting, p.http2, p.reused = nil, nil, false, false
 	p.dialing.Store(nil)
 	p.dialled, p.begun, p.answered = nil, time.Time{}, time.Time{}
 }

@@ -78,6 +78,9 @@ func (t *Transport) send(r *http.Request, others *http.Transport) (*http.Respons
 		_ = resp.Body.Close()
 		return nil, h1.ErrHeaderTooLarge
 	}
+	if err == nil && p.counting != nil {
+		p.counting.reuseWithin(reuseTime(resp.Header))
+	}
 	return resp, err
 }
 

@@ -43,9 +43,11 @@ func Supports(r *http.Request) bool {
 type Hooks struct {
 	// Wrote is called when the request was written, or as much of it as could be.
 	Wrote func(err error)
+	// Answering is called when the first byte of a response, or of an interim one, was read.
+	Answering func()
 	// Done is called once after a response, when its body has ended or was closed, or at once if it has none. A connection
 	// that is not reusable must be closed.
-	Done func(reusable bool)
+	Done func(resp *http.Response, reusable bool)
 }
 
 // RoundTrip sends a request and reads the response up to its body. After an error the connection must be closed.
@@ -67,7 +69,7 @@ func (c *Conn) RoundTrip(r *http.Request, hooks Hooks) (*http.Response, error) {
 	if hooks.Wrote != nil {
 		hooks.Wrote(writeErr)
 	}
-	resp, err := c.readResponse(r)
+	resp, err := c.readResponse(r, hooks.Answering)
 	switch {
 	case writeErr != nil && err != nil:
 		return nil, writeErr
@@ -84,10 +86,13 @@ func (c *Conn) RoundTrip(r *http.Request, hooks Hooks) (*http.Response, error) {
 	return resp, nil
 }
 
-// readResponse reads the header of the final response.
-func (c *Conn) readResponse(r *http.Request) (*http.Response, error) {
+// readResponse reads the header of the final response. It calls answering, which may be nil, after the first byte.
+func (c *Conn) readResponse(r *http.Request, answering func()) (*http.Response, error) {
 	if _, err := c.in.Peek(1); err != nil {
 		return nil, err // unchanged: io.EOF without a response differs from one inside a response
+	}
+	if answering != nil {
+		answering()
 	}
 	for {
 		resp, err := http.ReadResponse(c.in, r)
@@ -131,7 +136,7 @@ type body struct {
 	conn  *Conn
 	resp  *http.Response
 	ended bool
-	done  func(reusable bool)
+	done  func(resp *http.Response, reusable bool)
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -158,5 +163,5 @@ func (b *body) end(whole bool) {
 		return
 	}
 	b.ended = true
-	b.done(whole && !b.resp.Close && b.resp.StatusCode >= 200 && b.conn.in.Buffered() == 0)
+	b.done(b.resp, whole && !b.resp.Close && b.resp.StatusCode >= 200 && b.conn.in.Buffered() == 0)
 }

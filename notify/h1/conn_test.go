@@ -48,7 +48,7 @@ func send(t *testing.T, c *Conn, method, text string) (e exchange) {
 	t.Helper()
 	resp, err := c.RoundTrip(request(t, method, "http://a.example/x", text), Hooks{
 		Wrote: func(err error) { e.wrote = append(e.wrote, err) },
-		Done:  func(reusable bool) { e.done = append(e.done, reusable) },
+		Done:  func(_ *http.Response, reusable bool) { e.done = append(e.done, reusable) },
 	})
 	if err != nil {
 		e.err = err
@@ -160,7 +160,9 @@ func TestRoundTrip_ClosingABodyEarlyEndsTheConnection(t *testing.T) {
 	near, far := tcpPair(t)
 	serve(t, far, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 	var done []bool
-	resp, err := NewConn(near).RoundTrip(request(t, http.MethodPost, "http://a.example", ""), Hooks{Done: func(reusable bool) { done = append(done, reusable) }})
+	resp, err := NewConn(near).RoundTrip(request(t, http.MethodPost, "http://a.example", ""), Hooks{
+		Done: func(_ *http.Response, reusable bool) { done = append(done, reusable) },
+	})
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.NoError(t, resp.Body.Close())
