@@ -64,8 +64,7 @@ func diesOnACluster(t *testing.T, store, prefix string) {
 	var deaths []disturbance
 	for life := range kills {
 		l.reaches(t, (life+1)*perLife)
-		deaths = append(deaths, r.disturb("", p.kill, nil))
-		p = start(t, store, prefix)
+		deaths = append(deaths, r.disturb("", p.kill, func() { p = start(t, store, prefix) }))
 		l.url.Store(&p.url)
 	}
 	l.reaches(t, (kills+1)*perLife)

@@ -170,8 +170,7 @@ func TestCrash_LosesNothingAndRepeatsOnlyJobsInFlight(t *testing.T) {
 		var deaths []disturbance
 		for life := range kills {
 			l.reaches(t, (life+1)*perLife)
-			deaths = append(deaths, r.disturb("", p.kill, nil))
-			p = start(t, store)
+			deaths = append(deaths, r.disturb("", p.kill, func() { p = start(t, store) }))
 			l.url.Store(&p.url)
 		}
 		l.reaches(t, (kills+1)*perLife)

@@ -13,14 +13,12 @@ type disturbance struct {
 }
 
 // disturb runs cause, which ends the process with a User-Agent (empty: the only one, or a server), and then recovery,
-// which returns when the service works again.
+// which returns when the service works again. Until then the receiver reads what had been sent before.
 func (r *receiver) disturb(agent string, cause, recovery func()) disturbance {
 	d := disturbance{from: time.Now()}
 	cause()
 	d.newest = r.newest(unsettled, agent, time.Now())
-	if recovery != nil {
-		recovery()
-	}
+	recovery()
 	d.until = time.Now()
 	return d
 }
