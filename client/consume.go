@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +17,11 @@ import (
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
-// WorkFunc does the work of a job. If it returns nil the job is delivered, with the job's Response. After an error the job is due again as
-// its ladder says; RetryAfter and NoRetry say otherwise. ctx ends when the work is of no use any more: context.Cause is ErrLeaseLost if
-// another client may have the job, ErrCancelRequested if the job was cancelled, and that of Work's context after WorkOptions.Grace.
+// WorkFunc does the work of a job. If it returns nil the job is delivered, with the job's Response. After an
+// error or a panic the job is due again as its ladder says; RetryAfter and NoRetry say otherwise.
+//
+// ctx ends when the work is of no use any more: context.Cause is ErrLeaseLost if another client may have the job,
+// ErrCancelRequested if the job was cancelled, and that of Work's context after WorkOptions.Grace.
 type WorkFunc func(ctx context.Context, j *LeasedJob) error
 
 // WorkOptions are the options of Work.
@@ -31,7 +34,7 @@ type WorkOptions struct {
 	Lanes []string // names, or beginnings of names with a * at the end; empty: all
 	// Grace is how long functions may go on when Work's context has ended; zero: 10 s.
 	Grace time.Duration
-	// Logger gets a warning for each failure after which Work goes on; nil: slog.Default.
+	// Logger gets a warning for each failure after which Work goes on, and the stack of each panic; nil: slog.Default.
 	Logger *slog.Logger
 }
 
@@ -89,11 +92,52 @@ func (c *Client) Work(ctx context.Context, topic string, o WorkOptions, f WorkFu
 	once := *c // each failure is logged, so the repeats are Work's
 	once.opts.MaxRetries = -1
 	return consume.Run(ctx, leaseServer{c, &once, topic, o}, options, func(ctx context.Context, j *LeasedJob) error {
-		if err := f(ctx, j); err != nil {
-			return err
-		}
-		return encodeResponse(j)
+		return callWork(ctx, f, j, log)
 	})
+}
+
+// callWork calls f for a job. A panic is an error, also one in a method of f's error or of the job's response.
+func callWork(ctx context.Context, f WorkFunc, j *LeasedJob, log *slog.Logger) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+			log.Error("function panicked, its attempt has failed", "job", j.ID, "err", err, "stack", string(debug.Stack()))
+		}
+	}()
+	err = f(ctx, j)
+	if err == nil {
+		err = encodeResponse(j)
+	}
+	return plain(ctx, err)
+}
+
+// plainError has the text of a program's error instead of its methods, which may panic.
+type plainError struct {
+	text  string
+	ended error // the error or cause of the function's context that it wraps; nil: neither
+}
+
+func (e *plainError) Error() string { return e.text }
+func (e *plainError) Unwrap() error { return e.ended }
+
+// plain returns an error of a function without the program's methods. It keeps what RetryAfter and NoRetry say.
+func plain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &plainError{text: shorten(err.Error())}
+	for _, ended := range []error{ctx.Err(), context.Cause(ctx)} {
+		if ended != nil && errors.Is(err, ended) {
+			e.ended = ended
+		}
+	}
+	if _, ok := errors.AsType[*noRetryError](err); ok {
+		return &noRetryError{e}
+	}
+	if retry, ok := errors.AsType[*retryError](err); ok {
+		return &retryError{retry.after, e}
+	}
+	return e
 }
 
 // leaseServer makes the requests of Work.

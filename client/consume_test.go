@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -190,6 +191,59 @@ func TestWork_ReportsErrors(t *testing.T) {
 		require.WithinDuration(t, job.Attempts[0].StartedAt.Add(time.Hour), job.NextAttemptAt, 2*time.Second)
 		require.Equal(t, "nonretryable", requireState(t, c, "job-2", client.Dead).Reason)
 		require.Contains(t, requireState(t, c, "job-3", client.Scheduled).Attempts[0].Error, "response")
+		require.NoError(t, stop())
+	})
+}
+
+// nilError is an error whose method panics if it is a nil pointer.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+// brokenJSON is a response whose method panics.
+type brokenJSON struct{}
+
+func (brokenJSON) MarshalJSON() ([]byte, error) { panic("no encoder") }
+
+func TestWork_ReportsPanicsAsErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newPulled(t, 6)
+		var logs testlog.Log
+		o := client.WorkOptions{Concurrency: 6, Logger: slog.New(slog.NewTextHandler(&logs, nil))}
+		stop := work(t, srv.Client(), o, func(_ context.Context, j *client.LeasedJob) error {
+			time.Sleep(time.Second)
+			switch j.ID {
+			case "job-0":
+				var m map[string]int
+				m["x"] = 1
+			case "job-1":
+				panic(client.NoRetry(errors.New("no such customer")))
+			case "job-2":
+				var broken *nilError
+				return broken
+			case "job-3":
+				j.Response = brokenJSON{}
+			case "job-4":
+				runtime.Goexit()
+			}
+			return nil
+		})
+		srv.Advance(10 * time.Second)
+		for id, want := range map[string]string{
+			"job-0": "panic: assignment to entry in nil map",
+			"job-1": "panic: no such customer",
+			"job-2": "panic: runtime error: invalid memory address or nil pointer dereference",
+			"job-3": "panic: no encoder",
+			"job-4": "the function ended its goroutine",
+		} {
+			job := requireState(t, srv.Client(), id, client.Scheduled)
+			require.Equal(t, want, job.Attempts[0].Error)
+			require.Equal(t, "consumer", job.Attempts[0].ErrorClass)
+		}
+		require.Equal(t, 1, requireState(t, srv.Client(), "job-5", client.Delivered).AttemptsMade)
+		line := `level=ERROR msg="function panicked, its attempt has failed" topic=pdf`
+		require.Equal(t, 4, strings.Count(logs.String(), line), logs.String())
+		require.Contains(t, logs.String(), "TestWork_ReportsPanicsAsErrors", "the stack")
 		require.NoError(t, stop())
 	})
 }

@@ -21,8 +21,12 @@ var (
 	ErrCancelRequested = errors.New("the job was cancelled")
 )
 
-// errUnavailable: the store could not take reports.
-var errUnavailable = errors.New("the store cannot record what became of some jobs")
+var (
+	// errUnavailable: the store could not take reports.
+	errUnavailable = errors.New("the store cannot record what became of some jobs")
+	// errExited: the function called runtime.Goexit.
+	errExited = errors.New("the function ended its goroutine")
+)
 
 // MaxReports bounds the reports of a request.
 const MaxReports = 512
@@ -330,15 +334,18 @@ func (w *consumer[J]) do(working context.Context, j Job[J]) {
 		defer close(extended)
 		w.extend(j, done, cancel)
 	}()
-	err := w.work(ctx, j.Value)
-	close(done)
-	<-extended
-	cause := context.Cause(ctx)
-	if errors.Is(cause, ErrLeaseLost) {
-		err = cause
-	}
-	cutOff := working.Err() != nil && errors.Is(cause, context.Cause(working))
-	w.reports <- Report[J]{j, err, cutOff && (errors.Is(err, ctx.Err()) || errors.Is(err, cause))}
+	err := errExited
+	defer func() {
+		close(done)
+		<-extended
+		cause := context.Cause(ctx)
+		if errors.Is(cause, ErrLeaseLost) {
+			err = cause
+		}
+		cutOff := working.Err() != nil && errors.Is(cause, context.Cause(working))
+		w.reports <- Report[J]{j, err, cutOff && (errors.Is(err, ctx.Err()) || errors.Is(err, cause))}
+	}()
+	err = w.work(ctx, j.Value)
 }
 
 // extend extends a lease until done is closed. It ends ctx of the function when the lease is lost, or the job cancelled.
