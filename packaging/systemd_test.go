@@ -52,6 +52,14 @@ func TestUnit_RunsServeAndIsNotRestartedForInvalidSettings(t *testing.T) {
 	}
 }
 
+// A SIGHUP ends serve with 0, and a crash ends a Go program with the code of invalid settings.
+func TestUnit_IsRestartedAfterSignalsAndCrashes(t *testing.T) {
+	service := unit(t)["Service"]
+	require.Equal(t, []string{"always"}, service["Restart"])
+	require.Contains(t, service["Environment"], "GOTRACEBACK=crash")
+	require.Equal(t, []string{"0"}, service["LimitCORE"])
+}
+
 // The port may not be open when systemctl returns: a unit of Type=exec counts as started then.
 func TestUnit_InstallationWaitsForTheService(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^#   ringback health (--wait) \d+s$`).FindStringSubmatch(read(t, unitPath))
@@ -67,7 +75,9 @@ func TestUnit_HasKnownSettings(t *testing.T) {
 		name, value, ok := strings.Cut(pair, "=")
 		require.True(t, ok, pair)
 		settings[name] = value
-		names = append(names, name)
+		if name != "GOTRACEBACK" {
+			names = append(names, name)
+		}
 	}
 	requireSettings(t, names)
 	require.True(t, strings.HasPrefix(settings["RINGBACK_STORE"], "sqlite:"+service["WorkingDirectory"][0]+"/"))

@@ -13,8 +13,8 @@
 //	ringback version   prints the version
 //
 // The commands that call a server are those of package cli, with exit codes of their own. Exit codes of the others: 0 after an orderly stop; 1 after a failure that a retry may fix, such as a taken port or an unreachable
-// store; 2 for an invalid command line or environment, which a retry does not fix. SIGINT and SIGTERM start an orderly
-// stop; a second signal exits at once, which loses no accepted job.
+// store; 2 for an invalid command line or environment, which a retry does not fix. SIGINT, SIGTERM and SIGHUP start an
+// orderly stop; a second SIGINT or SIGTERM exits at once, which loses no accepted job.
 package main
 
 import (
