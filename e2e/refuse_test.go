@@ -86,7 +86,7 @@ func TestStart_InvalidCommandLinesExitWithTwo(t *testing.T) {
 		{"a duration that is none", "--grace", nil, []string{"serve", "--grace=soon"}},
 		{"a size that is none", "--max-body", nil, []string{"serve", "--max-body=big"}},
 		{"a network that is none", "allow-targets", nil, []string{"serve", "--allow-targets=10.0.0.0/99"}},
-		{"an unknown variable", "RINGBACK_STROE", []string{"RINGBACK_STROE=x"}, []string{"serve"}},
+		{"a variable of another form", "$RINGBACK_ADDR: addr: ", []string{"RINGBACK_ADDR=tcp://10.0.0.9:80"}, []string{"serve"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { refuses(t, 2, test.line, test.env, test.args...) })

@@ -144,9 +144,10 @@ func TestPod_HasTimeForAStop(t *testing.T) {
 func TestPod_HasNoServiceLinks(t *testing.T) {
 	require.Equal(t, false, manifest(t, "deployment.yaml").at(podPath+"enableServiceLinks"))
 	name := strings.ToUpper(fmt.Sprint(manifest(t, "service.yaml").at("metadata/name")))
-	code, _, stderr := ringback(t, []string{name + "_PORT=tcp://10.0.0.1:8080"}, "version")
-	require.Equal(t, 2, code, "if links did no harm, they could stay")
-	require.Contains(t, stderr, "RINGBACK_PORT is not a known setting")
+	links := []string{name + "_PORT=tcp://10.0.0.1:8080", name + "_SERVICE_HOST=10.0.0.1", name + "_SERVICE_PORT_HTTP=8080"}
+	code, _, stderr := ringback(t, links, "serve", "--check")
+	require.Zero(t, code, "they do no harm in other pods")
+	require.Empty(t, stderr)
 }
 
 func TestPod_PortsAgreeAndProbesExist(t *testing.T) {

@@ -42,7 +42,7 @@ func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) er
 	defer stdout.Close(flushTime)
 	in, err := inbox.Open(ctx, c.Inbox, c.InboxKeys, stdout)
 	if err != nil {
-		return err
+		return p.settings.locateInbox("inbox", "inbox-keys-file", err)
 	}
 	options.Inbox = devInbox{in}
 	ctx, cancel := context.WithCancel(ctx)

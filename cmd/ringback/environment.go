@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,8 +45,11 @@ func variable(v *kong.Value) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(v.Name, "-", "_"))
 }
 
-// unknown returns an error for variables that no command has, so that a misspelt setting is not ignored.
-func (e environment) unknown(model *kong.Application) error {
+// serviceLink matches the variables that Kubernetes and Docker set in a container beside a service of such a name.
+var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+
+// unknown returns the variables that no command has, without those of links to services.
+func (e environment) unknown(model *kong.Application) []string {
 	known := map[string]bool{tokenVariable: true, secretKeyVariable: true}
 	for _, name := range cli.Variables {
 		known[name] = true
@@ -57,19 +60,32 @@ func (e environment) unknown(model *kong.Application) error {
 		}
 	}
 	var names []string
-	for name := range e {
-		if !known[name] {
+	for name, value := range e {
+		isLink := serviceLink.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
+		if !known[name] && !isLink {
 			names = append(names, name)
 		}
 	}
-	if len(names) == 0 {
-		return nil
-	}
 	slices.Sort(names)
-	if len(names) == 1 {
-		return fmt.Errorf("%s is not a known setting", names[0])
+	return names
+}
+
+// warnOfUnknown logs variables that no command has, so that a misspelt setting is noticed, if the command reads the
+// server's settings. Other commands run where variables of this prefix may belong to another program.
+func (s *settings) warnOfUnknown(command *kong.Context, stderr io.Writer) {
+	format, readsSettings := "", false
+	for _, flag := range command.Flags() {
+		switch flag.Name {
+		case configFlagName:
+			readsSettings = true
+		case "log":
+			format, _ = command.FlagValue(flag).(string)
+		}
 	}
-	return errors.New(strings.Join(names, ", ") + " are not known settings")
+	if names := s.env.unknown(command.Model); readsSettings && len(names) > 0 {
+		log := newLogger(stderr, format)
+		log.Warn("variables are no settings and have no effect: correct or remove them", "variables", names)
+	}
 }
 
 // isClientCommand reports whether a command is one of package cli, whose flags have no variables.

@@ -17,7 +17,7 @@ type listenCommand struct {
 func (c *listenCommand) Run(ctx context.Context, p *process) error {
 	in, err := inbox.Open(ctx, c.Addr, c.KeysFile, p.stdout)
 	if err != nil {
-		return err
+		return p.settings.locateInbox("addr", "keys-file", err)
 	}
 	fmt.Fprintln(p.stdout, inboxLine(callableAddr(in.Addr())))
 	stop := context.AfterFunc(ctx, in.Close)

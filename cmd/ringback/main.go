@@ -130,10 +130,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	if helped {
 		return exitOK
 	}
-	if err == nil {
-		err = set.env.unknown(parser.Model)
-	}
 	if err != nil {
+		err = set.locate(err)
 		printError(stderr, err)
 		of := "ringback"
 		if p, ok := errors.AsType[*kong.ParseError](err); ok && p.Context.Selected() != nil {
@@ -146,6 +144,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		}
 		return exitUsage
 	}
+	set.warnOfUnknown(command, stderr)
 	client := &cli.Environment{
 		Stdin: os.Stdin, Stdout: stdout, Stderr: unbuffered(stderr), Variables: set.env, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Version: versionName(),
 	}
@@ -153,7 +152,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		if isClientCommand(command.Selected()) {
 			return exit.Report(stderr, command.Selected(), err)
 		}
-		printError(stderr, err)
+		printError(stderr, set.locate(err))
 		if _, ok := errors.AsType[*usageError](err); ok {
 			return exitUsage
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/cli/check"
+	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/internal/testlog"
 )
 
@@ -41,8 +43,8 @@ func TestVersion_IsAFlagToo(t *testing.T) {
 	require.Equal(t, exitOK, code)
 	require.Equal(t, want, stdout)
 	require.Empty(t, stderr)
-	code, _, _ = try(t, []string{"RINGBACK_VERSION=1"}, "version")
-	require.Equal(t, exitUsage, code, "it has no variable")
+	_, _, stderr = try(t, []string{"RINGBACK_VERSION=1"}, "serve", "--check")
+	require.Contains(t, stderr, "variables=[RINGBACK_VERSION]", "it has no variable")
 }
 
 func TestHelp_NamesEveryVariable(t *testing.T) {
@@ -131,10 +133,51 @@ func TestByteSize_ParsesUnits(t *testing.T) {
 	}
 }
 
-func TestEnvironment_RejectsUnknownVariables(t *testing.T) {
-	code, _, stderr := try(t, []string{"RINGBACK_STROE=x", "RINGBACK_ADR=y", "RINGBACK_TOKEN=z"}, "version")
-	require.Equal(t, exitUsage, code)
-	require.Contains(t, stderr, "RINGBACK_ADR, RINGBACK_STROE are not known settings")
+// foreign are variables that an application sets for itself, and those that Kubernetes sets beside Services.
+var foreign = []string{
+	"RINGBACK_URL=https://ringback.internal", "RINGBACK_STROE=x", "RINGBACK_TOKEN=z0123456789abcdef",
+	"RINGBACK_SERVICE_HOST=10.0.0.9", "RINGBACK_SERVICE_PORT=8080", "RINGBACK_SERVICE_PORT_HTTP=8080", "RINGBACK_PORT=tcp://10.0.0.9:8080",
+	"RINGBACK_PORT_8080_TCP=tcp://10.0.0.9:8080", "RINGBACK_PORT_8080_TCP_PROTO=tcp", "RINGBACK_PORT_8080_TCP_PORT=8080",
+	"RINGBACK_PORT_8080_TCP_ADDR=10.0.0.9", "RINGBACK_API_PORT=tcp://10.0.0.8:80", "RINGBACK_API_SERVICE_HOST=10.0.0.8",
+}
+
+func TestEnvironment_WarnsOfUnknownVariables(t *testing.T) {
+	for format, line := range map[string]string{
+		"text": `level=WARN msg="variables are no settings and have no effect: correct or remove them" variables="[RINGBACK_STROE RINGBACK_URL]"`,
+		"json": `"variables":["RINGBACK_STROE","RINGBACK_URL"]`,
+	} {
+		code, _, stderr := try(t, foreign, "serve", "--check", "--log="+format)
+		require.Equal(t, exitOK, code, stderr)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		require.Contains(t, stderr, line)
+	}
+	_, _, stderr := try(t, []string{"RINGBACK_PORT=8080"}, "serve", "--check")
+	require.Contains(t, stderr, "RINGBACK_PORT", "it is not that of a link, but meant for --addr")
+}
+
+func TestEnvironment_OfAnotherProgramStopsNoCommand(t *testing.T) {
+	away := append(foreign, "RINGBACK_SERVER=http://127.0.0.1:1", "RINGBACK_ADDR=127.0.0.1:1")
+	for command, want := range map[string]int{
+		"version": exitOK, "completion bash": exitOK, "health": exitFault, "stats": int(exit.Unavailable), "check": int(check.Critical),
+	} {
+		code, _, stderr := try(t, away, strings.Fields(command)...)
+		require.Equal(t, want, code, "%s: %s", command, stderr)
+		require.NotContains(t, stderr, "variables", command)
+	}
+}
+
+func TestEnvironment_ErrorsNameTheVariable(t *testing.T) {
+	for name, command := range map[string]string{
+		"RINGBACK_ADDR": "serve", "RINGBACK_GRACE": "serve", "RINGBACK_LOG": "serve", "RINGBACK_ROLES": "serve", "RINGBACK_TOKEN_FILE": "serve",
+		"RINGBACK_CA_FILE": "serve", "RINGBACK_CONFIG": "serve", "RINGBACK_STORE": "verify", "RINGBACK_HEALTH_TIMEOUT": "health",
+		"RINGBACK_INBOX": "listen", "RINGBACK_INBOX_KEYS_FILE": "listen",
+	} {
+		code, _, stderr := try(t, []string{name + "=tcp://10.0.0.9:8080"}, command)
+		require.NotEqual(t, exitOK, code, name)
+		require.Contains(t, stderr, "ringback: $"+name+": ")
+	}
+	_, _, stderr := try(t, []string{"RINGBACK_ADDR=tcp://10.0.0.9:8080"}, "health")
+	require.Equal(t, "ringback: $RINGBACK_ADDR: addr: \"tcp://10.0.0.9:8080\" is not host:port\n", stderr)
 }
 
 func TestSecret_HasOneSource(t *testing.T) {
@@ -220,7 +263,7 @@ func TestFlags_RejectExplicitZeros(t *testing.T) {
 	for _, command := range []string{"serve", "dev"} {
 		code, _, stderr := try(t, []string{"RINGBACK_MAX_BODY=0"}, command, "--grace=0s", "--addr=127.0.0.1:0", "--store=sqlite:/no/such/x.db")
 		require.Equal(t, exitUsage, code)
-		require.Equal(t, "ringback: max-body: 0 B is not between 1 B and 10485760 B\nringback: grace: 0s is not between 1s and 1h0m0s\n", stderr)
+		require.Equal(t, "ringback: $RINGBACK_MAX_BODY: max-body: 0 B is not between 1 B and 10485760 B\nringback: grace: 0s is not between 1s and 1h0m0s\n", stderr)
 	}
 }
 

@@ -59,7 +59,7 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 		return app.Options{}, err
 	}
 	if err := options.Validate(); err != nil {
-		return app.Options{}, &usageError{p.settings.locate(err)}
+		return app.Options{}, &usageError{err}
 	}
 	return options, nil
 }
@@ -68,12 +68,12 @@ func (f *serverFlags) options(p *process, allowPrivate bool, roles app.Roles) (a
 func (f *serverFlags) read(p *process, allowPrivate bool, roles app.Roles) (app.Options, error) {
 	var errs []error
 	if err := f.checkZeros(); err != nil {
-		errs = append(errs, &usageError{p.settings.locate(err)})
+		errs = append(errs, &usageError{err})
 	}
 	logger := newLogger(p.stderr, f.Log)
 	read := func(what, variable, flag, value, file string) app.Secret {
 		text, err := secret(what, variable, flag, value, file, logger)
-		errs = append(errs, err)
+		errs = append(errs, p.settings.locateFlag(strings.TrimPrefix(flag, "--"), err))
 		return app.Secret(text)
 	}
 	token := read("token", tokenVariable, "--token-file", p.settings.env[tokenVariable], f.TokenFile)
@@ -197,7 +197,7 @@ func (c *serveCommand) check(p *process, options app.Options, err error) error {
 		err = options.CheckFiles()
 	}
 	if err != nil {
-		return &usageError{p.settings.locate(err)}
+		return &usageError{err}
 	}
 	exporter, err := traces()
 	if err != nil {

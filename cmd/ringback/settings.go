@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -38,17 +40,21 @@ func (s *settings) readFile(ctx *kong.Context) error {
 			continue
 		}
 		path, _ := ctx.FlagValue(flag).(string)
-		if path == "" {
-			path = s.env[variable(flag.Value)]
+		if name := variable(flag.Value); path == "" && s.env[name] != "" {
+			path, s.from[configFlagName] = s.env[name], "$"+name
 		}
 		var err error
 		s.file, err = readConfigFile(path, settingsOf(ctx.Model))
+		if _, unread := errors.AsType[*fs.PathError](err); unread {
+			err = s.locateFlag(configFlagName, err)
+		}
 		return err
 	}
 	return nil
 }
 
-// locate puts the place in the configuration file before each of the joined errors about a setting that comes from there.
+// locate puts before each of the joined errors about a setting where it is from: a variable, or a line of the
+// configuration file.
 func (s *settings) locate(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
@@ -57,9 +63,26 @@ func (s *settings) locate(err error) error {
 		}
 		return errors.Join(all...)
 	}
-	name, _, found := strings.Cut(fmt.Sprint(err), ":")
-	if set, ok := s.file.get(name); found && ok && s.from[name] == s.file.at(set.line) {
-		return fmt.Errorf("%s: %w", s.from[name], err)
+	if usage, ok := err.(*usageError); ok {
+		return &usageError{s.locate(usage.error)}
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(fmt.Sprint(err), "--"), ":")
+	name, _, _ = strings.Cut(name, " ") // kong: --log must be one of …
+	return s.locateFlag(name, err)
+}
+
+// locateFlag puts before an error about a flag where its value is from, unless that is the command line or the default.
+func (s *settings) locateFlag(flag string, err error) error {
+	if from := s.from[flag]; from != "" && err != nil {
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	return err
+}
+
+// locateInbox is locateFlag for the error of an inbox, which is about its address or its keys.
+func (s *settings) locateInbox(addr, keys string, err error) error {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return s.locateFlag(addr, err)
+	}
+	return s.locateFlag(keys, err)
 }

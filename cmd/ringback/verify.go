@@ -24,7 +24,7 @@ type verifyCommand struct {
 func (c *verifyCommand) Run(ctx context.Context, p *process) error {
 	o := app.Options{Store: strings.Join(c.Store, "\n"), RedisPrefix: c.RedisPrefix, Logger: newLogger(p.stderr, "text")}
 	if err := app.CheckAudit(o); err != nil {
-		return &usageError{p.settings.locate(err)}
+		return &usageError{err}
 	}
 	left, reports := 0, []*app.AuditReport{}
 	err := app.Audit(ctx, o, c.Repair, func(r *app.AuditReport) error {
