@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,6 +27,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/client/outbox"
 	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testlog"
 )
 
 // database is an empty database with the table.
@@ -121,6 +123,46 @@ func TestDatabases_ShareWorkAmongRelays(t *testing.T) {
 		slices.Sort(ids)
 		require.Len(t, slices.Compact(ids), jobs)
 		require.Len(t, srv.registered(), jobs, "no job is registered by two relays")
+	})
+}
+
+// After a clock was set back, rows wait for longer than any relay lets them.
+func TestDatabases_ClaimRowsThatAreAheadOfTheClock(t *testing.T) {
+	onDatabases(t, func(t *testing.T, d database) {
+		srv := newServer()
+		rows := []struct {
+			id      string
+			ahead   time.Duration
+			problem string
+			claimed bool
+		}{
+			{"reserved", time.Hour + time.Minute, "", true},
+			{"reserved-by-a-fast-clock", 90 * time.Second, "", false},
+			{"reserved-for-half-an-hour", 30 * time.Minute, "", true},
+			{"refused", 59 * time.Minute, "422 invalid_field", false},
+			{"refused-ahead", 2 * time.Hour, "422 invalid_field", true},
+		}
+		var want []string
+		for _, r := range rows {
+			add(t, d.db, d.dialect, client.Job{ID: r.id})
+			_, err := d.db.ExecContext(t.Context(), fmt.Sprintf(
+				"UPDATE ringback_outbox SET next_try_at = %d, problem = NULLIF('%s', '') WHERE id = '%s'",
+				time.Now().Add(r.ahead).UnixMilli(), r.problem, r.id))
+			require.NoError(t, err)
+			if r.claimed {
+				want = append(want, r.id)
+			}
+		}
+		var logs testlog.Log
+		relay, stop := runRelay(t, d.db, d.dialect, srv.client(t), outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
+		srv.awaitRegistered(t, len(want))
+		stop()
+		require.Equal(t, want, srv.registered())
+		require.Equal(t, 1, strings.Count(logs.String(), "was the clock set back?"), logs.String())
+		stats, err := relay.Stats(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, int64(len(want)), stats.ClaimedAhead)
+		require.Equal(t, int64(2), stats.Jobs)
 	})
 }
 

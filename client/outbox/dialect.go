@@ -83,21 +83,32 @@ CREATE INDEX IF NOT EXISTS ringback_outbox_next ON ringback_outbox (next_try_at,
 // maxBatch is the number of rows that a relay reserves at a time.
 const maxBatch = 100
 
-// Statements. A %s is a list of placeholders.
+// Conditions for rows, each with two times.
+const (
+	isDue = `next_try_at BETWEEN ? AND ?`
+	// isAhead: the row waits beyond the first time without a problem, or beyond the second.
+	isAhead = `next_try_at > ? AND (problem IS NULL OR next_try_at > ?)`
+)
+
+// Statements. A %s is a list of placeholders, a %w a condition.
 const (
 	insertJobs = `INSERT INTO ringback_outbox (id, job, size, added_at) VALUES `
-	selectDue  = `SELECT seq, id, size, tries, added_at FROM ringback_outbox WHERE next_try_at BETWEEN ? AND ? ORDER BY next_try_at, seq LIMIT 100`
-	lockDue    = selectDue + ` FOR UPDATE SKIP LOCKED`
+	lockFound  = `SELECT seq, id, size, tries, added_at FROM ringback_outbox WHERE %w ORDER BY next_try_at, seq LIMIT 100 FOR UPDATE SKIP LOCKED`
 	leaseRows  = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (%s)`
 	// SQLite locks the whole database, and a transaction that has begun with a SELECT cannot wait for that lock.
-	leaseDue    = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (SELECT seq FROM ringback_outbox WHERE next_try_at BETWEEN ? AND ? ORDER BY next_try_at, seq LIMIT 100) RETURNING seq, id, size, tries, added_at`
-	anyDue      = `SELECT 1 FROM ringback_outbox WHERE next_try_at <= ? LIMIT 1`
+	leaseFound  = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (SELECT seq FROM ringback_outbox WHERE %w ORDER BY next_try_at, seq LIMIT 100) RETURNING seq, id, size, tries, added_at`
+	anyFound    = `SELECT 1 FROM ringback_outbox WHERE %w LIMIT 1`
 	selectJobs  = `SELECT seq, job FROM ringback_outbox WHERE next_try_at = ? AND seq IN (%s)`
 	deleteRows  = `DELETE FROM ringback_outbox WHERE next_try_at = ? AND seq IN (%s)`
 	releaseRows = `UPDATE ringback_outbox SET next_try_at = 0 WHERE next_try_at = ? AND seq IN (%s)`
 	refuseRow   = `UPDATE ringback_outbox SET next_try_at = ?, tries = tries + ?, problem = ? WHERE next_try_at = ? AND seq = ?`
 	countRows   = `SELECT COUNT(*), COUNT(CASE WHEN tries > 0 THEN 1 END), COALESCE(MIN(added_at), 0) FROM ringback_outbox`
 )
+
+// where returns a statement with a condition.
+func (d Dialect) where(statement, condition string) string {
+	return d.bind(strings.Replace(statement, "%w", condition, 1))
+}
 
 // bind returns a statement with the placeholders of the dialect instead of question marks.
 func (d Dialect) bind(statement string) string {
@@ -153,11 +164,11 @@ func (d Dialect) execute(ctx context.Context, db *sql.DB, statement string, args
 	return tx.Commit() // the caller says it
 }
 
-// claim reserves rows whose next_try_at is from a time to now, at most maxBatch, and returns them.
-func (d Dialect) claim(ctx context.Context, db *sql.DB, from, now, until int64) (rows []*row, err error) {
-	statement, args := d.bind(lockDue), []any{from, now}
+// claim reserves rows that meet a condition, at most maxBatch, and returns them.
+func (d Dialect) claim(ctx context.Context, db *sql.DB, condition string, times [2]int64, until int64) (rows []*row, err error) {
+	statement, args := d.where(lockFound, condition), []any{times[0], times[1]}
 	if d == SQLite {
-		statement, args = leaseDue, []any{until, from, now}
+		statement, args = d.where(leaseFound, condition), []any{until, times[0], times[1]}
 	}
 	tx, err := d.begin(ctx, db)
 	if err != nil {

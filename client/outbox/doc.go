@@ -35,8 +35,9 @@
 // # Relays
 //
 // A relay reserves rows by setting next_try_at to the end of a lease, and lets go of its locks before it calls Ringback: no transaction
-// is open meanwhile, and neither the program nor other relays wait for it. If a relay dies, its rows are free again when the lease ends.
-// A relay that comes back after the end of its lease changes nothing, since its lease is no longer in the row.
+// is open meanwhile, and neither the program nor other relays wait for it. If a relay dies, its rows are free again
+// when the lease ends, and within two leases if the clock was set back. A relay that comes back after the end of its
+// lease changes nothing, since its lease is no longer in the row.
 //
 // A request that Ringback refuses as a whole for what one job is (400, 413, 415, 422) is divided until the job is found. With any other
 // status, all rows are tried again later: a proxy that answers 403 to one job holds up those behind it.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/client"
@@ -21,9 +22,11 @@ type Options struct {
 	// Poll is how often the relay looks for rows without Wake, at least 1 ms; zero: 1 s.
 	Poll time.Duration
 	// Lease is how long the relay reserves rows, at least 1 s; zero: 1 min. The rows of a relay that died are tried again after it, and a
-	// request may last half of it.
+	// request may last half of it. Give it to all relays of a table: rows that are reserved for more than twice as long
+	// are registered at once, since a clock must have been set back.
 	Lease time.Duration
-	// Logger gets a warning for each fault and each batch with refused jobs; nil: slog.Default.
+	// Logger gets a warning for each fault, each batch with refused jobs, rows that wait because a clock was set back,
+	// and, once a minute, a slow table; nil: slog.Default.
 	Logger *slog.Logger
 }
 
@@ -45,7 +48,11 @@ type Relay struct {
 	wake    chan struct{}
 	// triedFirst: the next batch is of rows that were tried before, if there are any. Otherwise new rows come first, and could keep them
 	// waiting for as long as there is a backlog. Only Run uses it.
-	triedFirst bool
+	triedFirst   bool
+	lookAhead    time.Time    // when Run looks for rows that wait for too long
+	warnedSlow   time.Time    // when Run last logged that the table is slow
+	claimedAhead atomic.Int64 // rows
+	lookTime     atomic.Int64 // nanoseconds
 }
 
 // NewRelay returns a relay between a database with the table of Dialect.Schema and a server. It panics if the dialect is unknown.
@@ -124,17 +131,14 @@ type row struct {
 // relayBatch registers the jobs of one batch of rows. It reports whether there may be more.
 func (r *Relay) relayBatch(ctx context.Context) (more bool, err error) {
 	now := time.Now()
-	found, err := r.due(ctx, now)
-	if err != nil || !found {
-		return false, err
-	}
 	until := now.Add(r.lease).UnixMilli()
-	rows, more, err := r.claim(ctx, now.UnixMilli(), until)
-	if err != nil {
-		return false, fmt.Errorf("reserve rows: %w", err)
-	}
 	limited, cancel := context.WithDeadline(ctx, now.Add(r.lease/2))
 	defer cancel()
+	rows, more, err := r.look(limited, now, until)
+	r.noteLook(time.Since(now))
+	if err != nil {
+		return false, err // it says what failed
+	}
 	for len(rows) > 0 && err == nil {
 		n := split(rows)
 		err = r.relayRows(limited, rows[:n], until)
@@ -143,24 +147,79 @@ func (r *Relay) relayBatch(ctx context.Context) (more bool, err error) {
 	return more, errors.Join(err, r.settle(ctx, releaseRows, rows, until))
 }
 
-// claim reserves rows, and reports whether there may be more. While there is a backlog, every second batch is of rows that were tried
-// before.
+// slowLook is how long a look for rows takes at least that is logged, and slowEvery how often.
+const (
+	slowLook  = 100 * time.Millisecond
+	slowEvery = time.Minute
+)
+
+// noteLook records how long a look for rows took.
+func (r *Relay) noteLook(took time.Duration) {
+	r.lookTime.Store(int64(took))
+	if took >= slowLook && time.Since(r.warnedSlow) >= slowEvery {
+		r.warnedSlow = time.Now()
+		r.log.Warn("outbox table is slow, jobs are registered late", "look", took)
+	}
+}
+
+// look reserves rows to register, and reports whether there may be more.
+func (r *Relay) look(ctx context.Context, now time.Time, until int64) (rows []*row, more bool, err error) {
+	if !now.Before(r.lookAhead) {
+		if rows, err = r.claimAhead(ctx, now, until); err != nil || len(rows) > 0 {
+			return rows, true, err
+		}
+		r.lookAhead = now.Add(r.lease)
+	}
+	found, err := r.any(ctx, isDue, [2]int64{0, now.UnixMilli()})
+	if err != nil || !found {
+		return nil, false, err
+	}
+	return r.claim(ctx, now.UnixMilli(), until)
+}
+
+// claimAhead reserves rows that wait for longer than any relay lets them: the clock was set back after they were
+// reserved or refused. It leaves another lease's length, for the clocks of other machines.
+func (r *Relay) claimAhead(ctx context.Context, now time.Time, until int64) ([]*row, error) {
+	reserved, refused := now.Add(2*r.lease), now.Add(max(longestRefusedWait, r.lease)+r.lease)
+	times := [2]int64{reserved.UnixMilli(), refused.UnixMilli()}
+	if found, err := r.any(ctx, isAhead, times); err != nil || !found {
+		return nil, err
+	}
+	rows, err := r.dialect.claim(ctx, r.db, isAhead, times, until)
+	if err != nil {
+		return nil, fmt.Errorf("reserve rows: %w", err)
+	}
+	if len(rows) > 0 {
+		r.claimedAhead.Add(int64(len(rows)))
+		r.log.Warn("rows of the outbox wait for longer than a relay lets them, registering them now: was the clock set back?",
+			"jobs", len(rows), "job", rows[0].id)
+	}
+	return rows, nil
+}
+
+// claim reserves rows that are due, and reports whether there may be more. While there is a backlog, every second batch
+// is of rows that were tried before.
 func (r *Relay) claim(ctx context.Context, now, until int64) (rows []*row, more bool, err error) {
 	if r.triedFirst {
 		r.triedFirst = false
-		if rows, err = r.dialect.claim(ctx, r.db, 1, now, until); err != nil || len(rows) > 0 {
-			return rows, true, err // the caller says it
+		if rows, err = r.dialect.claim(ctx, r.db, isDue, [2]int64{1, now}, until); err == nil && len(rows) > 0 {
+			return rows, true, nil
 		}
 	}
-	rows, err = r.dialect.claim(ctx, r.db, 0, now, until)
+	if err == nil {
+		rows, err = r.dialect.claim(ctx, r.db, isDue, [2]int64{0, now}, until)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("reserve rows: %w", err)
+	}
 	r.triedFirst = len(rows) == maxBatch
-	return rows, r.triedFirst, err // the caller says it
+	return rows, r.triedFirst, nil
 }
 
-// due reports whether there are rows to register. It takes no lock, so that a relay without work is in nobody's way.
-func (r *Relay) due(ctx context.Context, now time.Time) (bool, error) {
+// any reports whether rows meet a condition. It takes no lock, so that a relay without work is in nobody's way.
+func (r *Relay) any(ctx context.Context, condition string, times [2]int64) (bool, error) {
 	var one int
-	err := r.db.QueryRowContext(ctx, r.dialect.bind(anyDue), now.UnixMilli()).Scan(&one)
+	err := r.db.QueryRowContext(ctx, r.dialect.where(anyFound, condition), times[0], times[1]).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}

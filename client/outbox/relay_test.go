@@ -444,6 +444,50 @@ func TestRelay_RetriesFaultsOfTheDatabase(t *testing.T) {
 	})
 }
 
+func TestRelay_ClaimsRowsThatAreAheadWithinALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, srv := openSQLite(t), newServer()
+		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{Lease: 10 * time.Second})
+		synctest.Wait()
+		add(t, db, outbox.SQLite, client.Job{ID: "a"}) // by a relay that died, and then the clock was set back
+		_, err := db.ExecContext(t.Context(), "UPDATE ringback_outbox SET next_try_at = ?", time.Now().Add(10*time.Minute).UnixMilli())
+		require.NoError(t, err)
+		time.Sleep(11 * time.Second)
+		require.Equal(t, []string{"a"}, srv.registered())
+	})
+}
+
+func TestRelay_SaysThatTheTableIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, srv := openSQLite(t), newServer()
+		db.SetMaxOpenConns(1)
+		slow := func(d time.Duration) { // a look waits for a connection
+			held, err := db.Conn(t.Context())
+			require.NoError(t, err)
+			time.Sleep(d)
+			require.NoError(t, held.Close())
+		}
+		var logs testlog.Log
+		relay, _ := runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
+		time.Sleep(1500 * time.Millisecond)
+		require.Empty(t, logs.String())
+
+		slow(700 * time.Millisecond) // the look of the second second takes 200 ms
+		synctest.Wait()
+		stats, err := relay.Stats(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 200*time.Millisecond, stats.LookTime)
+		slow(2 * time.Second)
+		require.Equal(t, 1, strings.Count(logs.String(), `msg="outbox table is slow, jobs are registered late"`), "once a minute")
+
+		logs.Reset()
+		time.Sleep(time.Minute)
+		slow(40 * time.Second)
+		require.Contains(t, logs.String(), "look=30s", "it ends with half of the lease")
+		require.Contains(t, logs.String(), `err="look for rows: context deadline exceeded"`)
+	})
+}
+
 func TestRelay_KeepsRowsThatCannotBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, srv := openSQLite(t), newServer()

@@ -14,11 +14,16 @@ type Stats struct {
 	Refused int64
 	// OldestAddedAt is when the oldest was added; zero: there is none.
 	OldestAddedAt time.Time
+	// ClaimedAhead are the rows that this relay, since it was made, has claimed before their time, which was further
+	// away than any relay sets it: the clock was set back.
+	ClaimedAhead int64
+	// LookTime is how long this relay's last look for rows took; zero: Run has not looked yet.
+	LookTime time.Duration
 }
 
 // Stats counts the rows of the outbox. It reads all of them, so call it every few seconds at most.
 func (r *Relay) Stats(ctx context.Context) (Stats, error) {
-	var s Stats
+	s := Stats{ClaimedAhead: r.claimedAhead.Load(), LookTime: time.Duration(r.lookTime.Load())}
 	var oldest int64
 	if err := r.db.QueryRowContext(ctx, countRows).Scan(&s.Jobs, &s.Refused, &oldest); err != nil {
 		return Stats{}, fmt.Errorf("outbox: count rows: %w", err)
