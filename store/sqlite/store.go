@@ -104,6 +104,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
+// LogBytes returns the size of the write-ahead log in bytes, for package metrics. It grows while a reader keeps its snapshot.
+func (s *Store) LogBytes() int64 { return s.db.LogBytes() }
+
 // Close implements store.Store: what the writer has in hand is committed, the rest fails with ErrUnavailable. Another
 // Close answers as the first.
 func (s *Store) Close() error { return s.closeOnce() }

@@ -54,7 +54,7 @@ func TestBackup_OfADatabaseInUseWhoseLogIsEmptyKeepsOneState(t *testing.T) {
 	o := options(t)
 	d := openDatabase(t, o)
 	add(t, d, 10)
-	inWriter(t, d, d.truncateLog)
+	inWriter(t, d, func() { d.truncateLog() })
 	c, err := connectToCopy(o.Path)
 	require.NoError(t, err)
 	count := func() (n int64) {
@@ -81,7 +81,7 @@ func TestBackup_OfADatabaseNotInUse(t *testing.T) {
 	d := openDatabase(t, o)
 	add(t, d, 10)
 	crashed := copyFiles(t, d, 10)
-	inWriter(t, d, d.truncateLog)
+	inWriter(t, d, func() { d.truncateLog() })
 	add(t, d, 10)
 	later := copyFiles(t, d, 20)
 
@@ -116,7 +116,7 @@ func TestRestore_PutsACopyInThePlaceOfWhatACrashHasLeft(t *testing.T) {
 	first := copyFiles(t, d, 10)
 	copies["the shell's .backup"] = writeFiles(t, first.copy, nil).Path
 	copies["the files of a process that was killed"] = writeFiles(t, first.db, first.wal).Path
-	inWriter(t, d, d.truncateLog)
+	inWriter(t, d, func() { d.truncateLog() })
 	add(t, d, 10)
 	second := copyFiles(t, d, 20)
 
@@ -171,7 +171,7 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 	shell(t, older.Path, "PRAGMA user_version=1")
 	theirs := options(t)
 	shell(t, theirs.Path, "CREATE TABLE theirs (x); PRAGMA user_version=1")
-	inWriter(t, d, d.truncateLog)
+	inWriter(t, d, func() { d.truncateLog() })
 	add(t, d, 10)
 	target := writeFiles(t, whole.db, whole.wal)
 	for name, c := range map[string]struct{ from, to, says string }{

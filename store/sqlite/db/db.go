@@ -46,8 +46,8 @@ type DB struct {
 	tasks   chan func()   // run by the writer between transactions
 	checks  chan struct{} // wakes the checkpointer
 	others  sync.WaitGroup
-	// truncateAbove is the constant of that name; tests lower it.
-	truncateAbove int64
+	// truncateAbove and largeLog are the constants of these names; tests lower them.
+	truncateAbove, largeLog int64
 	// checkpointed is set when a checkpoint has moved the whole log, which may then begin anew.
 	checkpointed atomic.Bool
 
@@ -61,8 +61,6 @@ type DB struct {
 	unsynced bool
 	lost     bool // the files are not those that were opened
 	dirty    int  // pages written since the last signal to the checkpointer
-	// truncateAgain is when truncateLog may try again after a reader has kept it from completing, monotonic.
-	truncateAgain int64
 }
 
 // open locks and opens a database, or makes it.
@@ -84,7 +82,7 @@ func open(ctx context.Context, o Options) (_ *DB, err error) {
 		tasks:   make(chan func()),
 		checks:  make(chan struct{}, 1),
 
-		truncateAbove: truncateAbove,
+		truncateAbove: truncateAbove, largeLog: LargeLog,
 	}
 	if d.lock, err = file.Acquire(ctx, path, false, o.Logger); err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func TestCheckLog_TakesEveryCrashAndRefusesEveryForeignLog(t *testing.T) {
 	for range steps {
 		switch random.IntN(7) {
 		case 0:
-			inWriter(t, d, func() { d.truncateAgain = 0; d.truncateLog() })
+			inWriter(t, d, func() { d.truncateLog() })
 		case 1: // of a part, while somebody reads
 			release()
 			reader = openReader(t, o.Path)
@@ -132,7 +132,7 @@ func TestOpen_RefusesALogOfAnotherFile(t *testing.T) {
 	d := openDatabase(t, o)
 	add(t, d, 10)
 	before := copyFiles(t, d, 10)
-	inWriter(t, d, d.truncateLog)
+	inWriter(t, d, func() { d.truncateLog() })
 	add(t, d, 10)
 	after := copyFiles(t, d, 20)
 	for name, db := range map[string][]byte{"an earlier copy": before.copy, "an empty file": {}} {

@@ -77,6 +77,9 @@ func (w *Writer[U]) Start() {
 	w.salt = logSalt(w.path)
 	go w.run()
 	w.others.Go(w.checkpoint)
+	if w.LogBytes() > w.truncateAbove { // the last process could not move it
+		w.signalCheckpoint()
+	}
 }
 
 // Close commits the transaction under way and closes the database. Calls that wait fail with ErrClosed.

@@ -28,6 +28,15 @@ func WithoutOwner(path string, do func() error) (err error) {
 	return do()
 }
 
+// LogBytes returns the size of the write-ahead log of a database; 0: there is none.
+func LogBytes(path string) int64 {
+	info, err := os.Stat(path + WAL)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
 // Remove removes a file, if it exists.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
