@@ -25,7 +25,6 @@ import (
 const (
 	integrityTime = 3 * time.Second // of the check of the file's structure
 	minFree       = 256 << 20       // bytes
-	largeLog      = 1 << 30         // bytes of the -wal
 )
 
 // databaseNames are the checks that need the database.
@@ -166,12 +165,7 @@ func checkDatabase(ctx context.Context, path string) (found []doctor.Finding, er
 	if err := f.QueryText(ctx, "PRAGMA journal_mode", func(v []driver.Value) error { mode = db.Text(v[0]); return nil }); err != nil {
 		return found, db.Unavailable(err)
 	}
-	log, err := os.Stat(path + file.WAL)
-	size := int64(0)
-	if err == nil {
-		size = log.Size()
-	}
-	return append(found, judgeLog(mode, size), checkIntegrity(ctx, f)), nil
+	return append(found, judgeLog(mode, file.LogBytes(path)), checkIntegrity(ctx, f)), nil
 }
 
 // judgeOpening judges why a database cannot be opened.
@@ -190,9 +184,10 @@ func judgeLog(mode string, size int64) doctor.Finding {
 	case mode != "wal":
 		return doctor.Bad(doctor.SQLiteLog, doctor.Warn, "Leave the file's mode to Ringback, which sets it at its start: PRAGMA journal_mode=WAL.",
 			"journal_mode is %s, which another program must have set", mode)
-	case size > largeLog:
-		return doctor.Bad(doctor.SQLiteLog, doctor.Warn, "End what reads the database for long, such as a backup that hangs: the log shrinks afterwards.",
-			"the log (-wal) has %s", doctor.Size(size))
+	case size > db.LargeLog:
+		return doctor.Bad(doctor.SQLiteLog, doctor.Warn,
+			"End what reads the database for long, such as a shell or a backup that hangs (docs/sqlite.md#a-log-that-grows): the log shrinks within seconds.",
+			"the log (-wal) has %s, so a reader keeps it from shrinking, and it grows until the disk is full", doctor.Size(size))
 	}
 	return doctor.Good(doctor.SQLiteLog, "journal_mode is wal; the log has %s and is synced before each answer", doctor.Size(size))
 }

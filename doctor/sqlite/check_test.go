@@ -184,7 +184,7 @@ func TestJudge_FileSystemsSpaceAndLogs(t *testing.T) {
 	require.Equal(t, doctor.Warn, judgeSpace(1<<30, 5<<30).Level, "a quarter of the database")
 	require.Equal(t, doctor.Warn, judgeSpace(200<<20, 0).Level)
 	require.Equal(t, doctor.Fault, judgeSpace(1<<20, 0).Level)
-	require.Equal(t, doctor.OK, judgeLog("wal", 1<<20).Level)
-	require.Equal(t, doctor.Warn, judgeLog("wal", 2<<30).Level)
+	require.Equal(t, doctor.OK, judgeLog("wal", 128<<20).Level)
+	require.Equal(t, doctor.Warn, judgeLog("wal", 517<<20).Level)
 	require.Equal(t, "another process uses the database", judgeOwner(true, 0).Seen)
 }
