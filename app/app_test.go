@@ -85,6 +85,8 @@ func TestRun_DeliversARegisteredJob(t *testing.T) {
 		var job struct{ State string }
 		return json.Unmarshal([]byte(answer), &job) == nil && job.State == "delivered"
 	}, 10*time.Second, 5*time.Millisecond)
+	_, page := r.ask(t, http.MethodGet, "/metrics", "")
+	require.Contains(t, page, `ringback_sqlite_log_bytes{store="main"} `)
 	require.NoError(t, r.stop())
 }
 

@@ -28,6 +28,7 @@
 //	ringback_work_jobs_total           counter    action,outcome                  jobs      process
 //	ringback_ticks_total               counter    outcome                         ticks     process
 //	ringback_store_up                  gauge      store                           0,1       process
+//	ringback_sqlite_log_bytes          gauge      store                           bytes     process
 //	ringback_store_seconds             histogram  store,method,outcome            seconds   process
 //	ringback_wakeup_failures_total     counter    store,outcome                   calls     process
 //	ringback_carrier_moves_total       counter    what                            jobs      process
@@ -67,6 +68,7 @@
 //     run, edit) and outcome (done, failed, skipped). Counted before they are recorded, so a repeated step counts them again.
 //   - store up: whether the counts of the store could be read for this scrape. If not, the other metrics marked "store" of its
 //     namespaces are missing; without main those of all.
+//   - sqlite log: the size of the -wal of a SQLite store, which grows while something keeps a snapshot of the database.
 //   - log lines dropped: the log never delays deliveries; 1 MiB of lines is buffered while stderr blocks.
 //   - store: calls of the store by method in snake case, except waits for wake-ups. Outcome refused is caused by the caller
 //     (no such job, another version or state, another leader, a cancelled context), unavailable by an unreachable or

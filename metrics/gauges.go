@@ -44,6 +44,16 @@ func (m *Metrics) Watch(s Source) {
 	g.source, g.round, g.local = s, nil, nil
 }
 
+// A logSizer is a store with a write-ahead log beside its database.
+type logSizer interface{ LogBytes() int64 }
+
+// watchLog shows the size of a store's log from now on, with the other gauges.
+func (g *gauges) watchLog(store string, l logSizer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.logs[store] = l
+}
+
 // The gauges' descriptions.
 var (
 	jobsDesc = prometheus.NewDesc("ringback_jobs",
@@ -55,6 +65,8 @@ var (
 		"How long the oldest unclaimed due job has been due; 0 without due jobs.", []string{"namespace", "topic"}, nil)
 	upDesc = prometheus.NewDesc("ringback_store_up",
 		"1 if the counts of the store were read in time, else 0: then those of its namespaces are missing.", []string{"store"}, nil)
+	logDesc = prometheus.NewDesc("ringback_sqlite_log_bytes",
+		"Size of the write-ahead log (-wal) of a SQLite store. It grows while something keeps a snapshot of the database.", []string{"store"}, nil)
 	workersDesc = prometheus.NewDesc("ringback_workers",
 		"Attempts that this process may have in flight.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("ringback_in_flight",
@@ -89,7 +101,8 @@ type gauges struct {
 
 	mu      sync.Mutex
 	source  Source
-	round   *refreshCall // the last one that was started
+	logs    map[string]logSizer // by store
+	round   *refreshCall        // the last one that was started
 	local   []prometheus.Metric
 	localAt time.Time
 	down    bool // the last refresh failed
@@ -106,7 +119,7 @@ type refreshCall struct {
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, workDesc, waitingDesc, streamClientsDesc, streamSkippedDesc,
-		leaseClientsDesc,
+		leaseClientsDesc, logDesc,
 	} {
 		to <- d
 	}
@@ -139,6 +152,9 @@ func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *refreshCall) {
 	}
 	if g.local == nil || now.Sub(g.localAt) >= gaugesMaxAge {
 		g.local, g.localAt = localGauges(g.source), now
+		for name, l := range g.logs {
+			g.local = append(g.local, gaugeOf(logDesc, float64(l.LogBytes()), name))
+		}
 	}
 	if g.round == nil || g.round.ended() && now.Sub(g.round.began) >= gaugesMaxAge {
 		g.round = &refreshCall{began: now, done: make(chan struct{})}

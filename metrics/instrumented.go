@@ -25,6 +25,9 @@ type instrumentedShard struct {
 
 // Store returns s with its calls timed and counted under the name of the store.
 func (m *Metrics) Store(name string, s store.Store) store.Store {
+	if l, ok := s.(logSizer); ok {
+		m.gauges.watchLog(name, l)
+	}
 	named := m.ofStore(name)
 	wrapped := instrumented{next: s, m: named}
 	for _, shard := range s.Shards() {

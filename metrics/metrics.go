@@ -58,7 +58,7 @@ type Metrics struct {
 // New returns a Metrics with its own registry.
 func New(o Options) *Metrics {
 	m := &Metrics{log: cmp.Or(o.Logger, slog.Default()), registry: prometheus.NewRegistry(), topics: newTopics()}
-	m.gauges = &gauges{topics: m.topics, log: m.log}
+	m.gauges = &gauges{topics: m.topics, log: m.log, logs: make(map[string]logSizer)}
 	m.registerTopicMetrics()
 	m.registerWorkMetrics()
 	m.registerScheduleMetrics()

@@ -35,6 +35,7 @@ func usedMetrics(t *testing.T) *metrics.Metrics {
 	m.Watch(&source{answer: rows(store.TopicStats{Topic: "orders", OldestDue: time.Now()})})
 	m.AttemptEnded(delivered("orders"))
 	m.WorkTreated(store.WorkPurge, 1, 0, 0)
+	m.Store("eu", logged{storetest.NewModel(storetest.ModelOptions{})})
 	s := m.Store("main", storetest.NewModel(storetest.ModelOptions{}))
 	calls["Insert"](t.Context(), s)
 	_, _, err := m.Store("main", stub{errs: []error{nil}}).Shards()[0].Settle(t.Context(), "",
@@ -42,6 +43,11 @@ func usedMetrics(t *testing.T) *metrics.Metrics {
 	require.NoError(t, err)
 	return m
 }
+
+// logged is a store with a log of half a gigabyte.
+type logged struct{ store.Store }
+
+func (logged) LogBytes() int64 { return 512 << 20 }
 
 // parseTable parses a table of metrics: type and labels by name.
 func parseTable(t *testing.T, file, row string) map[string][2]string {
@@ -122,6 +128,8 @@ func TestMetrics_IncludeTheProcess(t *testing.T) {
 	require.Contains(t, got.types, "process_start_time_seconds")
 	require.InDelta(t, 1, got.value(t, "ringback_build_info", "version", "1.2.3"), 0)
 	require.InDelta(t, 128, got.value(t, "ringback_max_waiting_requests"), 0)
+	require.Len(t, got.all("ringback_sqlite_log_bytes"), 1, "the other store has none")
+	require.InDelta(t, 512<<20, got.value(t, "ringback_sqlite_log_bytes", "store", "eu"), 0)
 	other := scrape(t, metrics.New(metrics.Options{}))
 	require.InDelta(t, 1, other.value(t, "ringback_build_info", "version", "unknown"), 0)
 	require.Empty(t, other.all("ringback_attempts_total"), "two in a process share nothing")
