@@ -15,15 +15,15 @@ import (
 // dialTimeout bounds the dial of a proxy's target.
 const dialTimeout = time.Minute
 
-// A Proxy forwards connections to a server. It is safe for concurrent use. Stall and Cut apply to all accepted connections;
+// A Proxy forwards connections to a server, or to several in turns. It is safe for concurrent use. Stall and Cut apply to all accepted connections;
 // a connection that received a response is accepted.
 type Proxy struct {
-	target   string
 	listener net.Listener
 	ctx      context.Context // dials end with it
 	done     chan struct{}   // closed when nothing more is accepted
 
 	mu      sync.Mutex
+	targets []string // the first is that of the next connection
 	blocked bool
 	links   map[*link]bool
 }
@@ -36,7 +36,7 @@ func StartProxy(tb testing.TB, target string) *Proxy {
 		tb.Fatalf("start a proxy: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{target: target, listener: l, ctx: ctx, done: make(chan struct{}), links: make(map[*link]bool)}
+	p := &Proxy{targets: []string{target}, listener: l, ctx: ctx, done: make(chan struct{}), links: make(map[*link]bool)}
 	go p.accept()
 	tb.Cleanup(func() {
 		cancel()
@@ -49,6 +49,13 @@ func StartProxy(tb testing.TB, target string) *Proxy {
 
 // Addr returns host:port, for clients.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Lead leads new connections to other targets, in turns. Open connections stay.
+func (p *Proxy) Lead(targets ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.targets = targets
+}
 
 // Stall stops forwarding on all open connections without closing them, like a NAT that lost its state. New connections
 // work.
@@ -104,7 +111,9 @@ func (p *Proxy) serve(client net.Conn) {
 	l := &link{client: client}
 	if !p.blocked {
 		d := net.Dialer{Timeout: dialTimeout}
-		server, err := d.DialContext(p.ctx, "tcp", p.target)
+		target := p.targets[0]
+		p.targets = append(slices.Clone(p.targets[1:]), target)
+		server, err := d.DialContext(p.ctx, "tcp", target)
 		if err != nil {
 			l.close() // the client sees a refused connection
 			return

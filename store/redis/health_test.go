@@ -90,6 +90,33 @@ func TestHealth_AServerThatMayEvictTakesNoJobs(t *testing.T) {
 	insert(t, s, entry("a"))
 }
 
+// In a failover by name both servers take writes, and connections to the former one stay open.
+func TestHealth_AllProcessesFollowAnAddressToAnotherServer(t *testing.T) {
+	first, second := redistest.Start(t), redistest.Start(t)
+	proxy := redistest.StartProxy(t, first.Addr())
+	var log testlog.Log
+	s := open(t, Options{URL: "redis://" + proxy.Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	insert(t, s, entry("before"))
+	require.NoError(t, pingNow(t, s))
+	proxy.Lead(second.Addr())
+	require.ErrorContains(t, pingNow(t, s), "emptied", "the second has other data")
+	insert(t, s, entry("after"))
+	_, err := open(t, Options{URL: "redis://" + proxy.Addr()}).Shards()[0].Get(t.Context(), ref("after"))
+	require.NoError(t, err, "for a process that has not known the first")
+
+	proxy.Lead(first.Addr(), second.Addr())
+	for range 2 {
+		err := pingNow(t, s)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "two redis servers answer at one address")
+	}
+	_, err = s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("now")})
+	require.ErrorContains(t, err, "two redis servers answer at one address")
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR msg=\"two redis servers"), log.String())
+	_, err = s.Shards()[0].Get(t.Context(), ref("after"))
+	require.NoError(t, err, "calls keep to one server")
+}
+
 // One server of a cluster may be emptied, or restart without its data, while <prefix>:meta is on another server.
 func TestHealth_AnEmptiedServerOfAClusterIsNoticed(t *testing.T) {
 	t.Parallel()

@@ -42,6 +42,8 @@ type Client struct {
 	wait     Wait
 	log      *slog.Logger
 	warnWait sync.Once
+	conns    *connections
+	server   *identity // nil: sentinels or a cluster name the servers
 }
 
 // go-redis must not write to standard error: what it writes there it also returns. Its logger is a global variable that
@@ -56,9 +58,15 @@ func (silentLogger) Printf(context.Context, string, ...any) {}
 func New(a Address, wait Wait, log *slog.Logger) *Client {
 	a.setDefaults()
 	a.options.ReadTimeout += wait.Timeout
+	c := &Client{wait: wait, log: log, conns: newConnections()}
+	if a.form == single {
+		c.server = newIdentity(c.conns, log)
+		a.options.OnConnect = c.server.onConnect
+	}
 	o := a.options
-	o.Dialer = newDialer(o.DialTimeout, o.ReadTimeout, o.TLSConfig).dial
-	return &Client{UniversalClient: a.client(&o), address: a, wait: wait, log: log}
+	o.Dialer = newDialer(o.DialTimeout, o.ReadTimeout, o.TLSConfig, c.conns).dial
+	c.UniversalClient, c.address = a.client(&o), a
+	return c
 }
 
 // setDefaults completes the options.
@@ -158,7 +166,7 @@ type blockingClient struct {
 // would take a second element. On a cluster, a server that loses the key's slot ends the commands that block on it.
 func (c *Client) blocking(ctx context.Context, key string, readTimeout time.Duration) (*blockingClient, error) {
 	o := c.address.options
-	d := newDialer(o.DialTimeout, readTimeout, o.TLSConfig)
+	d := newDialer(o.DialTimeout, readTimeout, o.TLSConfig, c.conns)
 	o.Dialer = d.dial
 	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 1, 1
 	o.MaxRetries = -1

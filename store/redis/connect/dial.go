@@ -24,19 +24,25 @@ type dialer struct {
 	// ended cancels dials in progress.
 	ended context.Context //nolint:containedctx // the contexts of dials are go-redis's
 	end   context.CancelFunc
+	conns *connections
+}
 
+// connections are the open connections of a Client, by all its dialers.
+type connections struct {
 	mu   sync.Mutex
 	open map[*conn]struct{}
 }
 
-func newDialer(timeout, read time.Duration, config *tls.Config) *dialer {
+func newConnections() *connections { return &connections{open: make(map[*conn]struct{})} }
+
+func newDialer(timeout, read time.Duration, config *tls.Config, conns *connections) *dialer {
 	ended, end := context.WithCancel(context.Background())
 	return &dialer{
 		Dialer: net.Dialer{
 			Timeout:         timeout,
 			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3},
 		},
-		tls: config, silentAfter: read * 9 / 10, ended: ended, end: end, open: map[*conn]struct{}{},
+		tls: config, silentAfter: read * 9 / 10, ended: ended, end: end, conns: conns,
 	}
 }
 
@@ -54,9 +60,9 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	}
 	c := &conn{Conn: raw, dialer: d, addr: addr}
 	c.received.Store(time.Now().UnixNano())
-	d.mu.Lock()
-	d.open[c] = struct{}{}
-	d.mu.Unlock()
+	d.conns.mu.Lock()
+	d.conns.open[c] = struct{}{}
+	d.conns.mu.Unlock()
 	if d.tls == nil {
 		return c, nil
 	}
@@ -73,15 +79,23 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return tlsConn{secure, c}, nil
 }
 
-// closeSilent closes the connections to an address that have received nothing since.
+// closeSilent closes the dialer's connections to an address that have received nothing since.
 func (d *dialer) closeSilent(addr string, since time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for c := range d.open {
-		if c.addr == addr && c.received.Load() < since.UnixNano() {
-			delete(d.open, c)
-			c.silent.Store(true)
-			_ = c.Conn.Close() // it is dead
+	d.conns.drop(func(c *conn) bool { return c.dialer == d && c.addr == addr && c.received.Load() < since.UnixNano() })
+}
+
+// closeAll closes all connections.
+func (o *connections) closeAll() { o.drop(func(*conn) bool { return true }) }
+
+// drop closes connections. Calls that wait for a reply on one of them are repeated on another.
+func (o *connections) drop(which func(*conn) bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for c := range o.open {
+		if which(c) {
+			delete(o.open, c)
+			c.dropped.Store(true)
+			_ = c.Conn.Close() // nothing is lost with it: the call is repeated
 		}
 	}
 }
@@ -92,7 +106,7 @@ type conn struct {
 	dialer   *dialer
 	addr     string
 	received atomic.Int64 // Unix ns
-	silent   atomic.Bool  // closed by closeSilent
+	dropped  atomic.Bool  // closed by drop
 }
 
 // Read closes silent connections after a timeout. On a connection that was closed so it returns EOF, so that go-redis
@@ -105,7 +119,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.received.Store(time.Now().UnixNano())
 	case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(began) >= c.dialer.silentAfter:
 		c.dialer.closeSilent(c.addr, began)
-	case err != nil && c.silent.Load():
+	case err != nil && c.dropped.Load():
 		return 0, io.EOF
 	}
 	return n, err // go-redis inspects it
@@ -113,13 +127,13 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // Close removes the connection from its dialer.
 func (c *conn) Close() error {
-	c.dialer.mu.Lock()
-	delete(c.dialer.open, c)
-	c.dialer.mu.Unlock()
-	if err := c.Conn.Close(); !c.silent.Load() {
+	c.dialer.conns.mu.Lock()
+	delete(c.dialer.conns.open, c)
+	c.dialer.conns.mu.Unlock()
+	if err := c.Conn.Close(); !c.dropped.Load() {
 		return err
 	}
-	return nil // closeSilent closed it
+	return nil // drop closed it
 }
 
 // SyscallConn lets go-redis check whether the peer has closed an idle connection.
@@ -137,9 +151,9 @@ type tlsConn struct {
 	raw *conn
 }
 
-// Close closes the TLS connection; one that closeSilent closed is no error.
+// Close closes the TLS connection; one that drop closed is no error.
 func (c tlsConn) Close() error {
-	if err := c.Conn.Close(); !c.raw.silent.Load() {
+	if err := c.Conn.Close(); !c.raw.dropped.Load() {
 		return err
 	}
 	return nil

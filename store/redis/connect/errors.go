@@ -47,6 +47,9 @@ func MapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
+	if errors.Is(err, ErrTwoServers) {
+		return &store.UnavailableError{Reason: err.Error(), RetryAfter: time.Second}
+	}
 	var answer redis.Error
 	if !errors.As(err, &answer) || isClientSide(err) {
 		late := isTimeout(err)

@@ -150,14 +150,7 @@ func RunID(ctx context.Context, server *redis.Client) (string, error) {
 	if err != nil && !IsNotPermitted(err) {
 		return "", MapError(ctx, err)
 	}
-	id := ""
-	for line := range strings.Lines(info) {
-		for _, field := range []string{"run_id:", "master_replid:"} {
-			if value, ok := strings.CutPrefix(strings.TrimSpace(line), field); ok {
-				id += value
-			}
-		}
-	}
+	id := infoField(info, "run_id") + infoField(info, "master_replid")
 	if id == "" {
 		id = "unknown"
 	}

@@ -43,6 +43,7 @@ type Monitor struct {
 	runs    map[string]string // servers' run ids by address
 	filled  []bool            // by shard: it had data
 	evicts  string            // the maxmemory-policy of a server that may evict keys; empty: none
+	two     bool              // two servers answer at the address
 	emptied time.Time         // when data were last found missing
 	foreign string            // the layout of the data if another process created them anew with a different one
 	found   int               // how often data were found missing since Take
@@ -71,8 +72,11 @@ func (h *Monitor) Check(ctx context.Context) {
 	}
 }
 
-// checkServers reads the servers' run ids and eviction policies.
+// checkServers reads the servers' run ids and eviction policies, and looks whether the address leads to one of them.
 func (h *Monitor) checkServers(ctx context.Context) error {
+	if err := h.checkAddress(ctx); err != nil {
+		return err
+	}
 	found, err := h.client.Servers(ctx)
 	evicts := found.EvictionPolicy
 	h.mu.Lock()
@@ -86,6 +90,21 @@ func (h *Monitor) checkServers(ctx context.Context) error {
 			"maxmemory_policy", evicts)
 	}
 	h.evicts = evicts
+	return nil
+}
+
+func (h *Monitor) checkAddress(ctx context.Context) error {
+	err := h.client.MeetServer(ctx)
+	two := errors.Is(err, connect.ErrTwoServers)
+	if err != nil && !two {
+		return fmt.Errorf("meet the server: %w", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if two && !h.two {
+		h.log.ErrorContext(ctx, "two redis servers answer at one address, refusing registrations until it leads to one of them for a minute")
+	}
+	h.two = two
 	return nil
 }
 
@@ -183,11 +202,13 @@ func (h *Monitor) emptiedShards(ctx context.Context) ([]int, error) {
 	return gone, nil
 }
 
-// CheckInsert returns an error if jobs must not be registered: the layout changed, or servers may evict.
+// CheckInsert returns an error if jobs must not be registered: two servers answer, the layout changed, or servers may evict.
 func (h *Monitor) CheckInsert() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case h.two:
+		return &store.UnavailableError{RetryAfter: checkEvery, Reason: connect.ErrTwoServers.Error()}
 	case h.foreign != "":
 		return &store.UnavailableError{RetryAfter: checkEvery, Reason: "the data in redis were laid out anew (" + h.foreign +
 			", not " + strconv.Itoa(len(h.shards)) + "): restart this process"}
