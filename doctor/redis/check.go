@@ -25,6 +25,7 @@ const (
 	callTimeout   = 1500 * time.Millisecond // of a connection, and of a reply
 	stepTimeout   = 2 * time.Second         // of a step that asks one server, which the client chooses on a cluster
 	serverTimeout = 2 * time.Second         // of all calls to one server
+	meetings      = 8                       // connections that are opened to see whether they meet one server
 )
 
 // Options are what the checks of a store are given.
@@ -67,6 +68,7 @@ func (o Options) look(ctx context.Context, address connect.Address) (_ []doctor.
 	defer func() { err = errors.Join(err, client.Close()) }()
 	f := facts{Options: o, cluster: address.IsCluster(), maxConns: client.MaxConns()}
 	unreachable := client.Check(ctx)
+	f.two = unreachable == nil && meetsTwo(ctx, client)
 	if unreachable == nil || f.cluster { // on a cluster Check asks any server
 		f.readStore(ctx, client)
 		err = f.readServers(ctx, client)
@@ -79,6 +81,18 @@ func (o Options) look(ctx context.Context, address connect.Address) (_ []doctor.
 		return f.judge(), connect.MapError(ctx, err)
 	}
 	return f.judge(), errDown
+}
+
+// meetsTwo reports whether two servers answer at one address. A load balancer may lead each connection to another one.
+func meetsTwo(ctx context.Context, client *connect.Client) bool {
+	ctx, cancel := connect.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	for range meetings {
+		if err := client.MeetServer(ctx); err != nil {
+			return errors.Is(err, connect.ErrTwoServers) // other errors are those of the calls that follow
+		}
+	}
+	return false
 }
 
 // readStore reads what one server tells of all.
@@ -116,7 +130,8 @@ type facts struct {
 	Options
 
 	cluster  bool
-	maxConns int // of a process, to a server
+	two      bool // servers answer at one address
+	maxConns int  // of a process, to a server
 	servers  []server
 	shards   int // of the data; zero: none, or not known
 	meta     doctor.Finding

@@ -316,6 +316,15 @@ func TestCheck_OfARealServer(t *testing.T) {
 	requireFinding(t, run(t, Options{URL: url}), doctor.RedisRights, doctor.Fault, "may not call eval")
 }
 
+func TestCheck_FindsTwoServersAtOneAddress(t *testing.T) {
+	t.Parallel()
+	first := redistest.Start(t)
+	proxy := redistest.StartProxy(t, first.Addr())
+	requireFinding(t, run(t, Options{URL: "redis://" + proxy.Addr()}), doctor.RedisReach, doctor.OK, "")
+	proxy.Lead(first.Addr(), redistest.Start(t).Addr())
+	requireFinding(t, run(t, Options{URL: "redis://" + proxy.Addr()}), doctor.RedisReach, doctor.Fault, "two redis servers answer at one address")
+}
+
 // documented returns the rights of docs/redis.md.
 func documented(t *testing.T) (rules []any) {
 	t.Helper()

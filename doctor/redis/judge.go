@@ -34,8 +34,11 @@ func (s *server) hidden(check doctor.Name, what string) doctor.Finding {
 	return doctor.Bad(check, doctor.Unknown, infoRight, "the server does not tell %s", what)
 }
 
-func judgeReach(_ *facts, s *server) doctor.Finding {
+func judgeReach(f *facts, s *server) doctor.Finding {
 	switch {
+	case f.two:
+		return doctor.Bad(doctor.RedisReach, doctor.Fault, "Let the name or the load balancer in --store lead to one server, or use redis+sentinel://.",
+			"%v; jobs that one takes are unknown to the other", connect.ErrTwoServers)
 	case s.down:
 		return doctor.Bad(doctor.RedisReach, doctor.Fault, "Start the server again, or let a replica take over: its shards are down until then.", "%v", s.err)
 	case len(s.trips) == 0:
