@@ -89,7 +89,7 @@ type Effective struct {
 
 // WaitingFor is what keeps an unfinished job from running.
 type WaitingFor struct {
-	Kind   string    `json:"kind"`   // due, retry, paused, order, lane_full, topic_full, rate, breaker, retry_after, cooldown, secret, worker
+	Kind   string    `json:"kind"`   // due, retry, end, paused, order, lane_full, topic_full, rate, breaker, retry_after, cooldown, secret, worker
 	Until  time.Time `json:"until"`  // zero: unknown
 	Detail string    `json:"detail"` // a sentence
 }

@@ -149,6 +149,30 @@ var waits = []struct {
 		}, job.WaitRetry, time.Hour, "failed attempt 2 of 4 for rung 2 of 3 (1h)",
 	},
 	{
+		"retry after its topic has fewer retries than failed attempts", dispatcher.Options{}, func(s *scene) job.Job {
+			s.put("orders", policy.Topic{Ladder: policy.Ladder{time.Millisecond, time.Millisecond, time.Hour}})
+			j := s.add("orders", "a", "/500")
+			s.attempted(j, 3)
+			s.put("orders", policy.Topic{Ladder: policy.Ladder{time.Second}})
+			return j
+		}, job.WaitRetry, time.Hour, "failed attempt 3 for its last one, since it has fewer retries by now (1)",
+	},
+	{
+		"dead by a shorter max_age before its retry", dispatcher.Options{}, func(s *scene) job.Job {
+			j := s.add("orders", "a", "/500", retries(time.Hour))
+			s.attempted(j, 1)
+			s.put("orders", policy.Topic{MaxAge: time.Minute})
+			return j
+		}, job.WaitEnd, time.Hour, "Will be dead (max_age) without another attempt: its max_age is 1m. PATCH /v1/topics/orders to set",
+	},
+	{
+		"expired before the breaker's cooldown ends", dispatcher.Options{}, func(s *scene) job.Job {
+			s.put("orders", policy.Topic{Breaker: policy.Breaker{Failures: new(1), Open: 20 * time.Minute}})
+			s.attempted(s.add("orders", "a", "/refused", retries(time.Millisecond)), 1)
+			return s.add("orders", "a", "/ok", func(n *job.New) { n.ID, n.ExpiresIn = "soon", 10*time.Minute })
+		}, job.WaitEnd, 10 * time.Minute, "PATCH /v1/jobs/soon to set a later expires_at",
+	},
+	{
 		"retry beyond the ladder's end", dispatcher.Options{}, func(s *scene) job.Job {
 			j := s.add("orders", "a", "/500", retries(time.Hour), func(n *job.New) { n.Retries = new(5) })
 			s.attempted(j, 1)

@@ -49,6 +49,49 @@ func TestEdit_ChangesSpecificationAndTimes(t *testing.T) {
 	})
 }
 
+func TestEdit_FewerRetriesThanFailedAttemptsLeaveOneAttempt(t *testing.T) {
+	editTo := func(field string, terms policy.Terms) func(*testing.T, *fixture, job.Ref) error {
+		return func(t *testing.T, r *fixture, ref job.Ref) error {
+			_, err := r.Edit(t.Context(), ref, job.Edit{Fields: []string{field}, Spec: job.Spec{Terms: terms}})
+			return err
+		}
+	}
+	for name, lower := range map[string]func(*testing.T, *fixture, job.Ref) error{
+		"retries of the job": editTo("retries", policy.Terms{Retries: new(0)}),
+		"ladder of the job":  editTo("ladder", policy.Terms{Ladder: policy.Ladder{time.Second}}),
+		"retries of the topic": func(t *testing.T, r *fixture, _ job.Ref) error {
+			_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error { p.Retries = new(1); return nil })
+			return err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			rec := &receiver{answer: status(500)}
+			r := start(t, dispatcher.Options{Deliverer: rec})
+			_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error {
+				p.Ladder = policy.Ladder{time.Second, time.Second, time.Hour, time.Hour}
+				return nil
+			})
+			require.NoError(t, err)
+			j := r.register(t, job.New{Spec: job.Spec{Queue: ofLane, URL: "https://shop.example/"}})
+			time.Sleep(time.Minute)
+			require.Len(t, rec.calls(), 3)
+
+			require.NoError(t, lower(t, r, j.Ref()), name)
+			got := r.explain(t, j)
+			require.Contains(t, got.WaitingFor.Detail, "failed attempt 3 for its last one", name)
+			require.Zero(t, got.Effective.RetriesLeft, name)
+			_, err = r.RunNow(t.Context(), j.Ref(), 0, "")
+			require.NoError(t, err)
+			time.Sleep(time.Second)
+			require.Len(t, rec.calls(), 4, name)
+			require.Zero(t, rec.calls()[3].RetriesLeft, name)
+			ended := r.get(t, j.Ref())
+			require.Equal(t, policy.ReasonExhausted, ended.Reason, name)
+			require.Equal(t, 4, ended.Attempts, name)
+		})
+	}
+}
+
 func kindsOf(j job.Job) []job.EventKind {
 	var kinds []job.EventKind
 	for _, e := range j.Events {

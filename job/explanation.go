@@ -36,6 +36,7 @@ type WaitKind string
 const (
 	WaitDue        WaitKind = "due"         // its due time
 	WaitRetry      WaitKind = "retry"       // its due time after a failed attempt
+	WaitEnd        WaitKind = "end"         // its end: it will be dead without another attempt
 	WaitPaused     WaitKind = "paused"      // its topic or lane is paused, or their settings are not readable
 	WaitOrder      WaitKind = "order"       // another job of its ordered lane has to end first
 	WaitLaneFull   WaitKind = "lane_full"   // its lane has as many attempts in flight as its lane_concurrency
@@ -55,6 +56,8 @@ func (k WaitKind) Summary() string {
 		return "The job waits for its due time."
 	case WaitRetry:
 		return "The job waits for its next attempt after a failed one."
+	case WaitEnd:
+		return "The job will be dead without another attempt."
 	case WaitPaused:
 		return "The topic or the lane of the job is paused."
 	case WaitOrder:

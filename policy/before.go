@@ -37,7 +37,7 @@ const (
 //	policy stale, and the job would be dead by it    released for 1 s
 //	past its expiry                                  dead: expired
 //	past MaxAge, a derived one after a failed one    dead: max_age
-//	failed attempts > retries                        dead: exhausted
+//	its lost attempts have used up its retries       dead: exhausted
 //	no URL                                           allowed
 //	lease too short                                  released for 1 s
 //	wrong-origin header                              dead: invalid
@@ -45,7 +45,7 @@ const (
 //	rate changed, late                               released at once
 //	start not counted                                released for 1 s
 func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
-	reason := progress.endReason(terms)
+	reason := progress.EndReason(terms)
 	unreadable := Verdict{Kind: Released, Wait: UnreadableWait, LaneWait: UnreadableWait}
 	if p.SharedLane {
 		unreadable.LaneWait = 0
@@ -79,18 +79,19 @@ func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 // CheckExpired decides about a job that waited beyond the time to live it was stored with. If its terms now allow a longer
 // life, it is released until its due time, in dueIn.
 func CheckExpired(terms Terms, progress Progress, dueIn time.Duration) Verdict {
-	if reason := progress.endReason(terms); reason != "" {
+	if reason := progress.EndReason(terms); reason != "" {
 		return Verdict{Kind: Dead, Reason: reason}
 	}
 	return Verdict{Kind: Released, Wait: max(0, dueIn)}
 }
 
-// endReason returns why a job may not be attempted; empty: it may.
-func (p Progress) endReason(terms Terms) Reason {
+// EndReason returns why a job may not be attempted; empty: it may. Judge has decided on an attempt that failed, so a job that
+// waits for its retry is attempted even if it has fewer retries by now. A lost attempt has had no verdict.
+func (p Progress) EndReason(terms Terms) Reason {
 	if reason := p.deadReason(terms, 0); reason != "" {
 		return reason
 	}
-	if p.FailedAttempts > *terms.Retries {
+	if p.ConsecutiveLost > FreeLosses && p.FailedAttempts > *terms.Retries {
 		return ReasonExhausted
 	}
 	return ""

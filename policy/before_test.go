@@ -14,20 +14,25 @@ func TestCheckBefore_EndsJobsByTheirTerms(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		failures int
+		lost     int
 		age      time.Duration
 		expired  bool
 		reason   policy.Reason // empty: go on
 	}{
-		{"a new job goes on", 0, 0, false, ""},
-		{"the last retry goes on", 3, 0, false, ""},
-		{"no retry is left, for attempts were lost", 4, 0, false, policy.ReasonExhausted},
-		{"as old as it may be", 0, 24 * time.Hour, false, ""},
-		{"older than it may be", 0, 24*time.Hour + time.Millisecond, false, policy.ReasonMaxAge},
-		{"expired", 0, 0, true, policy.ReasonExpired},
-		{"its own expiry is named first", 4, 48 * time.Hour, true, policy.ReasonExpired},
-		{"then the age", 4, 48 * time.Hour, false, policy.ReasonMaxAge},
+		{"a new job goes on", 0, 0, 0, false, ""},
+		{"the last retry goes on", 3, 0, 0, false, ""},
+		{"the retries were lowered: one attempt is left", 9, 0, 0, false, ""},
+		{"so it is after losses that cost nothing", 9, 2, 0, false, ""},
+		{"no retry is left, for attempts were lost", 4, 3, 0, false, policy.ReasonExhausted},
+		{"as old as it may be", 0, 0, 24 * time.Hour, false, ""},
+		{"older than it may be", 0, 0, 24*time.Hour + time.Millisecond, false, policy.ReasonMaxAge},
+		{"expired", 0, 0, 0, true, policy.ReasonExpired},
+		{"its own expiry is named first", 4, 3, 48 * time.Hour, true, policy.ReasonExpired},
+		{"then the age", 4, 3, 48 * time.Hour, false, policy.ReasonMaxAge},
 	} {
-		progress := policy.Progress{FailedAttempts: c.failures, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond}
+		progress := policy.Progress{
+			FailedAttempts: c.failures, ConsecutiveLost: c.lost, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond,
+		}
 		var want policy.Verdict
 		expired := policy.Verdict{Kind: policy.Released, Wait: time.Hour}
 		if c.reason != "" {
@@ -56,7 +61,7 @@ func TestCheckBefore_MakesNoAttemptThatCannotSucceed(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		over bool // the job has no retry left
+		over bool // the job has lost its retries
 		p    policy.Preflight
 		want policy.Verdict
 	}{
@@ -81,7 +86,7 @@ func TestCheckBefore_MakesNoAttemptThatCannotSucceed(t *testing.T) {
 	} {
 		progress := policy.Progress{}
 		if c.over {
-			progress.FailedAttempts = 100
+			progress.FailedAttempts, progress.ConsecutiveLost = 100, 102
 		}
 		require.Equal(t, c.want, policy.CheckBefore(terms(), progress, c.p), c.name)
 	}

@@ -20,6 +20,8 @@ type Progress struct {
 	// FailedAttempts counts the generation's attempts that cost a retry: failed ones, and lost ones from the third in a row
 	// on.
 	FailedAttempts int
+	// ConsecutiveLost counts the attempts lost in a row before this decision.
+	ConsecutiveLost int
 	// Age is the time since the generation's first due time.
 	Age time.Duration
 	// ExpiresIn is the time until the job's expiry, negative once it has passed. It is valid if Expires is set.
@@ -32,8 +34,8 @@ func (p Progress) deadReason(terms Terms, wait time.Duration) Reason {
 	switch {
 	case p.Expires && p.ExpiresIn < wait:
 		return ReasonExpired
-	case terms.MaxAgeDerived && p.FailedAttempts <= 0:
-		return ""
+	case terms.MaxAgeDerived && (p.FailedAttempts <= 0 || p.FailedAttempts > *terms.Retries):
+		return "" // the age is that of the retries: it ends no attempt before them, nor the one that fewer retries leave
 	case terms.MaxAge > 0 && p.Age > terms.MaxAge-wait:
 		return ReasonMaxAge
 	}

@@ -300,6 +300,8 @@ func TestJudge_BelievesConsumers(t *testing.T) {
 	shortage := policy.Result{Class: policy.ClassLocalResources}
 	require.Equal(t, policy.Released, policy.Judge(derived, shortage, month, 0).Kind, "an attempt that does not count")
 	require.Equal(t, dead(policy.ReasonMaxAge), policy.Judge(derived, failed, month, 0))
+	month.FailedAttempts = *derived.Retries + 1
+	require.Equal(t, policy.Verdict{}, policy.CheckBefore(derived, month, policy.Preflight{}), "fewer retries than failed attempts leave one")
 	derived.MaxAgeDerived, month.FailedAttempts = false, 0
 	require.Equal(t, dead(policy.ReasonMaxAge), policy.CheckBefore(derived, month, policy.Preflight{}))
 

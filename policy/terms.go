@@ -11,7 +11,7 @@ type Terms struct {
 	// Ladder is the job's own ladder; nil: the topic's.
 	Ladder Ladder `json:"ladder,omitempty"`
 	// Retries is the number of attempts after the first, 0 to 1000; nil: the length of the job's own ladder, else the
-	// topic's retries.
+	// topic's retries. A job that has more failed attempts, because they were lowered, has one attempt left.
 	Retries *int `json:"retries,omitempty"`
 	// Timeout limits a whole attempt, from name look-up to the last byte of the response: 100 ms to 10 m; zero: the
 	// topic's.
@@ -26,7 +26,7 @@ type Terms struct {
 	// MaxAge is the time after a generation's first due time after which the job is dead; zero: none. Set by Topic.Terms.
 	MaxAge time.Duration `json:"-"`
 	// MaxAgeDerived is set if MaxAge is derived from the ladder: it ends no job before its first failed attempt, however long
-	// that had to wait. Set by Topic.Terms.
+	// that had to wait, and none that has more failed attempts than Retries. Set by Topic.Terms.
 	MaxAgeDerived bool `json:"-"`
 	// GiveUpOn lists statuses ("410") and classes ("4xx") after which the job is dead. Set by Topic.Terms.
 	GiveUpOn []string `json:"-"`

@@ -207,7 +207,7 @@ func (a *attempt) progress() policy.Progress { return progressOf(a.job, a.claimS
 func progressOf(claimedJob *store.ClaimedJob, began time.Time) policy.Progress {
 	passed := time.Since(began)
 	return policy.Progress{
-		FailedAttempts: claimedJob.FailedAttempts, Age: claimedJob.Age + passed,
+		FailedAttempts: claimedJob.FailedAttempts, ConsecutiveLost: claimedJob.ConsecutiveLost, Age: claimedJob.Age + passed,
 		Expires: !claimedJob.ExpiresAt.IsZero(), ExpiresIn: claimedJob.ExpiresAt.Sub(claimedJob.Now()) - passed,
 	}
 }

@@ -47,7 +47,7 @@ type LeasedJob struct {
 // ClientLease is a lease as a client has it. It contains what settling the attempt needs, so that any process can settle it
 // without reading the job. The store checks Ref, Queue and Token: one that was changed is lost. The other fields are not checked.
 // They concern only the client's own job, and only this attempt: the store counts attempts and knows the job's age itself, and no
-// claim attempts a job whose retries, max_age or expiry are over.
+// claim attempts a job whose max_age or expiry are over.
 type ClientLease struct {
 	ID    string
 	Queue job.Queue // its Namespace is that of the client, not of the text

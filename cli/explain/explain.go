@@ -212,6 +212,9 @@ func (j *Job) outlook(now time.Time) []string {
 			say("Now: it waits for %s%s.", waits(w.Kind), until(w.Until, now))
 			say("     %s", asCommands(w.Detail))
 		}
+		if w := j.WaitingFor; w != nil && w.Kind == "end" {
+			return all // its detail says what happens next
+		}
 		if at := j.notBefore(); at.After(now) {
 			say("Next: attempt %d%s at %s (in %s), not before.", j.AttemptsMade+1, j.to(), at.UTC().Format(clock), output.Span(at.Sub(now)))
 		} else {
@@ -276,6 +279,7 @@ func waits(kind string) string {
 	meaning := map[string]string{
 		"due":         "its due time",
 		"retry":       "the time of its next attempt",
+		"end":         "its end",
 		"paused":      "the end of a pause",
 		"order":       "a job before it in its ordered lane",
 		"lane_full":   "an attempt of its lane to end",

@@ -31,6 +31,16 @@ Next: attempt 3 (POST http://x/) at 2030-01-31 08:01:20Z (in 1m), not before.
 Then: if it fails, the next one follows after 3m or a little longer; 1 more retry until the job is dead (exhausted).
 It is also dead when it has been due for 1d (max_age).`,
 		},
+		"dead before its next attempt": {
+			`{"id":"j","topic":"t","state":"scheduled","retries_left":3,"next_attempt_at":"2030-01-31T08:10:00Z","created_at":"2030-01-31T08:00:00Z",
+			"waiting_for":{"kind":"end","until":"2030-01-31T08:10:00Z","detail":"Will be dead (max_age)."},"effective":{"url":"http://x/","retries":3}}`,
+			`j of topic t is scheduled, without an attempt.
+
+  2030-01-31 08:00:00Z  registered
+
+Now: it waits for its end, until 2030-01-31 08:10:00Z (in 9m40s).
+     Will be dead (max_age).`,
+		},
 		"running": {
 			`{"id":"j","topic":"t","method":"POST","state":"running","retries_left":0,"cancel_requested":true,"expires_at":"2030-02-01T00:00:00Z","created_at":"2030-01-31T08:00:00Z","effective":{"url":"http://x/","retries":0}}`,
 			`j of topic t is running, and cancelled unless this attempt delivers it, without an attempt.

@@ -44,6 +44,8 @@ func waiting(j *client.JobInfo, now time.Time) (sentence, class string) {
 		return words.Sentence(n + " is due " + words.In(w.Until, now)), ""
 	case "retry":
 		return words.Sentence(n + " follows " + words.In(w.Until, now) + lastAnswer(j)), "warn"
+	case "end":
+		return words.Sentence("Dead " + words.In(w.Until, now) + ", without another attempt" + lastAnswer(j)), "bad"
 	}
 	sentence = n + " waits" + until + " for " + waitsFor(j)
 	if !j.ExpiresAt.IsZero() && j.ExpiresAt.Before(w.Until) {

@@ -27,6 +27,10 @@ func TestLead_SaysWhyAJobDoesNotRun(t *testing.T) {
 			"Attempt 2 of 3 follows in 59m51s; attempt 1 was answered 503 after 31ms.",
 		},
 		{
+			client.JobInfo{State: client.Scheduled, RetriesLeft: new(1), AttemptsMade: 1, Attempts: failed, WaitingFor: &client.WaitingFor{Kind: "end", Until: until}},
+			"Dead in 59m51s, without another attempt; attempt 1 was answered 503 after 31ms.",
+		},
+		{
 			client.JobInfo{State: client.Ready, RetriesLeft: new(1), AttemptsMade: 1, Attempts: refused, WaitingFor: &client.WaitingFor{Kind: "breaker", Until: until}},
 			"Attempt 2 of 3 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver failed.",
 		},

@@ -91,6 +91,7 @@ func ErrorClass(code string) string { return errorClasses.of(code) }
 var waits = vocabulary{
 	"due":         "its due time",
 	"retry":       "the time of its next attempt",
+	"end":         "its end",
 	"paused":      "the end of a pause",
 	"order":       "a job before it in its ordered lane",
 	"lane_full":   "an attempt of its lane to end",
@@ -109,6 +110,7 @@ func WaitingFor(kind string) string { return waits.of(kind) }
 var holds = vocabulary{
 	"due":         "not due yet",
 	"retry":       "waits for its next attempt",
+	"end":         "will be dead without another attempt",
 	"paused":      "paused",
 	"order":       "waits for a job before it",
 	"lane_full":   "at the limit of the lane",

@@ -20,7 +20,8 @@ import (
 // waitingFor returns what keeps the job from running. Of several obstacles it is
 //
 //  1. one that lasts until somebody acts: a pause, then a secret;
-//  2. else the one that ends last, of those whose end is known: the due time, a cooldown, a rate;
+//  2. else the one that ends last, of those whose end is known: the due time, a cooldown, a rate; or the job's end, if it
+//     will be dead by then;
 //  3. else a job that comes before it in an ordered lane;
 //  4. else one that ends with an attempt in flight: a probe, the lane's limit, the topic's limit, the process's workers; or a
 //     client or program that takes the job.
@@ -36,7 +37,7 @@ func (x *explanation) waitingFor(ctx context.Context) (*job.Wait, error) {
 		return nil, err
 	}
 	if wait := latest(x.retry(), x.cooldown(), x.laneRate(), topicRate, x.dueTime()); wait != nil {
-		return wait, nil
+		return cmp.Or(x.end(wait.Until), wait), nil
 	}
 	if wait, err := x.order(ctx); wait != nil || err != nil {
 		return wait, err
@@ -55,6 +56,29 @@ func latest(waits ...*job.Wait) (last *job.Wait) {
 		}
 	}
 	return last
+}
+
+// end returns the wait for the end of a job that will be dead instead of attempted at a time; nil: it will be attempted.
+func (x *explanation) end(at time.Time) *job.Wait {
+	j := x.job
+	reason := policy.Progress{
+		FailedAttempts: j.FailedAttempts, ConsecutiveLost: j.ConsecutiveLost, Age: at.Sub(j.FirstDueAt),
+		Expires: !j.ExpiresAt.IsZero(), ExpiresIn: j.ExpiresAt.Sub(at),
+	}.EndReason(x.terms)
+	var remedy string
+	switch reason {
+	case "":
+		return nil
+	case policy.ReasonExpired:
+		remedy = fmt.Sprintf("an attempt is possible at %s only. PATCH /v1/jobs/%s to set a later expires_at",
+			at.UTC().Format(time.RFC3339), j.ID)
+		at = j.ExpiresAt
+	case policy.ReasonMaxAge:
+		remedy = fmt.Sprintf("its max_age is %s. PATCH %s to set a longer max_age", units.FormatDuration(x.terms.MaxAge), x.topicPath())
+	default:
+		remedy = fmt.Sprintf("its attempts were lost, and it has %d retries. PATCH /v1/jobs/%s to set more", *x.terms.Retries, j.ID)
+	}
+	return waitFor(job.WaitEnd, at, "Will be dead (%s) without another attempt: %s.", reason, remedy)
 }
 
 // waitFor returns a wait until a time; zero: its end is not known.
@@ -185,6 +209,9 @@ func (x *explanation) retry() *job.Wait {
 	}
 	rung := fmt.Sprintf("Waits after failed attempt %d of %d for rung %d of %d (%s)",
 		failed, *x.terms.Retries+1, min(failed, len(x.terms.Ladder)), len(x.terms.Ladder), units.FormatDuration(x.terms.Ladder.Rung(failed)))
+	if failed > *x.terms.Retries {
+		rung = fmt.Sprintf("Waits after failed attempt %d for its last one, since it has fewer retries by now (%d)", failed, *x.terms.Retries)
+	}
 	switch {
 	case !x.topic.Resolved.Deliver.Pushes():
 		return waitFor(job.WaitRetry, j.DueAt, "%s, or for as long as its consumer asked for: POST /v1/jobs/%s/run to run it now.", rung, j.ID)

@@ -146,7 +146,7 @@ func (p *Puller) requestOf(j *store.ClaimedJob, topic policy.Topic, lane store.L
 func progressOf(j *store.ClaimedJob, began time.Time) policy.Progress {
 	passed := time.Since(began)
 	return policy.Progress{
-		FailedAttempts: j.FailedAttempts, Age: j.Age + passed,
+		FailedAttempts: j.FailedAttempts, ConsecutiveLost: j.ConsecutiveLost, Age: j.Age + passed,
 		Expires: !j.ExpiresAt.IsZero(), ExpiresIn: j.ExpiresAt.Sub(j.Now()) - passed,
 	}
 }

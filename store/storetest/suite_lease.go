@@ -68,7 +68,9 @@ var leaseCases = []testCase{
 			require.Equal(s, lost+1, got.Attempts)
 			require.Equal(s, tries, got.FailedAttempts)
 		}
-		s.settleOne(s.claimAll("a")[0], retry(0))
+		held := s.claimAll("a")[0]
+		require.Equal(s, 4, held.ConsecutiveLost)
+		s.settleOne(held, retry(0))
 		got := s.get("a")
 		require.Zero(s, got.ConsecutiveLost, "an attempt that ended breaks the row")
 		require.Equal(s, 3, got.FailedAttempts)
