@@ -147,12 +147,14 @@ func TestProblem_HasTheSentinelOfItsStatus(t *testing.T) {
 }
 
 func TestProblem_OfAProxyIsTold(t *testing.T) {
-	c := faked(t, client.Options{MaxRetries: -1}, func(*http.Request) (*http.Response, error) {
-		return response(502, "<html>bad gateway"), nil
-	})
-	_, err := c.Get(t.Context(), "a")
-	require.ErrorIs(t, err, client.ErrUnavailable)
-	require.ErrorContains(t, err, "proxy")
+	for _, status := range []int{502, 504, 520, 530, 598, 599} {
+		c := faked(t, client.Options{MaxRetries: -1}, func(*http.Request) (*http.Response, error) {
+			return response(status, "<html>bad gateway"), nil
+		})
+		_, err := c.Get(t.Context(), "a")
+		require.ErrorIs(t, err, client.ErrUnavailable)
+		require.ErrorContains(t, err, "proxy")
+	}
 }
 
 func TestProblem_NamesTheFields(t *testing.T) {
@@ -167,7 +169,7 @@ func TestProblem_NamesTheFields(t *testing.T) {
 }
 
 func TestRepeat_WaitsAsTheServerAsks(t *testing.T) {
-	for status, code := range map[int]string{429: "quota", 503: "store_unavailable"} {
+	for status, code := range map[int]string{429: "quota", 503: "store_unavailable", 521: ""} {
 		synctest.Test(t, func(t *testing.T) {
 			var at []time.Time
 			var bodies []string

@@ -5,9 +5,9 @@
 //
 // # Repeats
 //
-// Requests are repeated after network faults, after 429 and after 503, 502 and 504, until their context ends or Options.MaxRetries is
-// reached, with growing waits and jitter, and not before Retry-After. A request that a repeat would apply twice (starting bulk work,
-// creating a token) is repeated only if the server has surely not processed it. A job without an ID gets one before its first
+// Requests are repeated after network faults, after 429 and after the statuses of ErrUnavailable, until their context ends or
+// Options.MaxRetries is reached, with growing waits and jitter, and not before Retry-After. A request that a repeat would apply
+// twice (starting bulk work, creating a token) is repeated only if the server has surely not processed it. A job without an ID gets one before its first
 // request, so Register and RegisterAll register each job once, however often they repeat. Give calls a context with a deadline:
 // without one they try as long as the server is away.
 //

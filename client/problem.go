@@ -24,7 +24,7 @@ var (
 	ErrRevision = errors.New("another revision")
 	// ErrTooManyRequests: a quota is used up, or too many requests wait: 429.
 	ErrTooManyRequests = errors.New("too many requests")
-	// ErrUnavailable: the server, its store or a proxy in front of it does not answer: 502, 503 or 504.
+	// ErrUnavailable: the server, its store or a proxy in front of it does not answer: 502 to 504, or 520 to 530, 598 or 599 of a CDN.
 	ErrUnavailable = errors.New("unavailable")
 )
 
@@ -94,8 +94,11 @@ func (p *Problem) Is(target error) bool {
 		return target == ErrRevision
 	case http.StatusTooManyRequests:
 		return target == ErrTooManyRequests
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return target == ErrUnavailable
 	}
-	return false
+	return target == ErrUnavailable && isUnavailable(p.Status)
+}
+
+// isUnavailable reports whether a status is of a server that does not answer: 502 to 504, and those of CDNs.
+func isUnavailable(status int) bool {
+	return status >= 502 && status <= 504 || status >= 520 && status <= 530 || status == 598 || status == 599
 }

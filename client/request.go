@@ -180,11 +180,7 @@ func ReadProblem(res *http.Response) error {
 // isTemporary reports whether the same request may succeed later.
 func isTemporary(err error) bool {
 	if p, ok := errors.AsType[*Problem](err); ok {
-		switch p.Status {
-		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return true
-		}
-		return false
+		return p.Status == http.StatusRequestTimeout || p.Status == http.StatusTooManyRequests || isUnavailable(p.Status)
 	}
 	return retry.IsFault(err)
 }

@@ -11,7 +11,10 @@ import (
 
 // Statuses that count towards a breaker, and those that request a lower rate. For error classes see their table.
 func TestResult_UnavailableAndThrottled(t *testing.T) {
-	away := map[int]bool{502: true, 503: true, 504: true}
+	away := map[int]bool{502: true, 503: true, 504: true, 598: true, 599: true}
+	for ofCDN := 520; ofCDN <= 530; ofCDN++ {
+		away[ofCDN] = true
+	}
 	busy := map[int]bool{429: true, 503: true}
 	for status := 100; status <= 999; status++ {
 		result := policy.Result{Status: status}

@@ -48,9 +48,9 @@
 //	result                                       slots      breaker
 //	a success, whatever its status               doubled    reset; a probe closes it
 //	a failure that a function reported           doubled    reset; a probe closes it
-//	an answer but 429, 502, 503 and 504          doubled    reset; a probe closes it
+//	another answer than the following            doubled    reset; a probe closes it
 //	429                                          halved     reset; a probe closes it
-//	502, 504                                     doubled    a failure
+//	502, 504, 520 to 530, 598, 599               doubled    a failure
 //	503                                          halved     a failure
 //	a timeout                                    halved     a failure
 //	another error of the receiver or the network unchanged  a failure
