@@ -48,7 +48,7 @@ func (a *attempt) classOf(err error) (policy.ErrorClass, string) {
 	cause := context.Cause(a.Context)
 	switch {
 	case errors.Is(cause, conn.ErrLimit), cause == nil && after >= a.Limit: // dials and package h1 have deadlines; a timer may be late
-		return timeoutClass(at), fmt.Sprintf("the limit of %s for the whole attempt ran out while %s", a.Limit, at)
+		return timeoutFailure(at, fmt.Sprintf("the limit of %s for the whole attempt ran out", a.Limit))
 	case cause != nil:
 		return policy.ClassShutdown, "the attempt was given up: this process stops"
 	}
@@ -56,7 +56,7 @@ func (a *attempt) classOf(err error) (policy.ErrorClass, string) {
 		return policy.ClassDNS, dnsText(e)
 	}
 	if ranOut {
-		return timeoutClass(at), fmt.Sprintf("timed out after %s while %s", after.Round(time.Millisecond), at)
+		return timeoutFailure(at, fmt.Sprintf("timed out after %s", after.Round(time.Millisecond)))
 	}
 	if e, ok := errors.AsType[*conn.HandshakeError](err); ok {
 		return handshakeFailure(e)
@@ -98,19 +98,20 @@ func byPeer(err error) (policy.ErrorClass, string) {
 	return policy.ClassNone, ""
 }
 
-// timeoutClass returns the class of an attempt that timed out in a phase.
-func timeoutClass(phase conn.Phase) policy.ErrorClass {
+// timeoutFailure classifies an attempt that timed out in a phase.
+func timeoutFailure(phase conn.Phase, text string) (policy.ErrorClass, string) {
+	text += fmt.Sprintf(" while %s", phase)
 	switch phase {
 	case conn.PhaseTLS:
-		return policy.ClassTimeoutTLS
+		return policy.ClassTimeoutTLS, text + helloHint
 	case conn.PhaseSend:
-		return policy.ClassTimeoutSend
+		return policy.ClassTimeoutSend, text
 	case conn.PhaseHeaders:
-		return policy.ClassTimeoutHeaders
+		return policy.ClassTimeoutHeaders, text
 	case conn.PhaseBody:
-		return policy.ClassTimeoutBody
+		return policy.ClassTimeoutBody, text
 	default:
-		return policy.ClassTimeoutDial
+		return policy.ClassTimeoutDial, text
 	}
 }
 
@@ -192,6 +193,7 @@ var texts = []struct {
 	{"http2: server sent GOAWAY", policy.ClassReset, lostText},
 	{"http2: client conn", policy.ClassReset, lostText},
 	{"use of closed network connection", policy.ClassReset, lostText},
+	{"tls: no renegotiation", policy.ClassTLSClient, renegotiationText},
 	{"tls:", policy.ClassTLS, ""},
 }
 

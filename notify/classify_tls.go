@@ -7,12 +7,23 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 
 	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/policy"
 )
 
 const noVersion = "no version of it from 1.2 on is spoken at this port"
+
+// renegotiationText is the text for a receiver that begins a second handshake, as it does to ask for a certificate for one path.
+const renegotiationText = "TLS: the receiver asks for a certificate after the request (renegotiation), which Ringback does not answer: " +
+	"let it ask in the handshake, and set the topic's client_cert"
+
+// Hints at what to do about old devices and receivers, which Go's newer defaults exclude.
+const (
+	helloHint  = "; if curl reaches it, something on the way may fail on a ClientHello of two packets: start Ringback with GODEBUG=tlsmlkem=0"
+	cipherHint = "; if curl reaches it, it may know RSA key exchange only: start Ringback with GODEBUG=tlsrsakex=1"
+)
 
 // handshakeFailure classifies the error of a TLS handshake.
 func handshakeFailure(e *conn.HandshakeError) (policy.ErrorClass, string) {
@@ -25,10 +36,13 @@ func handshakeFailure(e *conn.HandshakeError) (policy.ErrorClass, string) {
 // tlsFailure classifies a TLS error; ClassNone: unknown. asked reports that the receiver requested a certificate.
 func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
 	if code, ok := remoteAlert(err); ok {
-		if asked && code == alertHandshakeFailure {
+		switch class, text = alertFailure(code, err); {
+		case code != alertHandshakeFailure && code != alertInsufficientSecurity:
+			return class, text
+		case asked:
 			return policy.ClassTLSClient, clientText(err)
 		}
-		return alertFailure(code, err)
+		return class, text + cipherHint
 	}
 	if class := certificateFailure(err); class != policy.ClassNone {
 		return class, strings.TrimPrefix(err.Error(), "tls: ")
@@ -40,7 +54,10 @@ func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
 		return policy.ClassTLSVersion, noVersion
 	}
 	if errors.Is(err, io.EOF) {
-		return policy.ClassTLS, "the connection was closed in the handshake"
+		return policy.ClassTLS, "the connection was closed in the handshake" + helloHint
+	}
+	if errors.Is(err, syscall.ECONNRESET) {
+		return policy.ClassTLS, "the connection was reset in the handshake" + helloHint
 	}
 	return policy.ClassNone, ""
 }
@@ -77,6 +94,7 @@ const (
 	alertUnknownCA             = 48
 	alertAccessDenied          = 49
 	alertProtocolVersion       = 70
+	alertInsufficientSecurity  = 71
 	alertInappropriateFallback = 86
 	alertCertificateRequired   = 116
 )

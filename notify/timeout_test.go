@@ -79,7 +79,7 @@ var stallingReceivers = []struct {
 	},
 	{
 		name: "in the TLS handshake", scheme: "https", serve: holdOpen,
-		class: policy.ClassTimeoutTLS, text: "shaking hands over TLS",
+		class: policy.ClassTimeoutTLS, text: "shaking hands over TLS; if curl reaches it",
 	},
 	{
 		name: "sending the header", serve: func(net.Conn) { time.Sleep(time.Hour) },

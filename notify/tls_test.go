@@ -61,23 +61,31 @@ func TestClassify_FailedTLS(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve func(net.Conn)
 		class policy.ErrorClass
+		text  string
 	}{
-		"no TLS":            {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, policy.ClassTLSVersion},
-		"hangs up":          {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) }, policy.ClassTLS},
-		"resets":            {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); reset(c) }, policy.ClassTLS},
-		"bad records":       {func(c net.Conn) { _, _ = c.Write([]byte("\x16\x03\x03\x00\x04abcd")) }, policy.ClassTLS},
-		"an internal error": {alertServer(80), policy.ClassTLS},
-		"an unknown alert":  {alertServer(255), policy.ClassTLS},
-		"a failure":         {alertServer(40), policy.ClassTLS}, // nobody asked for a certificate
-		"a fallback":        {alertServer(86), policy.ClassTLSVersion},
+		"no TLS":            {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, policy.ClassTLSVersion, ""},
+		"hangs up":          {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) }, policy.ClassTLS, "GODEBUG=tlsmlkem=0"},
+		"resets":            {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); reset(c) }, policy.ClassTLS, "GODEBUG=tlsmlkem=0"},
+		"bad records":       {func(c net.Conn) { _, _ = c.Write([]byte("\x16\x03\x03\x00\x04abcd")) }, policy.ClassTLS, ""},
+		"an internal error": {alertServer(80), policy.ClassTLS, ""},
+		"an unknown alert":  {alertServer(255), policy.ClassTLS, ""},
+		"a failure":         {alertServer(40), policy.ClassTLS, "GODEBUG=tlsrsakex=1"}, // nobody asked for a certificate
+		"RSA key exchange": {func(c net.Conn) {
+			_ = tls.Server(c, &tls.Config{
+				Certificates: []tls.Certificate{good}, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256},
+			}).Handshake()
+		}, policy.ClassTLS, "GODEBUG=tlsrsakex=1"},
+		"a fallback": {alertServer(86), policy.ClassTLSVersion, ""},
 		"chooses TLS 1.0": {func(c net.Conn) {
 			hello, _ := hex.DecodeString(oldHello)
 			_, _ = c.Write(hello)
 			holdOpen(c)
-		}, policy.ClassTLSVersion},
+		}, policy.ClassTLSVersion, ""},
 	} {
 		result := newSender(t, Options{}).Deliver(t.Context(), newRequest("https://"+receiver(t, test.serve)))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
+		require.Contains(t, result.Error, test.text, name)
+		require.NotContains(t, result.Error, "…", name)
 	}
 }
 
@@ -164,6 +172,13 @@ func TestClassify_HandshakeFailureAfterACertificateRequest(t *testing.T) {
 	failed.Asked = false
 	class, _ = handshakeFailure(failed)
 	require.Equal(t, policy.ClassTLS, class)
+}
+
+// crypto/tls has no server that renegotiates.
+func TestClassify_RenegotiationSaysWhatToDo(t *testing.T) {
+	class, text := byText(&net.OpError{Op: "local error", Err: tls.AlertError(100)})
+	require.Equal(t, policy.ClassTLSClient, class)
+	require.Contains(t, text, "let it ask in the handshake")
 }
 
 // net/http dials again without limit.
