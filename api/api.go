@@ -291,7 +291,9 @@ func newAPI(o Options) (a *api, end func()) {
 // handler returns the routes behind the guard.
 func (a *api) handler(o Options, end func()) http.Handler {
 	mux := http.NewServeMux()
+	open := make(map[string]bool) // paths that need no token
 	for _, r := range a.routes() {
+		open[r.path] = r.isOpen()
 		if r.always || !o.HealthOnly {
 			pattern := r.path
 			if pattern == "/" {
@@ -301,9 +303,9 @@ func (a *api) handler(o Options, end func()) http.Handler {
 		}
 	}
 	mux.Handle("/", a.handle(a.notFound, false))
-	handler := http.Handler(mux)
+	handler := boundOpen(open, mux)
 	if a.hasConsole {
-		handler = besideConsole(mux, o.Console(mux, a.onShutdown))
+		handler = besideConsole(handler, o.Console(mux, a.onShutdown))
 	}
 	return &shutdownHandler{next: apiaccess.Guard(handler, o.Access, a.log), closing: a.closing, end: end}
 }

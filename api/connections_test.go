@@ -10,10 +10,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/console"
+	"github.com/ringback/ringback/console/assets"
+	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/internal/testlog"
 )
 
@@ -122,4 +128,72 @@ func TestBoundConnections_AnswersBeyondTheBound(t *testing.T) {
 	}
 	server.Close()
 	require.Contains(t, log.String(), "too many requests in flight")
+}
+
+// strangers are the beginnings of requests without a token, whose rest never comes and whose answer is not read.
+func strangers() map[string]string {
+	const body = "Host: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 60000\r\n\r\ntoken="
+	all := make(map[string]string)
+	for _, line := range []string{
+		"POST /console/sign-in", "POST /console/jobs", "POST /v1/jobs", "GET /openapi.json", "GET /metrics", "GET /console/" + assets.Path("htmx.min.js"),
+	} {
+		all[line+" with a body"] = line + " HTTP/1.1\r\n" + body
+		all[line] = line + " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	}
+	return all
+}
+
+func TestBoundConnections_StrangersHoldNothingThatOthersNeed(t *testing.T) {
+	tokens := []redact.Text{"root"}
+	for name, request := range strangers() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const bound = 16
+				server := Server(New(Options{
+					Service: newFake(), Logger: quiet, Access: access.Options{Tokens: tokens},
+					Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 64<<10)) }),
+					Console: func(routes http.Handler, _ func(func()) func() bool) http.Handler {
+						return console.New(console.Options{API: routes, RootTokens: tokens, KeyRounds: 1, Logger: quiet})
+					},
+				}), quiet)
+				limits.BoundConnections(server, bound, quiet)
+				l := &pipes{make(chan net.Conn), make(chan struct{})}
+				served := make(chan error)
+				go func() { served <- server.Serve(l) }()
+				defer func() { // also when the test fails
+					require.NoError(t, server.Close())
+					require.Equal(t, http.ErrServerClosed, <-served)
+				}()
+				dial := func(text string) net.Conn {
+					ours, theirs := net.Pipe()
+					l.conns <- theirs
+					t.Cleanup(func() { _ = ours.Close() })
+					_, err := io.WriteString(ours, text)
+					require.NoError(t, err)
+					return ours
+				}
+				status := func(path string) int {
+					conn := dial("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer root\r\nConnection: close\r\n\r\n")
+					resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+					require.NoError(t, err)
+					_, err = io.Copy(io.Discard, resp.Body)
+					require.NoError(t, err)
+					return resp.StatusCode
+				}
+				for range bound + 4 {
+					dial(request)
+				}
+				began := time.Now()
+				synctest.Wait()
+				for _, path := range []string{"/v1/whoami", "/healthz", "/readyz"} {
+					require.Equal(t, http.StatusOK, status(path), path)
+				}
+				require.Equal(t, began, time.Now(), "nobody waited")
+				time.Sleep(limits.OpenWriteTimeout)
+				for _, path := range []string{"/console/sign-in", "/metrics"} {
+					require.Equal(t, http.StatusOK, status(path), path)
+				}
+			})
+		})
+	}
 }

@@ -35,14 +35,14 @@ func (a *api) serveRoot(w http.ResponseWriter, r *http.Request) error {
 	return pages.Root(w, r, a.links(), a.hasConsole)
 }
 
-// besideConsole passes requests for the console on to it before mux sees them: mux leads from unclean paths elsewhere, by links that
+// besideConsole passes requests for the console on to it before the API's mux sees them: it leads from unclean paths elsewhere, by links that
 // leave out the prefix that a proxy has removed.
-func besideConsole(mux, console http.Handler) http.Handler {
+func besideConsole(api, console http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/console" || strings.HasPrefix(r.URL.Path, "/console/") {
 			console.ServeHTTP(w, r)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		api.ServeHTTP(w, r)
 	})
 }

@@ -45,6 +45,26 @@ type endpoint struct {
 	serve handler
 }
 
+// isOpen reports whether a route needs no token.
+func (r *route) isOpen() bool {
+	for _, e := range r.methods {
+		if e.action != access.Open {
+			return false
+		}
+	}
+	return true
+}
+
+// boundOpen bounds the requests for open paths: see limits.Open. Paths that need a token are answered without waiting for the
+// client until it is known, and so are paths without a route.
+func boundOpen(open map[string]bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !open[r.URL.Path] || limits.Open(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
 // A topicSource says where the topic is that a request concerns. The zero value is invalid.
 type topicSource uint8
 

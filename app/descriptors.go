@@ -3,6 +3,7 @@ package app
 import (
 	"log/slog"
 
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/pool"
 )
 
@@ -40,7 +41,7 @@ func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 	}
 	p.api = max(min(share, maxAPIConns), minAPIConns)
 	p.waiting = min(p.api/2, maxWaiting)
-	p.deliveries = max(limit-p.api-p.api/8-stores*storeDescriptors, 0)
+	p.deliveries = max(limit-limits.MaxConnections(p.api)-stores*storeDescriptors, 0)
 	p.idle = max(min(p.deliveries/3, maxIdleConns), 1)
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/console/assets"
 	"github.com/ringback/ringback/console/session"
 	"github.com/ringback/ringback/console/web"
@@ -86,10 +87,10 @@ func New(o Options) http.Handler {
 // handler returns the routes.
 func (c *console) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /sign-in", c.signInForm)
-	mux.HandleFunc("POST /sign-in", c.signIn)
+	mux.HandleFunc("GET /sign-in", open(c.signInForm))
+	mux.HandleFunc("POST /sign-in", open(c.signIn))
 	mux.HandleFunc("POST /sign-out", c.signOut)
-	mux.Handle("GET /static/{sum}/{name}", c.assets)
+	mux.HandleFunc("GET /static/{sum}/{name}", open(c.assets.ServeHTTP))
 	for _, r := range c.routes {
 		pattern := "/" + r.Path
 		if r.Path == "" {
@@ -118,6 +119,15 @@ func (c *console) handler() http.Handler {
 		inner.URL.Path, inner.URL.RawPath = p.path, p.escaped
 		mux.ServeHTTP(w, inner)
 	})
+}
+
+// open serves readers who need not be known: see limits.Open. All others are known before anything waits for their browser.
+func open(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if limits.Open(w, r) {
+			serve(w, r)
+		}
+	}
 }
 
 // setHeaders sets the headers of all answers.

@@ -9,9 +9,11 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -132,6 +134,9 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	next := safeNext(r.PostFormValue("next"))
+	rc := http.NewResponseController(w) // errors mean that there is no connection
+	_ = rc.SetReadDeadline(time.Time{}) // its end would look as if the reader had left
+	_ = rc.SetWriteDeadline(time.Now().Add(pageTime + limits.OpenWriteTimeout))
 	token := strings.TrimSpace(r.PostFormValue("token"))
 	if token == "" || len(token) > maxToken {
 		c.showSignIn(w, r, next, "Enter a token: at most 2,048 characters.", http.StatusUnprocessableEntity)

@@ -7,17 +7,37 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/limitedlog"
 )
 
-// BoundConnections bounds a server's connections and its requests in flight. Beyond bound plus an eighth, a new
-// connection closes the one that has been idle for longest, or has not yet sent a full header. With bound requests in
-// flight another is answered 503, except for health and metrics. Call it once, before the server serves; bound is at
-// least 1.
+// Bounds of requests that are served without knowing whose they are, besides those of all others.
+const (
+	// maxMonitoring bounds the requests in flight for each of health, readiness and metrics.
+	maxMonitoring = 8
+	// minOpen is the least bound of open requests in flight: see Open.
+	minOpen = 4
+	// OpenReadTimeout bounds the arrival of an open request's body, and OpenWriteTimeout its whole handling.
+	OpenReadTimeout  = 5 * time.Second
+	OpenWriteTimeout = 15 * time.Second
+)
+
+// MaxConnections returns the number of connections of a server that serves bound requests at once: those that are idle or
+// serve other kinds of requests have room.
+func MaxConnections(bound int) int { return bound + bound/8 + 2*maxMonitoring }
+
+// BoundConnections bounds a server's connections and its requests in flight. Beyond MaxConnections, a new connection closes
+// the one that has been idle for longest, or has not yet sent a full header. With bound requests in flight another is answered
+// 503. Requests for health, readiness and metrics have a bound each, so that they are answered meanwhile, and open requests
+// have one together. Call it once, before the server serves; bound is at least 1.
 func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
-	c := &connections{maxBusy: bound, maxOpen: bound + bound/8 + 1, next: s.Handler, open: make(map[net.Conn]*connection)}
+	c := &connections{
+		maxOpen: MaxConnections(bound), next: s.Handler, sockets: make(map[net.Conn]*connection),
+		requests: inFlight{max: bound}, open: inFlight{max: max(bound/16, minOpen)},
+		monitoring: map[string]*inFlight{"/healthz": {max: maxMonitoring}, "/readyz": {max: maxMonitoring}, "/metrics": {max: maxMonitoring}},
+	}
 	c.evicted.Logger, c.refused.Logger = log, log
 	if c.next == nil {
 		c.next = http.DefaultServeMux
@@ -40,41 +60,92 @@ func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	}
 }
 
+// Open counts a request as one that is served without knowing whose it is, such as a form to sign in: clients without a token
+// may be slow on purpose, and must not hold what is meant for others. It gives the request short deadlines, and makes its
+// connection close instead of waiting for a body that is not read. It reports false after answering 503, if there are too many.
+// A request that is open need not be one of a server with BoundConnections.
+func Open(w http.ResponseWriter, r *http.Request) bool {
+	if of := connectionOf(r.Context()); of != nil && !of.all.move(of) {
+		of.all.refuse(w, &of.all.open)
+		return false
+	}
+	hurry(w, r)
+	return true
+}
+
+// hurry sets the deadlines of a request that is served without knowing whose it is.
+func hurry(w http.ResponseWriter, r *http.Request) {
+	rc := http.NewResponseController(w)
+	now := time.Now()
+	_ = rc.SetWriteDeadline(now.Add(OpenWriteTimeout)) // an error means that there is no connection
+	if r.ContentLength != 0 {
+		_ = rc.SetReadDeadline(now.Add(OpenReadTimeout))
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// Pause makes a request hold nothing for a while: meanwhile its connection counts as idle, and may be closed for another. It
+// returns early when the request's context ends. Nothing may be done for the request afterwards but to answer it in short.
+func Pause(ctx context.Context, d time.Duration) {
+	if of := connectionOf(ctx); of != nil {
+		of.all.end(of)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 // connections are a server's connections. They are safe for concurrent use.
 type connections struct {
-	maxBusy int // requests in flight
 	maxOpen int // connections
 	next    http.Handler
 
 	evicted, refused limitedlog.Log
 
-	mu   sync.Mutex
-	open map[net.Conn]*connection
-	idle list.List // of *connection without a request, the longest idle first
-	busy int       // requests in flight
+	mu       sync.Mutex // guards what follows, and the connections
+	sockets  map[net.Conn]*connection
+	idle     list.List // of *connection without a request, the longest idle first
+	requests inFlight
+	open     inFlight
+	// monitoring are the requests for health, readiness and metrics, by path.
+	monitoring map[string]*inFlight
 }
+
+// inFlight counts requests of a kind.
+type inFlight struct{ max, now int }
 
 // A connection is one of a server's connections.
 type connection struct {
+	all  *connections
 	conn net.Conn
 	idle *list.Element // nil while a request is in flight, and after closing
+	in   *inFlight     // counts the request in flight; nil: there is none, or it is refused
 }
 
 // connectionKey is the context key of a request's connection.
 type connectionKey struct{}
 
+// connectionOf returns the connection of a request by its context; nil: its server has no bound.
+func connectionOf(ctx context.Context) *connection {
+	of, _ := ctx.Value(connectionKey{}).(*connection)
+	return of
+}
+
 // add adds a new connection. Beyond the bound it closes the longest idle one, which may be the new one.
 func (c *connections) add(conn net.Conn) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	added := &connection{conn: conn}
+	added := &connection{all: c, conn: conn}
 	added.idle = c.idle.PushBack(added)
-	c.open[conn] = added
-	if len(c.open) > c.maxOpen {
+	c.sockets[conn] = added
+	if len(c.sockets) > c.maxOpen {
 		if longest, ok := c.idle.Front().Value.(*connection); ok {
 			c.drop(longest)
 			_ = longest.conn.Close()
-			c.evicted.Warn("too many connections, closing the ones idle for longest", "max", c.maxBusy)
+			c.evicted.Warn("too many connections, closing the ones idle for longest", "max", c.requests.max)
 		}
 	}
 	return added
@@ -84,63 +155,94 @@ func (c *connections) add(conn net.Conn) *connection {
 func (c *connections) remove(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known := c.open[conn]; known != nil {
+	if known := c.sockets[conn]; known != nil {
 		c.drop(known)
 	}
 }
 
 func (c *connections) drop(known *connection) {
-	delete(c.open, known.conn)
+	delete(c.sockets, known.conn)
 	if known.idle != nil {
 		c.idle.Remove(known.idle)
 		known.idle = nil
 	}
 }
 
-// begin notes a request. It reports false when there are too many.
-func (c *connections) begin(of *connection) bool {
+// begin notes a request. It reports false when there are too many of its kind.
+func (c *connections) begin(of *connection, kind *inFlight) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy++
 	if of.idle != nil {
 		c.idle.Remove(of.idle)
 		of.idle = nil
 	}
-	return c.busy <= c.maxBusy
+	return c.enter(of, kind)
 }
 
-// end notes the end of a request.
+// enter counts a request. It reports false when there are too many of its kind.
+func (c *connections) enter(of *connection, kind *inFlight) bool {
+	if kind.now >= kind.max {
+		return false
+	}
+	kind.now++
+	of.in = kind
+	return true
+}
+
+// leave ends the counting of a request.
+func (c *connections) leave(of *connection) {
+	if of.in != nil {
+		of.in.now--
+		of.in = nil
+	}
+}
+
+// move counts a request as open instead of one of all. It reports false when there are too many open ones.
+func (c *connections) move(of *connection) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if of.in != &c.requests { // it has a bound of its own
+		return true
+	}
+	c.leave(of)
+	return c.enter(of, &c.open)
+}
+
+// end notes that a request holds nothing any more.
 func (c *connections) end(of *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy--
-	if c.open[of.conn] == of {
+	c.leave(of)
+	if c.sockets[of.conn] == of && of.idle == nil {
 		of.idle = c.idle.PushBack(of)
 	}
 }
 
 // ServeHTTP serves a request, or answers 503 when there are too many.
 func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	of, ok := r.Context().Value(connectionKey{}).(*connection)
-	if !ok {
+	of := connectionOf(r.Context())
+	if of == nil {
 		c.next.ServeHTTP(w, r)
 		return
 	}
 	defer c.end(of)
-	if !c.begin(of) && !isMonitoring(r) {
-		c.refused.Warn("too many requests in flight, answering 503", "max", c.maxBusy)
-		w.Header().Set("Connection", "close")
-		response.NewProblem(response.Overloaded, "too many requests in flight, retry").Write(w)
+	kind, monitoring := c.monitoring[r.URL.Path]
+	if !monitoring {
+		kind = &c.requests
+	}
+	if !c.begin(of, kind) {
+		c.refuse(w, kind)
 		return
+	}
+	if monitoring {
+		hurry(w, r)
 	}
 	c.next.ServeHTTP(w, r)
 }
 
-// isMonitoring reports whether a request asks for health or metrics.
-func isMonitoring(r *http.Request) bool {
-	switch r.URL.Path {
-	case "/healthz", "/readyz", "/metrics":
-		return true
-	}
-	return false
+// refuse answers 503, because there are too many requests of a kind.
+func (c *connections) refuse(w http.ResponseWriter, kind *inFlight) {
+	c.refused.Warn("too many requests in flight, answering 503", "max", kind.max)
+	w.Header().Set("Connection", "close")
+	response.NewProblem(response.Overloaded, "too many requests in flight, retry").Write(w)
 }

@@ -16,13 +16,13 @@ func TestBoundConnections_ForgetsWhatIsClosed(t *testing.T) {
 	for range 100 {
 		ours, theirs := net.Pipe()
 		_ = s.ConnContext(t.Context(), theirs)
-		require.LessOrEqual(t, len(c.open), c.maxOpen)
-		require.Equal(t, len(c.open), c.idle.Len())
+		require.LessOrEqual(t, len(c.sockets), c.maxOpen)
+		require.Equal(t, len(c.sockets), c.idle.Len())
 		require.NoError(t, ours.Close())
 	}
-	for conn := range c.open {
+	for conn := range c.sockets {
 		s.ConnState(conn, http.StateClosed)
 	}
-	require.Empty(t, c.open)
+	require.Empty(t, c.sockets)
 	require.Zero(t, c.idle.Len())
 }

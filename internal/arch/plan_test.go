@@ -470,13 +470,13 @@ var plan = []row{
 	},
 	{
 		pkg:    "api/limits",
-		reason: "bounds what clients may occupy of a process; knows neither paths nor jobs",
+		reason: "bounds what clients may occupy of a process; knows the paths of probes, no others, and no jobs",
 		ours:   []string{"api/response", "internal/limitedlog"},
 	},
 	{
 		pkg:    "api/access",
 		reason: "decides which requests are served, before any of them is read",
-		ours:   []string{"access", "api/response", "internal/limitedlog", "internal/redact", "job"},
+		ours:   []string{"access", "api/limits", "api/response", "internal/limitedlog", "internal/redact", "job"},
 	},
 	{
 		pkg:    "api/jsonscan",
@@ -636,7 +636,7 @@ var plan = []row{
 	{
 		pkg:    "console",
 		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, so what a token may see and do is decided once",
-		ours:   []string{"access", "client", "console/assets", "console/inprocess", "console/session", "console/web", "internal/limitedlog", "internal/redact", "job"},
+		ours:   []string{"access", "api/limits", "client", "console/assets", "console/inprocess", "console/session", "console/web", "internal/limitedlog", "internal/redact", "job"},
 	},
 	{
 		pkg:    "console/deadpages",
