@@ -1,16 +1,22 @@
 package api
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -137,28 +143,58 @@ func TestQuota_IsAnsweredWithRetryAfter(t *testing.T) {
 	require.Equal(t, []int{429}, statusesIn(t, w.Body.String()))
 }
 
-func TestAuthentication_LimitsWrongTokensPerAddress(t *testing.T) {
-	valid, _ := access.NewText()
-	f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: access.Read, Namespace: "default"}})
-	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
-	ask := func(remote, token string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodGet, "/v1/whoami", http.NoBody)
-		r.Header.Set("Authorization", "Bearer "+token)
-		r.RemoteAddr = remote
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		return w
-	}
-	for i := range 20 {
-		require.Equal(t, http.StatusUnauthorized, ask("192.0.2.1:1", []string{fakeToken, "guess", "rb_typo"}[i%3]).Code)
-	}
-	w := ask("192.0.2.1:2", "guess")
-	require.Equal(t, http.StatusTooManyRequests, w.Code)
-	require.Equal(t, "1", w.Header().Get("Retry-After"))
-	require.Equal(t, "too_many_failures", problemIn(t, w).Code)
-	require.Equal(t, http.StatusOK, ask("192.0.2.1:2", valid).Code, "a correct token is never refused")
-	require.Equal(t, http.StatusOK, ask("192.0.2.1:2", "root").Code)
-	require.Equal(t, http.StatusUnauthorized, ask("192.0.2.2:1", "guess").Code, "another address")
+func TestAuthentication_SlowsDownWrongTokensOfAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		valid, _ := access.NewText()
+		f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: access.Read, Namespace: "default"}})
+		server := &http.Server{Handler: New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})} //nolint:gosec // it is not served
+		limits.BoundConnections(server, 1, quiet)
+		began := time.Now()
+		ask := func(remote, token string) (*httptest.ResponseRecorder, time.Duration) {
+			conn, _ := net.Pipe()
+			r := httptest.NewRequestWithContext(server.ConnContext(t.Context(), conn), http.MethodGet, "/v1/whoami", http.NoBody)
+			r.Header.Set("Authorization", "Bearer "+token)
+			r.RemoteAddr = remote
+			w := httptest.NewRecorder()
+			server.Handler.ServeHTTP(w, r)
+			return w, time.Since(began)
+		}
+		for i := range 20 {
+			w, after := ask("192.0.2.1:1", []string{fakeToken, "guess", "rb_typo"}[i%3])
+			require.Equal(t, http.StatusUnauthorized, w.Code)
+			require.Zero(t, after)
+		}
+		var waiting sync.WaitGroup
+		waits := make(chan time.Duration, 10)
+		for range cap(waits) {
+			waiting.Go(func() {
+				w, after := ask("192.0.2.1:2", "guess")
+				assert.Equal(t, http.StatusTooManyRequests, w.Code)
+				assert.Equal(t, "1", w.Header().Get("Retry-After"))
+				assert.Equal(t, "too_many_failures", problemIn(t, w).Code)
+				waits <- after.Round(time.Second)
+			})
+		}
+		synctest.Wait()
+		for _, c := range []struct {
+			remote, token string
+			status        int
+		}{
+			{"192.0.2.1:2", valid, http.StatusOK}, {"192.0.2.1:2", "root", http.StatusOK}, {"192.0.2.2:1", "guess", http.StatusUnauthorized},
+		} {
+			w, after := ask(c.remote, c.token)
+			require.Equal(t, c.status, w.Code, "correct tokens and other addresses are answered, although only one request is at a time: %v", c)
+			require.Zero(t, after)
+		}
+		waiting.Wait()
+		close(waits)
+		var got []time.Duration
+		for wait := range waits {
+			got = append(got, wait/time.Second)
+		}
+		slices.Sort(got)
+		require.Equal(t, []time.Duration{1, 2, 3, 4, 5, 5, 5, 5, 5, 5}, got)
+	})
 }
 
 func TestAuthentication_TellsAStoreThatIsAwayFromAnUnknownToken(t *testing.T) {

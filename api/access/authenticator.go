@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
@@ -28,7 +29,7 @@ type Stored interface {
 const NamespaceHeader = "Ringback-Namespace"
 
 // Authenticator finds the principal of requests. Failures are logged, at most one a second. Addresses from which many wrong
-// tokens come are answered 429. A correct token is never refused for that.
+// tokens come are answered 429, late. A correct token is never refused or delayed for that.
 type Authenticator struct {
 	roots   []access.Hash
 	metrics []access.Hash
@@ -89,7 +90,7 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 	if a.open != nil && len(r.Header["Authorization"]) == 0 {
 		return a.open, nil
 	}
-	text, err := a.bearer(r)
+	text, err := a.bearer(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +109,15 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 	case isExpired:
 		return nil, a.unauthorized(r, response.TokenExpired, "the token expired at "+expired.At.Format(time.RFC3339)+": create another")
 	case errors.Is(err, access.ErrMalformed):
-		return nil, a.wrong(r, response.TokenMalformed, "the token is mistyped or cut off: its checksum is wrong")
+		return nil, a.wrong(ctx, r, response.TokenMalformed, "the token is mistyped or cut off: its checksum is wrong")
 	case errors.Is(err, access.ErrUnknown):
-		return nil, a.wrong(r, response.TokenUnknown, "no such token: it is wrong or was revoked")
+		return nil, a.wrong(ctx, r, response.TokenUnknown, "no such token: it is wrong or was revoked")
 	}
 	return nil, err
 }
 
 // bearer returns the token in a request, or a problem.
-func (a *Authenticator) bearer(r *http.Request) (string, error) {
+func (a *Authenticator) bearer(ctx context.Context, r *http.Request) (string, error) {
 	given := r.Header["Authorization"]
 	if len(given) == 0 {
 		return "", a.unauthorized(r, response.TokenMissing, "a token is required: send the header Authorization: Bearer <token>")
@@ -124,7 +125,7 @@ func (a *Authenticator) bearer(r *http.Request) (string, error) {
 	scheme, text, _ := strings.Cut(given[0], " ")
 	text = strings.TrimSpace(text)
 	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || text == "" {
-		return "", a.wrong(r, response.TokenMalformed, "the header Authorization must be one Bearer <token>")
+		return "", a.wrong(ctx, r, response.TokenMalformed, "the header Authorization must be one Bearer <token>")
 	}
 	return text, nil
 }
@@ -134,7 +135,8 @@ func (a *Authenticator) CheckMetrics(r *http.Request) error {
 	if len(a.metrics) == 0 {
 		return nil
 	}
-	text, err := a.bearer(r)
+	ctx := r.Context()
+	text, err := a.bearer(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -142,18 +144,20 @@ func (a *Authenticator) CheckMetrics(r *http.Request) error {
 	if slices.ContainsFunc(a.metrics, hash.Equal) || slices.ContainsFunc(a.roots, hash.Equal) {
 		return nil
 	}
-	return a.wrong(r, response.TokenUnknown, "no such token: /metrics requires one of --metrics-token-file, or a root token")
+	return a.wrong(ctx, r, response.TokenUnknown, "no such token: /metrics requires one of --metrics-token-file, or a root token")
 }
 
-// wrong is unauthorized for a wrong token, and too many of them.
-func (a *Authenticator) wrong(r *http.Request, code response.Code, detail string) error {
+// wrong is unauthorized for a wrong token, and too many of them. Those wait, without a place among the requests in flight, so
+// that guesses of a token take time and the others behind the address notice nothing.
+func (a *Authenticator) wrong(ctx context.Context, r *http.Request, code response.Code, detail string) error {
 	wait := a.failures.add(r.RemoteAddr, time.Now())
 	if wait == 0 {
 		return a.unauthorized(r, code, detail)
 	}
 	p := response.NewProblem(response.TooManyFailures, "too many wrong tokens came from this address: "+detail)
-	p.RetryAfter = wait
+	p.RetryAfter = failureEvery
 	a.failed.Warn("authentication failed", requestAttrs(r, "reason", string(p.Code))...)
+	limits.Pause(ctx, wait)
 	return p
 }
 

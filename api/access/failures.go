@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	// failureBurst is how many failed attempts of an address are answered 401 at once, failureEvery how often one more is.
+	// failureBurst is how many failed attempts of an address are answered at once, failureEvery the time between later ones.
 	failureBurst = 20
 	failureEvery = time.Second
+	// maxFailureDelay bounds how long an answer waits.
+	maxFailureDelay = 5 * time.Second
 	// failureTable is the number of addresses that are remembered.
 	failureTable = 1024
 )
@@ -31,7 +33,8 @@ type failure struct {
 // failureSeed makes the places of addresses unpredictable.
 var failureSeed = maphash.MakeSeed()
 
-// add counts a failed attempt of a remote address. It returns how long the address has to wait; zero: it need not wait.
+// add counts a failed attempt of a remote address. It returns how long its answer has to wait, behind those of the attempts
+// before it; zero: the burst is not used up.
 func (f *failures) add(remote string, now time.Time) time.Duration {
 	addr := prefixOf(remote)
 	f.mu.Lock()
@@ -40,11 +43,12 @@ func (f *failures) add(remote string, now time.Time) time.Duration {
 	if place.addr != addr || place.forgiveAt.Before(now) {
 		*place = failure{addr: addr, forgiveAt: now}
 	}
-	if wait := place.forgiveAt.Sub(now) - (failureBurst-1)*failureEvery; wait > 0 {
-		return wait
-	}
+	burst := now.Add(failureBurst * failureEvery)
 	place.forgiveAt = place.forgiveAt.Add(failureEvery)
-	return 0
+	if latest := burst.Add(maxFailureDelay); place.forgiveAt.After(latest) {
+		place.forgiveAt = latest
+	}
+	return max(place.forgiveAt.Sub(burst), 0)
 }
 
 // prefixOf returns the address of an IPv4 client, and of an IPv6 client its network, in which it can choose any address.
