@@ -91,6 +91,26 @@ func TestConsole_SignsInAndOut(t *testing.T) {
 	})
 }
 
+func TestConsole_EndsASessionAlsoForACopyOfItsCookie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, proto := range []string{"http", "https"} {
+			site := newSite(t, true)
+			form := url.Values{"token": {consoletest.RootToken}}
+			first, _, _ := strings.Cut(site.Do(http.MethodPost, "sign-in", form, "X-Forwarded-Proto", proto).Header().Get("Set-Cookie"), ";")
+			second, _, _ := strings.Cut(site.Do(http.MethodPost, "sign-in", form, "X-Forwarded-Proto", proto).Header().Get("Set-Cookie"), ";")
+			site.SignOut() // the site has no cookies of its own any more
+			get := func(method, path, cookie string) int {
+				return site.Do(method, path, nil, "X-Forwarded-Proto", proto, "Cookie", cookie).Code
+			}
+			require.Equal(t, http.StatusOK, get(http.MethodGet, "", first))
+			require.Equal(t, http.StatusSeeOther, get(http.MethodPost, "sign-out", first))
+			require.Equal(t, http.StatusSeeOther, get(http.MethodGet, "", first), "the copy")
+			require.Equal(t, http.StatusUnauthorized, get(http.MethodPost, "deep/a", first))
+			require.Equal(t, http.StatusOK, get(http.MethodGet, "", second), "the same reader in another browser")
+		}
+	})
+}
+
 func TestConsole_KeepsSessionsInCookiesThatOnlyItSees(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)

@@ -51,6 +51,17 @@ func (c *console) drop(w http.ResponseWriter, r *http.Request, name string) {
 	}
 }
 
+// end makes this process refuse a cookie of the request, also from whoever has copied it.
+func (c *console) end(r *http.Request, name string) {
+	for _, id := range c.seals.IDs() {
+		for _, sent := range []string{hostPrefix + name + "-" + id, name + "-" + id} {
+			for _, cookie := range r.CookiesNamed(sent) {
+				c.seals.End(name, cookie.Value, c.now())
+			}
+		}
+	}
+}
+
 // open returns what was sealed in a cookie.
 func (c *console) open(r *http.Request, name string) ([]byte, bool) {
 	for _, id := range c.seals.IDs() {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/access"
-	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -133,10 +133,10 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.showSignIn(w, r, "", "The form cannot be read. Send it again.", http.StatusBadRequest)
 		return
 	}
-	next := safeNext(r.PostFormValue("next"))
 	rc := http.NewResponseController(w) // errors mean that there is no connection
 	_ = rc.SetReadDeadline(time.Time{}) // its end would look as if the reader had left
 	_ = rc.SetWriteDeadline(time.Now().Add(pageTime + limits.OpenWriteTimeout))
+	next := safeNext(r.PostFormValue("next"))
 	token := strings.TrimSpace(r.PostFormValue("token"))
 	if token == "" || len(token) > maxToken {
 		c.showSignIn(w, r, next, "Enter a token: at most 2,048 characters.", http.StatusUnprocessableEntity)
@@ -174,11 +174,12 @@ func homeOf(v *web.Visit) string {
 	return "settings"
 }
 
-// signOut ends the session, and the streams of its token.
+// signOut ends the session, copies of its cookie included, and the streams of its token.
 func (c *console) signOut(w http.ResponseWriter, r *http.Request) {
 	if token := c.token(r); token != "" {
 		c.live.end(hashOf(token))
 	}
+	c.end(r, sessionCookie)
 	c.drop(w, r, sessionCookie)
 	redirect(w, placeOf(r).root+"/sign-in")
 }

@@ -1,7 +1,8 @@
 // Package session seals what the console gives browsers to keep: the token of a reader who has signed in, and notices.
 //
 // What is sealed is encrypted and authenticated with a key that is derived from a root token, so all processes of a service open it,
-// also after a restart, and nothing is stored. A text sealed for one purpose does not open for another. It is safe for concurrent use.
+// also after a restart, and nothing is stored. A text sealed for one purpose does not open for another. What a process has ended it
+// does not open again, but only as long as it runs. It is safe for concurrent use.
 package session
 
 import (
@@ -14,6 +15,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +32,17 @@ const salt = "ringback console session 1"
 // Sealer seals and opens texts. Make one with New.
 type Sealer struct {
 	keys func() []*key // sealed with the first, opened with any
+
+	mu    sync.Mutex // guards ended
+	ended map[nonce]int64
 }
+
+// nonce is the random beginning of what was sealed, which no other text has. Of those that were ended the Unix time is kept until
+// which they would have opened.
+type nonce [12]byte
+
+// maxEnded bounds the texts that are kept as ended. Then the one that would open for the shortest time is forgotten.
+const maxEnded = 10_000
 
 // key is a key and its name.
 type key struct {
@@ -46,7 +59,7 @@ var derived sync.Map
 // the key is random: texts open in this process only.
 func New(tokens []redact.Text, rounds int) *Sealer {
 	rounds = cmp.Or(rounds, Rounds)
-	return &Sealer{keys: sync.OnceValue(func() []*key {
+	return &Sealer{ended: make(map[nonce]int64), keys: sync.OnceValue(func() []*key {
 		if len(tokens) == 0 {
 			return []*key{newKey(randomSecret())}
 		}
@@ -108,18 +121,48 @@ func (s *Sealer) Seal(purpose string, text []byte, until time.Time) string {
 	return base64.RawURLEncoding.EncodeToString(s.keys()[0].Seal(nil, nil, append(plain, text...), []byte(purpose)))
 }
 
-// Open returns what was sealed; false if it was not sealed here for the purpose, or not for so long.
+// Open returns what was sealed; false if it was not sealed here for the purpose, or not for so long, or End was called with it.
 func (s *Sealer) Open(purpose, sealed string, now time.Time) ([]byte, bool) {
-	data, err := base64.RawURLEncoding.DecodeString(sealed)
-	if err != nil {
+	text, n, until := s.open(purpose, sealed)
+	if now.Unix() >= until {
 		return nil, false
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ended := s.ended[n]
+	return text, !ended
+}
+
+// End makes this process open a text no more, whoever has a copy of it.
+func (s *Sealer) End(purpose, sealed string, now time.Time) {
+	_, n, until := s.open(purpose, sealed)
+	if now.Unix() >= until {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ended) >= maxEnded {
+		maps.DeleteFunc(s.ended, func(_ nonce, until int64) bool { return now.Unix() >= until })
+	}
+	if len(s.ended) >= maxEnded {
+		delete(s.ended, slices.MinFunc(slices.Collect(maps.Keys(s.ended)), func(a, b nonce) int { return cmp.Compare(s.ended[a], s.ended[b]) }))
+	}
+	s.ended[n] = until
+}
+
+// open returns what was sealed, its nonce, and the Unix time until which it opens; 0 if it was not sealed here for the purpose.
+func (s *Sealer) open(purpose, sealed string) (text []byte, n nonce, until int64) {
+	data, err := base64.RawURLEncoding.DecodeString(sealed)
+	if err != nil || len(data) < len(n) {
+		return nil, n, 0
+	}
+	copy(n[:], data)
 	for _, key := range s.keys() {
 		plain, err := key.Open(nil, nil, data, []byte(purpose))
 		if err != nil || len(plain) < 8 {
 			continue
 		}
-		return plain[8:], now.Unix() < int64(binary.BigEndian.Uint64(plain))
+		return plain[8:], n, int64(binary.BigEndian.Uint64(plain)) //nolint:gosec // as it was sealed
 	}
-	return nil, false
+	return nil, n, 0
 }

@@ -56,3 +56,32 @@ func TestNew_MakesGuessesSlow(t *testing.T) {
 	_, ok = New([]redact.Text{token}, 1).Open("token", sealed, now)
 	require.False(t, ok)
 }
+
+func TestSealer_OpensNoCopyOfWhatWasEnded(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s := New([]redact.Text{token}, 1)
+	sealed, other := s.Seal("token", []byte("x"), now.Add(time.Hour)), s.Seal("token", []byte("x"), now.Add(time.Hour))
+	for _, text := range []string{"", "!", "AAAA", sealed[1:]} {
+		s.End("token", text, now)
+	}
+	s.End("notice", sealed, now)
+	_, ok := s.Open("token", sealed, now)
+	require.True(t, ok, "what does not open ends nothing")
+
+	s.End("token", sealed, now)
+	_, ok = s.Open("token", sealed, now)
+	require.False(t, ok)
+	_, ok = s.Open("token", sealed[:len(sealed)-1]+string(sealed[len(sealed)-1]+1), now)
+	require.False(t, ok, "another spelling: the last bits of base64 mean nothing")
+	_, ok = s.Open("token", other, now)
+	require.True(t, ok, "another session of the same token goes on")
+
+	for i := range maxEnded {
+		s.End("token", s.Seal("token", nil, now.Add(time.Minute+time.Duration(i%2)*time.Hour)), now)
+	}
+	require.Len(t, s.ended, maxEnded)
+	_, ok = s.Open("token", sealed, now)
+	require.False(t, ok, "shorter ones were forgotten")
+	s.End("token", other, now.Add(2*time.Minute))
+	require.LessOrEqual(t, len(s.ended), maxEnded/2+2, "so are those whose time is over")
+}
