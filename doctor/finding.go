@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/ringback/ringback/internal/invisible"
 )
 
 // A Level says how bad a finding is.
@@ -96,12 +98,8 @@ func WriteText(w io.Writer, findings []Finding) error {
 	return err // the writer is the caller's
 }
 
-// printable replaces what a server may have put into a text to control a terminal.
+// printable returns a text as one line, without what a server may have put into it to control a terminal or to change how it looks.
 func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text)
+	text = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(text)
+	return invisible.Replace(text, func(rune) string { return " " })
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ringback/ringback/internal/invisible"
 )
 
 // Dump returns the topics, lanes and schedules of a server as a file, with those of one mark only unless it is empty. A pause is
@@ -75,7 +77,7 @@ func Dump(ctx context.Context, call Server, managedBy string) (text []byte, left
 		return nil, nil, fmt.Errorf("write YAML: %w", err)
 	}
 	slices.Sort(left)
-	return b.Bytes(), left, nil
+	return []byte(invisible.Replace(b.String(), invisible.Escape)), left, nil // they are in double quotes
 }
 
 // ordered returns the node of a file, with its keys in the order in which they are read.

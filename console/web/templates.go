@@ -93,13 +93,13 @@ func (t *Template) renderLive(name string, data any) (template.HTML, error) {
 // HasLive reports whether the page has live blocks.
 func (t *Template) HasLive() bool { return len(t.live) > 0 }
 
-// Render renders a template of the page.
+// Render renders a template of the page. Texts show characters as escapes that would not be seen, or change how others look.
 func (t *Template) Render(name string, view *View) ([]byte, error) {
 	var b bytes.Buffer
 	if err := t.tree.ExecuteTemplate(&b, name, view); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return showInvisible(b.Bytes()), nil
 }
 
 // A Block is a live block as it was rendered.

@@ -24,6 +24,10 @@ var plan = []row{
 		reason: "secrets of flags and variables print as [redacted] wherever they go; knows nothing else",
 	},
 	{
+		pkg:    "internal/invisible",
+		reason: "which characters of a text would not be seen, for pages, files and terminals alike; knows nothing else",
+	},
+	{
 		pkg:    "internal/secretfile",
 		reason: "reads files with secrets and checks their modes, for the server and the commands; knows no secret's use",
 	},
@@ -429,7 +433,7 @@ var plan = []row{
 	{
 		pkg:    "doctor",
 		reason: "findings and bounded checks; given what it looks at, and knows no engine and no flags",
-		ours:   []string{"internal/cgroup", "internal/secretfile", "sign"},
+		ours:   []string{"internal/cgroup", "internal/invisible", "internal/secretfile", "sign"},
 	},
 	{
 		pkg:    "doctor/redis",
@@ -576,7 +580,7 @@ var plan = []row{
 	{
 		pkg:    "console/web",
 		reason: "what pages of the console are made of: they know the API's client, and not how they are served",
-		ours:   []string{"access", "client", "console/words"},
+		ours:   []string{"access", "client", "console/words", "internal/invisible"},
 	},
 	{
 		pkg:    "console/jobform",
@@ -692,7 +696,7 @@ var plan = []row{
 	{
 		pkg:    "cli/manifest",
 		reason: "files with topics, lanes and schedules, and how a server differs from them; of the rules of the API knows that of marks, and is given the requests",
-		ours:   []string{"cli/output", "client", "job"},
+		ours:   []string{"cli/output", "client", "internal/invisible", "job"},
 		others: []string{"go.yaml.in/yaml/v3"},
 	},
 	{
