@@ -257,7 +257,11 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 			f.jobs[id] = job.Job{
 				Spec:     job.Spec{ID: id, Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: own},
 				Progress: job.Progress{State: job.Ready},
-				History:  []job.Attempt{{N: 1, Kind: job.KindAttempt, Status: 500}, {N: 2, Kind: job.KindAttempt, URL: "https://topic.example/?key=42", RemoteAddr: "192.0.2.9:443"}},
+				History: []job.Attempt{{N: 1, Kind: job.KindAttempt, Status: 500, Error: "of its own"}, {
+					N: 2, Kind: job.KindAttempt, URL: "https://Topic.example/?key=42", RemoteAddr: "192.0.2.9:443", ErrorClass: policy.ClassDNS,
+					Error: "lookup topic.example: no such host", Body: []byte("<h1>topic.example</h1>"),
+					Header: map[string][]string{"Location": {"https://topic.example/a"}, "Via": {"1.1 192.0.2.9"}, "X-Request-Id": {"4711"}},
+				}},
 			}
 			f.explanations[id] = &job.Explanation{
 				Effective:  &job.Effective{URL: cmp.Or(own, "https://topic.example/?key=42"), Terms: policy.Builtin().Terms(policy.Terms{})},
@@ -265,7 +269,7 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 			}
 			w := call(t, New(Options{Service: f, Logger: quiet}), http.MethodGet, "/v1/jobs/"+id, "", "Authorization", "Bearer "+valid)
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-			for _, setting := range []string{"key=42", "mia", "fraud", "192.0.2.9"} {
+			for _, setting := range []string{"key=42", "mia", "fraud", "192.0.2.9", "topic.example"} {
 				require.Equal(t, role == access.Read, strings.Contains(w.Body.String(), setting), "%s: %s", setting, w.Body)
 			}
 			got := decodeResponse(t, w)
@@ -274,7 +278,37 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 			} else if role == access.Publish {
 				require.Equal(t, "[redacted]", effective["url"])
 			}
-			require.Equal(t, "https://topic.example/?key=42", f.jobs[id].History[1].URL, "what the service has stays")
+			require.Contains(t, w.Body.String(), "of its own")
+			require.Contains(t, w.Body.String(), `"X-Request-Id":"4711"`)
+			require.Contains(t, w.Body.String(), `"error_class":"dns"`)
+			kept := f.jobs[id].History[1]
+			require.Equal(t, []any{"https://Topic.example/?key=42", "https://topic.example/a"}, []any{kept.URL, kept.Header["Location"][0]}, "what the service has stays")
+		}
+	}
+}
+
+func TestCallbacks_DoNotTellTheReceiverToTokensThatMayNotReadTopics(t *testing.T) {
+	valid, _ := access.NewText()
+	for _, role := range []access.Role{access.Publish, access.Read} {
+		f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: role, Namespace: job.DefaultNamespace, Bodies: true}})
+		f.jobs["callback"] = job.Job{
+			Spec: job.Spec{
+				ID: "callback", Kind: job.KindCallback, Queue: job.Queue{Topic: job.CallbackTopic, Lane: "topic.example:443"}, URL: "https://topic.example/",
+				Header: map[string][]string{"X-Host": {"topic.example"}}, BodyKind: job.BodyJSON, Body: []byte(`{"attempt": {"url": "https://topic.example/"}}`),
+			},
+			Progress: job.Progress{State: job.Ready},
+			History:  []job.Attempt{{N: 1, Kind: job.KindAttempt, RemoteAddr: "192.0.2.9:443", Error: "lookup topic.example: no such host"}},
+		}
+		f.explanations["callback"] = &job.Explanation{Effective: &job.Effective{URL: "https://topic.example/", Terms: policy.Builtin().Terms(policy.Terms{})}}
+		for _, method := range []string{http.MethodGet, http.MethodDelete} {
+			w := call(t, New(Options{Service: f, Logger: quiet}), method, "/v1/jobs/callback", "", "Authorization", "Bearer "+valid)
+			if role == access.Read && method == http.MethodDelete {
+				continue // it may not
+			}
+			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+			for _, setting := range []string{"topic.example", "192.0.2.9"} {
+				require.Equal(t, role == access.Read, strings.Contains(w.Body.String(), setting), "%s: %s", setting, w.Body)
+			}
 		}
 	}
 }

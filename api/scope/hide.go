@@ -1,16 +1,25 @@
 package scope
 
 import (
+	"maps"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
 
-// HideBodies replaces the bodies of a job and of receivers' responses, unless the request's token may read them.
+// HideBodies replaces the bodies of a job and of receivers' responses, unless the request's token may read them. Of a callback it
+// also replaces what comes from the settings of a topic, unless the token may read those: receiver, headers and payload.
 func HideBodies(r *http.Request, j *job.Job) {
+	if isCallbackOfSettings(r, j) {
+		j.URL, j.FirstURL, j.Lane, j.Header = response.Redacted, "", response.Redacted, nil
+		j.BodyKind, j.Body = job.BodyText, []byte(response.Redacted)
+	}
 	if access.PrincipalOf(r.Context()).Bodies {
 		return
 	}
@@ -23,6 +32,11 @@ func HideBodies(r *http.Request, j *job.Job) {
 	}
 }
 
+// isCallbackOfSettings reports whether a job may come from the settings of a topic that the request's token may not read.
+func isCallbackOfSettings(r *http.Request, j *job.Job) bool {
+	return j.Kind != "" && !access.PrincipalOf(r.Context()).Allows(access.ReadTopic)
+}
+
 // HideTemplate replaces the body of what a job asks for, unless the request's token may read it.
 func HideTemplate(r *http.Request, spec *job.Spec) {
 	if spec.BodyKind != job.BodyNone && !access.PrincipalOf(r.Context()).Bodies {
@@ -31,16 +45,16 @@ func HideTemplate(r *http.Request, spec *job.Spec) {
 }
 
 // HideSettings replaces what a job's attempts and its explanation show of topics and lanes, unless the request's token may read
-// them: URLs that are not the job's own, and texts with limits, counts and notes.
+// them: URLs that are not the job's own and whatever tells their hosts, and texts with limits, counts and notes. The job's bodies
+// are hidden before.
 func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanation {
 	if access.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
 		return x
 	}
 	j.History = slices.Clone(j.History) // the service may have it
 	for i := range j.History {
-		if j.History[i].URL != "" {
-			j.History[i].URL = response.Redacted
-			j.History[i].RemoteAddr = ""
+		if a := &j.History[i]; a.URL != "" || isCallbackOfSettings(r, j) {
+			hideReceiver(a)
 		}
 	}
 	if x == nil {
@@ -58,4 +72,35 @@ func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 		shown.WaitingFor = &job.Wait{Kind: x.WaitingFor.Kind, Until: x.WaitingFor.Until, Detail: x.WaitingFor.Kind.Summary()}
 	}
 	return &shown
+}
+
+// hideReceiver replaces what tells the receiver of an attempt: its error may name the host or an address, and so may the answer.
+func hideReceiver(a *job.Attempt) {
+	var names []string
+	if u, err := url.Parse(a.URL); err == nil && u.Hostname() != "" {
+		names = append(names, strings.ToLower(u.Hostname()))
+	}
+	if at, err := netip.ParseAddrPort(a.RemoteAddr); err == nil {
+		names = append(names, at.Addr().String())
+	}
+	tells := func(text string) bool {
+		text = strings.ToLower(text)
+		return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(text, name) })
+	}
+	if a.URL != "" {
+		a.URL = response.Redacted
+	}
+	if a.Error != "" {
+		a.Error = response.Redacted // the class says what failed
+	}
+	a.RemoteAddr = ""
+	a.Header = maps.Clone(a.Header)
+	for name, values := range a.Header {
+		if slices.ContainsFunc(values, tells) {
+			a.Header[name] = []string{response.Redacted}
+		}
+	}
+	if tells(string(a.Body)) {
+		a.Body = []byte(response.Redacted)
+	}
 }
