@@ -147,7 +147,7 @@ func TestAuthentication_SlowsDownWrongTokensOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		valid, _ := access.NewText()
 		f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: access.Read, Namespace: "default"}})
-		server := &http.Server{Handler: New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})} //nolint:gosec // it is not served
+		server := &http.Server{Handler: New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})}
 		limits.BoundConnections(server, 1, quiet)
 		began := time.Now()
 		ask := func(remote, token string) (*httptest.ResponseRecorder, time.Duration) {

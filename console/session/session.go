@@ -162,7 +162,7 @@ func (s *Sealer) open(purpose, sealed string) (text []byte, n nonce, until int64
 		if err != nil || len(plain) < 8 {
 			continue
 		}
-		return plain[8:], n, int64(binary.BigEndian.Uint64(plain)) //nolint:gosec // as it was sealed
+		return plain[8:], n, int64(binary.BigEndian.Uint64(plain))
 	}
 	return nil, n, 0
 }
