@@ -34,7 +34,8 @@ const (
 //	first that applies                               verdict
 //	settings unreadable                              released for 10 s; so is its lane, unless it is shared
 //	lane stopped                                     released at once
-//	policy stale, and the job would be dead by it    released for 1 s
+//	policy stale, and the job would be dead by it,
+//	or has failed more often than its retries allow   released for 1 s
 //	past its expiry                                  dead: expired
 //	past MaxAge, a derived one after a failed one    dead: max_age
 //	its lost attempts have used up its retries       dead: exhausted
@@ -55,7 +56,7 @@ func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 		return unreadable
 	case p.LaneStopped:
 		return Verdict{Kind: Released}
-	case p.PolicyStale && (reason != "" || p.NoURL || p.WrongOriginHeader != ""):
+	case p.PolicyStale && (reason != "" || progress.FailedAttempts > *terms.Retries || p.NoURL || p.WrongOriginHeader != ""):
 		return Verdict{Kind: Released, Wait: recheckWait, Note: "the topic's policy could not be read"}
 	case reason != "":
 		return Verdict{Kind: Dead, Reason: reason}

@@ -90,6 +90,10 @@ func TestCheckBefore_MakesNoAttemptThatCannotSucceed(t *testing.T) {
 		}
 		require.Equal(t, c.want, policy.CheckBefore(terms(), progress, c.p), c.name)
 	}
+	// Judge may have let it fail once more under a policy that was out of date, and so without end.
+	failed := policy.Progress{FailedAttempts: 100}
+	require.Equal(t, stale, policy.CheckBefore(terms(), failed, policy.Preflight{PolicyStale: true}))
+	require.Equal(t, policy.Verdict{}, policy.CheckBefore(terms(), failed, policy.Preflight{}))
 }
 
 func TestTerms_UnlimitedEndNoJob(t *testing.T) {
