@@ -16,6 +16,14 @@ import (
 // meetingTime is how long a server that a connection has met counts as one to which the address leads.
 const meetingTime = time.Minute
 
+// While a name moves, some connections still meet the server that it led to. They are refused, and say nothing for movingTime. When
+// the server that it leads to was met by none for absentTime (Redis's health is looked at every few seconds), the one before is
+// followed back.
+const (
+	movingTime = 10 * time.Second
+	absentTime = 20 * time.Second
+)
+
 // ErrTwoServers says that connections to one address meet two servers in turns.
 var ErrTwoServers = errors.New("two redis servers answer at one address, in turns: let its name or load balancer lead to one only")
 
@@ -40,6 +48,7 @@ type identity struct {
 	current  string               // the run id; empty: not known yet
 	replaced int                  // how often current has changed
 	met      map[string]time.Time // by run id: when a connection has last met it, within meetingTime
+	moved    time.Time            // when current last changed from another
 	two      time.Time            // when ErrTwoServers was last found
 }
 
@@ -75,19 +84,21 @@ func (i *identity) onConnect(ctx context.Context, c *redis.Conn) error {
 func (i *identity) meet(id string, now time.Time) error {
 	maps.DeleteFunc(i.met, func(_ string, at time.Time) bool { return now.Sub(at) >= meetingTime })
 	_, again := i.met[id]
-	_, other := i.met[i.current]
+	other := now.Sub(i.met[i.current]) < absentTime
 	i.met[id] = now
 	switch {
 	case i.current == "" || i.current == id:
 		i.current = id
 		return nil
 	case again && other:
-		i.two = now
+		if now.Sub(i.moved) >= movingTime {
+			i.two = now
+		}
 		return ErrTwoServers
 	}
 	i.log.Warn("redis was restarted, or its address leads to another server: replacing all connections", "run_id", id, "before", i.current)
 	i.met[i.current] = now
-	i.current = id
+	i.current, i.moved = id, now
 	i.replaced++
 	i.conns.closeAll()
 	return replacedError{}
@@ -104,7 +115,7 @@ func (i *identity) check(now time.Time) error {
 }
 
 // MeetServer opens a connection of its own, and so learns to which server the address leads now, and replaces the others if it is
-// another one than before. It returns ErrTwoServers if two were met within the last minute. Sentinels and clusters name their
+// another one than before. It returns ErrTwoServers if it met a second one, or two were met within the last minute. Sentinels and clusters name their
 // servers, so none of them is asked.
 func (c *Client) MeetServer(ctx context.Context) error {
 	if c.server == nil {
@@ -116,7 +127,10 @@ func (c *Client) MeetServer(ctx context.Context) error {
 	}
 	defer client.abort()
 	err = client.Ping(ctx).Err()
-	if _, replaced := errors.AsType[replacedError](err); err != nil && !replaced && !errors.Is(err, ErrTwoServers) {
+	if errors.Is(err, ErrTwoServers) {
+		return ErrTwoServers
+	}
+	if _, replaced := errors.AsType[replacedError](err); err != nil && !replaced {
 		return MapError(ctx, err)
 	}
 	return c.server.check(time.Now())

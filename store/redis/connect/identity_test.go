@@ -23,22 +23,25 @@ type meeting struct {
 }
 
 func TestIdentity_Meet(t *testing.T) {
-	const second, lately = time.Second, 50 * time.Second
+	const second, lately, moving, absent = time.Second, 15 * time.Second, 5 * time.Second, 20 * time.Second
 	for name, meetings := range map[string][]meeting{
 		"a restart":  {{0, "a", nil, false}, {second, "a2", io.EOF, false}, {second, "a2", nil, false}, {second, "a3", io.EOF, false}},
 		"a failover": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {time.Hour, "b", nil, false}},
-		"a way back": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {time.Minute, "a", io.EOF, false}, {second, "a", nil, false}},
+		"a way back": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {absent, "a", io.EOF, false}, {second, "a", nil, false}},
+		"a name that moves slowly": {
+			{0, "a", nil, false}, {second, "b", io.EOF, false}, {moving, "a", ErrTwoServers, false}, {second, "b", nil, false}, {time.Hour, "b", nil, false},
+		},
 		"two in turns": {
 			{0, "a", nil, false},
 			{second, "b", io.EOF, false},
-			{second, "a", ErrTwoServers, true},
+			{lately, "a", ErrTwoServers, true},
 			{second, "b", nil, true},
 			{lately, "a", ErrTwoServers, true},
 			{lately, "b", nil, true},
 			{second, "a", ErrTwoServers, true},
 		},
-		"three in turns":  {{0, "a", nil, false}, {second, "b", io.EOF, false}, {second, "c", io.EOF, false}, {second, "a", ErrTwoServers, true}},
-		"two for a while": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {second, "a", ErrTwoServers, true}, {time.Minute, "b", nil, false}},
+		"three in turns":  {{0, "a", nil, false}, {second, "b", io.EOF, false}, {second, "c", io.EOF, false}, {lately, "a", ErrTwoServers, true}},
+		"two for a while": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {lately, "a", ErrTwoServers, true}, {time.Minute, "b", nil, false}},
 		"one that is gone for good": {
 			{0, "a", nil, false}, {second, "b", io.EOF, false}, {lately, "a", ErrTwoServers, true}, {lately, "a", io.EOF, true}, {second, "a", nil, true},
 		},
@@ -122,6 +125,7 @@ func TestClient_KeepsToOneOfTwoServers(t *testing.T) {
 	proxy.Lead(servers[1].Addr())
 	require.NoError(t, c.MeetServer(t.Context()))
 	requireServer(t, c, "second")
+	c.server.moved = time.Time{} // the name does not move any more
 	proxy.Lead(servers[0].Addr())
 	require.ErrorIs(t, c.MeetServer(t.Context()), ErrTwoServers)
 	require.Equal(t, "get name: second", c.Get(t.Context(), "name").String(), "its connections stay open")
