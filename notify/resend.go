@@ -43,7 +43,8 @@ func (a *attempt) mayRepeat(err error) bool {
 	case a.repeated || !a.LostUnanswered(err):
 		return false
 	}
-	a.repeated = true
+	// All requests of an HTTP/2 connection are lost with it. One new connection serves their repetitions.
+	a.repeated, a.fresh = true, !a.OverHTTP2()
 	return true
 }
 
@@ -52,7 +53,7 @@ func (a *attempt) mayRepeat(err error) bool {
 func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) (*http.Response, error) {
 	// The request that was lost may have been read, so its only repetition does not meet another dead connection.
 	first := http.RoundTripper(transport)
-	if a.repeated {
+	if a.fresh {
 		first = freshTransport{transport}
 	}
 	a.Reset()

@@ -32,6 +32,9 @@ var (
 	remainingFields = []string{"X-Ratelimit-Remaining", "Ratelimit-Remaining", "X-Rate-Limit-Remaining"}
 )
 
+// maxWaitItems bounds the items of lists that are read in a response: each may be tried as a date of several forms.
+const maxWaitItems = 16
+
 // AskedWait returns the wait that a response requests, counted from now, the time of its receipt: 0 to policy.MaxRetryAfter,
 // rounded up to milliseconds. Dates are judged against the Date of the response, since the receiver's clock may be wrong.
 //
@@ -72,14 +75,16 @@ func longestWait(h http.Header, fields []waitField, now time.Time) (longest time
 		longest, found = max(longest, wait), found || ok
 		return ok
 	}
+	left := maxWaitItems
 	for _, field := range fields {
 		for _, line := range h.Values(field.name) {
-			items := strings.Split(line, ",")
-			for i, item := range items {
+			items := strings.SplitN(line, ",", left+1)
+			for i, item := range items[:min(len(items), left)] {
 				if !add(item, field.unit) && i+1 < len(items) {
 					add(item+","+items[i+1], field.unit) // an HTTP date has a comma
 				}
 			}
+			left -= min(len(items), left)
 		}
 	}
 	return longest, found

@@ -124,6 +124,11 @@ func TestAskedWait_DependsOnFieldAndStatus(t *testing.T) {
 	}
 }
 
+func TestAskedWait_ReadsFewItems(t *testing.T) {
+	h := http.Header{"Retry-After": {strings.Repeat("1,", maxWaitItems-1) + "2,3", "4"}}
+	require.Equal(t, 2*time.Second, AskedWait(http.StatusOK, h, time.Time{}))
+}
+
 func FuzzAskedWait_IsBounded(f *testing.F) {
 	for _, v := range []string{
 		"30", "1772366460.5", "1772366460123", "-1", "1e9", "", "...", "NaN", strings.Repeat("9", 330), "8, 12", "1m30s", `"default";r=0;t=8`,

@@ -31,6 +31,7 @@ type attempt struct {
 
 	payload  *payload // nil: the body stays with the request
 	repeated bool     // sent again although it may have been read
+	fresh    bool     // and over a connection of its own
 }
 
 // A Sender delivers jobs over HTTP/1.1 and HTTP/2, and keeps connections open between attempts.

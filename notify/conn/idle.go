@@ -15,6 +15,8 @@ const (
 	idleTimeout = 90 * time.Second
 	// sweepInterval is the interval of the check for connections closed by receivers.
 	sweepInterval = 5 * time.Second
+	// minSweep is the least time between two sweeps: receivers that announce short times must not keep the mutex busy.
+	minSweep = 500 * time.Millisecond
 )
 
 // idle is the pool of idle connections of package h1. A connection serves one queue: late bytes must not be read as the
@@ -89,7 +91,7 @@ func (i *idle) keep(conn *idleConn, within time.Duration) (surplus *idleConn) {
 	}
 	now := time.Now()
 	conn.until = now.Add(within)
-	if i.order.Len() == 0 || conn.until.Before(i.next) {
+	if i.order.Len() == 0 || conn.until.Before(i.next) && now.Add(minSweep).Before(i.next) {
 		i.sweepAt(earlier(now.Add(sweepInterval), conn.until))
 	}
 	conn.element = i.order.PushBack(conn)
@@ -123,10 +125,14 @@ func (i *idle) close() {
 	i.closeIf(func(*idleConn) bool { return true })
 }
 
-// sweepAt arms the timer. The caller holds mu.
+// sweepAt arms the timer for a time, or for minSweep from now. The caller holds mu.
 func (i *idle) sweepAt(next time.Time) {
+	now := time.Now()
+	if least := now.Add(minSweep); next.Before(least) {
+		next = least
+	}
 	i.next = next
-	i.timer.Reset(time.Until(next))
+	i.timer.Reset(next.Sub(now))
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -107,6 +107,23 @@ func TestIdle_ObeysTheReceiversTime(t *testing.T) {
 	})
 }
 
+// Receivers that announce no time at all must not keep the mutex of all busy.
+func TestIdle_SweepsAtIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newIdle(8, 8)
+		defer i.close()
+		short, ended := idleConnTo("a:80")
+		i.put(short, 0)
+		require.Nil(t, i.take("a:80", job.Queue{}))
+		time.Sleep(minSweep - time.Nanosecond)
+		synctest.Wait()
+		require.False(t, ended())
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		require.True(t, ended())
+	})
+}
+
 func TestIdle_ClosesConnectionsClosedByReceivers(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()

@@ -132,7 +132,8 @@ func (p *Progress) End() {
 //
 // Over HTTP/2 net/http replays a request without a body that the receiver gave back: with the old signature, and also after
 // errors that do not tell that it was unread. It does not replay a body, so the request gets one that nobody reads when
-// the fields of its header are written: net/http has found by then that it has none.
+// the fields of its header are written: net/http has found by then that it has none. net/http reads the field beside that only
+// if the receiver answers, or the attempt ends, before the header is written; it then compares it with nil, and acts on either alike.
 func (p *Progress) traced(r *http.Request) *http.Request {
 	trace := &httptrace.ClientTrace{
 		GotConn:              p.gotConn,
@@ -241,6 +242,9 @@ func (p *Progress) Phase() Phase {
 // written. httptrace's WroteHeaders reports writes to net/http's buffer, not to the connection. net/http stops writing
 // before it reports a failure. Over HTTP/2 the bytes of one request are unknown, so the result is false.
 func (p *Progress) SafeToResend() bool { return p.reused && p.nothingWritten() && !p.isOver() }
+
+// OverHTTP2 reports whether the request used an HTTP/2 connection.
+func (p *Progress) OverHTTP2() bool { return p.http2 }
 
 // LostUnanswered reports whether a failed request may be sent once more, over a new connection, although the receiver may
 // have read it: its reused connection ended within RaceWindow, before any byte of a response. Nearly always the receiver had
