@@ -226,6 +226,7 @@ type api struct {
 	tracer       Tracer
 	log          *slog.Logger
 	callers      *apiaccess.Authenticator
+	readiness    readiness
 	bodies       *limits.BodyBudget
 	lists        *limits.Lists
 	overloadLog  limitedlog.Log

@@ -61,6 +61,7 @@ type fake struct {
 	err         error // of every call
 	ready       error
 	otherStores []store.Readiness
+	checks      int // of readiness
 	// explanations are those of unfinished jobs, by id.
 	explanations map[string]*job.Explanation
 	// register, unless nil, returns the result of a registration.
@@ -362,6 +363,7 @@ func (f *fake) LaneCounts(_ context.Context, q job.Queue) (store.LaneStats, erro
 }
 
 func (f *fake) Readiness(context.Context) []store.Readiness {
+	f.checks++
 	return append([]store.Readiness{{Store: "main", Err: f.ready}}, f.otherStores...)
 }
 

@@ -240,6 +240,7 @@ func TestReady_SaysWhyNot(t *testing.T) {
 		},
 	} {
 		f.ready = err
+		h = handlerOf(f)
 		w := call(t, h, http.MethodGet, "/readyz", "")
 		require.Equal(t, http.StatusServiceUnavailable, w.Code)
 		require.Equal(t, want, problemIn(t, w).Detail)
@@ -247,6 +248,22 @@ func TestReady_SaysWhyNot(t *testing.T) {
 	}
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/healthz", "").Code, "alive, though not ready")
 	require.Equal(t, "v1.2.3", decodeResponse(t, call(t, h, http.MethodGet, "/v1/version", ""))["version"])
+}
+
+// A check writes to the store, and needs no token.
+func TestReady_ChecksAtMostTwiceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		h := handlerOf(f)
+		for range 100 {
+			require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/readyz", "").Code)
+		}
+		require.Equal(t, 1, f.checks)
+		f.ready = errors.New("shutting down")
+		time.Sleep(readyFor)
+		require.Equal(t, http.StatusServiceUnavailable, call(t, h, http.MethodGet, "/readyz", "").Code)
+		require.Equal(t, 2, f.checks)
+	})
 }
 
 func TestReady_TellsTheVersionToItsOwnMachine(t *testing.T) {
@@ -279,7 +296,7 @@ func TestReady_IfOneStoreIs(t *testing.T) {
 	require.JSONEq(t, `{"status": "ready", "version": null, "stores": [
 		{"name": "main", "ready": false, "detail": "redis answers OOM"}, {"name": "eu", "ready": true, "detail": null}]}`, w.Body.String())
 	f.otherStores[0].Err = context.DeadlineExceeded
-	w = call(t, h, http.MethodGet, "/readyz", "")
+	w = call(t, handlerOf(f), http.MethodGet, "/readyz", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "not ready: main: redis answers OOM; eu: the store does not answer", problemIn(t, w).Detail)
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	apiaccess "github.com/ringback/ringback/api/access"
@@ -27,6 +28,28 @@ var openAPIDocument = pages.NewOpenAPI(openAPI)
 // readyTimeout bounds the readiness check.
 const readyTimeout = 2 * time.Second
 
+// readyFor is how long the result of a check answers other requests, too. A check writes to the store, and anybody may ask.
+const readyFor = 500 * time.Millisecond
+
+// readiness has the result of the last check. It is safe for concurrent use; one check runs at a time.
+type readiness struct {
+	mu   sync.Mutex
+	at   time.Time
+	last []store.Readiness
+}
+
+func (c *readiness) get(ctx context.Context, service Service) []store.Readiness {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at.IsZero() || time.Since(c.at) >= readyFor {
+		checking, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), readyTimeout, response.ErrTimeout)
+		defer cancel()
+		c.last = service.Readiness(checking)
+		c.at = time.Now()
+	}
+	return c.last
+}
+
 // alive answers 200 while the process runs.
 func (a *api) alive(w http.ResponseWriter, _ *http.Request) error {
 	answerWord(w, "status", "alive")
@@ -35,9 +58,7 @@ func (a *api) alive(w http.ResponseWriter, _ *http.Request) error {
 
 // ready answers 200 if one store is ready, else 503 with the reasons.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeoutCause(r.Context(), readyTimeout, response.ErrTimeout)
-	defer cancel()
-	all := a.service.Readiness(ctx)
+	all := a.readiness.get(r.Context(), a.service)
 	ready, reasons := false, make([]string, len(all))
 	for i, s := range all {
 		if s.Err == nil {
