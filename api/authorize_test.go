@@ -297,7 +297,10 @@ func TestCallbacks_DoNotTellTheReceiverToTokensThatMayNotReadTopics(t *testing.T
 				Header: map[string][]string{"X-Host": {"topic.example"}}, BodyKind: job.BodyJSON, Body: []byte(`{"attempt": {"url": "https://topic.example/"}}`),
 			},
 			Progress: job.Progress{State: job.Ready},
-			History:  []job.Attempt{{N: 1, Kind: job.KindAttempt, RemoteAddr: "192.0.2.9:443", Error: "lookup topic.example: no such host"}},
+			History: []job.Attempt{{
+				N: 1, Kind: job.KindAttempt, RemoteAddr: "192.0.2.9:443", Error: "lookup topic.example: no such host",
+				Header: map[string][]string{"Location": {"https://topic.example/login"}}, Body: []byte("welcome to topic.example"),
+			}},
 		}
 		f.explanations["callback"] = &job.Explanation{Effective: &job.Effective{URL: "https://topic.example/", Terms: policy.Builtin().Terms(policy.Terms{})}}
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {

@@ -173,7 +173,7 @@ var problemTypes = []ProblemType{
 	},
 	{
 		TooManyFailures, http.StatusTooManyRequests, "Too many failures",
-		"Too many requests with a wrong token came from the address. 20 at once are answered 401. Later ones wait for their answer, one a second, up to 5 s each. Correct tokens are not affected.",
+		"Too many requests with a wrong token came from the address. 20 at once are answered 401. Later ones wait for their answer, up to 5 s each. Correct tokens are not affected.",
 		"Correct the token. Behind a proxy all clients have the address of the proxy.",
 	},
 	{

@@ -53,8 +53,9 @@ func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 	}
 	j.History = slices.Clone(j.History) // the service may have it
 	for i := range j.History {
-		if a := &j.History[i]; a.URL != "" || isCallbackOfSettings(r, j) {
-			hideReceiver(a)
+		isCallback := isCallbackOfSettings(r, j)
+		if a := &j.History[i]; a.URL != "" || isCallback {
+			hideReceiver(a, isCallback)
 		}
 	}
 	if x == nil {
@@ -75,7 +76,8 @@ func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 }
 
 // hideReceiver replaces what tells the receiver of an attempt: its error may name the host or an address, and so may the answer.
-func hideReceiver(a *job.Attempt) {
+// The URL of a callback's attempt is the callback's own, which is hidden by then, so its whole answer is.
+func hideReceiver(a *job.Attempt, isCallback bool) {
 	var names []string
 	if u, err := url.Parse(a.URL); err == nil && u.Hostname() != "" {
 		names = append(names, strings.ToLower(u.Hostname()))
@@ -96,11 +98,11 @@ func hideReceiver(a *job.Attempt) {
 	a.RemoteAddr = ""
 	a.Header = maps.Clone(a.Header)
 	for name, values := range a.Header {
-		if slices.ContainsFunc(values, tells) {
+		if isCallback || slices.ContainsFunc(values, tells) {
 			a.Header[name] = []string{response.Redacted}
 		}
 	}
-	if tells(string(a.Body)) {
+	if isCallback || tells(string(a.Body)) {
 		a.Body = []byte(response.Redacted)
 	}
 }
