@@ -37,9 +37,10 @@ type idle struct {
 type idleConn struct {
 	*h1.Conn
 
-	addr    string
-	queue   job.Queue // the only queue that uses it
-	dialled *dialRecord
+	addr       string
+	queue      job.Queue // the only queue that uses it
+	generation generation
+	dialled    *dialRecord
 
 	// Guarded by the mutex of idle.
 	until   time.Time // it is reused before

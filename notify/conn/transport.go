@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify/h1"
 )
 
@@ -15,6 +16,7 @@ const maxHeaderNetHTTP = h1.MaxHeader * 3 / 2
 // them. Requests through a forward proxy are sent by net/http, since the connection to the proxy may use TLS.
 type Transport struct {
 	dialer        *dialer
+	made          time.Time       // where generations begin
 	idle          *idle           // connections of h1
 	pooled, fresh *http.Transport // fresh opens a new connection for each request
 
@@ -24,7 +26,9 @@ type Transport struct {
 }
 
 func newTransport(d *dialer) *Transport {
-	return &Transport{dialer: d, idle: newIdle(d.MaxIdle, maxIdlePerHost), pooled: d.newHTTP(false), fresh: d.newHTTP(true)}
+	return &Transport{
+		dialer: d, made: time.Now(), idle: newIdle(d.MaxIdle, maxIdlePerHost), pooled: d.newHTTP(false), fresh: d.newHTTP(true),
+	}
 }
 
 // newHTTP returns net/http's transport, which leaves connections, TLS and proxies to the dialer.
@@ -84,8 +88,8 @@ func (t *Transport) send(r *http.Request, others *http.Transport) (*http.Respons
 	return resp, err
 }
 
-// label returns the label of the connections that a request may use. Over HTTP/1 they belong to its queue: late bytes must
-// not be read as the response to another lane's job. Over HTTP/2 each response names its request.
+// label returns the label of the connections that a request may use: those of one generation. Over HTTP/1 they belong to its
+// queue: late bytes must not be read as the response to another lane's job. Over HTTP/2 each response names its request.
 //
 // The first dial over TLS shows the protocol of a host; until then it is assumed to be HTTP/2. The queue whose dial showed
 // HTTP/1 keeps the label of that dial. A request that gets an HTTP/1 connection of another queue does not use it; see
@@ -93,10 +97,10 @@ func (t *Transport) send(r *http.Request, others *http.Transport) (*http.Respons
 func (t *Transport) label(r *http.Request, p *Progress) string {
 	if r.URL.Scheme == "https" {
 		if queue, ok := t.dialer.http1.first(p.target); !ok || queue == p.Queue {
-			return sharedLabel
+			return sharedLabel + t.generation(p.target, job.Queue{}).label()
 		}
 	}
-	return queueLabel(p.Queue)
+	return queueLabel(p.Queue) + t.generation(p.target, p.Queue).label()
 }
 
 // tooLargeHTTP2 reports whether a header is beyond the limits of h1, with bytes counted as in RFC 9113 §6.5.2.
