@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// HeaderAt returns the header of a request that is sent at a time, in canonical names: the topic's and the job's fields, and
-// Ringback's, with the signature of that time. The error is one line.
+// HeaderAt returns the header of a request that is sent at a time, with names as SentHeader returns them: the topic's and the
+// job's fields, and Ringback's, with the signature of that time. The error is one line.
 func (r *Request) HeaderAt(now time.Time) (map[string][]string, error) {
 	h := make(map[string][]string, len(r.Header)+10)
 	for name, values := range r.Header {
@@ -21,8 +21,8 @@ func (r *Request) HeaderAt(now time.Time) (map[string][]string, error) {
 				return nil, fmt.Errorf("the header %s has a value that HTTP cannot carry", name)
 			}
 		}
-		if name, ok := sendable(name); ok && len(values) > 0 {
-			h[name] = values
+		if len(values) > 0 && !ReservedHeader(name) { // validation may have let it pass
+			h[SentHeader(name)] = values
 		}
 	}
 	// One array for all our values.
@@ -65,18 +65,17 @@ func (r *Request) Stamp(h map[string][]string, at []string, now time.Time) {
 	}
 }
 
-// sendable returns the name under which a job's header is sent, and whether it is sent: headers of the connection and our
-// own are dropped if validation let them pass.
-func sendable(name string) (string, bool) {
-	if ReservedHeader(name) {
-		return "", false
-	}
+// SentHeader returns the name, in the case in which HTTP/1.1 sends it, of a header with a name in any case: the canonical form,
+// with exceptions.
+func SentHeader(name string) string {
 	name = textproto.CanonicalMIMEHeaderKey(name)
 	switch name {
 	case "Idempotency-Key": // equal for receivers, but net/http replays a request with the canonical form
-		return "idempotency-key", true
+		return "idempotency-key"
 	case "X-Idempotency-Key":
-		return "x-idempotency-key", true
+		return "x-idempotency-key"
+	case "Soapaction": // SOAP 1.1 spells it so, and some of its servers compare the case
+		return "SOAPAction"
 	}
-	return name, true
+	return name
 }

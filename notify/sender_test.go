@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/h1"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -108,6 +110,30 @@ func TestDeliver_SendsTheDocumentedRequest(t *testing.T) {
 	req.Ref.ID = job.TickID("daily", tick)
 	require.Equal(t, http.StatusOK, s.Deliver(t.Context(), req).Status)
 	require.Equal(t, []string{"1900000000000"}, (<-got).Header["Ringback-Scheduled-At"])
+}
+
+func TestDeliver_SendsHeaderNamesInTheDocumentedCase(t *testing.T) {
+	heads := make(chan string, 1)
+	addr := receiver(t, func(conn net.Conn) {
+		var head strings.Builder
+		r := bufio.NewReader(io.TeeReader(conn, &head))
+		for readRequest(r) {
+			heads <- head.String()
+			_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+			head.Reset()
+		}
+	})
+	s := newSender(t, Options{})
+	for _, length := range []int{1, h1.MaxBody + 1} { // by package h1, and by net/http
+		for written, sent := range map[string]string{
+			"Soapaction": "SOAPAction", "SOAPACTION": "SOAPAction", "x-ms-version": "X-Ms-Version", "Idempotency-Key": "idempotency-key",
+		} {
+			req := newRequest("http://" + addr)
+			req.Header, req.Body = map[string][]string{written: {"a"}}, bytes.Repeat([]byte("x"), length)
+			require.Equal(t, http.StatusNoContent, s.Deliver(t.Context(), req).Status)
+			require.Contains(t, <-heads, "\r\n"+sent+": a\r\n", length)
+		}
+	}
 }
 
 // The bytes on the wire: the measures against replays by net/http must not show.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify"
 	"github.com/ringback/ringback/sign"
 )
@@ -67,13 +68,7 @@ func (f *forwarder) send(ctx context.Context, method, target string, header http
 	r.Header = header
 	for name, values := range f.opts.Header {
 		maps.DeleteFunc(r.Header, func(of string, _ []string) bool { return strings.EqualFold(of, name) })
-		r.Header[name] = values
-	}
-	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} { // equal for receivers, but net/http replays a request with this form
-		if values, ok := r.Header[name]; ok {
-			delete(r.Header, name)
-			r.Header[strings.ToLower(name)] = values
-		}
+		r.Header[job.SentHeader(name)] = values
 	}
 	if r.Header.Get("User-Agent") == "" {
 		r.Header.Set("User-Agent", f.opts.Agent)
@@ -106,11 +101,11 @@ func isDial(err error) bool {
 	return ok && failed.Op == "dial"
 }
 
-// headerOf returns a copy of a header in canonical names, signed anew if there is a signer.
+// headerOf returns a copy of a header with names as a push sends them, signed anew if there is a signer.
 func (f *forwarder) headerOf(of client.Headers, id string, body []byte) http.Header {
 	h := make(http.Header, len(of)+4)
 	for name, values := range of {
-		h[http.CanonicalHeaderKey(name)] = values
+		h[job.SentHeader(name)] = values
 	}
 	if f.opts.Signer != nil {
 		now := time.Now()
