@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// HeaderAt returns the header of a request that is sent at a time, with names as SentHeader returns them: the topic's and the
-// job's fields, and Ringback's, with the signature of that time. The error is one line.
+// HeaderAt returns the header of a request that is sent at a time, with names as SentHeader returns them: the topic's
+// and the job's fields, and Ringback's, with the signature of that time. The error is one line.
 func (r *Request) HeaderAt(now time.Time) (map[string][]string, error) {
 	h := make(map[string][]string, len(r.Header)+10)
 	for name, values := range r.Header {
@@ -65,8 +65,8 @@ func (r *Request) Stamp(h map[string][]string, at []string, now time.Time) {
 	}
 }
 
-// SentHeader returns the name, in the case in which HTTP/1.1 sends it, of a header with a name in any case: the canonical form,
-// with exceptions.
+// SentHeader returns the name, in the case in which HTTP/1.1 sends it, of a header with a name in any case: the
+// canonical form, with exceptions.
 func SentHeader(name string) string {
 	name = textproto.CanonicalMIMEHeaderKey(name)
 	switch name {

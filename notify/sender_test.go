@@ -126,7 +126,8 @@ func TestDeliver_SendsHeaderNamesInTheDocumentedCase(t *testing.T) {
 	s := newSender(t, Options{})
 	for _, length := range []int{1, h1.MaxBody + 1} { // by package h1, and by net/http
 		for written, sent := range map[string]string{
-			"Soapaction": "SOAPAction", "SOAPACTION": "SOAPAction", "x-ms-version": "X-Ms-Version", "Idempotency-Key": "idempotency-key",
+			"Soapaction": "SOAPAction", "SOAPACTION": "SOAPAction",
+			"x-ms-version": "X-Ms-Version", "Idempotency-Key": "idempotency-key",
 		} {
 			req := newRequest("http://" + addr)
 			req.Header, req.Body = map[string][]string{written: {"a"}}, bytes.Repeat([]byte("x"), length)

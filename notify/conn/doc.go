@@ -16,8 +16,8 @@
 // that request was written: then they cannot be distinguished. So an HTTP/1 connection serves one queue only. Over HTTP/2,
 // where responses name their requests, all queues share connections.
 //
-// A connection gets its last request at an age of at most two minutes (see generation), also through a proxy, so that a host
-// whose address changes is followed. A request under way is not ended by that.
+// A connection gets its last request at an age of at most two minutes (see generation), also through a proxy, so that a
+// host whose address changes is followed. A request under way is not ended by that.
 //
 // There are bounds on idle connections, client certificates with connections (64), the bytes and certificates of a TLS
 // handshake (32 KiB, 10), a response's header (see h1), the TLS connections opened for one request (MaxDials), and the

@@ -37,16 +37,16 @@ func (t *Transport) sendPlain(r *http.Request, p *Progress, addr string, fresh b
 	return resp, err
 }
 
-// connect returns a connection without unread bytes: an idle one of the queue that is not of an earlier generation, else a new
-// one.
+// connect returns a connection without unread bytes: an idle one of the queue that is not of an earlier generation,
+// else a new one.
 func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh bool) (*idleConn, error) {
-	now := t.generation(addr, p.Queue)
+	current := t.generation(addr, p.Queue)
 	for !fresh {
 		conn := t.idle.take(addr, p.Queue)
 		if conn == nil {
 			break
 		}
-		if conn.generation >= now && !conn.HasUnread() {
+		if conn.generation >= current && !conn.HasUnread() {
 			p.got(&conn.WriteCounter, conn.dialled, true)
 			return conn, nil
 		}
@@ -56,7 +56,7 @@ func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh
 	if err != nil {
 		return nil, err
 	}
-	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: p.Queue, generation: now, dialled: p.dialing.Load()}
+	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: p.Queue, generation: current, dialled: p.dialing.Load()}
 	p.got(&conn.WriteCounter, conn.dialled, false)
 	return conn, nil
 }

@@ -27,7 +27,8 @@ type Transport struct {
 
 func newTransport(d *dialer) *Transport {
 	return &Transport{
-		dialer: d, made: time.Now(), idle: newIdle(d.MaxIdle, maxIdlePerHost), pooled: d.newHTTP(false), fresh: d.newHTTP(true),
+		dialer: d, made: time.Now(), idle: newIdle(d.MaxIdle, maxIdlePerHost),
+		pooled: d.newHTTP(false), fresh: d.newHTTP(true),
 	}
 }
 
@@ -88,8 +89,9 @@ func (t *Transport) send(r *http.Request, others *http.Transport) (*http.Respons
 	return resp, err
 }
 
-// label returns the label of the connections that a request may use: those of one generation. Over HTTP/1 they belong to its
-// queue: late bytes must not be read as the response to another lane's job. Over HTTP/2 each response names its request.
+// label returns the label of the connections that a request may use: those of one generation. Over HTTP/1 they belong
+// to its queue: late bytes must not be read as the response to another lane's job. Over HTTP/2 each response names its
+// request.
 //
 // The first dial over TLS shows the protocol of a host; until then it is assumed to be HTTP/2. The queue whose dial showed
 // HTTP/1 keeps the label of that dial. A request that gets an HTTP/1 connection of another queue does not use it; see
