@@ -18,6 +18,7 @@ import (
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
+	"github.com/ringback/ringback/internal/filewatch"
 	"github.com/ringback/ringback/metrics"
 	"github.com/ringback/ringback/tracing"
 )
@@ -33,6 +34,7 @@ type App struct {
 	closing  atomic.Bool // responses carry Connection: close
 	down     teardownStack
 	opening  sync.Mutex // guards down while stores are opened
+	files    *filewatch.Watcher
 }
 
 // New opens the stores and the API's port and wires the service. Nothing is delivered or answered before Run, which also
@@ -42,6 +44,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	if err := a.options.Validate(); err != nil {
 		return nil, err
 	}
+	a.files = filewatch.New(a.options.Logger)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.down.run())
@@ -107,13 +110,15 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		return nil, err
 	}
 	observer.Watch(a.service)
+	watchTokens := a.watchTokens("token", a.options.TokenFile)
 	handler := api.New(api.Options{
 		Service: a.service, MaxBody: a.options.MaxBody, MaxWaiting: descriptors.waiting, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
 		Process: a.service.Process(),
 		Access: access.Options{
 			Tokens: a.options.RootTokens(), MetricsTokens: linesOf(a.options.MetricsToken), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
+			WatchTokens: watchTokens, WatchMetricsTokens: a.watchTokens("metrics token", a.options.MetricsTokenFile),
 		},
-		Tracer: tracer, Metrics: observer.Handler(), Console: a.console(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
+		Tracer: tracer, Metrics: observer.Handler(), Console: a.console(watchTokens), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
 	descriptors.log(a.options.Logger, a.options.has(RoleWorker))

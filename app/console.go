@@ -15,14 +15,18 @@ import (
 	"github.com/ringback/ringback/console/web"
 )
 
-// console returns what makes the console of an API's routes; nil: there is none.
-func (a *App) console() func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler {
+// console returns what makes the console of an API's routes; nil: there is none. watchTokens is
+// console.Options.WatchRootTokens.
+func (a *App) console(
+	watchTokens watchFunc,
+) func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler {
 	if a.options.NoConsole {
 		return nil
 	}
 	return func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler {
 		return console.New(console.Options{
-			API: routes, RootTokens: a.options.RootTokens(), OnShutdown: onShutdown, Pages: a.consolePages(onShutdown), MaxBody: a.options.MaxBody,
+			API: routes, RootTokens: a.options.RootTokens(), WatchRootTokens: watchTokens, OnShutdown: onShutdown,
+			Pages: a.consolePages(onShutdown), MaxBody: a.options.MaxBody,
 			Version: a.options.Version, Logger: a.options.Logger,
 		})
 	}

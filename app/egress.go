@@ -111,6 +111,7 @@ func (a *App) sender(addresses *guard.Guard, maxIdle int) (*notify.Sender, error
 	if err != nil {
 		return nil, fmt.Errorf("make the sender: %w", err)
 	}
+	a.watchRoots(sender)
 	return sender, nil
 }
 

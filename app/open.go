@@ -35,6 +35,7 @@ func (a *App) openEngine(ctx context.Context, n namedStore) (engine, error) {
 	if e.Store, e.defaults, err = n.open(ctx, a.options, e.log); err != nil {
 		return engine{}, err
 	}
+	a.watchCertificates(n, e)
 	a.opening.Lock()
 	defer a.opening.Unlock()
 	a.down.add("close the store", e.Close)

@@ -46,7 +46,8 @@ type Options struct {
 	// Proxy is the forward proxy for deliveries, http:// or https://; ProxyNone disables it. Default: from HTTPS_PROXY,
 	// HTTP_PROXY and NO_PROXY.
 	Proxy ProxyURL
-	// CAFile is a PEM file of certificate authorities that are trusted for receivers, in addition to the system's.
+	// CAFile is a PEM file of certificate authorities that are trusted for receivers, in addition to the system's. It
+	// is read again when it changes, as are the files that Store names for TLS.
 	CAFile string
 	// AllowedHosts are Host names, without a port, that requests may carry on loopback or with NoAuth, in addition to
 	// localhost and the name in Addr. On loopback its addresses are allowed, with NoAuth all addresses.
@@ -69,8 +70,12 @@ type Options struct {
 	// Token is the root token, or several for rotation, one a line. Empty: requests without a token are served, allowed only
 	// on loopback, without RoleAPI, or with NoAuth.
 	Token Secret
+	// TokenFile is the file that Token was read from, which is read again when it changes. Default: Token stays.
+	TokenFile string
 	// MetricsToken is the token that /metrics requires, or several, one a line. Empty: it needs none.
 	MetricsToken Secret
+	// MetricsTokenFile is to MetricsToken what TokenFile is to Token.
+	MetricsTokenFile string
 	// NoAuth accepts requests without a token beyond loopback. It cannot be combined with Token.
 	NoAuth bool
 	// NoConsole leaves out the web console, which a process with RoleAPI serves at /console/.

@@ -41,6 +41,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		delivered = a.service.Run(running)
 		end(fmt.Errorf("deliver: %w", cmp.Or(delivered, errExited)))
 	})
+	parts.Go(func() { a.files.Run(running) })
 	if !a.main.oneProcess {
 		parts.Go(func() {
 			if err := watchImports(running, a.stores[0], a.main); err != nil {

@@ -26,6 +26,8 @@ type Options struct {
 	API http.Handler
 	// RootTokens are the API's; the key of sessions is derived from them. Empty: the API needs no token.
 	RootTokens []redact.Text
+	// WatchRootTokens registers a function that replaces RootTokens with others. Nil: they stay.
+	WatchRootTokens func(replace func([]redact.Text))
 	// KeyRounds is how often the key is hashed, against guesses of a root token. Zero: session.Rounds. Tests take
 	// fewer.
 	KeyRounds int
@@ -68,6 +70,9 @@ func New(o Options) http.Handler {
 		assets: assets.Handler(), maxBody: cmp.Or(o.MaxBody, 256<<10), large: make(chan struct{}, largeForms), now: time.Now,
 	}
 	c.failed.Logger = c.log
+	if o.WatchRootTokens != nil {
+		o.WatchRootTokens(c.seals.Replace)
+	}
 	views, err := web.Templates(append([]web.Pages{ownPages()}, o.Pages...)...)
 	if err != nil {
 		panic("console: " + err.Error())

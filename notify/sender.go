@@ -60,6 +60,9 @@ func New(o Options) (*Sender, error) {
 	return &Sender{agent: []string{o.Agent}, pool: conn.NewPool(o)}, nil
 }
 
+// SetRoots replaces Options.Roots. Open connections are used on, for two minutes at most.
+func (s *Sender) SetRoots(roots *x509.CertPool) { s.pool.SetRoots(roots) }
+
 // Close closes idle connections and ends dials that no attempt waits for. Attempts under way go on.
 func (s *Sender) Close() { s.pool.Close() }
 

@@ -123,6 +123,21 @@ func certificateServer(t *testing.T, config *tls.Config, http2 bool, conns *atom
 	return server.URL
 }
 
+func TestSetRoots_HoldsForNewConnections(t *testing.T) {
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	_, other := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	var conns atomic.Int32
+	url := certificateServer(t, &tls.Config{Certificates: []tls.Certificate{cert}}, false, &conns)
+	s := newSender(t, Options{Roots: roots(other)})
+	require.Equal(t, policy.ClassTLSAuthority, s.Deliver(t.Context(), newRequest(url)).Class)
+	s.SetRoots(roots(other, root))
+	require.Equal(t, http.StatusOK, s.Deliver(t.Context(), newRequest(url)).Status)
+	s.SetRoots(roots(other))
+	s.pool.Close() // so that the next connection is new
+	result := s.Deliver(t.Context(), newRequest(url))
+	require.Equal(t, policy.ClassTLSAuthority, result.Class, "its session is not resumed")
+}
+
 func TestTLS_RequestedCertificateIsSent(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	right, rightRoot := certificate(t, "right.example", time.Now().Add(time.Hour))

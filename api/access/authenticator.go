@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/job"
 )
 
@@ -31,8 +33,8 @@ const NamespaceHeader = "Ringback-Namespace"
 // Authenticator finds the principal of requests. Failures are logged, at most one a second. Addresses from which many wrong
 // tokens come are answered 429, late. A correct token is never refused or delayed for that.
 type Authenticator struct {
-	roots   []access.Hash
-	metrics []access.Hash
+	roots   hashes
+	metrics hashes
 	stored  Stored
 	// root is the principal of root tokens, open that of requests without a token; nil: a token is required.
 	root, open *access.Principal
@@ -43,16 +45,37 @@ type Authenticator struct {
 // NewAuthenticator returns an Authenticator.
 func NewAuthenticator(o Options, stored Stored, log *slog.Logger) *Authenticator {
 	a := &Authenticator{stored: stored, root: access.NewRoot(access.Root, job.DefaultNamespace), failed: limitedlog.Log{Logger: log}}
-	for _, text := range o.Tokens {
-		a.roots = append(a.roots, access.HashOf(string(text)))
-	}
-	for _, text := range o.MetricsTokens {
-		a.metrics = append(a.metrics, access.HashOf(string(text)))
-	}
+	a.roots.watch(o.Tokens, o.WatchTokens)
+	a.metrics.watch(o.MetricsTokens, o.WatchMetricsTokens)
 	if len(o.Tokens) == 0 {
 		a.open = access.NewRoot("", job.DefaultNamespace)
 	}
 	return a
+}
+
+// hashes are those of tokens that can be replaced.
+type hashes struct{ current atomic.Pointer[[]access.Hash] }
+
+// watch sets the tokens, and has them replaced if watch is not nil.
+func (h *hashes) watch(tokens []redact.Text, watch func(func([]redact.Text))) {
+	h.replace(tokens)
+	if watch != nil {
+		watch(h.replace)
+	}
+}
+
+func (h *hashes) replace(tokens []redact.Text) {
+	all := make([]access.Hash, len(tokens))
+	for i, text := range tokens {
+		all[i] = access.HashOf(string(text))
+	}
+	h.current.Store(&all)
+}
+
+func (h *hashes) isEmpty() bool { return len(*h.current.Load()) == 0 }
+
+func (h *hashes) has(hash access.Hash) bool {
+	return slices.ContainsFunc(*h.current.Load(), hash.Equal)
 }
 
 // Principal returns the principal of a request, or a problem. A token that is sent is always checked.
@@ -94,7 +117,7 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(a.roots, access.HashOf(text).Equal) {
+	if a.roots.has(access.HashOf(text)) {
 		return a.root, nil
 	}
 	err = access.ErrUnknown
@@ -132,7 +155,7 @@ func (a *Authenticator) bearer(ctx context.Context, r *http.Request) (string, er
 
 // CheckMetrics returns a problem if a request may not read the metrics. It asks no store, which may be away.
 func (a *Authenticator) CheckMetrics(r *http.Request) error {
-	if len(a.metrics) == 0 {
+	if a.metrics.isEmpty() {
 		return nil
 	}
 	ctx := r.Context()
@@ -141,7 +164,7 @@ func (a *Authenticator) CheckMetrics(r *http.Request) error {
 		return err
 	}
 	hash := access.HashOf(text)
-	if slices.ContainsFunc(a.metrics, hash.Equal) || slices.ContainsFunc(a.roots, hash.Equal) {
+	if a.metrics.has(hash) || a.roots.has(hash) {
 		return nil
 	}
 	return a.wrong(ctx, r, response.TokenUnknown, "no such token: /metrics requires one of --metrics-token-file, or a root token")

@@ -33,6 +33,9 @@ type Options struct {
 	Tokens []redact.Text
 	// MetricsTokens are tokens that only read /metrics, and require it or a root token there. Empty: it needs none.
 	MetricsTokens []redact.Text
+	// WatchTokens and WatchMetricsTokens register a function that replaces these tokens with others while requests are
+	// served, never by none. Nil: they stay.
+	WatchTokens, WatchMetricsTokens func(replace func([]redact.Text))
 	// Loopback serves only requests to localhost, a loopback address or one of Hosts, which prevents DNS rebinding. For
 	// listeners on loopback.
 	Loopback bool

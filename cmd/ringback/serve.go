@@ -110,6 +110,8 @@ func (f *serverFlags) read(p *process, allowPrivate bool, roles app.Roles) (app.
 		Logger:         logger,
 		LogDropped:     droppedCounter(p.stderr),
 		Version:        versionName(),
+
+		TokenFile: f.TokenFile, MetricsTokenFile: f.MetricsTokenFile,
 	}, errors.Join(errs...)
 }
 

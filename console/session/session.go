@@ -18,6 +18,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/internal/redact"
@@ -31,7 +32,8 @@ const salt = "ringback console session 1"
 
 // Sealer seals and opens texts. Make one with New.
 type Sealer struct {
-	keys func() []*key // sealed with the first, opened with any
+	rounds  int
+	current atomic.Pointer[func() []*key] // sealed with the first, opened with any
 
 	mu    sync.Mutex // guards ended
 	ended map[nonce]int64
@@ -58,18 +60,27 @@ var derived sync.Map
 // New returns a Sealer for the root tokens. rounds are those of a guess; zero: Rounds. Tests take fewer. Without tokens
 // the key is random: texts open in this process only.
 func New(tokens []redact.Text, rounds int) *Sealer {
-	rounds = cmp.Or(rounds, Rounds)
-	return &Sealer{ended: make(map[nonce]int64), keys: sync.OnceValue(func() []*key {
+	s := &Sealer{rounds: cmp.Or(rounds, Rounds), ended: make(map[nonce]int64)}
+	s.Replace(tokens)
+	return s
+}
+
+// Replace replaces the root tokens. What was sealed with one that is not among them does not open any more.
+func (s *Sealer) Replace(tokens []redact.Text) {
+	keys := sync.OnceValue(func() []*key {
 		if len(tokens) == 0 {
 			return []*key{newKey(randomSecret())}
 		}
 		keys := make([]*key, len(tokens))
 		for i, token := range tokens {
-			keys[i] = derive(string(token), rounds)
+			keys[i] = derive(string(token), s.rounds)
 		}
 		return keys
-	})}
+	})
+	s.current.Store(&keys)
 }
+
+func (s *Sealer) keys() []*key { return (*s.current.Load())() }
 
 // IDs returns names of the keys, 8 characters each, which tell nothing about them. The first one seals.
 func (s *Sealer) IDs() []string {

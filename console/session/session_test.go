@@ -47,6 +47,20 @@ func TestSealer_OpensWhatAnotherProcessAndAnEarlierTokenSealed(t *testing.T) {
 	require.False(t, ok, "keys of processes without tokens differ")
 }
 
+func TestSealer_FollowsReplacedTokens(t *testing.T) {
+	const next = redact.Text("rb_new_0123456789abcdef")
+	now := time.Unix(1_800_000_000, 0)
+	s := New([]redact.Text{token}, 1)
+	sealed := s.Seal("token", []byte("x"), now.Add(time.Hour))
+	s.Replace([]redact.Text{next, token})
+	_, ok := s.Open("token", sealed, now)
+	require.True(t, ok)
+	require.Equal(t, New([]redact.Text{next}, 1).IDs()[0], s.IDs()[0], "the first one seals")
+	s.Replace([]redact.Text{next})
+	_, ok = s.Open("token", sealed, now)
+	require.False(t, ok)
+}
+
 func TestNew_MakesGuessesSlow(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	require.GreaterOrEqual(t, Rounds, 600_000)

@@ -32,6 +32,10 @@ var plan = []row{
 		reason: "reads files with secrets and checks their modes, for the server and the commands; knows no secret's use",
 	},
 	{
+		pkg:    "internal/filewatch",
+		reason: "sees that a file has changed; knows no file's content",
+	},
+	{
 		pkg:    "policy",
 		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, nothing to import",
 	},
@@ -651,7 +655,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/jobpages", "console/nowpage", "console/sampler", "console/schedulepages", "console/settingspages", "console/topicpages", "console/trypage", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/redact", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/jobpages", "console/nowpage", "console/sampler", "console/schedulepages", "console/settingspages", "console/topicpages", "console/trypage", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/filewatch", "internal/redact", "internal/secretfile", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},

@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ type dialer struct {
 	Options
 
 	net         net.Dialer
+	roots       *atomic.Pointer[x509.CertPool] // in place of Options.Roots
 	tls         *tls.Config
 	certificate *tls.Certificate // ours, for receivers that ask for one; nil: none
 	http1       *hostSet         // hosts with HTTP/1 over TLS

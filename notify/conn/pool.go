@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/notify/guard"
@@ -45,6 +46,7 @@ const (
 // share no connections.
 type Pool struct {
 	options Options
+	roots   atomic.Pointer[x509.CertPool]
 	plain   *Transport
 
 	mu        sync.Mutex
@@ -56,6 +58,7 @@ type Pool struct {
 func NewPool(o Options) *Pool {
 	o.MaxIdle = cmp.Or(o.MaxIdle, 1024)
 	p := &Pool{options: o, certified: make(map[*tls.Certificate]*list.Element), order: list.New()}
+	p.SetRoots(o.Roots)
 	p.plain = p.newTransport(nil)
 	return p
 }
@@ -64,11 +67,15 @@ func (p *Pool) newTransport(certificate *tls.Certificate) *Transport {
 	return newTransport(&dialer{
 		Options:     p.options,
 		net:         net.Dialer{Resolver: p.options.Resolver, KeepAlive: 30 * time.Second},
-		tls:         newTLS(p.options.Roots),
+		roots:       &p.roots,
+		tls:         newTLS(),
 		certificate: certificate,
 		http1:       newHostSet(maxKnownHosts),
 	})
 }
+
+// SetRoots replaces Options.Roots for new connections.
+func (p *Pool) SetRoots(roots *x509.CertPool) { p.roots.Store(roots) }
 
 // Get returns the Transport of a client certificate; nil: without one. The caller must release it with Put.
 func (p *Pool) Get(certificate *tls.Certificate) *Transport {

@@ -27,13 +27,12 @@ var (
 	errChainTooLarge     = fmt.Errorf("the receiver shows more than %d certificates, or %d KiB of them", maxCertificates, maxChain>>10)
 )
 
-// newTLS returns the configuration of connections to receivers with its session cache: a session that a client certificate
-// opened must not be resumed without it.
-func newTLS(roots *x509.CertPool) *tls.Config {
+// newTLS returns the configuration of connections to receivers, but for the authorities, with its session cache: a
+// session that a client certificate opened must not be resumed without it.
+func newTLS() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		NextProtos:         []string{"h2", "http/1.1"},
-		RootCAs:            roots,
 		ClientSessionCache: sessions{tls.NewLRUClientSessionCache(1024)},
 		VerifyConnection:   checkChain,
 	}
@@ -71,7 +70,8 @@ var noCertificate = new(tls.Certificate)
 func (d *dialer) handshake(ctx context.Context, dial *dialRecord, conn net.Conn, host string) (*tls.Conn, error) {
 	bounded, asked := &handshakeConn{Conn: conn, room: maxHandshake, dialled: dial}, false
 	config := d.tls.Clone()
-	config.ServerName = host
+	// A session is not resumed if its authority is not among the roots any more.
+	config.ServerName, config.RootCAs = host, d.roots.Load()
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		asked = true
 		return cmp.Or(d.certificate, noCertificate), nil

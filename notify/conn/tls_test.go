@@ -38,7 +38,8 @@ func TestTLS_KeepsNoLongTickets(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	for size = range map[int]bool{100: true, maxTicket: true, maxTicket + 1: false} {
-		config := newTLS(roots(server))
+		config := newTLS()
+		config.RootCAs = roots(server)
 		conn, err := tls.Dial("tcp", server.Listener.Addr().String(), config)
 		require.NoError(t, err)
 		_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

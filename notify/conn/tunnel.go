@@ -119,7 +119,8 @@ func (d *dialer) reachProxy(ctx context.Context, proxy *url.URL) (net.Conn, erro
 		return conn, nil
 	}
 	secured := tls.Client(conn, &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, RootCAs: d.tls.RootCAs, ServerName: proxy.Hostname(),
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		RootCAs: d.roots.Load(), ServerName: proxy.Hostname(),
 	})
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()

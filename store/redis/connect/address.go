@@ -8,8 +8,10 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,6 +35,7 @@ type Address struct {
 	master, user, password string
 	serverName             string // of certificates; empty: the host that is dialled
 	files                  tlsFiles
+	secured                *atomic.Pointer[tls.Config] // of new connections, with the content of files; nil: no TLS
 	shown                  string
 }
 
@@ -46,13 +49,14 @@ func (a Address) Within(limit time.Duration) Address {
 }
 
 // Certificates returns the names of the files with certificates.
-func (a Address) Certificates() (files []string) {
-	for _, name := range []string{a.files.ca, a.files.cert} {
-		if name != "" {
-			files = append(files, name)
-		}
-	}
-	return files
+func (a Address) Certificates() []string { return named(a.files.ca, a.files.cert) }
+
+// Files returns the names of the files with certificates and keys.
+func (a Address) Files() []string { return named(a.files.ca, a.files.cert, a.files.key) }
+
+// named returns the names that are not empty.
+func named(names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // IsCluster reports whether it is that of a cluster.
@@ -141,7 +145,7 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, errors.New("redis: a cluster has database 0 only: leave the number out")
 	}
 	a.options = *parsed
-	if err := a.secure(a.files); err != nil {
+	if err := a.secure(); err != nil {
 		return Address{}, err
 	}
 	a.shown = a.show(text)
@@ -189,17 +193,27 @@ func (a *Address) takeHosts(place string) (string, error) {
 // tlsFiles are the files that the URL names for TLS.
 type tlsFiles struct{ ca, cert, key string }
 
-// secure loads the files for TLS.
-func (a *Address) secure(files tlsFiles) error {
+// secure checks the options for TLS and loads the files.
+func (a *Address) secure() error {
 	config := a.options.TLSConfig
 	if config == nil {
-		if files != (tlsFiles{}) || a.serverName != "" {
+		if a.files != (tlsFiles{}) || a.serverName != "" {
 			return errors.New("redis: tls_ca, tls_cert, tls_key and tls_server_name are for rediss:// only")
 		}
 		return nil
 	}
+	if (a.files.cert == "") != (a.files.key == "") {
+		return errors.New("redis: tls_cert and tls_key are needed together")
+	}
 	config.ServerName = a.serverName // empty: the dialer takes the host
 	config.MinVersion = tls.VersionTLS12
+	a.secured = new(atomic.Pointer[tls.Config])
+	return a.loadFiles()
+}
+
+// loadFiles reads the files for TLS, for new connections. After an error what was read before stays in force.
+func (a *Address) loadFiles() error {
+	config, files := a.options.TLSConfig.Clone(), a.files
 	if files.ca != "" {
 		text, err := os.ReadFile(files.ca)
 		if err != nil {
@@ -210,9 +224,6 @@ func (a *Address) secure(files tlsFiles) error {
 			return fmt.Errorf("redis: tls_ca: %s holds no certificate", files.ca)
 		}
 	}
-	if (files.cert == "") != (files.key == "") {
-		return errors.New("redis: tls_cert and tls_key are needed together")
-	}
 	if files.cert != "" {
 		pair, err := tls.LoadX509KeyPair(files.cert, files.key)
 		if err != nil {
@@ -220,6 +231,7 @@ func (a *Address) secure(files tlsFiles) error {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
+	a.secured.Store(config)
 	return nil
 }
 

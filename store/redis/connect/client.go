@@ -64,7 +64,7 @@ func New(a Address, wait Wait, log *slog.Logger) *Client {
 		a.options.OnConnect = c.server.onConnect
 	}
 	o := a.options
-	o.Dialer = newDialer(o.DialTimeout, o.ReadTimeout, o.TLSConfig, c.conns).dial
+	o.Dialer = newDialer(o.DialTimeout, o.ReadTimeout, a.secured, c.conns).dial
 	c.UniversalClient, c.address = a.client(&o), a
 	return c
 }
@@ -96,6 +96,10 @@ func (a *Address) client(o *redis.Options) redis.UniversalClient {
 		return redis.NewClient(o)
 	}
 }
+
+// LoadFiles reads the files of the address again, for new connections. After an error what was read before stays in
+// force.
+func (c *Client) LoadFiles() error { return c.address.loadFiles() }
 
 // IsCluster reports whether the servers form a cluster.
 func (c *Client) IsCluster() bool { return c.address.IsCluster() }
@@ -166,7 +170,7 @@ type blockingClient struct {
 // would take a second element. On a cluster, a server that loses the key's slot ends the commands that block on it.
 func (c *Client) blocking(ctx context.Context, key string, readTimeout time.Duration) (*blockingClient, error) {
 	o := c.address.options
-	d := newDialer(o.DialTimeout, readTimeout, o.TLSConfig, c.conns)
+	d := newDialer(o.DialTimeout, readTimeout, c.address.secured, c.conns)
 	o.Dialer = d.dial
 	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 1, 1
 	o.MaxRetries = -1

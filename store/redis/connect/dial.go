@@ -18,7 +18,7 @@ import (
 // router dropped its state, so the other connections are usually dead as well. Each would cost another timeout.
 type dialer struct {
 	net.Dialer
-	tls *tls.Config // nil: no TLS
+	tls *atomic.Pointer[tls.Config] // nil: no TLS
 	// silentAfter is how long a reply may take before its connection counts as dead: 90 % of the read timeout.
 	silentAfter time.Duration
 	// ended cancels dials in progress.
@@ -35,7 +35,7 @@ type connections struct {
 
 func newConnections() *connections { return &connections{open: make(map[*conn]struct{})} }
 
-func newDialer(timeout, read time.Duration, config *tls.Config, conns *connections) *dialer {
+func newDialer(timeout, read time.Duration, config *atomic.Pointer[tls.Config], conns *connections) *dialer {
 	ended, end := context.WithCancel(context.Background())
 	return &dialer{
 		Dialer: net.Dialer{
@@ -66,7 +66,7 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	if d.tls == nil {
 		return c, nil
 	}
-	config := d.tls
+	config := d.tls.Load()
 	if host, _, err := net.SplitHostPort(addr); err == nil && config.ServerName == "" {
 		config = config.Clone()
 		config.ServerName = host

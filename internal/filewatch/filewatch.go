@@ -1,0 +1,94 @@
+// Package filewatch loads files again when their content changes, such as certificates and tokens that are rotated.
+//
+// It reads the files at intervals, because notifications get lost on network volumes, and links to mounted secrets are
+// replaced. A file that is not regular, such as a pipe, is not read again.
+package filewatch
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Interval is the time between two looks at the files.
+const Interval = 30 * time.Second
+
+// A Watcher looks at files. It is safe for concurrent use, except that only one goroutine may look at a time.
+type Watcher struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	sets []*fileSet
+}
+
+// fileSet is a set of files that are loaded together.
+type fileSet struct {
+	names []string
+	load  func() error
+	seen  string // the content when they were last loaded; empty: not looked at
+}
+
+// New returns a Watcher that logs what it loads.
+func New(log *slog.Logger) *Watcher { return &Watcher{log: log} }
+
+// Add adds files. load is called when the content of one of them has changed, and at the first look: it may have
+// changed since the caller has read it. When load fails, what was loaded before must stay in force.
+func (w *Watcher) Add(load func() error, names ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sets = append(w.sets, &fileSet{names: names, load: load})
+}
+
+// Run looks at the files until ctx ends.
+func (w *Watcher) Run(ctx context.Context) {
+	ticker := time.NewTicker(Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			w.Look()
+		}
+	}
+}
+
+// Look loads the files that have changed.
+func (w *Watcher) Look() {
+	w.mu.Lock()
+	sets := w.sets // only appended to
+	w.mu.Unlock()
+	for _, s := range sets {
+		now, regular := contentOf(s.names)
+		if !regular || now == s.seen {
+			continue
+		}
+		first, files := s.seen == "", strings.Join(s.names, ", ")
+		s.seen = now
+		if err := s.load(); err != nil {
+			w.log.Warn("changed file cannot be used, keeping what was loaded before", "file", files, "err", err)
+		} else if !first {
+			w.log.Info("changed file loaded", "file", files)
+		}
+	}
+}
+
+// contentOf returns a hash of the content of files and of errors in reading them. regular is false if one is not a
+// regular file.
+func contentOf(names []string) (content string, regular bool) {
+	hash := sha256.New()
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			return "", false
+		}
+		text, err := os.ReadFile(name)
+		fmt.Fprintf(hash, "%d %v\n", len(text), err)
+		hash.Write(text)
+	}
+	return string(hash.Sum(nil)), true
+}

@@ -1,0 +1,77 @@
+package filewatch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWatcher_LoadsFilesThatChange(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(name+".new", []byte(text), 0o600))
+		require.NoError(t, os.Rename(name+".new", name))
+	}
+	write(cert, "1")
+	write(key, "1")
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		w, loads := New(slog.New(slog.NewTextHandler(&log, nil))), 0
+		w.Add(func() error {
+			loads++
+			one, err := os.ReadFile(cert)
+			if two, _ := os.ReadFile(key); err == nil && !bytes.Equal(one, two) {
+				err = errors.New("key of another certificate")
+			}
+			return err
+		}, cert, key)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.Run(ctx)
+		// lines returns the levels of the lines of the next minute.
+		lines := func() (levels string) {
+			log.Reset()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			for line := range strings.Lines(log.String()) {
+				_, rest, _ := strings.Cut(line, "level=")
+				level, _, _ := strings.Cut(rest, " ")
+				levels += level + " "
+			}
+			return levels
+		}
+		require.Empty(t, lines())
+		require.Equal(t, 1, loads, "it may have changed before")
+		require.Empty(t, lines())
+		require.Equal(t, 1, loads)
+
+		write(key, "2")
+		require.Equal(t, "WARN ", lines(), "once")
+		require.Contains(t, log.String(), "key of another certificate")
+		require.Contains(t, log.String(), cert+", "+key)
+		write(cert, "2")
+		require.Equal(t, "INFO ", lines())
+		require.NoError(t, os.Remove(cert))
+		require.Equal(t, "WARN ", lines())
+		write(cert, "2")
+		require.Equal(t, "INFO ", lines())
+		require.Equal(t, 5, loads)
+	})
+}
+
+// A pipe or a device has nothing to read a second time, and reading it may block.
+func TestWatcher_ReadsOnlyRegularFiles(t *testing.T) {
+	w := New(slog.New(slog.DiscardHandler))
+	w.Add(func() error { panic("loaded") }, os.DevNull)
+	w.Look()
+}
