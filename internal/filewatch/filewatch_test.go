@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/testlog"
 )
 
 func TestWatcher_LoadsFilesThatChange(t *testing.T) {
@@ -25,7 +27,7 @@ func TestWatcher_LoadsFilesThatChange(t *testing.T) {
 	write(cert, "1")
 	write(key, "1")
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log testlog.Log
 		w, loads := New(slog.New(slog.NewTextHandler(&log, nil))), 0
 		w.Add(func() error {
 			loads++
