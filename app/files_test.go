@@ -37,7 +37,8 @@ func TestFiles_OfTokensAreReadAgain(t *testing.T) {
 			for _, path := range []string{"/v1/whoami", "/metrics"} {
 				status, _ := r.ask(t, http.MethodGet, path, "", "Authorization", "Bearer "+token)
 				if status == http.StatusOK {
-					accepted += token[:strings.Index(token, "-")] + " " + path + "\n"
+					name, _, _ := strings.Cut(token, "-")
+					accepted += name + " " + path + "\n"
 				}
 			}
 		}

@@ -31,7 +31,7 @@ func (t *Transport) generation(addr string, queue job.Queue) generation {
 		addr  string
 		queue job.Queue
 	}{addr, queue}) % uint64(generationJitter)
-	age := time.Since(t.made) + time.Duration(ahead) //nolint:gosec // below generationJitter
+	age := time.Since(t.made) + time.Duration(ahead)
 	return generation((age + rand.N(generationJitter)) / generationTime)
 }
 
