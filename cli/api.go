@@ -3,12 +3,10 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/cli/request"
 )
 
@@ -50,8 +48,7 @@ func (c *apiCommand) Run(ctx context.Context, e *Environment) error {
 		return err
 	}
 	if !json.Valid(answer) {
-		_, err := fmt.Fprint(s.Stdout, output.PrintableLines(string(answer)))
-		return err
+		return s.out.Raw(string(answer))
 	}
 	if c.Output == "" && c.JQ == "" {
 		return s.out.Document(answer)

@@ -582,6 +582,11 @@ func TestForward_HasNoCurl(t *testing.T) {
 	require.Empty(t, r.requests)
 }
 
+func TestAPI_PrintsWhatIsNotJSONByteForByte(t *testing.T) {
+	r := run(t, []string{"api", "GET", "/metrics"}, says(200, "a\x1b\r\u00a0b\xff\n"))
+	require.Equal(t, "a\x1b\r\u00a0b\xff\n", r.stdout)
+}
+
 func TestOutput_NamesItsFormats(t *testing.T) {
 	r := run(t, []string{"whoami", "-o", "yaml"}, says(200, `{}`))
 	require.Equal(t, exit.Usage, r.code)

@@ -57,17 +57,20 @@ func TestOne_PrintsMembersBelowEachOther(t *testing.T) {
 	require.Equal(t, "id            a\ninner.x       1\ninner.deep.y  z\nbody          {\"order\":   1}\n\nattempts\nID\nn\n", text)
 }
 
+// forms are the options that show the member id to people.
+var forms = []Options{{Format: Table}, {Format: Wide}, {Format: JSON}, {Format: JSONL}, {Filter: ".id", Terminal: true}}
+
 // What receivers and clients sent may try to change the terminal.
 func TestPrinter_EscapesHostileText(t *testing.T) {
-	hostile := "\x1b]0;owned\x07\u009b31m\u202e\r\x00<script>\U000e0001\u2028"
+	hostile := "\x1b]0;owned\x07\u009b31m\u202e\u2067\r\x00<script>\u2028"
 	raw, err := json.Marshal(map[string]any{"id": hostile, "state": hostile, hostile: hostile, "body": hostile})
 	require.NoError(t, err)
 	one := func(p *Printer) error { return p.One(raw) }
-	for _, o := range []Options{{Format: Table}, {Format: Wide}, {Format: JSON}, {Format: JSONL}, {Filter: ".id"}, {Filter: "."}} {
+	for _, o := range append(forms, Options{Filter: "."}) {
 		for _, with := range []func(p *Printer) error{one, list(string(raw))} {
 			text := printed(t, o, with)
 			require.NotEmpty(t, text)
-			for _, r := range "\x1b\x07\u009b\u202e\r\x00\U000e0001\u2028" {
+			for _, r := range "\x1b\x07\u009b\u202e\u2067\r\x00\u2028" {
 				require.NotContains(t, text, string(r), "%+v", o)
 			}
 			if o.Format == JSONL {
@@ -76,6 +79,18 @@ func TestPrinter_EscapesHostileText(t *testing.T) {
 		}
 	}
 	require.Equal(t, `a\ufffdb`, Printable("a\xffb"))
+}
+
+func TestPrinter_ChangesNoText(t *testing.T) {
+	const text = "10\u00a0€ 5\u202fkm\u3000co\u00adop 👩\u200d🚀 \u05d0\u200f\ufe0f \ue000 \U0001fae9 \ufffd"
+	raw, err := json.Marshal(map[string]any{"id": text, "state": "\x1b\u202e\r" + text})
+	require.NoError(t, err)
+	one := func(p *Printer) error { return p.One(raw) }
+	for _, o := range forms {
+		require.Contains(t, printed(t, o, one), text, "%+v", o)
+		require.Contains(t, printed(t, o, list(string(raw))), text, "%+v", o)
+	}
+	require.Equal(t, "\x1b\u202e\r"+text+"\n", printed(t, Options{Filter: ".state"}, one), "a pipe gets what was sent")
 }
 
 func TestSpan_HasTwoUnits(t *testing.T) {

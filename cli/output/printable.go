@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Printable escapes what a terminal would not print as a character: control characters, line breaks, changes of the
-// writing direction and invalid bytes.
+// Printable escapes what a terminal acts on: control characters, line breaks, changes of the writing direction, and
+// bytes that are not UTF-8.
 func Printable(text string) string { return escape(text, "") }
 
 // PrintableLines leaves line breaks and tabs.
@@ -19,29 +18,33 @@ func PrintableLines(text string) string { return escape(text, "\n\t") }
 func escapeJSON(text string) string { return escape(text, "\n") }
 
 func escape(text, kept string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return !safe(r, kept) }) < 0 {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return isUnsafe(r, kept) }) {
 		return text
 	}
 	var b strings.Builder
 	for i, r := range text {
 		switch {
-		case safe(r, kept) && (r != utf8.RuneError || strings.HasPrefix(text[i:], "\ufffd")):
-			b.WriteRune(r)
-		case r == utf8.RuneError:
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
 			b.WriteString(`\ufffd`)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
+		case isUnsafe(r, kept):
 			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
 		}
 	}
 	return b.String()
 }
 
-// safe reports whether a terminal prints a character as such.
-func safe(r rune, kept string) bool {
-	return r != utf8.RuneError && (unicode.IsPrint(r) || strings.ContainsRune(kept, r))
+// isUnsafe reports whether a terminal acts on a character instead of printing it. Spaces of any width, joiners and
+// characters that are newer than this program are text.
+func isUnsafe(r rune, kept string) bool {
+	switch {
+	case unicode.IsControl(r),
+		r == '\u2028', r == '\u2029', // line breaks
+		'\u202a' <= r && r <= '\u202e', '\u2066' <= r && r <= '\u2069': // embeddings, overrides, isolates
+		return !strings.ContainsRune(kept, r)
+	}
+	return false
 }
 
 // Number writes a number with commas.

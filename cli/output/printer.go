@@ -29,7 +29,7 @@ const (
 type Options struct {
 	Out    io.Writer
 	Format Format // empty: table on a terminal, else jsonl
-	// Filter is a jq filter. It gets each thing by itself; results that are texts are printed without quotes.
+	// Filter is a jq filter. It gets each thing by itself; results that are texts are printed by Raw.
 	Filter   string
 	Terminal bool // Out is a terminal
 	Color    bool // with colours, on a terminal
@@ -117,6 +117,15 @@ func (p *Printer) line(raw json.RawMessage) error {
 	return err
 }
 
+// Raw prints a text byte for byte; on a terminal, what that would act on is escaped.
+func (p *Printer) Raw(text string) error {
+	if p.Terminal {
+		text = PrintableLines(text)
+	}
+	_, err := io.WriteString(p.Out, text)
+	return err
+}
+
 // filtered prints the results of the jq filter.
 func (p *Printer) filtered(raw json.RawMessage) error {
 	var input any
@@ -137,7 +146,7 @@ func (p *Printer) filtered(raw json.RawMessage) error {
 			return fmt.Errorf("--jq: %w", err)
 		}
 		if text, is := result.(string); is {
-			if _, err := fmt.Fprintln(p.Out, escape(text, "\n\t")); err != nil {
+			if err := p.Raw(text + "\n"); err != nil {
 				return err
 			}
 			continue
