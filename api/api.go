@@ -303,10 +303,12 @@ func (a *api) handler(o Options, end func()) http.Handler {
 			mux.Handle(pattern, a.methods(r))
 		}
 	}
-	mux.Handle("/", a.handle(a.notFound, false))
-	handler := boundOpen(open, mux)
+	notFound := a.handle(a.notFound, false)
+	mux.Handle("/", notFound)
+	routes := cleanOnly(mux, notFound)
+	handler := boundOpen(open, routes)
 	if a.hasConsole {
-		handler = besideConsole(handler, o.Console(mux, a.onShutdown))
+		handler = besideConsole(handler, o.Console(routes, a.onShutdown))
 	}
 	return &shutdownHandler{next: apiaccess.Guard(handler, o.Access, a.log), closing: a.closing, end: end}
 }

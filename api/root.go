@@ -35,14 +35,14 @@ func (a *api) serveRoot(w http.ResponseWriter, r *http.Request) error {
 	return pages.Root(w, r, a.links(), a.hasConsole)
 }
 
-// besideConsole passes requests for the console on to it before the API's mux sees them: it leads from unclean paths elsewhere, by links that
-// leave out the prefix that a proxy has removed.
-func besideConsole(api, console http.Handler) http.Handler {
+// besideConsole passes requests for the console on to it, and the others to routes. The console answers its own paths
+// that are not clean with a page.
+func besideConsole(routes, console http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/console" || strings.HasPrefix(r.URL.Path, "/console/") {
 			console.ServeHTTP(w, r)
 			return
 		}
-		api.ServeHTTP(w, r)
+		routes.ServeHTTP(w, r)
 	})
 }

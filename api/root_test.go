@@ -41,6 +41,26 @@ func TestConsole_IsServedBesideTheAPI(t *testing.T) {
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/", "").Code)
 }
 
+func TestPath_ThatIsNotCleanIs404WithAHint(t *testing.T) {
+	f := newFake()
+	for _, h := range []http.Handler{handlerOf(f), New(consoleOptions())} {
+		for sent, clean := range map[string]string{
+			"//v1/jobs": "/v1/jobs", "/v1//jobs": "/v1/jobs", "/v1/./jobs": "/v1/jobs", "/v1/x/../jobs": "/v1/jobs",
+			"/v1/jobs/": "/v1/jobs", "/v1//jobs/": "/v1/jobs", "/v1/topics//a%2F%2Fb": "/v1/topics/a%2F%2Fb", "//": "/",
+		} {
+			for _, method := range []string{http.MethodPost, http.MethodGet} {
+				w := call(t, h, method, sent, `{"url": "http://x/"}`)
+				require.Equal(t, http.StatusNotFound, w.Code, "%s %s", method, sent)
+				require.Contains(t, problemIn(t, w).Detail, "send the request to "+clean+",", sent)
+				require.Empty(t, w.Header().Get("Location"))
+			}
+		}
+	}
+	f.requireUnchanged(t)
+	w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a%2F%2Fb", "{}")
+	require.Equal(t, http.StatusUnprocessableEntity, w.Code, "escaped slashes are of the name")
+}
+
 func TestConsole_IsAbsentWhereAProcessOnlyDelivers(t *testing.T) {
 	o := consoleOptions()
 	o.HealthOnly = true

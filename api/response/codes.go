@@ -89,7 +89,8 @@ var problemTypes = []ProblemType{
 	{
 		NotFound, http.StatusNotFound, "Not found",
 		"There is no such path, job, topic, lane or secret, or the retention of the job has ended.",
-		"Check the path and the name. GET / lists the paths.",
+		"Check the path and the name. GET / lists the paths. " +
+			"Of a path with repeated slashes the detail names the clean one.",
 	},
 	{
 		MethodNotAllowed, http.StatusMethodNotAllowed, "Method not allowed",
