@@ -80,6 +80,7 @@ func TestSettings_ChangeOnlyTheRequiredRevision(t *testing.T) {
 		body := cmp.Or(samples[strings.Replace(change, "/schedules/a", "/schedules/{schedule}", 1)].body, "{}")
 		for condition, met := range map[string]bool{
 			`If-Match: "7"`: true, `If-Match: *`: true, `If-Match:  "7" `: true,
+			`If-Match: W/"7"`: true, `If-Match: W/"6"`: false,
 			`If-Match: "6"`: false, `If-Match: "8"`: false, `If-Match: "0"`: false, `If-None-Match: *`: false,
 		} {
 			name, tag, _ := strings.Cut(condition, ": ")
@@ -95,7 +96,9 @@ func TestSettings_ChangeOnlyTheRequiredRevision(t *testing.T) {
 		}
 		for _, conditions := range [][]string{
 			{"If-Match", "7"},
-			{"If-Match", `W/"7"`},
+			{"If-Match", `W/7`},
+			{"If-Match", `W/W/"7"`},
+			{"If-Match", `w/"7"`},
 			{"If-Match", `"7", "8"`},
 			{"If-Match", `"x"`},
 			{"If-Match", `"-1"`},

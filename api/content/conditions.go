@@ -69,9 +69,11 @@ func invalidIfMatch() error {
 // isAny reports whether a condition is *.
 func isAny(values []string) bool { return len(values) == 1 && strings.TrimSpace(values[0]) == "*" }
 
-// revisionIn returns the revision in a condition that is a single strong entity tag.
+// revisionIn returns the revision in a condition that is a single entity tag. RFC 9110, 13.1.1 would have a weak one
+// never match. But a proxy that compresses answers makes their tags weak, and a revision is as exact with W/ as
+// without.
 func revisionIn(tags []string) (int64, bool) {
-	tag := strings.TrimSpace(tags[0])
+	tag := strings.TrimPrefix(strings.TrimSpace(tags[0]), "W/")
 	bare := strings.TrimSuffix(strings.TrimPrefix(tag, `"`), `"`)
 	revision, err := strconv.ParseUint(bare, 10, 63)
 	return int64(revision), len(tags) == 1 && len(tag) == len(bare)+2 && err == nil
