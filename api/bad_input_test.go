@@ -197,8 +197,11 @@ func TestBatch_RefusesInvalidJobsAlone(t *testing.T) {
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 			results, _ := decodeResponse(t, w)["results"].([]any)
 			require.Len(t, results, 3)
-			require.Equal(t, map[string]any{"index": 0.0, "id": "first", "status": 201.0, "durability": nil, "error": nil}, results[0])
-			require.Equal(t, map[string]any{"index": 2.0, "id": "last", "status": 201.0, "durability": nil, "error": nil}, results[2])
+			registered := map[string]any{"status": 201.0, "state": "scheduled", "durability": nil, "error": nil}
+			registered["index"], registered["id"] = 0.0, "first"
+			require.Equal(t, registered, results[0])
+			registered["index"], registered["id"] = 2.0, "last"
+			require.Equal(t, registered, results[2])
 			bad, _ := results[1].(map[string]any)
 			require.EqualValues(t, 1, bad["index"])
 			require.Contains(t, bad, "id")

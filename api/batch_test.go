@@ -62,7 +62,7 @@ func TestBatch_ReportsEveryOutcome(t *testing.T) {
 		case "new":
 			routed.Outcome = store.Created
 		case "old":
-			routed.Outcome = store.Existing
+			routed.Outcome, routed.Job.State = store.Existing, job.Dead
 		case "other":
 			routed.Outcome, routed.Err = store.Conflict, &job.TakenError{ID: "other"}
 		case "down":
@@ -81,6 +81,8 @@ func TestBatch_ReportsEveryOutcome(t *testing.T) {
 		waits = append(waits, found[1])
 	}
 	require.Equal(t, []string{"null", "1000", "1500", "null", "null"}, waits)
+	require.Contains(t, w.Body.String(), `"id":"old","status":200,"state":"dead",`)
+	require.Contains(t, w.Body.String(), `"id":"other","status":409,"state":null,`)
 }
 
 func TestBatch_DoesNotTryTheRestAfterTheStoreFailed(t *testing.T) {

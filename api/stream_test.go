@@ -44,7 +44,7 @@ func TestStream_AnswersEachLineAsItArrives(t *testing.T) {
 		require.NoError(t, err)
 		text, err := results.ReadBytes('\n')
 		require.NoError(t, err)
-		require.Equal(t, lineResult{Index: new(i), ID: id, Status: 201}, resultIn(t, text))
+		require.Equal(t, lineResult{Index: new(i), ID: id, State: "scheduled", Status: 201}, resultIn(t, text))
 	}
 	require.NoError(t, w.Close())
 	rest, err := io.ReadAll(results)
@@ -59,7 +59,7 @@ func TestStream_RegistersLinesThatArriveTogetherAtOnce(t *testing.T) {
 	results := streamed(t, handlerOf(g), streamOf(n, ""))
 	require.Len(t, results, n)
 	for i, one := range results {
-		require.Equal(t, lineResult{Index: new(i), ID: strconv.Itoa(i), Status: 201}, one)
+		require.Equal(t, lineResult{Index: new(i), ID: strconv.Itoa(i), State: "scheduled", Status: 201}, one)
 	}
 	require.Less(t, len(g.groups), 20)
 	require.Equal(t, store.MaxBatch, slices.Max(g.groups))
@@ -92,7 +92,7 @@ func TestStream_ReportsEveryOutcomeAndRefusesInvalidLinesAlone(t *testing.T) {
 		got := streamed(t, handlerOf(f), "{\"id\": \"good\"}\r\n \t\r\n"+c.line+"\n\n{\"id\": \"too\"}\n{\"id\": \"good\"}")
 		short := c.line[:min(len(c.line), 40)]
 		require.Len(t, got, 4, short)
-		require.Equal(t, lineResult{Index: new(0), ID: "good", Status: 201}, got[0], short)
+		require.Equal(t, lineResult{Index: new(0), ID: "good", State: "scheduled", Status: 201}, got[0], short)
 		require.Equal(t, c.status, got[1].Status, short)
 		require.Equal(t, new(1), got[1].Index)
 		require.Contains(t, []string{"", "bad", "a.b"}, got[1].ID)
@@ -102,7 +102,9 @@ func TestStream_ReportsEveryOutcomeAndRefusesInvalidLinesAlone(t *testing.T) {
 			detail.WriteString(e.Field + " " + e.Detail)
 		}
 		require.Contains(t, detail.String(), c.want)
-		require.Equal(t, []lineResult{{Index: new(2), ID: "too", Status: 201}, {Index: new(3), ID: "good", Status: 200}}, got[2:], short)
+		require.Equal(t, []lineResult{
+			{Index: new(2), ID: "too", State: "scheduled", Status: 201}, {Index: new(3), ID: "good", State: "scheduled", Status: 200},
+		}, got[2:], short)
 		require.Len(t, f.jobs, 2, short)
 	}
 }
@@ -125,10 +127,10 @@ func TestStream_AnswersLikeABatch(t *testing.T) {
 			routed := store.RoutedResult{InsertResult: store.InsertResult{Job: job.Job{Spec: n.Spec}}}
 			switch n.ID {
 			case "new":
-				routed.Outcome = store.Created
+				routed.Outcome, routed.Job.State = store.Created, job.Scheduled
 				routed.Job.Durability = &job.Durability{Replicas: 2}
 			case "old":
-				routed.Outcome = store.Existing
+				routed.Outcome, routed.Job.State = store.Existing, job.Dead
 				routed.Job.Durability = &job.Durability{Synced: true}
 			case "other":
 				routed.Outcome, routed.Err = store.Conflict, &job.TakenError{ID: "other"}
@@ -145,7 +147,8 @@ func TestStream_AnswersLikeABatch(t *testing.T) {
 	require.Equal(t, whole.Body.String(),
 		`{"results":[`+strings.ReplaceAll(strings.TrimSpace(lines.Body.String()), "\n", ",")+"]}\n")
 	require.Len(t, resultsIn(t, lines.Body.Bytes()), 6)
-	require.Contains(t, lines.Body.String(), `{"index":0,"id":"new","status":201,"durability":{"replicas":2,"synced":false},"error":null}`+"\n")
+	require.Contains(t, lines.Body.String(), `{"index":0,"id":"new","status":201,"state":"scheduled",`+
+		`"durability":{"replicas":2,"synced":false},"error":null}`+"\n")
 	require.Equal(t, 2, strings.Count(lines.Body.String(), `"durability":{`), "a job that is refused has none")
 }
 
@@ -254,7 +257,7 @@ func TestStream_DoesNotRegisterATruncatedLine(t *testing.T) {
 			s.answer()
 			results := s.rest()
 			require.Len(t, results, 2)
-			require.Equal(t, lineResult{Index: new(0), ID: "a", Status: 201}, results[0])
+			require.Equal(t, lineResult{Index: new(0), ID: "a", State: "scheduled", Status: 201}, results[0])
 			require.Equal(t, 400, results[1].Status)
 			require.Contains(t, results[1].Error.Detail, "within line 2")
 			<-h.returned
@@ -294,7 +297,7 @@ func TestStream_Answers100ContinueToHTTP11(t *testing.T) {
 	s.answer()
 	require.NoError(t, s.send(`{"id": "a"}`))
 	require.NoError(t, s.send(""))
-	require.Equal(t, []lineResult{{Index: new(0), ID: "a", Status: 201}}, s.rest())
+	require.Equal(t, []lineResult{{Index: new(0), ID: "a", State: "scheduled", Status: 201}}, s.rest())
 }
 
 func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
@@ -307,7 +310,8 @@ func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.0 200 OK\r\n"), "%s", answer)
-	require.True(t, strings.HasSuffix(string(answer), "\r\n\r\n{\"index\":0,\"id\":\"a\",\"status\":201,\"durability\":null,\"error\":null}\n"), "%s", answer)
+	require.True(t, strings.HasSuffix(string(answer), "\r\n\r\n{\"index\":0,\"id\":\"a\",\"status\":201,"+
+		"\"state\":\"scheduled\",\"durability\":null,\"error\":null}\n"), "%s", answer)
 }
 
 func TestStream_BoundsStreamsInFlight(t *testing.T) {
@@ -357,7 +361,7 @@ func TestStream_SkipsAByteOrderMark(t *testing.T) {
 	const mark = "\xef\xbb\xbf"
 	got := streamed(t, handlerOf(newFake()), mark+"{\"id\": \"a\"}\r\n"+mark+"{\"id\": \"b\"}\r\n")
 	require.Len(t, got, 2)
-	require.Equal(t, lineResult{Index: new(0), ID: "a", Status: 201}, got[0])
+	require.Equal(t, lineResult{Index: new(0), ID: "a", State: "scheduled", Status: 201}, got[0])
 	require.Equal(t, 400, got[1].Status)
 	got = streamed(t, handlerOf(newFake()), mark+mark+"{}")
 	require.Equal(t, 400, got[0].Status)

@@ -25,6 +25,7 @@ import (
 type lineResult struct {
 	Index      *int
 	ID         string
+	State      string
 	Status     int
 	Error      *problemBody
 	Durability *struct {

@@ -220,6 +220,31 @@ func TestSend_RepeatsUnderTheSameID(t *testing.T) {
 	require.Contains(t, r.bodies[0], `"id": "`)
 }
 
+func TestSend_SaysThatAJobHasEnded(t *testing.T) {
+	for state, want := range map[string]string{
+		"ready": "registered j\n",
+		"dead":  "j was registered before, and is dead: ringback job revive j sends it again\n",
+	} {
+		for _, command := range []string{"send http://x/ --id j", "job add --url http://x/ --id j"} {
+			r := run(t, strings.Fields(command), says(200, `{"id":"j","state":"`+state+`"}`))
+			require.Zero(t, r.code)
+			require.Equal(t, want, r.stdout)
+		}
+	}
+}
+
+func TestJobAdd_SaysWhichLinesHaveEnded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs.jsonl")
+	lines := `{"id": "a"}` + "\n" + `{"id": "b"}` + "\n" + `{"id": "c"}` + "\n" + `{"id": "d"}` + "\n"
+	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
+	r := run(t, []string{"job", "add", "-f", file}, results(
+		`{"index":0,"id":"a","status":201,"state":"ready"}`, `{"index":1,"id":"b","status":200,"state":"dead"}`,
+		`{"index":2,"id":"c","status":200,"state":"delivered"}`, `{"index":3,"id":"d","status":200,"state":"running"}`))
+	require.Zero(t, r.code)
+	require.Equal(t, "line 2, b was registered before, and is dead: ringback job revive b sends it again\n"+
+		"4 registered, 3 of them before (2 have ended, and are not sent again); 0 refused\n", r.stderr)
+}
+
 func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{\"id\": \"a\"}\n\n{\"id\": \"b\", \"x\":  1}\n{\"id\": \"c\"}\n"), 0o600))

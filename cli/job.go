@@ -126,9 +126,19 @@ func (s *session) registered(answer json.RawMessage) error {
 		return s.out.One(answer)
 	}
 	job := output.Texts(answer)
+	if state := client.State(job["state"]); state.Ended() {
+		_, err := fmt.Fprintln(s.Stdout, endedBefore(job["id"], state))
+		return err
+	}
 	_, err := fmt.Fprintf(s.Stdout, "registered %s\n", job["id"])
 	s.say("ringback explain %s says what becomes of it", job["id"])
 	return err
+}
+
+// endedBefore says that a job was registered before, and has ended.
+func endedBefore(id string, state client.State) string {
+	id = output.Printable(id)
+	return fmt.Sprintf("%s was registered before, and is %s: ringback job revive %s sends it again", id, state, id)
 }
 
 // registrations is how often a registration is tried.

@@ -78,6 +78,10 @@ func (s *session) registerLines(ctx context.Context, lines iter.Seq2[int, jobfil
 			s.sayRefused(t.Finish(result.Index, jobfile.Refused), result.ID, result.Err)
 		case result.Created:
 			t.Finish(result.Index, jobfile.Registered)
+		case result.State == client.Dead:
+			s.say("line %d, %s", t.Finish(result.Index, jobfile.Ended), endedBefore(result.ID, result.State))
+		case result.State.Ended():
+			t.Finish(result.Index, jobfile.Ended)
 		default:
 			t.Finish(result.Index, jobfile.Before)
 		}

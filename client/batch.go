@@ -23,7 +23,10 @@ type Result struct {
 	Index int
 	ID    string
 	// Created is false if the job was registered before: perhaps by a try whose answer was lost.
-	Created    bool
+	Created bool
+	// State is the job's state now. If Created is false it may have ended, and is not sent again: see Revive. Empty: it
+	// was refused.
+	State      State
 	Durability *Durability
 	// Err says why the job was refused, as a *Problem if the server did; nil: it is registered.
 	Err error
@@ -52,7 +55,10 @@ func registerAll[T any](ctx context.Context, c *Client, items iter.Seq[T], encod
 		b := batch.New(batch.Options[batchResult]{
 			Open: func() *ndjson.Stream[batch.Answer[batchResult]] { return c.openBatch(ctx) },
 			Done: func(l batch.Line, r batchResult) bool {
-				result := Result{Index: l.Index, ID: l.ID, Created: r.Status == http.StatusCreated, Durability: r.Durability}
+				result := Result{
+					Index: l.Index, ID: l.ID, Created: r.Status == http.StatusCreated,
+					State: r.State, Durability: r.Durability,
+				}
 				if r.Error != nil {
 					result.Err = r.Error
 				}
@@ -118,6 +124,7 @@ type batchResult struct {
 	Index      *int        `json:"index"` // of the line; nil: why the stream ended
 	ID         string      `json:"id"`
 	Status     int         `json:"status"`
+	State      State       `json:"state"`
 	Durability *Durability `json:"durability"`
 	Error      *Problem    `json:"error"`
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
-// Register registers a job and returns it in its current state. It repeats the request under the job's id until ctx ends, so that the
-// job is registered once; a job that was registered before is no error, and a different one under its id is ErrConflict.
+// Register registers a job and returns it in its current state. It repeats the request under the job's id until ctx
+// ends, so that the job is registered once. A job that was registered before is no error, and a different one under its
+// id is ErrConflict. One that was registered before may have ended, and is not sent again: see its State.
 func (c *Client) Register(ctx context.Context, j Job) (*JobInfo, error) {
 	return c.register(ctx, j, 0)
 }

@@ -88,7 +88,10 @@ func (g *registration) register(ctx context.Context, part []item) {
 		if status == http.StatusInternalServerError {
 			g.log.Error("registration of a job in a batch failed", "err", one.Err)
 		}
-		g.answer(itemResult{id: cmp.Or(one.Job.ID, ids[i]), status: status, reached: one.Job.Durability, problem: p})
+		g.answer(itemResult{
+			id: cmp.Or(one.Job.ID, ids[i]), status: status, problem: p,
+			state: one.Job.State, reached: one.Job.Durability,
+		})
 	}
 }
 
@@ -116,6 +119,7 @@ func unavailable(err error) bool {
 type itemResult struct {
 	id      string
 	status  int
+	state   job.State // of a job that is registered
 	reached *job.Durability
 	problem *response.Problem
 }
@@ -148,9 +152,11 @@ func (g *registration) end(p *response.Problem) {
 func (g *registration) write(r itemResult) {
 	g.out.Number("status", int64(r.status))
 	if r.problem != nil {
+		g.out.Null("state")
 		g.out.Null("durability")
 		g.out.Problem("error", r.problem)
 	} else {
+		g.out.Text("state", string(r.state))
 		g.out.Durability(r.reached)
 		g.out.Null("error")
 	}

@@ -109,7 +109,9 @@ var problemTypes = []ProblemType{
 	},
 	{
 		WrongState, http.StatusConflict, "Wrong state",
-		"The state of the job does not allow the change, a topic that is to be deleted has unfinished jobs, or the topic whose jobs are to be leased is not pulled.",
+		"The state of the job does not allow the change, a registration has the id of a cancelled job, " +
+			"a topic that is to be deleted has unfinished jobs, " +
+			"or the topic whose jobs are to be leased is not pulled.",
 		"The detail gives the state, and what allows the change.",
 	},
 	{

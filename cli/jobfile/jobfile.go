@@ -90,13 +90,14 @@ type Outcome int
 const (
 	Registered Outcome = iota + 1
 	Before             // it was registered already
+	Ended              // it was, and has ended: it is not sent again
 	Refused
 )
 
 // A Tally counts what became of the lines of a file.
 type Tally struct {
-	Registered, Before, Refused int // of the lines up to Done
-	Done                        int // the last line of which, and of all before it, the result is known
+	Registered, Before, Ended, Refused int // of the lines up to Done
+	Done                               int // the last line of which, and of all before it, the result is known
 
 	open  []openLine // those from the first one without a result on
 	index int        // of the first of them
@@ -125,6 +126,10 @@ func (t *Tally) Finish(index int, outcome Outcome) int {
 		case Before:
 			t.Before++
 			t.Registered++
+		case Ended:
+			t.Ended++
+			t.Before++
+			t.Registered++
 		case Registered:
 			t.Registered++
 		case Refused:
@@ -143,7 +148,11 @@ func (t *Tally) Finish(index int, outcome Outcome) int {
 // Summary says what became of a file that was read to its end.
 func (t *Tally) Summary() string {
 	if t.Before > 0 {
-		return fmt.Sprintf("%d registered, %d of them before; %d refused", t.Registered, t.Before, t.Refused)
+		ended := ""
+		if t.Ended > 0 {
+			ended = fmt.Sprintf(" (%d have ended, and are not sent again)", t.Ended)
+		}
+		return fmt.Sprintf("%d registered, %d of them before%s; %d refused", t.Registered, t.Before, ended, t.Refused)
 	}
 	return fmt.Sprintf("%d registered, %d refused", t.Registered, t.Refused)
 }
