@@ -32,7 +32,9 @@ var badJobs = []struct {
 	{"a name twice, once escaped", `{"url": "http://a.example/", "\u0075rl": "http://b.example/"}`, 400, nil},
 	{"a label twice", `{"url": "http://a.example/", "labels": {"a": "1", "a": "2"}}`, 400, nil},
 	{"not UTF-8", "{\"url\": \"http://a.example/\xff\"}", 400, nil},
-	{"a byte order mark", "\xef\xbb\xbf{}", 400, nil},
+	{"two byte order marks", "\xef\xbb\xbf\xef\xbb\xbf{}", 400, nil},
+	{"UTF-16", "\xff\xfe{\x00}\x00", 400, nil},
+	{"UTF-16 without a mark", "{\x00}\x00", 400, nil},
 	{"too deep", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001), 400, nil},
 
 	{"an array", `[]`, 422, []string{""}},

@@ -85,6 +85,23 @@ func TestBatch_ReportsEveryOutcome(t *testing.T) {
 	require.Contains(t, w.Body.String(), `"id":"other","status":409,"state":null,`)
 }
 
+func TestJSON_MayBeginWithAByteOrderMark(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	for target, body := range map[string]string{
+		"POST /v1/jobs": `{"url": "http://a.example/"}`, "POST /v1/batch": `{"jobs": [{"url": "http://a.example/"}]}`,
+		"PUT /v1/topics/a": `{"workers": 5}`, "POST /v1/topics/a/pause": `{"note": "n"}`,
+		"POST /v1/topics/a/resume": "",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		require.Less(t, call(t, handlerOf(storedSettings()), method, path, mark+body).Code, 300, target)
+		w := call(t, handlerOf(storedSettings()), method, path, "\xff\xfe{\x00}\x00")
+		require.Contains(t, []int{400, 422}, w.Code, target)
+		if w.Code == 400 {
+			require.Equal(t, "the text is in UTF-16: save or send it as UTF-8", problemIn(t, w).Detail)
+		}
+	}
+}
+
 func TestBatch_DoesNotTryTheRestAfterTheStoreFailed(t *testing.T) {
 	f := newFake()
 	failing := &failingAfter{fake: f, left: 1}

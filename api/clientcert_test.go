@@ -82,6 +82,7 @@ func TestClientCert_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 	}{
 		{chain + key, key, []string{"/client_cert/chain"}},
 		{key, key, []string{"/client_cert/chain"}},
+		{chain + "\ufeff" + chain, key, []string{"/client_cert/chain"}},
 		{"x\n" + strings.TrimSuffix(key, "\n"), key, []string{"/client_cert/chain"}},
 		{"hunter2", "hunter2", []string{"/client_cert/chain", "/client_cert/key"}},
 		{chain, "plain:hunter2", []string{"/client_cert/key"}},

@@ -607,6 +607,40 @@ func TestForward_HasNoCurl(t *testing.T) {
 	require.Empty(t, r.requests)
 }
 
+func TestFiles_MayBeginWithAByteOrderMark(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	write := func(text string) string {
+		file := filepath.Join(t.TempDir(), "f")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
+	send := func(text string) []string { return []string{"send", "http://x/", "--id", "j", "-d", "@" + write(text)} }
+	add := func(text string) []string { return []string{"job", "add", "-f", write(text)} }
+	put := func(text string) []string { return []string{"topic", "put", "t", "-f", write(text)} }
+	for _, c := range []struct {
+		args []string
+		body string // of the request
+	}{
+		{send(mark + `{"a": 1}`), `{"body": {"a": 1}, "id": "j", "url": "http://x/"}`},
+		// That of another text may be for whoever opens it, such as a table.
+		{send(mark + "a;b"), `{"body_text": "` + mark + `a;b", "id": "j", "url": "http://x/"}`},
+		{add(mark + `{"id": "j"}` + "\r\n"), `{"id": "j"}` + "\n"},
+		{put(mark + `{"workers": 5}`), `{"workers": 5}`},
+	} {
+		r := run(t, c.args, says(200, `{"index":0,"id":"j","status":201,"state":"ready"}`))
+		require.Zero(t, r.code, "%q: %s", c.args, r.stderr)
+		require.Equal(t, []string{c.body}, r.bodies)
+	}
+	for _, utf16 := range []string{"\xff\xfe{\x00}\x00", "{\x00}\x00"} {
+		for _, args := range [][]string{send(utf16), add(utf16), put(utf16)} {
+			r := run(t, args, says(200, `{}`))
+			require.Equal(t, exit.Usage, r.code, args)
+			require.Contains(t, r.stderr, "is in UTF-16: save or send it as UTF-8")
+			require.Empty(t, r.requests)
+		}
+	}
+}
+
 func TestAPI_PrintsWhatIsNotJSONByteForByte(t *testing.T) {
 	r := run(t, []string{"api", "GET", "/metrics"}, says(200, "a\x1b\r\u00a0b\xff\n"))
 	require.Equal(t, "a\x1b\r\u00a0b\xff\n", r.stdout)

@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/cli/settings"
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 // contextCommand is ringback context.
@@ -65,6 +66,9 @@ func (c *addContext) Run(e *Environment) error {
 		text, err := e.read("@-")
 		if err != nil {
 			return err
+		}
+		if text, err = utf8text.Trim(text); err != nil {
+			return exit.Usagef("the token %w", err)
 		}
 		if context.TokenFile, err = settings.AddToken(dir, c.Name, string(text)); err != nil {
 			return err

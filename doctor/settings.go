@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/internal/pemfile"
 	"github.com/ringback/ringback/internal/secretfile"
 )
 
@@ -163,7 +163,7 @@ func judgeCertificate(check Name, where string, c *x509.Certificate, now time.Ti
 
 // readCertificates reads the certificates of a PEM file.
 func readCertificates(name string) (all []*x509.Certificate, err error) {
-	text, err := os.ReadFile(name)
+	text, err := pemfile.Read(name)
 	if err != nil {
 		return nil, err // it names the file
 	}

@@ -263,11 +263,17 @@ func TestRootsWith_AddsToTheSystemsAuthorities(t *testing.T) {
 	system.AddCert(other)
 	system.AddCert(server.Certificate())
 	require.True(t, pool.Equal(system), "the system's are among them")
+	ca := inPEM("CERTIFICATE", other.Raw) + inPEM("CERTIFICATE", server.Certificate().Raw)
+	pool, err = conn.RootsWith(write("\xef\xbb\xbf" + ca))
+	require.NoError(t, err)
+	require.True(t, pool.Equal(system), "a byte order mark costs no certificate")
 
 	for text, file := range map[string]string{
 		"no such file":                            filepath.Join(t.TempDir(), "none.pem"),
 		"holds no certificate in PEM":             write("topsecret"),
 		"block 2: it is no CERTIFICATE but a KEY": write(inPEM("CERTIFICATE", other.Raw) + inPEM("KEY", []byte("topsecret"))),
+		"has a block in PEM that cannot be read":  write(ca + "\xef\xbb\xbf" + ca),
+		"is in UTF-16":                            write("\xff\xfe-\x00-\x00"),
 		"block 1: x509":                           write(inPEM("CERTIFICATE", []byte("topsecret"))),
 	} {
 		_, err := conn.RootsWith(file)

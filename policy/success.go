@@ -2,14 +2,15 @@ package policy
 
 import (
 	"bytes"
-	"strings"
+
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 // Success defines which responses are a success. The zero value is any 2xx.
 type Success struct {
 	// Status lists statuses ("200") and classes ("2xx"); empty: 2xx.
 	Status []string `json:"status,omitempty"`
-	// BodyEquals must equal the body, ignoring surrounding white space; empty: any body.
+	// BodyEquals must equal the body, ignoring surrounding white space and a byte order mark; empty: any body.
 	BodyEquals string `json:"body_equals,omitempty"`
 	// BodyContains must be a substring of the body; empty: any body.
 	BodyContains string `json:"body_contains,omitempty"`
@@ -39,13 +40,23 @@ func (s Success) WithDefaults() Success {
 
 // check reports whether a response is a success. note describes a mismatch of the body.
 func (s Success) check(status int, body []byte) (ok bool, note string) {
+	hint := ""
+	if _, err := utf8text.Trim(body); err != nil {
+		hint = ": it " + err.Error()
+	}
 	switch {
 	case !matchesStatus(s.WithDefaults().Status, status):
 		return false, ""
-	case s.BodyEquals != "" && !bytes.Equal(bytes.TrimSpace(body), []byte(strings.TrimSpace(s.BodyEquals))):
-		return false, "response body does not equal success.body_equals"
+	case s.BodyEquals != "" && !bytes.Equal(trimmed(body), trimmed([]byte(s.BodyEquals))):
+		return false, "response body does not equal success.body_equals" + hint
 	case s.BodyContains != "" && !bytes.Contains(body, []byte(s.BodyContains)):
-		return false, "response body does not contain success.body_contains"
+		return false, "response body does not contain success.body_contains" + hint
 	}
 	return true, ""
+}
+
+// trimmed returns a text without a byte order mark and surrounding white space.
+func trimmed(text []byte) []byte {
+	text, _ = utf8text.Trim(text)
+	return bytes.TrimSpace(text)
 }

@@ -13,6 +13,7 @@ import (
 const (
 	notEqual   = "response body does not equal success.body_equals"
 	notContain = "response body does not contain success.body_contains"
+	utf16      = ": it is in UTF-16: save or send it as UTF-8"
 )
 
 func TestSuccess_MatchesStatusAndBody(t *testing.T) {
@@ -31,6 +32,10 @@ func TestSuccess_MatchesStatusAndBody(t *testing.T) {
 
 		{"the body", policy.Success{BodyEquals: "success"}, 200, "success", true, ""},
 		{"the body and white space", policy.Success{BodyEquals: "success"}, 200, " \r\n\tsuccess\n", true, ""},
+		{"a byte order mark", policy.Success{BodyEquals: "success"}, 200, "\xef\xbb\xbfsuccess\r\n", true, ""},
+		{"a byte order mark in the policy", policy.Success{BodyEquals: "\ufeffsuccess"}, 200, "success", true, ""},
+		{"UTF-16", policy.Success{BodyEquals: "ok"}, 200, "\xff\xfeo\x00k\x00", false, notEqual + utf16},
+		{"UTF-16 does not hold it", policy.Success{BodyContains: "ok"}, 200, "o\x00k\x00", false, notContain + utf16},
 		{"white space in the policy", policy.Success{BodyEquals: " success\n"}, 200, "success", true, ""},
 		{"unsuccessful is none", policy.Success{BodyEquals: "success"}, 200, "unsuccessful", false, notEqual},
 		{"upper case is none", policy.Success{BodyEquals: "success"}, 200, "SUCCESS", false, notEqual},

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/utf8text"
 	"github.com/ringback/ringback/job"
 )
 
@@ -44,6 +45,7 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
+	text, _ = utf8text.Trim(text) // CheckJSON refuses UTF-16
 	return jsonscan.SkipSpace(text), jsonscan.CheckJSON(text, 1)
 }
 
@@ -146,7 +148,8 @@ func readError(err error) error {
 func RequireNoBody(r *http.Request) error {
 	var some [16]byte
 	n, err := io.ReadFull(r.Body, some[:])
-	switch text := bytes.TrimSpace(some[:n]); {
+	text, _ := utf8text.Trim(some[:n])
+	switch text = bytes.TrimSpace(text); {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return readError(err)
 	case err == nil, len(text) > 0 && string(text) != "{}":

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 // CheckJSON refuses text that is not one JSON value in UTF-8, and names the position of the error. Values may nest as
@@ -19,6 +20,9 @@ import (
 func CheckJSON(text []byte, first int) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return response.NewProblem(response.InvalidJSON, "the request has no body: send JSON")
+	}
+	if _, err := utf8text.Trim(text); err != nil {
+		return response.NewProblem(response.InvalidJSON, "the text "+err.Error())
 	}
 	if !utf8.Valid(text) {
 		at := 0

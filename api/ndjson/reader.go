@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 // A Line is a line that is not blank.
@@ -41,9 +42,6 @@ const (
 	minRead = 16 << 10
 	maxRead = 1 << 20
 )
-
-// byteOrderMark may begin a text in UTF-8. JSON parsers may ignore it (RFC 8259, 8.1).
-const byteOrderMark = "\xef\xbb\xbf"
 
 // NewReader returns a Reader of lines of at most maxLine bytes. Its memory is reserved from a request's body.
 func NewReader(r io.Reader, maxLine int, reserved *limits.MeteredBody) *Reader {
@@ -142,10 +140,12 @@ func (l *Reader) fill() {
 	l.buf = l.buf[:len(l.buf)+n]
 	l.err = err
 	// The first buffer has room for more than the mark.
-	if !l.begun && len(l.buf) >= len(byteOrderMark) {
+	if !l.begun && len(l.buf) >= utf8text.MarkSize {
 		l.begun = true
-		if string(l.buf[:len(byteOrderMark)]) == byteOrderMark {
-			l.taken, l.seen = len(byteOrderMark), len(byteOrderMark)
+		// UTF-16 is refused with its first line.
+		if text, err := utf8text.Trim(l.buf); err == nil && len(text) < len(l.buf) {
+			l.taken = len(l.buf) - len(text)
+			l.seen = l.taken
 		}
 	}
 	if n == len(free) {

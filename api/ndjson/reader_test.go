@@ -60,6 +60,8 @@ func TestReader_SplitsLinesHoweverTheyArrive(t *testing.T) {
 	require.Equal(t, want, all)
 }
 
+const byteOrderMark = "\xef\xbb\xbf"
+
 func TestReader_SkipsAByteOrderMarkAtTheBeginningOnly(t *testing.T) {
 	for text, want := range map[string][]Line{
 		byteOrderMark: nil,

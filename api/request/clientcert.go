@@ -46,12 +46,14 @@ func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert
 // chain reads certificates in PEM.
 func (d *decoder) chain(at string, raw []byte) string {
 	text := d.text(at, raw)
-	if raw[0] == '"' {
-		if err := clientcert.CheckChain(text); err != nil {
-			d.AddError(at, err.Error())
-		}
+	if raw[0] != '"' {
+		return ""
 	}
-	return text
+	chain, err := clientcert.Chain(text)
+	if err != nil {
+		d.AddError(at, err.Error())
+	}
+	return chain
 }
 
 // privateKey reads a key in PEM.

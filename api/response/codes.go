@@ -54,7 +54,8 @@ var problemTypes = []ProblemType{
 	{
 		InvalidJSON, http.StatusBadRequest, "Invalid JSON",
 		"The body is empty, is not JSON in UTF-8, or has a duplicate key.",
-		"Correct the JSON. The detail gives the line and the column.",
+		"Correct the JSON. The detail gives the line and the column. " +
+			"A byte order mark is skipped; UTF-16 is refused.",
 	},
 	{
 		InvalidRequest, http.StatusBadRequest, "Invalid request",

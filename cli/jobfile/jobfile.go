@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 // maxLine bounds a line, in bytes.
@@ -46,7 +47,15 @@ func Lines(name string, in io.Reader) iter.Seq2[int, Line] {
 		line := 0
 		for lines.Scan() {
 			line++
-			text := bytes.TrimSpace(lines.Bytes())
+			text := lines.Bytes()
+			if line == 1 {
+				var err error
+				if text, err = utf8text.Trim(text); err != nil {
+					yield(line, Line{Err: fmt.Errorf("%s: line %d %w: it %w", name, line, ErrInvalid, err)})
+					return
+				}
+			}
+			text = bytes.TrimSpace(text)
 			if len(text) == 0 {
 				continue
 			}

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ringback/ringback/internal/utf8text"
 	"github.com/ringback/ringback/job"
 )
 
@@ -132,6 +133,7 @@ type reader struct {
 
 // read reads the documents of a file.
 func (r *reader) read(name string, text []byte) {
+	text, _ = utf8text.Trim(text) // YAML may be in UTF-16
 	if json.Valid(text) {
 		text = jsonEscape.ReplaceAllFunc(text, unescape)
 	}

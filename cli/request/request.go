@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 // Request is a request to the server.
@@ -168,17 +170,25 @@ func (r *Request) apply(v *kong.Value, read Reader) error {
 		if err != nil {
 			return err
 		}
-		r.Body.setData(text)
+		if err := r.Body.setData(text); err != nil {
+			return fmt.Errorf("%s: %w", flagName(v), err)
+		}
 	case "secret":
 		text, err := read(value.String())
+		if err == nil {
+			text, err = utf8text.Trim(text)
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", flagName(v), err)
 		}
 		r.Body.Set(FieldOf(v), strings.TrimSpace(string(text)))
 	case "file":
 		text, err := read("@" + value.String())
+		if err == nil {
+			text, err = utf8text.Trim(text)
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", flagName(v), err)
 		}
 		if err := json.Unmarshal(text, &r.Body); err != nil {
 			return fmt.Errorf("%s: %s is not a JSON object: %w", flagName(v), value.String(), err)
@@ -202,17 +212,22 @@ func flagName(v *kong.Value) string {
 	return v.Summary()
 }
 
-// setData sets the body of a job: JSON as it is, other text as text, and other bytes in base64.
-func (f Fields) setData(data []byte) {
-	trimmed := bytes.TrimRight(data, "\r\n")
+// setData sets the body of a job: JSON as it is without a byte order mark, other text as text, and other bytes in
+// base64. It refuses UTF-16, which would be sent as bytes without a type.
+func (f Fields) setData(data []byte) error {
+	text, err := utf8text.Trim(data)
+	if err != nil {
+		return fmt.Errorf("the body %w, or register it as body_base64", err)
+	}
 	switch {
-	case json.Valid(trimmed):
-		f["body"] = bytes.TrimSpace(trimmed)
+	case json.Valid(text):
+		f["body"] = bytes.TrimSpace(text)
 	case utf8.Valid(data):
 		f.Set("body_text", string(data))
 	default:
 		f.Set("body_base64", base64.StdEncoding.EncodeToString(data))
 	}
+	return nil
 }
 
 // setHeaders sets the headers of a job from lines.

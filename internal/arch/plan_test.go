@@ -28,8 +28,18 @@ var plan = []row{
 		reason: "which characters of a text would not be seen, for pages, files and terminals alike; knows nothing else",
 	},
 	{
+		pkg:    "internal/utf8text",
+		reason: "byte order marks and UTF-16, for all that read texts; knows nothing of what they say",
+	},
+	{
+		pkg:    "internal/pemfile",
+		reason: "files in PEM whose blocks are all read or refused, for server and checks; knows no certificate's use",
+		ours:   []string{"internal/utf8text"},
+	},
+	{
 		pkg:    "internal/secretfile",
 		reason: "reads files with secrets and checks their modes, for the server and the commands; knows no secret's use",
+		ours:   []string{"internal/utf8text"},
 	},
 	{
 		pkg:    "internal/filewatch",
@@ -37,7 +47,8 @@ var plan = []row{
 	},
 	{
 		pkg:    "policy",
-		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, nothing to import",
+		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, only how texts are read",
+		ours:   []string{"internal/utf8text"},
 	},
 	{
 		pkg:    "sign",
@@ -198,7 +209,7 @@ var plan = []row{
 	{
 		pkg:    "store/redis/connect",
 		reason: "connections to Redis servers; knows neither keys' meaning nor scripts, so it can be read and tested alone",
-		ours:   []string{"job", "store"},
+		ours:   []string{"internal/pemfile", "job", "store"},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
@@ -300,7 +311,7 @@ var plan = []row{
 	{
 		pkg:    "notify/conn",
 		reason: "opens, shares and bounds connections; of a job it knows the queue, so that queues share none over HTTP/1",
-		ours:   []string{"job", "notify/guard", "notify/h1"},
+		ours:   []string{"internal/pemfile", "job", "notify/guard", "notify/h1"},
 	},
 	{
 		pkg:    "notify",
@@ -437,7 +448,7 @@ var plan = []row{
 	{
 		pkg:    "doctor",
 		reason: "findings and bounded checks; given what it looks at, and knows no engine and no flags",
-		ours:   []string{"internal/cgroup", "internal/invisible", "internal/secretfile", "sign"},
+		ours:   []string{"internal/cgroup", "internal/invisible", "internal/pemfile", "internal/secretfile", "sign"},
 	},
 	{
 		pkg:    "doctor/redis",
@@ -465,7 +476,7 @@ var plan = []row{
 	{
 		pkg:    "tracing/otlp",
 		reason: "exports spans; knows nothing of jobs",
-		ours:   []string{"internal/limitedlog"},
+		ours:   []string{"internal/limitedlog", "internal/pemfile"},
 		others: []string{
 			"github.com/hashicorp/go-retryablehttp", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/exporters/otlp/otlptrace", "go.opentelemetry.io/otel/sdk",
 			"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf",
@@ -489,12 +500,12 @@ var plan = []row{
 	{
 		pkg:    "api/jsonscan",
 		reason: "reads JSON in place; knows no field",
-		ours:   []string{"api/response"},
+		ours:   []string{"api/response", "internal/utf8text"},
 	},
 	{
 		pkg:    "api/content",
 		reason: "bodies and conditions, whatever fields they concern",
-		ours:   []string{"api/jsonscan", "api/limits", "api/response", "job", "store"},
+		ours:   []string{"api/jsonscan", "api/limits", "api/response", "internal/utf8text", "job", "store"},
 	},
 	{
 		pkg:    "api/cursor",
@@ -504,6 +515,7 @@ var plan = []row{
 	{
 		pkg:    "api/request/clientcert",
 		reason: "checks texts in PEM; knows neither JSON nor problems",
+		ours:   []string{"internal/pemfile"},
 	},
 	{
 		pkg:    "api/request",
@@ -513,7 +525,7 @@ var plan = []row{
 	{
 		pkg:    "api/ndjson",
 		reason: "reads and writes a stream at once; knows lines and bytes, no jobs",
-		ours:   []string{"api/limits", "api/response"},
+		ours:   []string{"api/limits", "api/response", "internal/utf8text"},
 	},
 	{
 		pkg:    "api/pages",
@@ -634,7 +646,7 @@ var plan = []row{
 	{
 		pkg:    "internal/inbox",
 		reason: "a receiver to try things out with; of jobs it knows which headers are secret",
-		ours:   []string{"api/limits", "internal/redact", "job", "sign"},
+		ours:   []string{"api/limits", "internal/redact", "internal/utf8text", "job", "sign"},
 	},
 	{
 		pkg:    "console/trypage",
@@ -684,7 +696,7 @@ var plan = []row{
 	{
 		pkg:    "cli/request",
 		reason: "requests from tags, flags and arguments; sends none",
-		ours:   []string{"cli/settings"},
+		ours:   []string{"cli/settings", "internal/utf8text"},
 		others: []string{"github.com/alecthomas/kong"},
 	},
 	{
@@ -695,12 +707,12 @@ var plan = []row{
 	{
 		pkg:    "cli/jobfile",
 		reason: "files with a job a line; prints nothing",
-		ours:   []string{"cli/request", "client"},
+		ours:   []string{"cli/request", "client", "internal/utf8text"},
 	},
 	{
 		pkg:    "cli/manifest",
 		reason: "files with topics, lanes and schedules, and how a server differs from them; of the rules of the API knows that of marks, and is given the requests",
-		ours:   []string{"cli/output", "client", "internal/invisible", "job"},
+		ours:   []string{"cli/output", "client", "internal/invisible", "internal/utf8text", "job"},
 		others: []string{"go.yaml.in/yaml/v3"},
 	},
 	{
@@ -742,7 +754,7 @@ var plan = []row{
 	{
 		pkg:    "cli",
 		reason: "commands that see what any client of the API sees: no store, no app",
-		ours:   []string{"cli/check", "cli/completion", "cli/exit", "cli/explain", "cli/forward", "cli/jobfile", "cli/manifest", "cli/live", "cli/output", "cli/progress", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "job/units", "sign"},
+		ours:   []string{"cli/check", "cli/completion", "cli/exit", "cli/explain", "cli/forward", "cli/jobfile", "cli/manifest", "cli/live", "cli/output", "cli/progress", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "internal/utf8text", "job/units", "sign"},
 		others: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty"},
 	},
 	{

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/internal/utf8text"
 	"github.com/ringback/ringback/sign"
 )
 
@@ -89,6 +90,9 @@ func (f keysFile) read() ([]key, error) {
 	text, err := os.ReadFile(string(f))
 	if err != nil {
 		return nil, fmt.Errorf("read the keys: %w", err)
+	}
+	if text, err = utf8text.Trim(text); err != nil {
+		return nil, fmt.Errorf("read the keys: %s %w", f, err)
 	}
 	texts := strings.Fields(string(text))
 	if len(texts) == 0 {

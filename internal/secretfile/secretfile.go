@@ -8,13 +8,15 @@ import (
 	"os"
 	"runtime"
 	"strings"
+
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 // ErrWritable is the error for a file that others than its owner can change.
 var ErrWritable = errors.New("is writable by group or others")
 
-// Read returns the text of a file without surrounding space, and the file's mode: zero if it is not a regular file, or on
-// Windows. An empty file is an error.
+// Read returns the text of a file without surrounding space and a byte order mark, and the file's mode: zero if it is
+// not a regular file, or on Windows. An empty file is an error, and one in UTF-16.
 func Read(name string) (text string, mode os.FileMode, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -34,6 +36,9 @@ func Read(name string) (text string, mode os.FileMode, err error) {
 	read, err := io.ReadAll(file)
 	if err != nil {
 		return "", 0, err
+	}
+	if read, err = utf8text.Trim(read); err != nil {
+		return "", 0, fmt.Errorf("%s %w", name, err)
 	}
 	if text = strings.TrimSpace(string(read)); text == "" {
 		return "", 0, fmt.Errorf("%s is empty", name)

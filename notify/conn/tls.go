@@ -9,7 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
+
+	"github.com/ringback/ringback/internal/pemfile"
 )
 
 // Bounds of a TLS handshake. Certificates stay in memory as long as their connection or its session. Parsed, they take up
@@ -95,7 +96,7 @@ func (e *HandshakeError) Unwrap() error { return e.Err }
 
 // RootsWith returns the system's authorities and those of a PEM file.
 func RootsWith(file string) (*x509.CertPool, error) {
-	rest, err := os.ReadFile(file)
+	rest, err := pemfile.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("read authorities: %w", err)
 	}

@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/ringback/ringback/internal/pemfile"
 )
 
 // Config says where spans are sent, and how.
@@ -159,7 +161,7 @@ func (v *variables) header() http.Header {
 func (v *variables) tls() *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if name, file := lookup("CERTIFICATE"); file != "" {
-		text, err := os.ReadFile(file)
+		text, err := pemfile.Read(file)
 		if c.RootCAs = x509.NewCertPool(); err != nil {
 			v.add(name, err.Error())
 		} else if !c.RootCAs.AppendCertsFromPEM(text) {
@@ -171,7 +173,7 @@ func (v *variables) tls() *tls.Config {
 	if file == "" && key == "" {
 		return c
 	}
-	pair, err := tls.LoadX509KeyPair(file, key)
+	pair, err := pemfile.KeyPair(file, key)
 	if err != nil {
 		v.add(name, "and …_CLIENT_KEY: "+err.Error())
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/ringback/ringback/internal/pemfile"
 )
 
 // Bounds of a client certificate, in bytes.
@@ -14,13 +16,18 @@ const (
 	MaxKeyBytes   = 16 << 10
 )
 
-// CheckChain checks certificates. It refuses anything else, private keys above all, because the chain is shown.
-func CheckChain(text string) error {
+// Chain returns certificates without the byte order mark before them. It refuses anything else, private keys above all,
+// because the chain is shown.
+func Chain(text string) (string, error) {
 	if len(text) > MaxChainBytes {
-		return fmt.Errorf("must be at most %d B", MaxChainBytes)
+		return "", fmt.Errorf("must be at most %d B", MaxChainBytes)
+	}
+	chain, err := pemfile.Text([]byte(text))
+	if err != nil {
+		return "", err
 	}
 	others, certificates := false, 0
-	rest := []byte(text)
+	rest := chain
 	for {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
@@ -30,12 +37,12 @@ func CheckChain(text string) error {
 		others = others || block.Type != "CERTIFICATE"
 	}
 	if others || strings.Contains(text, "PRIVATE KEY") {
-		return errors.New("must contain certificates only: put the private key into key")
+		return "", errors.New("must contain certificates only: put the private key into key")
 	}
 	if certificates == 0 {
-		return errors.New("must be certificates in PEM, the client's own first: -----BEGIN CERTIFICATE-----")
+		return "", errors.New("must be certificates in PEM, the client's own first: -----BEGIN CERTIFICATE-----")
 	}
-	return nil
+	return string(chain), nil
 }
 
 // Key returns a private key without the text before it.

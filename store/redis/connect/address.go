@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/internal/pemfile"
 )
 
 // A form is a kind of deployment.
@@ -215,7 +216,7 @@ func (a *Address) secure() error {
 func (a *Address) loadFiles() error {
 	config, files := a.options.TLSConfig.Clone(), a.files
 	if files.ca != "" {
-		text, err := os.ReadFile(files.ca)
+		text, err := pemfile.Read(files.ca)
 		if err != nil {
 			return fmt.Errorf("redis: read tls_ca: %w", err)
 		}
@@ -225,7 +226,7 @@ func (a *Address) loadFiles() error {
 		}
 	}
 	if files.cert != "" {
-		pair, err := tls.LoadX509KeyPair(files.cert, files.key)
+		pair, err := pemfile.KeyPair(files.cert, files.key)
 		if err != nil {
 			return fmt.Errorf("redis: read tls_cert and tls_key: %w", err)
 		}
