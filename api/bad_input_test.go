@@ -35,6 +35,12 @@ var badJobs = []struct {
 	{"two byte order marks", "\xef\xbb\xbf\xef\xbb\xbf{}", 400, nil},
 	{"UTF-16", "\xff\xfe{\x00}\x00", 400, nil},
 	{"UTF-16 without a mark", "{\x00}\x00", 400, nil},
+	{
+		"lone surrogates", `{"url": "http://a.example/\ud83d", "body_text": "a\ud83d",
+		"labels": {"n": "\\\uD83d\u0061", "whole": "\ud83d\ude00"},
+		"headers": {"X-A": "\ude00\ud83d", "X-B": ["", "\ud83d\ud83d\ude00"]}, "content_type": "\udfff"}`, 422,
+		[]string{"/url", "/body_text", "/labels/n", "/headers/X-A", "/headers/X-B/1", "/content_type"},
+	},
 	{"too deep", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001), 400, nil},
 
 	{"an array", `[]`, 422, []string{""}},

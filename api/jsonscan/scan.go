@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/ringback/ringback/api/response"
@@ -151,7 +153,38 @@ func stringEnd(text []byte, from int) int {
 	return len(text)
 }
 
-// Unquote returns the text of a JSON string.
+// HasLoneSurrogate reports whether a JSON string has an escape of half a pair of surrogates, such as \ud83d alone. It
+// is no character: UTF-8 has no form for it, and Unquote replaces it.
+func HasLoneSurrogate(raw []byte) bool {
+	for {
+		at := bytes.IndexByte(raw, '\\')
+		if at < 0 {
+			return false
+		}
+		first := escaped(raw[at:])
+		raw = raw[at+2:]
+		if !utf16.IsSurrogate(first) {
+			continue
+		}
+		raw = raw[len("d83d"):]
+		if utf16.DecodeRune(first, escaped(raw)) == utf8.RuneError {
+			return true
+		}
+		raw = raw[len(`\ude00`):]
+	}
+}
+
+// escaped returns the number in an escape such as \ud83d at the beginning of a text that CheckJSON accepted; 0: there
+// is none.
+func escaped(text []byte) rune {
+	if len(text) < len(`\ud83d`) || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	n, _ := strconv.ParseUint(string(text[2:6]), 16, 16) // valid: CheckJSON accepted it
+	return rune(n)
+}
+
+// Unquote returns the text of a JSON string. Lone surrogates are replaced by U+FFFD.
 func Unquote(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1])

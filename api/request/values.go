@@ -14,17 +14,34 @@ import (
 
 // text reads a string.
 func (d *decoder) text(at string, raw []byte) string {
+	text, ok := unquote(raw)
+	if !ok {
+		d.notText(at, raw)
+	}
+	return text
+}
+
+// unquote returns the text of a string; not ok: notText says why.
+func unquote(raw []byte) (text string, ok bool) {
+	if raw[0] != '"' || jsonscan.HasLoneSurrogate(raw) {
+		return "", false
+	}
+	return jsonscan.Unquote(raw), true
+}
+
+// notText adds the error of a value for which unquote is not ok.
+func (d *decoder) notText(at string, raw []byte) {
 	if raw[0] != '"' {
 		d.wrongType(at, raw, "a string")
-		return ""
+		return
 	}
-	return jsonscan.Unquote(raw)
+	d.AddError(at, `must not have half of a surrogate pair, as \ud83d alone, which no text in UTF-8 can have`)
 }
 
 // name reads a string that must not be empty.
 func (d *decoder) name(at string, raw []byte) string {
 	s := d.text(at, raw)
-	if s == "" && raw[0] == '"' {
+	if string(raw) == `""` {
 		d.AddError(at, "must not be empty: leave it out instead")
 	}
 	return s
@@ -169,14 +186,15 @@ func (d *decoder) texts(at string, raw []byte) []string {
 		return all
 	}
 	for i, value := range jsonscan.Elements(raw) {
-		switch {
-		case i == maxEntries:
+		if i == maxEntries {
 			return all
-		case value[0] != '"':
-			d.wrongType(at+"/"+strconv.Itoa(i), value, "a string")
-		default:
-			all = append(all, jsonscan.Unquote(value))
 		}
+		text, ok := unquote(value)
+		if !ok {
+			d.notText(at+"/"+strconv.Itoa(i), value)
+			continue
+		}
+		all = append(all, text)
 	}
 	return all
 }
@@ -188,11 +206,12 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 		if len(all) > job.MaxLabels { // too many, which is refused later
 			break
 		}
-		if value[0] != '"' {
-			d.wrongType(job.JSONPointer(at, string(name)), value, "a string")
+		text, ok := unquote(value)
+		if !ok {
+			d.notText(job.JSONPointer(at, string(name)), value)
 			continue
 		}
-		all[string(name)] = jsonscan.Unquote(value)
+		all[string(name)] = text
 	}
 	return all
 }
@@ -216,7 +235,11 @@ func (d *decoder) headers(at string, raw []byte) map[string][]string {
 func (d *decoder) header(at string, name, value []byte) []string {
 	switch value[0] {
 	case '"':
-		return []string{jsonscan.Unquote(value)}
+		text, ok := unquote(value)
+		if !ok {
+			d.notText(job.JSONPointer(at, string(name)), value)
+		}
+		return []string{text}
 	case '[':
 		return d.texts(job.JSONPointer(at, string(name)), value)
 	default:
