@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/held"
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/api/pages"
 	"github.com/ringback/ringback/api/schedules"
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
@@ -305,7 +306,7 @@ func (a *api) handler(o Options, end func()) http.Handler {
 	}
 	notFound := a.handle(a.notFound, false)
 	mux.Handle("/", notFound)
-	routes := cleanOnly(mux, notFound)
+	routes := pages.CleanOnly(mux, notFound)
 	handler := boundOpen(open, routes)
 	if a.hasConsole {
 		handler = besideConsole(handler, o.Console(routes, a.onShutdown))

@@ -153,9 +153,38 @@ func stringEnd(text []byte, from int) int {
 	return len(text)
 }
 
-// HasLoneSurrogate reports whether a JSON string has an escape of half a pair of surrogates, such as \ud83d alone. It
+// TypeOf names the type of a JSON value, and what keeps Text from reading a string.
+func TypeOf(raw []byte) string {
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		if hasLoneSurrogate(raw) {
+			return `a string with half of a surrogate pair, such as \ud83d alone, which UTF-8 cannot have`
+		}
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
+}
+
+// Text returns the text of a value. It is not ok for a value of another type, and for a string with a lone surrogate.
+func Text(raw []byte) (text string, ok bool) {
+	if raw[0] != '"' || hasLoneSurrogate(raw) {
+		return "", false
+	}
+	return Unquote(raw), true
+}
+
+// hasLoneSurrogate reports whether a JSON string has an escape of half a pair of surrogates, such as \ud83d alone. It
 // is no character: UTF-8 has no form for it, and Unquote replaces it.
-func HasLoneSurrogate(raw []byte) bool {
+func hasLoneSurrogate(raw []byte) bool {
 	for {
 		at := bytes.IndexByte(raw, '\\')
 		if at < 0 {

@@ -104,25 +104,7 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 
 // wrongType adds the error of a value of the wrong type.
 func (d *decoder) wrongType(at string, raw []byte, wanted string) {
-	d.AddError(at, "must be "+wanted+", not "+typeOf(raw))
-}
-
-// typeOf names the type of a JSON value.
-func typeOf(raw []byte) string {
-	switch raw[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	default:
-		return "a number"
-	}
+	d.AddError(at, "must be "+wanted+", not "+jsonscan.TypeOf(raw))
 }
 
 func isNull(raw []byte) bool { return raw[0] == 'n' }

@@ -14,28 +14,11 @@ import (
 
 // text reads a string.
 func (d *decoder) text(at string, raw []byte) string {
-	text, ok := unquote(raw)
+	text, ok := jsonscan.Text(raw)
 	if !ok {
-		d.notText(at, raw)
+		d.wrongType(at, raw, "a string")
 	}
 	return text
-}
-
-// unquote returns the text of a string; not ok: notText says why.
-func unquote(raw []byte) (text string, ok bool) {
-	if raw[0] != '"' || jsonscan.HasLoneSurrogate(raw) {
-		return "", false
-	}
-	return jsonscan.Unquote(raw), true
-}
-
-// notText adds the error of a value for which unquote is not ok.
-func (d *decoder) notText(at string, raw []byte) {
-	if raw[0] != '"' {
-		d.wrongType(at, raw, "a string")
-		return
-	}
-	d.AddError(at, `must not have half of a surrogate pair, as \ud83d alone, which no text in UTF-8 can have`)
 }
 
 // name reads a string that must not be empty.
@@ -189,12 +172,11 @@ func (d *decoder) texts(at string, raw []byte) []string {
 		if i == maxEntries {
 			return all
 		}
-		text, ok := unquote(value)
-		if !ok {
-			d.notText(at+"/"+strconv.Itoa(i), value)
-			continue
+		if text, ok := jsonscan.Text(value); ok {
+			all = append(all, text)
+		} else {
+			d.wrongType(at+"/"+strconv.Itoa(i), value, "a string")
 		}
-		all = append(all, text)
 	}
 	return all
 }
@@ -206,12 +188,11 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 		if len(all) > job.MaxLabels { // too many, which is refused later
 			break
 		}
-		text, ok := unquote(value)
-		if !ok {
-			d.notText(job.JSONPointer(at, string(name)), value)
-			continue
+		if text, ok := jsonscan.Text(value); ok {
+			all[string(name)] = text
+		} else {
+			d.wrongType(job.JSONPointer(at, string(name)), value, "a string")
 		}
-		all[string(name)] = text
 	}
 	return all
 }
@@ -235,17 +216,14 @@ func (d *decoder) headers(at string, raw []byte) map[string][]string {
 func (d *decoder) header(at string, name, value []byte) []string {
 	switch value[0] {
 	case '"':
-		text, ok := unquote(value)
-		if !ok {
-			d.notText(job.JSONPointer(at, string(name)), value)
+		if text, ok := jsonscan.Text(value); ok {
+			return []string{text}
 		}
-		return []string{text}
 	case '[':
 		return d.texts(job.JSONPointer(at, string(name)), value)
-	default:
-		d.wrongType(job.JSONPointer(at, string(name)), value, "a string or an array of strings")
-		return nil
 	}
+	d.wrongType(job.JSONPointer(at, string(name)), value, "a string or an array of strings")
+	return nil
 }
 
 // base64 reads bytes: standard base64 (RFC 4648), padded or not.
