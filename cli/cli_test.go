@@ -242,7 +242,7 @@ func TestJobAdd_SaysWhichLinesHaveEnded(t *testing.T) {
 		`{"index":2,"id":"c","status":200,"state":"delivered"}`, `{"index":3,"id":"d","status":200,"state":"running"}`))
 	require.Zero(t, r.code)
 	require.Equal(t, "line 2, b was registered before, and is dead: ringback job revive b sends it again\n"+
-		"4 registered, 3 of them before (2 have ended, and are not sent again); 0 refused\n", r.stderr)
+		"4 registered, 3 of them before (ended, and not sent again: 2); 0 refused\n", r.stderr)
 }
 
 func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {

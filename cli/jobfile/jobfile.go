@@ -159,7 +159,7 @@ func (t *Tally) Summary() string {
 	if t.Before > 0 {
 		ended := ""
 		if t.Ended > 0 {
-			ended = fmt.Sprintf(" (%d have ended, and are not sent again)", t.Ended)
+			ended = fmt.Sprintf(" (ended, and not sent again: %d)", t.Ended)
 		}
 		return fmt.Sprintf("%d registered, %d of them before%s; %d refused", t.Registered, t.Before, ended, t.Refused)
 	}
