@@ -174,8 +174,8 @@ func TestAuthentication_SlowsDownWrongTokensOfAnAddress(t *testing.T) {
 				assert.Equal(t, "too_many_failures", problemIn(t, w).Code)
 				waits <- after.Round(time.Second)
 			})
+			synctest.Wait() // one request is at a time
 		}
-		synctest.Wait()
 		for _, c := range []struct {
 			remote, token string
 			status        int
