@@ -209,7 +209,7 @@ var golden = []struct {
 	{"job_cancel_requested", "ChangedJob", "DELETE", "/v1/jobs/running", "", 202},
 	{"job_cancelled", "ChangedJob", "DELETE", "/v1/jobs/plain", "", 200},
 	{"leases", "Leases", "POST", "/v1/topics/order.close/lease", `{"max": 2}`, 200},
-	{"leases_settled", "SettledLeases", "POST", "/v1/leases", `{"done": [{"lease": "APbB3--ubgAAAAAAGjdLMlFKN0hOVEFBQUFBQUFBQUFBQUFBQUEyC29yZGVyLmNsb3NlC2N1c3RvbWVyLTQyCmNsb3NlLTQ3MTE"}], "next": {}}`, 200},
+	{"leases_settled", "SettledLeases", "POST", "/v1/leases", `{"done": [{"lease": "APbB3--ubgAAAAAAGjdLMlFKN0hOVEFBQUFBQUFBQUFBQUFBQUEyC29yZGVyLmNsb3NlC2N1c3RvbWVyLTQyCmNsb3NlLTQ3MTGfPGLRpwWL5E0b6cB3JvpY"}], "next": {}}`, 200},
 	{"job_list", "JobPage", "GET", "/v1/jobs?topic=order.close&state=dead", "", 200},
 	{"batch", "BatchResults", "POST", "/v1/batch", `{"jobs": [{"id": "a"}, {"id": "a"}, {"id": "a.b"}, {"id": "c", "id": "c"}]}`, 200},
 	{"batch_durable", "BatchResults", "POST", "/v1/batch", `{"jobs": [{"id": "durable"}, {"id": "a.b"}]}`, 200},

@@ -1,13 +1,14 @@
 package store
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"time"
 
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
 )
 
 // LeaseRequest asks for jobs of a topic with the policy deliver: pull.
@@ -45,9 +46,7 @@ type LeasedJob struct {
 }
 
 // ClientLease is a lease as a client has it. It contains what settling the attempt needs, so that any process can settle it
-// without reading the job. The store checks Ref, Queue and Token: one that was changed is lost. The other fields are not checked.
-// They concern only the client's own job, and only this attempt: the store counts attempts and knows the job's age itself, and no
-// claim attempts a job whose max_age or expiry are over.
+// without reading the job. Its MAC shows that nothing in it was changed: who settles a lease checks it first.
 type ClientLease struct {
 	ID    string
 	Queue job.Queue // its Namespace is that of the client, not of the text
@@ -71,6 +70,30 @@ type ClientLease struct {
 	Probe   bool // the lane's breaker was open
 	// Trace is the trace that the job carries, as in job.HeaderTraceparent; empty: none, or attempts are not traced.
 	Trace string
+	// MAC authenticates the other fields. Sign sets it.
+	MAC LeaseMAC
+}
+
+// LeaseKey is the key that authenticates the leases of a store's clients.
+type LeaseKey [32]byte
+
+// LeaseMAC is a message authentication code: half of an HMAC-SHA256.
+type LeaseMAC [sha256.Size / 2]byte
+
+// Sign sets the MAC of a lease.
+func (l *ClientLease) Sign(key LeaseKey) { l.MAC = l.mac(key) }
+
+// IsSigned reports whether a lease is as it was signed with a key.
+func (l *ClientLease) IsSigned(key LeaseKey) bool {
+	mac := l.mac(key)
+	return hmac.Equal(mac[:], l.MAC[:])
+}
+
+func (l *ClientLease) mac(key LeaseKey) (mac LeaseMAC) {
+	h := hmac.New(sha256.New, key[:])
+	_, _ = h.Write(l.appendFields(appendText(make([]byte, 0, 256), l.Queue.Namespace))) // it never fails
+	copy(mac[:], h.Sum(nil))
+	return mac
 }
 
 // Ref returns the reference of the job.
@@ -96,6 +119,11 @@ var leaseEncoding = base64.RawURLEncoding.Strict()
 
 // String returns the text for the client.
 func (l *ClientLease) String() string {
+	return leaseEncoding.EncodeToString(append(l.appendFields(make([]byte, 0, 256)), l.MAC[:]...))
+}
+
+// appendFields appends the fields in the text but the MAC.
+func (l *ClientLease) appendFields(b []byte) []byte {
 	flags := uint64(0)
 	if l.Expires {
 		flags |= leaseExpires
@@ -112,7 +140,6 @@ func (l *ClientLease) String() string {
 	if l.Trace != "" {
 		flags |= leaseTrace
 	}
-	b := make([]byte, 0, 192)
 	b = binary.AppendUvarint(b, flags)
 	for _, n := range [...]int64{
 		l.LeasedAt.UnixMilli(), l.Age.Milliseconds(), l.Late.Milliseconds(), l.ExpiresIn.Milliseconds(), int64(l.Attempts), int64(l.FailedAttempts),
@@ -123,18 +150,24 @@ func (l *ClientLease) String() string {
 		b = binary.AppendVarint(binary.AppendVarint(b, int64(l.Retries)), l.Rung.Milliseconds())
 	}
 	for _, s := range [...]string{string(l.Token), l.Queue.Topic, l.Queue.Lane, l.ID} {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+		b = appendText(b, s)
 	}
 	if l.Trace != "" {
-		b = append(binary.AppendUvarint(b, uint64(len(l.Trace))), l.Trace...)
+		b = appendText(b, l.Trace)
 	}
-	return leaseEncoding.EncodeToString(b)
+	return b
 }
 
-// ErrLeaseText: a text was not made by ClientLease.String.
+// appendText appends a text with its length before it.
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// ErrLeaseText: a text is not of the form of ClientLease.String.
 var ErrLeaseText = errors.New("is not a lease: send it as it was returned")
 
-// ParseClientLease reads the text of a lease of a client of a namespace.
+// ParseClientLease reads the text of a lease of a client of a namespace. What it returns is as the client says, until IsSigned has
+// checked it.
 func ParseClientLease(namespace, text string) (l ClientLease, err error) {
 	if len(text) > maxLeaseText {
 		return ClientLease{}, ErrLeaseText
@@ -159,12 +192,9 @@ func ParseClientLease(namespace, text string) (l ClientLease, err error) {
 	if flags&leaseTrace != 0 {
 		l.Trace = r.text()
 	}
-	const most = 1 << 30 // attempts
-	ok := r.left != nil && len(r.left) == 0 && flags < leaseFlags && len(l.Token) == len(NewToken()) &&
-		len(l.Trace) <= MaxLeaseTrace && job.IsTopic(l.Queue.Topic) && job.IsLane(l.Queue.Lane) && job.IsID(l.ID) &&
-		l.FailedAttempts >= 0 && l.FailedAttempts <= l.Attempts && l.Attempts < most && l.Retries >= 0 && l.Retries < most &&
-		l.Rung <= policy.MaxRung && min(l.Rung, l.Age, l.Late, l.ExpiresIn) >= 0
-	if !ok || l.String() != text { // numbers may be written in several ways
+	ok := len(r.left) == len(l.MAC) && flags < leaseFlags && len(l.Token) == len(NewToken()) &&
+		len(l.Trace) <= MaxLeaseTrace && job.IsTopic(l.Queue.Topic) && job.IsLane(l.Queue.Lane) && job.IsID(l.ID)
+	if copy(l.MAC[:], r.left); !ok || l.String() != text { // numbers may be written in several ways
 		return ClientLease{}, ErrLeaseText
 	}
 	return l, nil

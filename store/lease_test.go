@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strings"
 	"testing"
@@ -55,17 +56,27 @@ func TestClientLease_RefusesOtherTexts(t *testing.T) {
 	}
 }
 
-func TestClientLease_RefusesNegativeTimes(t *testing.T) {
-	for _, change := range []func(l *store.ClientLease){
-		func(l *store.ClientLease) { l.Age = -time.Millisecond },
-		func(l *store.ClientLease) { l.Rung = -time.Millisecond },
-		func(l *store.ClientLease) { l.Late = -time.Millisecond },
-		func(l *store.ClientLease) { l.ExpiresIn = -time.Millisecond },
-	} {
-		l := someLeases()[1]
-		change(&l)
-		_, err := store.ParseClientLease("shop", l.String())
-		require.ErrorIs(t, err, store.ErrLeaseText)
+func TestClientLease_IsSignedAsAWholeForItsNamespace(t *testing.T) {
+	key := store.LeaseKey{1}
+	for _, l := range someLeases() {
+		require.False(t, l.IsSigned(key))
+		l.Sign(key)
+		require.True(t, l.IsSigned(key))
+		require.False(t, l.IsSigned(store.LeaseKey{2}))
+		other := l
+		other.Queue.Namespace = "other"
+		require.False(t, other.IsSigned(key))
+
+		b, err := base64.RawURLEncoding.DecodeString(l.String())
+		require.NoError(t, err)
+		for i := range b {
+			for bit := range 8 {
+				changed := bytes.Clone(b)
+				changed[i] ^= 1 << bit
+				got, err := store.ParseClientLease("shop", base64.RawURLEncoding.EncodeToString(changed))
+				require.True(t, err != nil || !got.IsSigned(key), "byte %d, bit %d", i, bit)
+			}
+		}
 	}
 }
 

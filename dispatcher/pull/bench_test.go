@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // endless is a store with one shard, whose 16 lanes always have jobs. Its calls take no time, so that only the Puller's work is
@@ -78,7 +79,8 @@ func BenchmarkPull_Batches(b *testing.B) {
 	}
 	policies := fixed{policy.Topic{Deliver: policy.DeliverPull}.WithDefaults(policy.Builtin())}
 	p := pull.New(pull.Options{
-		Store: single{shard: s}, Policies: policies, Owner: store.NewLeaseOwner(), Callbacks: policies.callbacks, Logger: slog.New(slog.DiscardHandler),
+		Store: single{Store: storetest.NewModel(storetest.ModelOptions{}), shard: s}, Policies: policies, Owner: store.NewLeaseOwner(),
+		Callbacks: policies.callbacks, Logger: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	var running, clients sync.WaitGroup

@@ -82,6 +82,7 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 		}
 		l := newLease(j)
 		l.Trace = p.traceOf(j)
+		l.Sign(c.key)
 		leased = append(leased, store.LeasedJob{ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin), Request: request})
 	}
 	if ctx.Err() != nil {

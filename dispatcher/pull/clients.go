@@ -31,11 +31,12 @@ type topic struct {
 type client struct {
 	topic   *topic
 	request *store.LeaseRequest
-	wake    chan struct{} // has an element when the client should look for a runnable queue
-	most    int           // jobs to claim next; more than it may have after a claim of which it got none
-	awake   bool          // it was woken, and has not looked yet; guarded by the Puller's mutex
-	looks   bool          // it waits only until all shards were looked at; guarded by the Puller's mutex
-	settles bool          // its reports come first: wake-ups are for others; guarded by the Puller's mutex
+	key     store.LeaseKey // authenticates its leases
+	wake    chan struct{}  // has an element when the client should look for a runnable queue
+	most    int            // jobs to claim next; more than it may have after a claim of which it got none
+	awake   bool           // it was woken, and has not looked yet; guarded by the Puller's mutex
+	looks   bool           // it waits only until all shards were looked at; guarded by the Puller's mutex
+	settles bool           // its reports come first: wake-ups are for others; guarded by the Puller's mutex
 }
 
 // asksFor reports whether a client takes jobs of a lane.
@@ -55,14 +56,14 @@ func matchesLane(patterns []string, lane string) bool {
 const listenFor = 10 * time.Second
 
 // enter adds a client to those that wait. One that settles is not woken before it picks without a settlement.
-func (p *Puller) enter(request *store.LeaseRequest, settles bool) (*client, error) {
+func (p *Puller) enter(request *store.LeaseRequest, key store.LeaseKey, settles bool) (*client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return nil, store.ErrStopping
 	}
 	t := p.topicOf(topicName{request.Namespace, request.Topic})
-	c := &client{topic: t, request: request, most: request.Max, wake: make(chan struct{}, 1), settles: settles}
+	c := &client{topic: t, request: request, key: key, most: request.Max, wake: make(chan struct{}, 1), settles: settles}
 	if len(t.clients) == 0 && !p.isListened(t) {
 		clear(t.looked)
 		close(p.changed)

@@ -4,7 +4,8 @@
 //
 // A lease is a claim in the store: the lane's limits, rates, pause, time to live and order are those of all claims, and so is
 // the token that rejects late settlements. The client gets a text (store.ClientLease) that names the job and the token and has
-// what policy needs to judge the attempt, so that any process can settle it, also after a restart.
+// what policy needs to judge the attempt, so that any process can settle it, also after a restart. The text is authenticated with
+// a key that the store's processes share: a lease that was changed is lost.
 //
 // # Waiting clients
 //

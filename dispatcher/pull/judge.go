@@ -26,8 +26,8 @@ type settled struct {
 	span   pool.Span         // nil: none
 }
 
-// settlements judges reports. The errors are those of jobs that could not be read.
-func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) ([]settled, []error) {
+// settlements judges reports. The errors are those of leases that were changed, and of jobs that could not be read.
+func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport, key store.LeaseKey) ([]settled, []error) {
 	items, errs := make([]settled, len(reports)), make([]error, len(reports))
 	var reads sync.WaitGroup
 	slots := make(chan struct{}, 16) // reads in flight
@@ -36,6 +36,10 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport) (
 		item.lease = &r.Lease
 		item.Settlement = store.Settlement{
 			Ref: r.Lease.Ref(), Queue: r.Lease.Queue, Lease: r.Lease.Token, Verdict: policy.Verdict{Kind: policy.Released},
+		}
+		if !r.Lease.IsSigned(key) {
+			errs[i] = store.ErrLeaseLost
+			continue
 		}
 		if r.Result == store.LeaseExtend {
 			item.Extend = r.For + store.LeaseMargin

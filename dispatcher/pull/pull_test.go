@@ -723,6 +723,19 @@ func TestSettle_LateForgedAndForeignLeasesAreLost(t *testing.T) {
 			"lane":      func(l *store.ClientLease) { l.Queue.Lane = "another" },
 			"topic":     func(l *store.ClientLease) { l.Queue.Topic = "another" },
 			"namespace": func(l *store.ClientLease) { l.Queue.Namespace = "another" },
+
+			"leased at":        func(l *store.ClientLease) { l.LeasedAt = time.UnixMilli(-1 << 62) },
+			"age":              func(l *store.ClientLease) { l.Age = 1e6 * time.Hour },
+			"lateness":         func(l *store.ClientLease) { l.Late = 1e6 * time.Hour },
+			"expiry":           func(l *store.ClientLease) { l.Expires, l.ExpiresIn = true, time.Hour },
+			"attempts":         func(l *store.ClientLease) { l.Attempts++ },
+			"failed attempts":  func(l *store.ClientLease) { l.Attempts, l.FailedAttempts = 7, 7 },
+			"own callbacks":    func(l *store.ClientLease) { l.OwnCallbacks = !l.OwnCallbacks },
+			"retries":          func(l *store.ClientLease) { l.OwnRetries, l.Retries = true, 1000 },
+			"rung":             func(l *store.ClientLease) { l.OwnRetries, l.Retries, l.Rung = true, 1, time.Millisecond },
+			"probe":            func(l *store.ClientLease) { l.Probe = true },
+			"trace":            func(l *store.ClientLease) { l.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" },
+			"a key of its own": func(l *store.ClientLease) { l.Sign(store.LeaseKey{}) },
 		} {
 			for _, result := range all {
 				report := f.report(current[0], result)
@@ -801,22 +814,6 @@ func TestSettle_JudgesByTheStoresClock(t *testing.T) {
 		require.Equal(t, 3*time.Second, f.get("a_1").History[0].Duration)
 		require.Zero(t, f.get("a_2").History[0].Duration, "it is never negative")
 		require.Equal(t, job.Scheduled, f.get("a_1").State)
-	})
-}
-
-func TestSettle_ForgedNumbersChangeNoMoreThanTheVerdict(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, 1, policy.Topic{Ladder: policy.Ladder{time.Minute}, Retries: new(1), Jitter: new(0.0)})
-		p, _ := f.process()
-		f.insert("a_1")
-		for forged := range 3 {
-			report := f.report(f.lease(p, 1, 3*time.Minute)[0], store.LeaseRetry)
-			require.Equal(t, forged, report.Lease.FailedAttempts, "the store counts them")
-			report.Lease.Attempts, report.Lease.FailedAttempts, report.Lease.Age = 0, 0, 0
-			require.Equal(t, []error{nil}, f.settle(p, report))
-		}
-		f.settle(p, f.report(f.lease(p, 1, 3*time.Minute)[0], store.LeaseRetry))
-		require.Equal(t, policy.ReasonExhausted, f.get("a_1").Reason, "by the next report that is honest")
 	})
 }
 

@@ -67,6 +67,7 @@ type Puller struct {
 	opts       Options
 	log        *slog.Logger
 	attemptLog limitedlog.Log
+	key        *leaseKey
 	shards     []store.Shard
 	stopping   chan struct{}  // closed when Run's context ends
 	background sync.WaitGroup // calls that no client waits for
@@ -87,6 +88,7 @@ func New(opts Options) *Puller {
 		opts: opts, log: cmp.Or(opts.Logger, slog.Default()), shards: opts.Store.Shards(),
 		stopping: make(chan struct{}), topics: make(map[topicName]*topic), changed: make(chan struct{}),
 	}
+	p.key = newLeaseKey(opts.Store, p.log)
 	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: 100}
 	return p
 }
@@ -125,7 +127,11 @@ func (p *Puller) Lease(ctx context.Context, request store.LeaseRequest) ([]store
 	if err := p.checkPulled(ctx, &request); err != nil {
 		return nil, err
 	}
-	c, err := p.enter(&request, false)
+	key, err := p.key.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.enter(&request, key, false)
 	if err != nil {
 		return nil, err
 	}

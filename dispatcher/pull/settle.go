@@ -31,14 +31,18 @@ func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *
 	if err := p.opts.Policies.Update(ctx); err != nil {
 		return nil, nil, fmt.Errorf("read topic policies: %w", err)
 	}
+	key, err := p.key.Get(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	var c *client
 	if next != nil && p.checkPulled(ctx, next) == nil {
-		if entered, err := p.enter(next, true); err == nil {
+		if entered, err := p.enter(next, key, true); err == nil {
 			c = entered
 			defer p.leave(c)
 		}
 	}
-	items, errs := p.settlements(ctx, reports)
+	items, errs := p.settlements(ctx, reports, key)
 	leased := p.settleAll(ctx, reports, items, errs, c)
 	unsettled := slices.IndexFunc(errs, func(err error) bool { return !isSettled(err) })
 	switch {
@@ -48,7 +52,7 @@ func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *
 	case unsettled >= 0 || c == nil || len(leased) > 0:
 		return errs, leased, nil // with an unavailable shard at once, since the client should repeat the request soon
 	}
-	leased, err := p.await(ctx, c)
+	leased, err = p.await(ctx, c)
 	if err != nil && ctx.Err() == nil {
 		p.log.Warn("no jobs could be leased after a settlement, the client gets none", "topic", next.Topic, "err", err)
 	}
@@ -112,8 +116,9 @@ type nextClaim struct {
 func (p *Puller) settleShard(
 	ctx context.Context, n int, indexes []int, reports []store.LeaseReport, items []settled, errs []error, next *nextClaim,
 ) {
+	indexes = slices.DeleteFunc(indexes, func(i int) bool { return errors.Is(errs[i], store.ErrLeaseLost) })
 	extends := func(i int) bool { return items[i].Extend > 0 }
-	ends := slices.DeleteFunc(slices.Clone(indexes), func(i int) bool { return extends(i) || errors.Is(errs[i], store.ErrLeaseLost) })
+	ends := slices.DeleteFunc(slices.Clone(indexes), extends)
 	extensions := slices.DeleteFunc(indexes, func(i int) bool { return !extends(i) })
 	if unread := slices.IndexFunc(ends, func(i int) bool { return errs[i] != nil }); unread >= 0 {
 		for _, i := range ends { // all, since a repeat must have the same token

@@ -424,7 +424,7 @@ var plan = []row{
 	{
 		pkg:    "dispatcher/pull",
 		reason: "leases jobs to clients and settles what they report; knows no HTTP",
-		ours:   []string{"internal/limitedlog", "job", "policy", "pool", "store"},
+		ours:   []string{"dispatcher/documents", "internal/limitedlog", "job", "policy", "pool", "store"},
 	},
 	{
 		pkg:    "dispatcher",
