@@ -205,6 +205,12 @@ type brokenJSON struct{}
 
 func (brokenJSON) MarshalJSON() ([]byte, error) { panic("no encoder") }
 
+// panicOnWrite panics as the runtime does.
+func panicOnWrite() {
+	counts := map[bool]map[string]int{}
+	counts[true]["x"] = 1
+}
+
 func TestWork_ReportsPanicsAsErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 6)
@@ -214,8 +220,7 @@ func TestWork_ReportsPanicsAsErrors(t *testing.T) {
 			time.Sleep(time.Second)
 			switch j.ID {
 			case "job-0":
-				var m map[string]int
-				m["x"] = 1
+				panicOnWrite()
 			case "job-1":
 				panic(client.NoRetry(errors.New("no such customer")))
 			case "job-2":

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,7 +157,7 @@ func TestEnvironment_WarnsOfUnknownVariables(t *testing.T) {
 }
 
 func TestEnvironment_OfAnotherProgramStopsNoCommand(t *testing.T) {
-	away := append(foreign, "RINGBACK_SERVER=http://127.0.0.1:1", "RINGBACK_ADDR=127.0.0.1:1")
+	away := append(slices.Clone(foreign), "RINGBACK_SERVER=http://127.0.0.1:1", "RINGBACK_ADDR=127.0.0.1:1")
 	for command, want := range map[string]int{
 		"version": exitOK, "completion bash": exitOK, "health": exitFault, "stats": int(exit.Unavailable), "check": int(check.Critical),
 	} {

@@ -63,7 +63,7 @@ func (s *settings) locate(err error) error {
 		}
 		return errors.Join(all...)
 	}
-	if usage, ok := err.(*usageError); ok {
+	if usage, ok := err.(*usageError); ok { //nolint:errorlint // one that is wrapped has its place already
 		return &usageError{s.locate(usage.error)}
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(fmt.Sprint(err), "--"), ":")
