@@ -92,6 +92,7 @@ func TestHealth_AServerThatMayEvictTakesNoJobs(t *testing.T) {
 
 // In a failover by name both servers take writes, and connections to the former one stay open.
 func TestHealth_AllProcessesFollowAnAddressToAnotherServer(t *testing.T) {
+	t.Parallel()
 	first, second := redistest.Start(t), redistest.Start(t)
 	proxy := redistest.StartProxy(t, first.Addr())
 	var log testlog.Log

@@ -16,13 +16,9 @@ import (
 // meetingTime is how long a server that a connection has met counts as one to which the address leads.
 const meetingTime = time.Minute
 
-// While a name moves, some connections still meet the server that it led to. They are refused, and say nothing for movingTime. When
-// the server that it leads to was met by none for absentTime (Redis's health is looked at every few seconds), the one before is
-// followed back.
-const (
-	movingTime = 10 * time.Second
-	absentTime = 20 * time.Second
-)
+// absentTime is how long a server that no connection has met counts as present (Redis's health is looked at every few seconds): so
+// long two are an error, and the one that was left is not followed back.
+const absentTime = 20 * time.Second
 
 // ErrTwoServers says that connections to one address meet two servers in turns.
 var ErrTwoServers = errors.New("two redis servers answer at one address, in turns: let its name or load balancer lead to one only")
@@ -48,7 +44,6 @@ type identity struct {
 	current  string               // the run id; empty: not known yet
 	replaced int                  // how often current has changed
 	met      map[string]time.Time // by run id: when a connection has last met it, within meetingTime
-	moved    time.Time            // when current last changed from another
 	two      time.Time            // when ErrTwoServers was last found
 }
 
@@ -91,14 +86,12 @@ func (i *identity) meet(id string, now time.Time) error {
 		i.current = id
 		return nil
 	case again && other:
-		if now.Sub(i.moved) >= movingTime {
-			i.two = now
-		}
+		i.two = now
 		return ErrTwoServers
 	}
 	i.log.Warn("redis was restarted, or its address leads to another server: replacing all connections", "run_id", id, "before", i.current)
 	i.met[i.current] = now
-	i.current, i.moved = id, now
+	i.current = id
 	i.replaced++
 	i.conns.closeAll()
 	return replacedError{}
@@ -108,14 +101,14 @@ func (i *identity) meet(id string, now time.Time) error {
 func (i *identity) check(now time.Time) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.two.IsZero() && now.Sub(i.two) < meetingTime {
+	if !i.two.IsZero() && now.Sub(i.two) < absentTime {
 		return ErrTwoServers
 	}
 	return nil
 }
 
 // MeetServer opens a connection of its own, and so learns to which server the address leads now, and replaces the others if it is
-// another one than before. It returns ErrTwoServers if it met a second one, or two were met within the last minute. Sentinels and clusters name their
+// another one than before. It returns ErrTwoServers if two were met within absentTime. Sentinels and clusters name their
 // servers, so none of them is asked.
 func (c *Client) MeetServer(ctx context.Context) error {
 	if c.server == nil {
@@ -127,10 +120,7 @@ func (c *Client) MeetServer(ctx context.Context) error {
 	}
 	defer client.abort()
 	err = client.Ping(ctx).Err()
-	if errors.Is(err, ErrTwoServers) {
-		return ErrTwoServers
-	}
-	if _, replaced := errors.AsType[replacedError](err); err != nil && !replaced {
+	if _, replaced := errors.AsType[replacedError](err); err != nil && !replaced && !errors.Is(err, ErrTwoServers) {
 		return MapError(ctx, err)
 	}
 	return c.server.check(time.Now())

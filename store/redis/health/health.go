@@ -102,7 +102,7 @@ func (h *Monitor) checkAddress(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if two && !h.two {
-		h.log.ErrorContext(ctx, "two redis servers answer at one address, refusing registrations until it leads to one of them for a minute")
+		h.log.ErrorContext(ctx, "two redis servers answer at one address, refusing registrations until it leads to one of them only")
 	}
 	h.two = two
 	return nil
