@@ -201,7 +201,7 @@ func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explan
 	if !ok {
 		return response.NewOverload("too many response bytes in flight: retry with fewer requests")
 	}
-	o := newDetailBuffer(w, j, explanation)
+	o := newDetailBuffer(w, r, j, explanation)
 	defer o.Free()
 	o.Close()
 	o.Send(w, http.StatusOK)
@@ -209,8 +209,8 @@ func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explan
 }
 
 // newDetailBuffer is newJobBuffer with the job's attempts and its explanation.
-func newDetailBuffer(w http.ResponseWriter, j *job.Job, explanation *job.Explanation) *response.Buffer {
-	o := newJobBuffer(w, j)
+func newDetailBuffer(w http.ResponseWriter, r *http.Request, j *job.Job, explanation *job.Explanation) *response.Buffer {
+	o := newJobBuffer(w, r, j)
 	o.History(j)
 	o.Explanation(explanation)
 	return o
@@ -230,7 +230,7 @@ func (a *api) answerJob(w http.ResponseWriter, r *http.Request, status int, j *j
 	scope.HideBodies(r, j)
 	reserved := a.reserveChange(j)
 	defer reserved.Release()
-	o := newJobBuffer(w, j)
+	o := newJobBuffer(w, r, j)
 	defer o.Free()
 	o.Durability(j.Durability)
 	o.Close()
@@ -247,11 +247,12 @@ func (a *api) reserveChange(j *job.Job) *limits.MeteredBody {
 }
 
 // newJobBuffer returns a buffer with the members of a job and of its body, and sets the header ETag.
-func newJobBuffer(w http.ResponseWriter, j *job.Job) *response.Buffer {
+func newJobBuffer(w http.ResponseWriter, r *http.Request, j *job.Job) *response.Buffer {
 	if j.Version > 0 {
 		w.Header()["Etag"] = []string{`"` + strconv.FormatInt(j.Version, 10) + `"`}
 	}
 	o := response.NewBuffer()
+	o.ShowHeadersTo(access.PrincipalOf(r.Context()))
 	o.Open()
 	o.Job(j)
 	body := j.Body

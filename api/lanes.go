@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
@@ -59,7 +60,7 @@ func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l.Queue, l.Durability = q, nil // of a change only
-	answerLane(w, l)
+	answerLane(w, r, l)
 	return nil
 }
 
@@ -144,7 +145,7 @@ func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, ch
 		return err
 	}
 	l.Queue = q
-	answerLane(w, l)
+	answerLane(w, r, l)
 	return nil
 }
 
@@ -177,9 +178,10 @@ func noLane(err error) error {
 }
 
 // answerLane answers with a lane and the durability of its change.
-func answerLane(w http.ResponseWriter, l store.Lane) {
+func answerLane(w http.ResponseWriter, r *http.Request, l store.Lane) {
 	w.Header().Set("Etag", content.ETag(l.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.ShowHeadersTo(access.PrincipalOf(r.Context()))
 		o.Lane(&l)
 	})
 }

@@ -141,6 +141,7 @@ func (a *api) answerLeases(w http.ResponseWriter, r *http.Request, leased []stor
 	}
 	o := response.NewBuffer()
 	defer o.Free()
+	o.ShowHeadersTo(access.PrincipalOf(r.Context()))
 	o.Open()
 	first(o)
 	response.Objects(o, "items", leased, o.LeasedJob)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -84,6 +85,7 @@ func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write
 	}
 	o := response.NewBuffer()
 	defer o.Free()
+	o.ShowHeadersTo(access.PrincipalOf(r.Context()))
 	o.Open()
 	err := func() error {
 		defer release()

@@ -285,6 +285,7 @@ func noTopic(err error) error {
 func (a *api) answerTopic(w http.ResponseWriter, r *http.Request, t store.Topic, defaults bool) {
 	w.Header().Set("Etag", content.ETag(t.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+		o.ShowHeadersTo(access.PrincipalOf(r.Context()))
 		o.Topic(&t, a.shownPolicy(r.Context(), &t, defaults))
 	})
 }

@@ -105,7 +105,7 @@ func (a *api) answerEnd(w http.ResponseWriter, r *http.Request, status int, regi
 	explanation = scope.HideSettings(r, &found, explanation)
 	reserved := a.reserveChange(&found)
 	defer reserved.Release()
-	o := newDetailBuffer(w, &found, explanation)
+	o := newDetailBuffer(w, r, &found, explanation)
 	defer o.Free()
 	o.Durability(registered.Durability)
 	o.Close()

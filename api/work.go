@@ -61,7 +61,7 @@ func (a *api) startOrder(w http.ResponseWriter, r *http.Request, action access.A
 	}
 	f.Actor = actorOf(r.Context())
 	if f.Change != nil {
-		f.Change = scope.RedactHeaders(f.Change)
+		f.Change = scope.RedactChange(f.Change)
 	}
 	started, err := a.service.StartWork(r.Context(), namespaceOf(r), f.WorkOrder)
 	if err != nil {

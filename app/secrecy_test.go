@@ -113,16 +113,18 @@ func (w walk) until(id, state string) (found map[string]any) {
 	return found
 }
 
+// secrecyStores start a store with its files in a directory, and return its address.
+var secrecyStores = map[string]func(t *testing.T, dir string) string{
+	"sqlite": func(_ *testing.T, dir string) string { return "sqlite:" + filepath.Join(dir, "ringback.db") },
+	"redis": func(t *testing.T, dir string) string {
+		return redistest.Start(t, "--dir", dir, "--appendonly", "yes", "--appendfsync", "always").URL()
+	},
+}
+
 // An attacker who may change settings tries to have secret headers sent to another receiver, or shown. Files of the store
 // contain none either.
 func TestSecretHeaders_AreSentOnlyToTheirOrigin(t *testing.T) {
-	stores := map[string]func(t *testing.T, dir string) string{
-		"sqlite": func(_ *testing.T, dir string) string { return "sqlite:" + filepath.Join(dir, "ringback.db") },
-		"redis": func(t *testing.T, dir string) string {
-			return redistest.Start(t, "--dir", dir, "--appendonly", "yes", "--appendfsync", "always").URL()
-		},
-	}
-	for name, where := range stores {
+	for name, where := range secrecyStores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, logged := t.TempDir(), &testlog.Log{}
@@ -285,4 +287,63 @@ func requireNoSecretIn(t *testing.T, dir string) {
 		return nil
 	}))
 	require.Positive(t, read)
+}
+
+// Headers with secrets by names that nobody knows go wherever their job goes, and are shown to those who may read bodies. Others
+// and the files of the store do not have them.
+func TestHeadersOfUnknownNames_AreHiddenFromReadersAndInNoFile(t *testing.T) {
+	header := `'headers': {'Authentication': 'SECRET', 'X-Otp': 'SECRET', 'X-Pin': ['SECRET', 'SECRET'], 'X-Hmac': 'SECRET', 'X-Client-Cert': 'SECRET', 'X-Team': 'shop'}`
+	header = strings.ReplaceAll(header, "SECRET", hunter2)
+	for name, where := range secrecyStores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, logged := t.TempDir(), &testlog.Log{}
+			o := testOptions(t)
+			o.Store, o.SecretKey = where(t, dir), Secret(strings.Repeat("5a", 32))
+			o.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			home := newCollector(t)
+			w := walk{run(t, o), t, &strings.Builder{}}
+			callback := `{'url': '` + home.URL + `/200', ` + header + `, 'include': ['headers', 'body']}`
+			w.ask(200, "PUT /v1/topics/orders", `{'url': '`+home.URL+`/200', `+header+`, 'on_delivered': `+callback+`, 'on_backlog': {'more_than': 1000, `+callback[1:]+`}`)
+			w.ask(200, "PUT /v1/topics/orders/lanes/own", `{`+header+`}`)
+			w.ask(200, "PUT /v1/topics/pulled", `{'deliver': 'pull', `+header+`}`)
+			w.ask(200, "PUT /v1/schedules/daily", `{'cron': '0 9 * * *', 'job': {'topic': 'orders', `+header+`}}`)
+			spec := `{'topic': '%s', 'lane': 'own', 'id': '%s', 'delay': '%s', ` + header + `, 'on_delivered': ` + callback + `}`
+			w.ask(201, "POST /v1/jobs", spec, "orders", "goes", "0s")
+			w.ask(201, "POST /v1/jobs", spec, "pulled", "leased", "0s")
+			w.ask(201, "POST /v1/jobs", spec, "orders", "waits", "1h")
+			w.ask(200, "POST /v1/jobs", spec, "orders", "waits", "1h")
+			taken := w.ask(409, "POST /v1/jobs", strings.Replace(spec, hunter2, "another", 1), "orders", "waits", "1h")
+			require.Contains(t, fmt.Sprint(taken), "/headers/Authentication")
+			w.ask(201, "POST /v1/jobs", `{'topic': 'orders', 'id': 'edited', 'delay': '1h'}`)
+			w.ask(200, "PATCH /v1/jobs/edited", `{`+header+`}`)
+			w.ask(422, "PATCH /v1/jobs/edited", `{'headers': {'X-Otp': '[redacted]'}}`)
+			require.EqualValues(t, 1, w.work("POST /v1/work", `{'action': 'edit', 'where': {'topic': 'orders', 'lane': 'own'}, 'change': {`+header+`}}`)["done"])
+			w.ask(200, "PATCH /v1/jobs/waits", `{'url': 'https://elsewhere.example/'}`) // no origin binds them
+			id, _ := w.until("goes", "delivered")["callback_id"].(string)
+			w.until(id, "delivered")
+			require.Contains(t, home.got(), "X-Pin:["+hunter2+" "+hunter2+"]")
+			require.Contains(t, home.got(), `"X-Otp":"[redacted]"`, "a callback's body is not encrypted")
+
+			token, _ := w.ask(201, "POST /v1/tokens", `{'name': 'reader', 'role': 'read'}`)["token"].(string)
+			for _, target := range []string{
+				"/v1/jobs/goes", "/v1/jobs/edited", "/v1/jobs/waits", "/v1/jobs?topic=orders&state=scheduled", "/v1/jobs/" + id,
+				"/v1/topics", "/v1/topics/orders", "/v1/topics/orders/lanes", "/v1/topics/orders/lanes/own", "/v1/schedules", "/v1/schedules/daily", "/v1/work",
+			} {
+				_, all := w.runningApp.ask(t, http.MethodGet, target, "")
+				require.Equal(t, target != "/v1/work", strings.Contains(all, hunter2), "%s: %s", target, all)
+				require.NotContains(t, all, "x1:", target)
+				status, hidden := w.runningApp.ask(t, http.MethodGet, target, "", "Authorization", "Bearer "+token)
+				require.Equal(t, http.StatusOK, status, hidden)
+				requireNoSecret(t, hidden, target)
+				require.Contains(t, hidden, "shop", target)
+			}
+			leased := w.ask(200, "POST /v1/topics/pulled/lease", `{'request': true}`)
+			require.Equal(t, 12, strings.Count(fmt.Sprint(leased), hunter2), "of the job, and of its request")
+			requireNoSecret(t, logged.String(), "the log")
+			requireNoSecretIn(t, dir) // including the write-ahead log
+			require.NoError(t, w.stop())
+			requireNoSecretIn(t, dir)
+		})
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/store"
@@ -20,7 +19,7 @@ func (d *Dispatcher) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	found, err := d.store.Get(ctx, ref)
 	one := []job.Job{found}
 	d.setCallbackIDs(ctx, one)
-	return one[0], err
+	return d.sealer.VisibleJob(one[0], err)
 }
 
 // setCallbackIDs sets CallbackID of ended jobs whose own or topic's current policy has a callback for that end.
@@ -51,14 +50,14 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.
 	}
 	switch {
 	case len(edit.Fields) == 0:
-		return d.store.Replace(ctx, ref, store.Replacement{
+		return d.sealer.VisibleJob(d.store.Replace(ctx, ref, store.Replacement{
 			Kind: job.EventEdited, Fields: editedTimes(&edit), Actor: edit.Actor, IfVersion: edit.IfVersion, Due: edit.Due,
 			Expiry: edit.Expiry,
-		})
+		}))
 	case edit.IfVersion != 0:
-		return d.replace(ctx, ref, edit)
+		return d.sealer.VisibleJob(d.replace(ctx, ref, edit))
 	default:
-		return retryOnConflict(ctx, func() (job.Job, error) { return d.replace(ctx, ref, edit) })
+		return d.sealer.VisibleJob(retryOnConflict(ctx, func() (job.Job, error) { return d.replace(ctx, ref, edit) }))
 	}
 }
 
@@ -106,7 +105,7 @@ func editedTimes(edit *job.Edit) (names []string) {
 }
 
 // checkEdit checks the changes of an edit, and seals new secret headers for the job's current URL.
-func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Spec) error {
+func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Spec) (err error) {
 	spec.Queue = found.Queue
 	if spec.URL != found.URL {
 		if err := d.checkURL("/url", spec.URL); err != nil {
@@ -125,14 +124,8 @@ func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Sp
 	if found.Kind != "" && !maps.Equal(spec.Labels, found.Labels) {
 		return invalid("/labels", "of a job created by Ringback cannot be changed: they select the signing secret")
 	}
-	if secrets.HasPlain(spec.Header) {
-		target, err := d.target(ctx, spec.Queue, spec.URL)
-		if err != nil {
-			return err
-		}
-		spec.Header = d.sealHeaders(spec.Header, target)
-	}
-	return nil
+	spec.Header, err = d.sealer.SealJobHeaders(spec.Header, func() (string, error) { return d.target(ctx, spec.Queue, spec.URL) })
+	return err
 }
 
 // RunNow makes a scheduled job due now. A version other than 0 must be the job's. actor is the name of the client. Errors as
@@ -141,7 +134,7 @@ func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64, act
 	if job.IsInternalID(ref.ID) {
 		return job.Job{}, store.ErrNotFound
 	}
-	return d.store.Replace(ctx, ref, store.Replacement{Kind: job.EventRun, Actor: actor, IfVersion: version, Due: new(job.TimeOrDelay)})
+	return d.sealer.VisibleJob(d.store.Replace(ctx, ref, store.Replacement{Kind: job.EventRun, Actor: actor, IfVersion: version, Due: new(job.TimeOrDelay)}))
 }
 
 // Revive starts a new generation of an ended job. Errors: store.ErrNotFound, *store.StateError, store.ErrExpired when it
@@ -163,13 +156,13 @@ func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job
 		}
 	}
 	revived := d.store.Revive(ctx, []store.Revival{revival})[0]
-	return revived.Job, revived.Err
+	return d.sealer.VisibleJob(revived.Job, revived.Err)
 }
 
 // prepareRevival checks the new URL and headers of a job's revival, and seals secret headers for the URL. The job may change
 // before it is revived; its secrets are safe then, because the attempt compares the origins again. detail is the error of a
 // secret header that would be kept for another origin.
-func (d *Dispatcher) prepareRevival(ctx context.Context, found *job.Job, revival *store.Revival, detail string) error {
+func (d *Dispatcher) prepareRevival(ctx context.Context, found *job.Job, revival *store.Revival, detail string) (err error) {
 	if revival.URL != "" {
 		if err := d.checkURL("/url", revival.URL); err != nil {
 			return err
@@ -178,17 +171,13 @@ func (d *Dispatcher) prepareRevival(ctx context.Context, found *job.Job, revival
 			return d.checkSecretsStayOnOrigin(found, revival.URL, detail)
 		}
 	}
-	if revival.Header != nil {
-		revival.Header = d.keepTrace(found.Header, revival.Header)
+	if revival.Header == nil {
+		return nil
 	}
-	if secrets.HasPlain(revival.Header) {
-		target, err := d.target(ctx, found.Queue, cmp.Or(revival.URL, found.URL))
-		if err != nil {
-			return err
-		}
-		revival.Header = d.sealHeaders(revival.Header, target)
-	}
-	return nil
+	revival.Header, err = d.sealer.SealJobHeaders(d.keepTrace(found.Header, revival.Header), func() (string, error) {
+		return d.target(ctx, found.Queue, cmp.Or(revival.URL, found.URL))
+	})
+	return err
 }
 
 // Cancel ends a waiting job, or marks a running one. Errors: store.ErrNotFound, *store.StateError.
@@ -196,5 +185,5 @@ func (d *Dispatcher) Cancel(ctx context.Context, ref job.Ref, cancellation store
 	if job.IsInternalID(ref.ID) {
 		return job.Job{}, store.ErrNotFound
 	}
-	return d.store.Cancel(ctx, ref, cancellation)
+	return d.sealer.VisibleJob(d.store.Cancel(ctx, ref, cancellation))
 }

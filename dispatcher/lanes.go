@@ -14,6 +14,11 @@ import (
 
 // Lane returns a lane's settings; revision 0: none.
 func (d *Dispatcher) Lane(ctx context.Context, q job.Queue) (store.Lane, error) {
+	return d.sealer.VisibleLane(d.storedLane(ctx, q))
+}
+
+// storedLane is Lane with headers as they are stored.
+func (d *Dispatcher) storedLane(ctx context.Context, q job.Queue) (store.Lane, error) {
 	lanes, err := d.store.GetLanes(ctx, []job.Queue{q})
 	if err != nil {
 		return store.Lane{}, err
@@ -23,7 +28,7 @@ func (d *Dispatcher) Lane(ctx context.Context, q job.Queue) (store.Lane, error) 
 
 // ListLanes returns the lanes of a topic that have settings, in order of name, after a name.
 func (d *Dispatcher) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
-	return d.store.ListLanes(ctx, namespace, topic, after, limit)
+	return d.sealer.VisibleLanes(d.store.ListLanes(ctx, namespace, topic, after, limit))
 }
 
 // ChangeLane applies change to a lane's settings. Errors as for ChangeTopic.
@@ -39,8 +44,8 @@ func (d *Dispatcher) ReplaceLane(ctx context.Context, q job.Queue, ifRevision in
 func (d *Dispatcher) changeLane(
 	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error, replace bool,
 ) (store.Lane, error) {
-	return retryOnConflict(ctx, func() (store.Lane, error) {
-		lane, err := d.Lane(ctx, q)
+	return d.sealer.VisibleLane(retryOnConflict(ctx, func() (store.Lane, error) {
+		lane, err := d.storedLane(ctx, q)
 		if err == nil {
 			err = store.CheckCondition(ifRevision, lane.Revision)
 		}
@@ -64,7 +69,7 @@ func (d *Dispatcher) changeLane(
 				return store.Lane{}, err
 			}
 		}
-		if secrets.HasPlain(lane.Settings.Headers) {
+		if d.sealer.NeedsSeal(lane.Settings.Headers) {
 			if d.sealer.CannotSealHeaders(headers) {
 				return store.Lane{}, secrets.ErrCannotSeal
 			}
@@ -93,7 +98,7 @@ func (d *Dispatcher) changeLane(
 		}
 		d.publishPause(ctx, q, paused, lane.Settings.Paused)
 		return put, nil
-	})
+	}))
 }
 
 // declare stores a lane's topic unless it is stored, so that iterations over topics find the lane.
@@ -114,7 +119,7 @@ func (d *Dispatcher) target(ctx context.Context, q job.Queue, own string) (strin
 	if own != "" {
 		return own, nil
 	}
-	lane, err := d.Lane(ctx, q)
+	lane, err := d.storedLane(ctx, q)
 	if err != nil {
 		return "", err
 	}

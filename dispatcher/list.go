@@ -25,6 +25,7 @@ func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page,
 		err = nil // if it lasts, the next page fails
 	}
 	d.setCallbackIDs(ctx, page.Jobs)
+	d.sealer.VisibleJobs(page.Jobs)
 	return page, err
 }
 

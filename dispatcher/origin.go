@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -15,14 +14,6 @@ const (
 	notForRevival = "is for a different origin than url: revive the job without url while its lane is paused, " +
 		"then change its url and headers together"
 )
-
-// noOrigin is the origin of secret headers of jobs without a URL: they are sent to none, should their topic be pushed later.
-const noOrigin = "none"
-
-// sealHeaders seals the secret headers of a job for the origin of its target; empty: it is pulled, or delivered by a function.
-func (d *Dispatcher) sealHeaders(header map[string][]string, target string) map[string][]string {
-	return d.sealer.SealHeaders(header, cmp.Or(job.Origin(target), noOrigin))
-}
 
 // checkSecretsStayOnOrigin returns a *job.InvalidError if a job has secret headers for another origin than the target's. An
 // attempt would not send them; this reports it before the job is changed.

@@ -56,8 +56,9 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 			d.setCallbackIDs(ctx, known)
 			r.Job = known[0]
 		case r.Outcome == store.Conflict:
-			r.Err = takenError(&jobs[at[k]], &newJobs[k].New, &r.Job)
+			r.Err = d.takenError(&jobs[at[k]], &newJobs[k].New, &r.Job)
 		}
+		r.Job.Spec = d.sealer.VisibleSpec(r.Job.Spec)
 		results[at[k]] = r
 	}
 	if d.opts.Tracer != nil {
@@ -126,14 +127,14 @@ func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now
 	if err != nil {
 		return store.NewJob{}, err
 	}
-	if secrets.HasPlain(newJob.Header) {
-		laneURL := ""
+	newJob.Header, err = d.sealer.SealJobHeaders(newJob.Header, func() (laneURL string, err error) {
 		if newJob.URL == "" {
-			if laneURL, err = topics.laneURL(newJob.Queue); err != nil {
-				return store.NewJob{}, err
-			}
+			laneURL, err = topics.laneURL(newJob.Queue)
 		}
-		newJob.Header = d.sealHeaders(newJob.Header, cmp.Or(newJob.URL, laneURL, topicURL))
+		return cmp.Or(newJob.URL, laneURL, topicURL), err
+	})
+	if err != nil {
+		return store.NewJob{}, err
 	}
 	if d.opts.Tracer != nil { // after the fingerprint: a repetition has another trace
 		newJob.Header = d.opts.Tracer.Carry(ctx, newJob.Header)

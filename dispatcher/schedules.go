@@ -86,7 +86,7 @@ func (d *Dispatcher) prepareAll(ctx context.Context, jobs []job.New) ([]store.Ne
 func (d *Dispatcher) PutSchedule(
 	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
-	return d.schedules.Put(ctx, namespace, name, ifRevision, change)
+	return d.sealer.VisibleSchedule(d.schedules.Put(ctx, namespace, name, ifRevision, change))
 }
 
 // ChangeSchedule changes the pause or the backfill of a schedule. Errors: those of PutSchedule, store.ErrNotFound,
@@ -94,17 +94,17 @@ func (d *Dispatcher) PutSchedule(
 func (d *Dispatcher) ChangeSchedule(
 	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
-	return d.schedules.Change(ctx, namespace, name, ifRevision, change)
+	return d.sealer.VisibleSchedule(d.schedules.Change(ctx, namespace, name, ifRevision, change))
 }
 
 // Schedule returns a schedule with its progress. store.ErrNotFound.
 func (d *Dispatcher) Schedule(ctx context.Context, namespace, name string) (store.Schedule, error) {
-	return d.schedules.Get(ctx, namespace, name)
+	return d.sealer.VisibleSchedule(d.schedules.Get(ctx, namespace, name))
 }
 
 // ListSchedules returns the schedules of a namespace in order of name, at most limit after a name.
 func (d *Dispatcher) ListSchedules(ctx context.Context, namespace, after string, limit int) ([]store.Schedule, error) {
-	return d.schedules.List(ctx, namespace, after, limit)
+	return d.sealer.VisibleSchedules(d.schedules.List(ctx, namespace, after, limit))
 }
 
 // DeleteSchedule removes a schedule, unless check (nil: none) refuses it. Errors: store.ErrNotFound, *store.RevisionError,

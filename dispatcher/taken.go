@@ -19,7 +19,7 @@ const (
 // takenError compares a registration with the stored job of its id. request is the registration as it was sent, n with its
 // defaults. Secret values, and the other fields of a job of another topic, are not compared: a client that may not read them does
 // not learn whether a guess is right.
-func takenError(request, n *job.New, stored *job.Job) *job.TakenError {
+func (d *Dispatcher) takenError(request, n *job.New, stored *job.Job) *job.TakenError {
 	e := &job.TakenError{ID: n.ID}
 	add := func(field, detail string) {
 		e.Differs = append(e.Differs, job.FieldError{Field: field, Detail: detail})
@@ -31,7 +31,7 @@ func takenError(request, n *job.New, stored *job.Job) *job.TakenError {
 	if request.Lane != "" && n.Lane != stored.Lane {
 		add("/lane", differs)
 	}
-	sent, kept := withoutSecrets(n.Spec), withoutSecrets(stored.Spec)
+	sent, kept := withoutSecrets(d.sealer.VisibleSpec(n.Spec)), withoutSecrets(d.sealer.VisibleSpec(stored.Spec))
 	for _, name := range codec.Diff(sent, kept) {
 		if name != "headers" {
 			add("/"+name, differs)

@@ -22,6 +22,11 @@ func (d *Dispatcher) Effective(_ context.Context, _ string, p policy.Topic) poli
 // Topic returns a topic's stored policy. A topic with jobs only has an empty policy and revision 0. Error:
 // store.ErrNotFound.
 func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.Topic, error) {
+	return d.sealer.VisibleTopic(d.storedTopic(ctx, namespace, name))
+}
+
+// storedTopic is Topic with headers as they are stored.
+func (d *Dispatcher) storedTopic(ctx context.Context, namespace, name string) (store.Topic, error) {
 	set, err := d.policies.Reload(ctx)
 	if err != nil {
 		return store.Topic{}, err
@@ -87,8 +92,8 @@ func (d *Dispatcher) ReplaceTopic(
 func (d *Dispatcher) changeTopic(
 	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error, replace bool,
 ) (store.Topic, error) {
-	return retryOnConflict(ctx, func() (store.Topic, error) {
-		t, err := d.Topic(ctx, namespace, name)
+	return d.sealer.VisibleTopic(retryOnConflict(ctx, func() (store.Topic, error) {
+		t, err := d.storedTopic(ctx, namespace, name)
 		if errors.Is(err, store.ErrNotFound) {
 			t, err = store.Topic{Namespace: namespace, Name: name}, nil
 		}
@@ -114,7 +119,7 @@ func (d *Dispatcher) changeTopic(
 			t.Revision = store.MustNotExist
 		}
 		return d.putTopic(ctx, t, was, dry)
-	})
+	}))
 }
 
 // checkTopic checks the changed URLs of a policy with the guard. Unchanged URLs are not checked, so that they do not block
@@ -155,7 +160,7 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit 
 		}
 	}
 	slices.SortFunc(topics, func(a, b store.Topic) int { return cmp.Compare(a.Name, b.Name) })
-	return topics[:min(len(topics), limit)], nil
+	return d.sealer.VisibleTopics(topics[:min(len(topics), limit)]), nil
 }
 
 // TopicStats returns the counts of topics, in order of name.

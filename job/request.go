@@ -12,6 +12,7 @@ type Request struct {
 	URL         string
 	Method      string
 	Header      map[string][]string // the topic's and the job's, canonical names
+	Sealed      []string            // names of Header whose values are stored encrypted
 	ContentType string
 	Body        []byte
 	Labels      map[string]string // of the job

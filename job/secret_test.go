@@ -26,3 +26,20 @@ func TestSecretHeader_MatchesNames(t *testing.T) {
 		require.False(t, SecretHeader(name), name)
 	}
 }
+
+func TestHarmlessHeader_IsOnTheList(t *testing.T) {
+	for _, name := range []string{
+		"Accept", "Content-Type", "User-Agent", "Traceparent", "X-Request-Id", "X_Request_Id", "Idempotency-Key", "X-Team", "Ce-Type", "SOAPAction",
+		"Ringback-Due-At", "X-RateLimit-Remaining",
+	} {
+		for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
+			require.True(t, HarmlessHeader(spelled), spelled)
+		}
+	}
+	for _, name := range []string{
+		"", "Authentication", "X-Otp", "X-Pin", "X-Hmac", "X-Client-Cert", "X-Forwarded-For", "Baggage", "X-A", "Referer", "Location",
+		"Authorization", "Webhook-Signature", "X-Api-Key", "Ringback-Token", "X-Team-Key",
+	} {
+		require.False(t, HarmlessHeader(name), name)
+	}
+}

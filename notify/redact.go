@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/ringback/ringback/job"
@@ -15,11 +16,11 @@ const redacted = "[redacted]"
 // would make a bounded result longer.
 const minSecret = len(redacted)
 
-// redact replaces values of the request's secret headers that the receiver repeated: results are stored, and shown to
-// people who may not see the secrets.
-func redact(result *policy.Result, header map[string][]string) {
-	for name, values := range header {
-		if !job.SecretHeader(name) {
+// redact replaces values of the request's secret and sealed headers that the receiver repeated: results are stored in plain text, and
+// shown to people who may not see the secrets.
+func redact(result *policy.Result, req *job.Request) {
+	for name, values := range req.Header {
+		if !job.SecretHeader(name) && !slices.Contains(req.Sealed, name) {
 			continue
 		}
 		for _, value := range values {

@@ -24,6 +24,7 @@ var secretHeader = map[string][]string{
 	"X_Auth_Token":  {"topsecret-auth"},
 	"X-Auth-Key":    {"topsecret-authkey"},
 	"X-Tenant":      {"tenant-4711"},
+	"X-Otp":         {"topsecret-otp"},
 	"X-Token-Kind":  {"short"},
 }
 
@@ -34,7 +35,7 @@ func TestRedact_RemovesSecretsThatAReceiverRepeats(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	req := newRequest(server.URL)
-	req.Header = secretHeader
+	req.Header, req.Sealed = secretHeader, []string{"X-Otp"}
 	result := newSender(t, Options{}).Deliver(t.Context(), req)
 	require.Equal(t, 200, result.Status, result.Error)
 	require.NotContains(t, string(result.Body), "topsecret")

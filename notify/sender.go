@@ -85,7 +85,7 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	if result.Class == policy.ClassLocalResources {
 		s.freeIdle()
 	}
-	redact(&result, req.Header)
+	redact(&result, &req)
 	result.StartedAt = a.Start
 	result.Duration = time.Since(a.Start)
 	timing := a.Timing()

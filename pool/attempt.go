@@ -284,6 +284,7 @@ func (a *attempt) openHeaders(r *job.Request) (wrongOrigin string, err error) {
 		switch _, own := a.job.Header[name]; {
 		case a.isHandled() || secret.Origin == "" || secret.Origin == job.Origin(r.URL):
 			opened[name] = secret.Values
+			r.Sealed = append(r.Sealed, name)
 		case own && (wrongOrigin == "" || name < wrongOrigin):
 			wrongOrigin = name
 		default:

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"maps"
 	"net/textproto"
 	"slices"
 
@@ -39,7 +40,7 @@ func (h *headerForm) reader(d *decoder) fieldReader {
 }
 
 // mergeInto returns the merged headers; nil when there are none. With merge, stored headers are kept unless the request
-// names them; without, only secret ones are kept, because clients read them as redacted. A secret is not kept for a new
+// names them; without, only secret ones are kept, and those sent as clients read them, redacted. A secret is not kept for a new
 // origin, so that a client that may change a URL cannot obtain it. Names are canonicalized later.
 func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string, merge bool) map[string][]string {
 	headers := make(map[string][]string, len(h.present)+len(stored))
@@ -50,10 +51,10 @@ func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string
 		if _, sealed := job.Sealed(values); sealed { // a marker of stored values only
 			d.AddError(job.JSONPointer(at, name), "must not contain line breaks or other control characters")
 		}
-		if old, kept := stored[canonical]; kept && job.SecretHeader(name) && isRedacted(values) {
+		if old, kept := stored[canonical]; kept && isPlaceholder(name, values) {
 			values = old
 			h.checkOrigin(d, at, canonical)
-		} else if job.SecretHeader(name) && isRedacted(values) {
+		} else if isPlaceholder(name, values) {
 			d.redactedPlaceholder(job.JSONPointer(at, name))
 		}
 		if values != nil {
@@ -89,16 +90,14 @@ func (d *decoder) redactedPlaceholder(at string) {
 
 // rejectRedacted refuses redacted values where there are no stored ones to keep.
 func (d *decoder) rejectRedacted(at string, headers map[string][]string) {
-	var redacted []string
-	for name, values := range headers {
-		if isRedacted(values) && job.SecretHeader(name) {
-			redacted = append(redacted, name)
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if isPlaceholder(name, headers[name]) {
+			d.redactedPlaceholder(job.JSONPointer(at, name))
 		}
-	}
-	slices.Sort(redacted)
-	for _, name := range redacted {
-		d.redactedPlaceholder(job.JSONPointer(at, name))
 	}
 }
 
-func isRedacted(values []string) bool { return len(values) == 1 && values[0] == response.Redacted }
+// isPlaceholder reports whether a header has the value that answers show instead of one that may be a secret.
+func isPlaceholder(name string, values []string) bool {
+	return len(values) == 1 && values[0] == response.Redacted && !job.HarmlessHeader(name)
+}

@@ -180,7 +180,7 @@ func (f *scheduleForm) checkJob(maxBody int64, stored *store.Schedule) {
 		if _, sealed := job.Sealed(values); sealed { // in its stored form, which is not valid in a registration
 			kept[textproto.CanonicalMIMEHeaderKey(name)] = values
 			delete(j.Header, name)
-		} else if isRedacted(values) && job.SecretHeader(name) { // refused already
+		} else if isPlaceholder(name, values) { // refused already
 			delete(j.Header, name)
 		}
 	}

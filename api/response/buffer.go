@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 )
@@ -15,7 +16,8 @@ import (
 // A Buffer writes one JSON answer. encoding/json would compact a job's body, which is answered byte for byte, and is
 // slower.
 type Buffer struct {
-	b []byte
+	b            []byte
+	showsHeaders bool
 }
 
 // MaxPooled is the largest buffer that is returned to the pool, in bytes.
@@ -26,9 +28,12 @@ var buffers = sync.Pool{New: func() any { return &Buffer{b: make([]byte, 0, 2<<1
 // NewBuffer returns an empty buffer from the pool.
 func NewBuffer() *Buffer {
 	o, _ := buffers.Get().(*Buffer)
-	o.b = o.b[:0]
+	o.b, o.showsHeaders = o.b[:0], false
 	return o
 }
+
+// ShowHeadersTo has the buffer show the values of headers that may be secrets (job.HarmlessHeader) if a principal may read bodies.
+func (o *Buffer) ShowHeadersTo(p *access.Principal) { o.showsHeaders = p.Bodies }
 
 // Free returns the buffer to the pool. It clears the buffer, which may contain a secret.
 func (o *Buffer) Free() {
@@ -266,12 +271,13 @@ func (o *Buffer) labelsOrNull(name string, all map[string]string) {
 	o.Close()
 }
 
-// headers writes headers in order of their names: one value as a string, several as an array, secret ones redacted.
+// headers writes headers in order of their names: one value as a string, several as an array, those redacted that are not shown.
 func (o *Buffer) headers(name string, all map[string][]string) {
 	o.Object(name)
 	for _, key := range sortedKeys(all) {
 		o.Key(key)
-		if job.SecretHeader(key) {
+		_, sealed := job.Sealed(all[key])
+		if sealed || job.SecretHeader(key) || !o.showsHeaders && !job.HarmlessHeader(key) {
 			o.quote(Redacted)
 		} else {
 			o.headerValues(all[key])

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/job"
 )
 
 // written returns the JSON object whose members write writes. It must be valid JSON.
@@ -71,13 +74,21 @@ func TestBuffer_WritesMembers(t *testing.T) {
 	}
 }
 
-func TestBuffer_RedactsSecretHeaders(t *testing.T) {
-	got := written(t, func(o *Buffer) {
-		o.headers("headers", map[string][]string{
-			"X-One": {"1"}, "X-Two": {"1", "2"}, "Authorization": {"Bearer a"}, "X-Api-Key": {"a", "b"},
+func TestBuffer_RedactsHeaders(t *testing.T) {
+	headers := map[string][]string{
+		"X-Otp": {"1"}, "X-Two": {"1", "2"}, "X-Team": {"1", "2"}, "Authorization": {"Bearer a"}, "X-Api-Key": {"a", "b"},
+		"X-Sealed": job.SealedValues("x1:"),
+	}
+	for want, to := range map[string]*access.Principal{
+		`"X-Otp":"[redacted]","X-Sealed":"[redacted]","X-Team":["1","2"],"X-Two":"[redacted]"`: {Role: access.Read},
+		`"X-Otp":"1","X-Sealed":"[redacted]","X-Team":["1","2"],"X-Two":["1","2"]`:             {Role: access.Read, Bodies: true},
+	} {
+		got := written(t, func(o *Buffer) {
+			o.ShowHeadersTo(to)
+			o.headers("headers", headers)
 		})
-	})
-	requireExact(t, `{"headers":{"Authorization":"[redacted]","X-Api-Key":"[redacted]","X-One":"1","X-Two":["1","2"]}}`, got)
+		requireExact(t, `{"headers":{"Authorization":"[redacted]","X-Api-Key":"[redacted]",`+want+`}}`, got)
+	}
 }
 
 func TestBuffer_SendsWithLengthAndContentType(t *testing.T) {

@@ -339,7 +339,10 @@ func (h *Handlers) Preview(w http.ResponseWriter, r *http.Request) error {
 func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, status int, s *store.Schedule) {
 	w.Header().Set("Etag", content.ETag(s.Revision))
 	scope.HideTemplate(r, &s.Job)
-	response.Answer(w, status, func(o *response.Buffer) { o.Schedule(s) })
+	response.Answer(w, status, func(o *response.Buffer) {
+		o.ShowHeadersTo(access.PrincipalOf(r.Context()))
+		o.Schedule(s)
+	})
 }
 
 // noSchedule explains how a schedule is created.

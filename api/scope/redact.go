@@ -21,7 +21,7 @@ func RedactCallback(payload []byte) []byte {
 	o.Open()
 	for name, value := range jsonscan.Members(payload) {
 		if value[0] == '{' {
-			value = RedactHeaders(value)
+			value = redactHeaders(value, job.SecretHeader)
 		}
 		o.Member(string(name), value)
 	}
@@ -29,8 +29,13 @@ func RedactCallback(payload []byte) []byte {
 	return o.Bytes()
 }
 
-// RedactHeaders redacts the secret headers of a job or of an attempt.
-func RedactHeaders(object []byte) []byte {
+// RedactChange redacts the headers in a change of bulk work that may be secrets. The change is stored as it is shown.
+func RedactChange(change []byte) []byte {
+	return redactHeaders(change, func(name string) bool { return !job.HarmlessHeader(name) })
+}
+
+// redactHeaders redacts the headers of a job or of an attempt whose names are secret.
+func redactHeaders(object []byte, isSecret func(name string) bool) []byte {
 	o := new(response.Buffer)
 	o.Open()
 	for name, value := range jsonscan.Members(object) {
@@ -40,7 +45,7 @@ func RedactHeaders(object []byte) []byte {
 		}
 		o.Object(string(name))
 		for header, values := range jsonscan.Members(value) {
-			if job.SecretHeader(string(header)) {
+			if isSecret(string(header)) {
 				values = []byte(`"` + response.Redacted + `"`)
 			}
 			o.Member(string(header), values)

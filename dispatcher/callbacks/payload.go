@@ -43,8 +43,8 @@ func milliseconds(d time.Duration) float64 {
 	return float64(policy.RoundUp(d)/policy.DurationUnit) / 10
 }
 
-// headers are headers in the form of the API: one value as a string, several as an array, secret ones redacted; null when
-// there are none.
+// headers are headers in the form of the API: one value as a string, several as an array, secret and sealed ones redacted; null
+// when there are none. So what is stored encrypted is not in the body of a callback, which is not.
 type headers map[string][]string
 
 // MarshalJSON returns that form.
@@ -54,8 +54,9 @@ func (h headers) MarshalJSON() ([]byte, error) {
 	}
 	shown := make(map[string]any, len(h))
 	for name, values := range h {
+		_, sealed := job.Sealed(values)
 		switch {
-		case job.SecretHeader(name):
+		case sealed || job.SecretHeader(name):
 			shown[name] = redacted
 		case len(values) == 1:
 			shown[name] = values[0]

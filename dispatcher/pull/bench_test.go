@@ -67,7 +67,10 @@ func (fixed) Update(context.Context) error        { return nil }
 func (fixed) Sync(context.Context, int64) bool    { return true }
 
 func (fixed) Credentials(string, string) (job.Credentials, error) { return job.Credentials{}, nil }
-func (fixed) Signer(store.Lane) (job.Signer, error)               { return nil, nil }
+func (fixed) OpenHeader(job.Queue, string, string) (job.HeaderSecret, error) {
+	return job.HeaderSecret{}, nil
+}
+func (fixed) Signer(store.Lane) (job.Signer, error) { return nil, nil }
 
 func (fixed) callbacks(pool.EndedJob) []store.NewJob { return nil }
 

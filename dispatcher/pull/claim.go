@@ -68,11 +68,12 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 		terms := topic.Terms(j.Terms)
 		var request *job.Request
 		var unsigned error
-		if c.request.Request {
+		header, unopened := p.openHeaders(j.Queue, j.Header)
+		if c.request.Request && unopened == nil {
 			request, unsigned = p.requestOf(j, topic, lane.Lane, terms)
 		}
 		verdict := policy.CheckBefore(terms, progressOf(j, began), policy.Preflight{
-			SettingsUnreadable: lane.unreadable, PolicyStale: !fresh, Late: g.isLate(), SecretsUnreadable: unsigned != nil,
+			SettingsUnreadable: lane.unreadable, PolicyStale: !fresh, Late: g.isLate(), SecretsUnreadable: unsigned != nil || unopened != nil,
 			RateChanged: topic.Rate.Limited() && topic.Rate != g.rate,
 			Uncounted:   !j.Rated && lane.Settings.Limits().Over(topic.Limits()).Rate.Limited(), // it had expired by an older policy
 		})
@@ -83,7 +84,9 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 		l := newLease(j)
 		l.Trace = p.traceOf(j)
 		l.Sign(c.key)
-		leased = append(leased, store.LeasedJob{ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin), Request: request})
+		one := store.LeasedJob{ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin), Request: request}
+		one.Header = header
+		leased = append(leased, one)
 	}
 	if ctx.Err() != nil {
 		p.Release(lasting, leased)
@@ -129,18 +132,41 @@ func readLanes(queues []store.QueueStatus) map[job.Queue]laneSettings {
 // that they were registered for. The error says why it cannot be signed.
 func (p *Puller) requestOf(j *store.ClaimedJob, topic policy.Topic, lane store.Lane, terms policy.Terms) (*job.Request, error) {
 	r := pool.NewRequest(j, topic, lane.Settings, terms)
-	r.Header = maps.Clone(r.Header)
-	maps.DeleteFunc(r.Header, func(name string, values []string) bool {
-		_, sealed := job.Sealed(values)
-		return sealed || job.SecretHeader(name)
-	})
-	var err error
+	header, err := p.openHeaders(j.Queue, r.Header)
+	if err != nil {
+		return nil, err
+	}
+	r.Header = maps.Clone(header)
+	maps.DeleteFunc(r.Header, func(name string, _ []string) bool { return job.SecretHeader(name) })
 	if len(lane.Settings.Secrets) > 0 {
 		r.Signer, err = p.opts.Policies.Signer(lane)
 	} else {
 		r.Credentials, err = p.opts.Policies.Credentials(j.Namespace, j.Topic)
 	}
 	return &r, err
+}
+
+// openHeaders returns headers with the sealed ones opened but for credentials, which are for the receiver.
+func (p *Puller) openHeaders(q job.Queue, header map[string][]string) (map[string][]string, error) {
+	var opened map[string][]string
+	for name, values := range header {
+		sealed, ok := job.Sealed(values)
+		if !ok || job.SecretHeader(name) {
+			continue
+		}
+		secret, err := p.opts.Policies.OpenHeader(q, name, sealed)
+		if err != nil {
+			return header, err
+		}
+		if opened == nil {
+			opened = maps.Clone(header)
+		}
+		opened[name] = secret.Values
+	}
+	if opened == nil {
+		opened = header
+	}
+	return opened, nil
 }
 
 // progressOf returns the progress of a job that a call that began at a time has claimed.

@@ -38,6 +38,8 @@ type fixture struct {
 	stops  []func()
 	// unsigned is why the topic's secrets are not readable.
 	unsigned error
+	// unopened is why sealed headers are not readable.
+	unopened error
 }
 
 // start runs a carrier on a model.
@@ -93,6 +95,12 @@ func (*fixture) Sync(context.Context, int64) bool { return true }
 func (f *fixture) Credentials(string, string) (job.Credentials, error) {
 	return job.Credentials{Signer: signerFunc("topic")}, f.unsigned
 }
+
+// OpenHeader opens what the tests have sealed as "sealed:VALUE".
+func (f *fixture) OpenHeader(_ job.Queue, _, sealed string) (job.HeaderSecret, error) {
+	return job.HeaderSecret{Values: []string{strings.TrimPrefix(sealed, "sealed:")}}, f.unopened
+}
+
 func (*fixture) Signer(store.Lane) (job.Signer, error) { return signerFunc("lane"), nil }
 
 func (f *fixture) AttemptEnded(e pool.AttemptEvent) {

@@ -28,6 +28,8 @@ type Policies interface {
 	Sync(ctx context.Context, revision int64) bool
 	// Credentials returns what authenticates the attempts of a topic.
 	Credentials(namespace, topic string) (job.Credentials, error)
+	// OpenHeader opens the sealed values of a header (job.Sealed) of a queue's job.
+	OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error)
 	// Signer returns the signer of a lane with secrets.
 	Signer(lane store.Lane) (job.Signer, error)
 }

@@ -22,17 +22,18 @@ func (s signerFunc) Sign(string, time.Time, []byte) string { return string(s) }
 func TestLease_HasTheRequestOfAPushIfTheClientAsksForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 1, policy.Topic{
-			URL: "https://topic.example", Headers: map[string][]string{"X-Topic": {"1"}, "X-Api-Key": job.SealedValues("plain:x")}, Retries: new(7),
+			URL: "https://topic.example", Headers: map[string][]string{"X-Topic": {"1"}, "X-Pin": job.SealedValues("sealed:3"), "X-Api-Key": job.SealedValues("plain:x")}, Retries: new(7),
 		})
 		f.insertJobs(
 			store.NewJob{New: job.New{Spec: job.Spec{
 				ID: "a_1", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, Method: "PUT", ContentType: "text/plain",
-				BodyKind: job.BodyText, Body: []byte("1"), Header: map[string][]string{"X-Job": {"2"}, "Authorization": {"Bearer s3cret"}},
+				BodyKind: job.BodyText, Body: []byte("1"), Header: map[string][]string{"X-Job": job.SealedValues("sealed:2"), "Authorization": {"Bearer s3cret"}},
 			}}},
 		)
 		p, _ := f.process()
 		leased := f.lease(p, 1, 0)
 		require.Nil(t, leased[0].Request)
+		require.Equal(t, []string{"2"}, leased[0].Header["X-Job"])
 		p.Release(t.Context(), leased)
 
 		ask := request(1, 0)
@@ -45,6 +46,7 @@ func TestLease_HasTheRequestOfAPushIfTheClientAsksForIt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"1"}, header["X-Topic"])
 		require.Equal(t, []string{"2"}, header["X-Job"])
+		require.Equal(t, []string{"3"}, header["X-Pin"])
 		require.Equal(t, []string{"topic"}, header["Webhook-Signature"])
 		require.Equal(t, []string{"7"}, header["Ringback-Retries-Left"])
 		require.NotContains(t, header, "Authorization")
@@ -81,6 +83,22 @@ func TestLease_WithARequestHoldsJobsThatCannotBeSigned(t *testing.T) {
 		require.Equal(t, 0, f.get("a_1").FailedAttempts)
 		time.Sleep(time.Minute)
 		require.Len(t, f.lease(p, 1, time.Second), 1, "a consumer needs no signature")
+	})
+}
+
+func TestLease_HoldsJobsWhoseHeadersCannotBeOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		f.unopened = errors.New("sealed under another key")
+		f.insertJobs(store.NewJob{New: job.New{Spec: job.Spec{
+			ID: "a_1", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, Header: map[string][]string{"X-Job": job.SealedValues("2")},
+		}}})
+		f.insert("b_1")
+		p, _ := f.process()
+		require.Equal(t, []string{"b_1"}, ids(f.lease(p, 2, time.Second)))
+		require.Zero(t, f.get("a_1").Attempts)
+		f.unopened = nil
+		require.Equal(t, []string{"a_1"}, ids(f.lease(p, 2, time.Minute)))
 	})
 }
 

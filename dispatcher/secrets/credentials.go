@@ -24,13 +24,13 @@ func (s *Sealer) SealTopic(t *store.Topic, was policy.Topic) error {
 	}
 	p := &t.Policy
 	for i, header := range headersOf(*p) {
-		if HasPlain(header) && s.CannotSealHeaders(headersOf(was)[i]) {
+		if s.NeedsSeal(header) && s.CannotSealHeaders(headersOf(was)[i]) {
 			return ErrCannotSeal
 		}
 	}
 	p.Headers = s.SealHeaders(p.Headers, job.Origin(p.URL))
 	s.SealCallbacks(&p.OnDelivered, &p.OnDead)
-	if p.OnBacklog != nil && HasPlain(p.OnBacklog.Headers) {
+	if p.OnBacklog != nil && s.NeedsSeal(p.OnBacklog.Headers) {
 		stored := *p.OnBacklog
 		stored.Headers = s.SealHeaders(stored.Headers, job.Origin(stored.URL))
 		p.OnBacklog = &stored

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -8,31 +9,68 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Headers that carry secrets are stored sealed, each with the origin to which it may be sent: that of the URL of its job,
+// Headers that carry credentials are stored sealed, each with the origin to which it may be sent: that of the URL of its job,
 // topic, lane or callback when it was set. The attempt opens them and sends none to another origin, however a URL was
-// changed since.
+// changed since. If there is a key, headers that may carry secrets by other names (job.HarmlessHeader) are sealed, too, but may be
+// sent to any origin.
 
 // headerAAD returns the additional data of a header. It is the same wherever the header is stored: a callback's headers are
 // copied from settings into jobs.
 func headerAAD(name string) string { return "headers/" + name }
 
-// SealHeaders returns headers in their stored form. Sealed secrets stay bound to their origin. The others are bound to
+// SealHeaders returns headers in their stored form. Sealed secrets stay bound to their origin. Other credentials are bound to
 // origin; empty: they may be sent to any.
 func (s *Sealer) SealHeaders(header map[string][]string, origin string) map[string][]string {
-	if !HasPlain(header) {
+	if !s.NeedsSeal(header) {
 		return header
 	}
 	stored := maps.Clone(header)
 	for name, values := range header {
-		if _, sealed := job.Sealed(values); !sealed && job.SecretHeader(name) {
-			text := job.HeaderSecret{Origin: origin, Values: values}.Text()
-			stored[name] = job.SealedValues(s.box.Seal(text, headerAAD(name)))
+		if !s.mustSeal(name, values) {
+			continue
 		}
+		secret := job.HeaderSecret{Values: values}
+		if job.SecretHeader(name) {
+			secret.Origin = origin
+		}
+		stored[name] = job.SealedValues(s.box.Seal(secret.Text(), headerAAD(name)))
 	}
 	return stored
 }
 
-// HasPlain reports whether headers hold secrets that are not sealed.
+// noOrigin is the origin of secret headers of jobs without a URL: they are sent to none, should their topic be pushed later.
+const noOrigin = "none"
+
+// SealJobHeaders is SealHeaders for a job. target returns the URL to whose origin credentials are bound; empty: the job is pulled, or
+// delivered by a function. It is called only if there are some to bind.
+func (s *Sealer) SealJobHeaders(header map[string][]string, target func() (string, error)) (map[string][]string, error) {
+	url := ""
+	if HasPlain(header) {
+		var err error
+		if url, err = target(); err != nil {
+			return nil, err
+		}
+	}
+	return s.SealHeaders(header, cmp.Or(job.Origin(url), noOrigin)), nil
+}
+
+// mustSeal reports whether a header is not in its stored form.
+func (s *Sealer) mustSeal(name string, values []string) bool {
+	_, sealed := job.Sealed(values)
+	return !sealed && (job.SecretHeader(name) || s.box.Encrypts() && !job.HarmlessHeader(name))
+}
+
+// NeedsSeal reports whether some of the headers are not in their stored form.
+func (s *Sealer) NeedsSeal(header map[string][]string) bool {
+	for name, values := range header {
+		if s.mustSeal(name, values) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasPlain reports whether headers hold credentials that are not sealed, and so not bound to an origin.
 func HasPlain(header map[string][]string) bool {
 	for name, values := range header {
 		if _, sealed := job.Sealed(values); !sealed && job.SecretHeader(name) {
@@ -45,7 +83,7 @@ func HasPlain(header map[string][]string) bool {
 // SealCallbacks seals the headers of callbacks, in copies of them.
 func (s *Sealer) SealCallbacks(all ...**policy.Callback) {
 	for _, c := range all {
-		if *c == nil || !HasPlain((*c).Headers) {
+		if *c == nil || !s.NeedsSeal((*c).Headers) {
 			continue
 		}
 		stored := **c
@@ -57,7 +95,7 @@ func (s *Sealer) SealCallbacks(all ...**policy.Callback) {
 // hasStaleHeader reports whether headers hold a secret that is not sealed under the current key.
 func (s *Sealer) hasStaleHeader(header map[string][]string) bool {
 	for name, values := range header {
-		if sealed, ok := job.Sealed(values); ok && !s.box.Current(sealed) || !ok && job.SecretHeader(name) {
+		if sealed, ok := job.Sealed(values); ok && !s.box.Current(sealed) || s.mustSeal(name, values) {
 			return true
 		}
 	}

@@ -29,7 +29,7 @@ func (s *Sealer) ResealTopic(owner job.Queue, p *policy.Topic) (changed bool) {
 // resealTopicHeaders seals the headers of a policy under the current key, and reports whether one of them was not. Those
 // in plain text are left to SealTopic.
 func (s *Sealer) resealTopicHeaders(p *policy.Topic, owner job.Queue) bool {
-	changed := slices.ContainsFunc(headersOf(*p), HasPlain)
+	changed := slices.ContainsFunc(headersOf(*p), s.NeedsSeal)
 	of := func(header map[string][]string) (map[string][]string, bool) {
 		anew, some := s.resealHeaders(header, owner)
 		changed = changed || some
@@ -67,7 +67,7 @@ func (s *Sealer) ResealLane(q job.Queue, l *policy.Lane) bool {
 	stored, changed := s.resealSecrets(q, l.Secrets)
 	headers, some := s.resealHeaders(l.Headers, q)
 	l.Secrets, l.Headers = stored, headers
-	return changed || some || HasPlain(headers)
+	return changed || some || s.NeedsSeal(headers)
 }
 
 func (s *Sealer) resealSecrets(owner job.Queue, stored []policy.Secret) (anew []policy.Secret, changed bool) {

@@ -21,14 +21,18 @@ func sealer(t *testing.T, digits ...string) *secrets.Sealer {
 	for _, d := range digits {
 		texts = append(texts, strings.Repeat(d, 64))
 	}
-	keys, err := seal.ParseKeys(strings.Join(texts, ","))
-	require.NoError(t, err)
+	var keys []seal.Key
+	if len(texts) > 0 {
+		var err error
+		keys, err = seal.ParseKeys(strings.Join(texts, ","))
+		require.NoError(t, err)
+	}
 	return secrets.New(seal.New(keys...), slog.New(slog.DiscardHandler))
 }
 
 var (
 	owner = job.Queue{Namespace: "default", Topic: "orders"}
-	plain = map[string][]string{"Authorization": {"Bearer 42"}, "X-Name": {"a"}}
+	plain = map[string][]string{"Authorization": {"Bearer 42"}, "X-Pin": {"1234", "5678"}, "X-Team": {"a"}}
 )
 
 func TestSecret_OpensForItsOwnerAlone(t *testing.T) {
@@ -44,14 +48,37 @@ func TestSecret_OpensForItsOwnerAlone(t *testing.T) {
 func TestHeader_IsBoundToTheFirstOrigin(t *testing.T) {
 	s := sealer(t, "1")
 	stored := s.SealHeaders(plain, "https://a.example:443")
-	require.Equal(t, []string{"a"}, stored["X-Name"])
+	require.Equal(t, []string{"a"}, stored["X-Team"])
 	require.False(t, secrets.HasPlain(stored))
+	require.False(t, s.NeedsSeal(stored))
 	again := s.SealHeaders(stored, "https://b.example:443")
 	text, sealed := job.Sealed(again["Authorization"])
 	require.True(t, sealed)
 	opened, err := s.OpenHeader("Authorization", text)
 	require.NoError(t, err)
 	require.Equal(t, job.HeaderSecret{Origin: "https://a.example:443", Values: []string{"Bearer 42"}}, opened)
+}
+
+func TestHeader_ThatMayBeASecretIsSealedForAnyOriginAndVisible(t *testing.T) {
+	s := sealer(t, "1")
+	stored := s.SealHeaders(plain, "https://a.example:443")
+	text, sealed := job.Sealed(stored["X-Pin"])
+	require.True(t, sealed)
+	require.NotContains(t, text, "1234")
+	opened, err := s.OpenHeader("X-Pin", text)
+	require.NoError(t, err)
+	require.Equal(t, job.HeaderSecret{Values: plain["X-Pin"]}, opened)
+
+	visible := s.OpenVisible(stored)
+	require.Equal(t, plain["X-Pin"], visible["X-Pin"])
+	require.Equal(t, stored["Authorization"], visible["Authorization"])
+	require.Equal(t, stored, sealer(t, "2").OpenVisible(stored), "what cannot be opened stays sealed")
+
+	none := sealer(t)
+	stored = none.SealHeaders(plain, "")
+	require.Equal(t, plain["X-Pin"], stored["X-Pin"], "there is no key")
+	require.False(t, none.IsTopicStale(policy.Topic{Headers: stored}))
+	require.True(t, s.IsTopicStale(policy.Topic{Headers: map[string][]string{"X-Pin": {"1234"}}}), "a key has come")
 }
 
 func TestReseal_ReplacesTheKeyOnce(t *testing.T) {
@@ -67,6 +94,7 @@ func TestReseal_ReplacesTheKeyOnce(t *testing.T) {
 	require.False(t, both.ResealTopic(owner, &topic))
 	_, err := sealer(t, "2").OpenSecret(owner, topic.Secrets[0])
 	require.NoError(t, err)
+	require.Equal(t, plain["X-Pin"], sealer(t, "2").OpenVisible(topic.Headers)["X-Pin"])
 
 	require.True(t, both.IsLaneStale(lane))
 	require.True(t, both.ResealLane(job.Queue{Namespace: "default", Topic: "orders", Lane: "l"}, &lane))
