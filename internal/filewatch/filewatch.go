@@ -18,7 +18,7 @@ import (
 // Interval is the time between two looks at the files.
 const Interval = 30 * time.Second
 
-// A Watcher looks at files. It is safe for concurrent use, except that only one goroutine may look at a time.
+// A Watcher looks at files. It is safe for concurrent use.
 type Watcher struct {
 	log *slog.Logger
 
@@ -28,16 +28,19 @@ type Watcher struct {
 
 // fileSet is a set of files that are loaded together.
 type fileSet struct {
-	names []string
-	load  func() error
-	seen  string // the content when they were last loaded; empty: not looked at
+	names  []string
+	load   func() error
+	loaded string // the content that was last loaded; empty: none, or others could not be used since
+	failed string // the content and the error that were last logged
+	looked bool
 }
 
 // New returns a Watcher that logs what it loads.
 func New(log *slog.Logger) *Watcher { return &Watcher{log: log} }
 
-// Add adds files. load is called when the content of one of them has changed, and at the first look: it may have
-// changed since the caller has read it. When load fails, what was loaded before must stay in force.
+// Add adds files. load is called when the content of one of them has changed, at each look after one at which it failed (a mode
+// or an owner may be what is wrong), and at the first look: it may have changed since the caller has read it. When load
+// fails, what was loaded before must stay in force.
 func (w *Watcher) Add(load func() error, names ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,20 +64,26 @@ func (w *Watcher) Run(ctx context.Context) {
 // Look loads the files that have changed.
 func (w *Watcher) Look() {
 	w.mu.Lock()
-	sets := w.sets // only appended to
-	w.mu.Unlock()
-	for _, s := range sets {
+	defer w.mu.Unlock()
+	for _, s := range w.sets {
 		now, regular := contentOf(s.names)
-		if !regular || now == s.seen {
+		if !regular || now == s.loaded {
 			continue
 		}
-		first, files := s.seen == "", strings.Join(s.names, ", ")
-		s.seen = now
+		files := strings.Join(s.names, ", ")
 		if err := s.load(); err != nil {
-			w.log.Warn("changed file cannot be used, keeping what was loaded before", "file", files, "err", err)
-		} else if !first {
-			w.log.Info("changed file loaded", "file", files)
+			if failed := now + err.Error(); failed != s.failed {
+				w.log.Warn("changed file cannot be used, keeping what was loaded before", "file", files, "err", err)
+				s.failed = failed
+			}
+			s.loaded = ""
+		} else {
+			if s.looked {
+				w.log.Info("changed file loaded", "file", files)
+			}
+			s.loaded, s.failed = now, ""
 		}
+		s.looked = true
 	}
 }
 

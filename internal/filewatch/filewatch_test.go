@@ -2,6 +2,7 @@ package filewatch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,6 +27,7 @@ func TestWatcher_LoadsFilesThatChange(t *testing.T) {
 	}
 	write(cert, "1")
 	write(key, "1")
+	var wrongMode error
 	synctest.Test(t, func(t *testing.T) {
 		var log testlog.Log
 		w, loads := New(slog.New(slog.NewTextHandler(&log, nil))), 0
@@ -35,7 +37,7 @@ func TestWatcher_LoadsFilesThatChange(t *testing.T) {
 			if two, _ := os.ReadFile(key); err == nil && !bytes.Equal(one, two) {
 				err = errors.New("key of another certificate")
 			}
-			return err
+			return cmp.Or(err, wrongMode)
 		}, cert, key)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -67,7 +69,16 @@ func TestWatcher_LoadsFilesThatChange(t *testing.T) {
 		require.Equal(t, "WARN ", lines())
 		write(cert, "2")
 		require.Equal(t, "INFO ", lines())
-		require.Equal(t, 5, loads)
+
+		wrongMode = errors.New("can be changed by others")
+		write(cert, "3")
+		write(key, "3")
+		require.Equal(t, "WARN ", lines())
+		wrongMode = nil
+		require.Equal(t, "INFO ", lines(), "the same content, once it can be used")
+		loads = 0
+		require.Empty(t, lines())
+		require.Zero(t, loads)
 	})
 }
 
