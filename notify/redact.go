@@ -19,6 +19,12 @@ const minSecret = len(redacted)
 // redact replaces values of the request's secret and sealed headers that the receiver repeated: results are stored in plain text, and
 // shown to people who may not see the secrets.
 func redact(result *policy.Result, req *job.Request) {
+	received := result.Body
+	defer func() {
+		if !bytes.Equal(received, result.Body) {
+			result.Received = received
+		}
+	}()
 	for name, values := range req.Header {
 		if !job.SecretHeader(name) && !slices.Contains(req.Sealed, name) {
 			continue

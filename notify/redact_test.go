@@ -39,6 +39,7 @@ func TestRedact_RemovesSecretsThatAReceiverRepeats(t *testing.T) {
 	result := newSender(t, Options{}).Deliver(t.Context(), req)
 	require.Equal(t, 200, result.Status, result.Error)
 	require.NotContains(t, string(result.Body), "topsecret")
+	require.Contains(t, string(result.Received), "topsecret", "success is judged by the answer as it came")
 	require.Contains(t, string(result.Body), `"X-Api-Key":["[redacted]"]`)
 	require.Contains(t, string(result.Body), "tenant-4711")
 	require.Contains(t, string(result.Body), "short", "what is in ordinary words is left")

@@ -70,7 +70,7 @@ func Judge(terms Terms, result Result, progress Progress, random float64) Verdic
 	responded, consumer, note := result.Class == ClassNone, result.Class == ClassConsumer, ""
 	if responded {
 		var ok bool
-		if ok, note = terms.Success.check(result.Status, result.Body); ok {
+		if ok, note = terms.Success.check(result.Status, result.received()); ok {
 			return Verdict{Kind: Delivered}
 		}
 	}

@@ -92,6 +92,17 @@ type Result struct {
 	// Header and Body are the response's, truncated by the sender.
 	Header map[string][]string
 	Body   []byte
+	// Received is the body as it came, if Body has [redacted] in place of secrets that the receiver repeated. Judge looks at it. It is
+	// not stored.
+	Received []byte
+}
+
+// received returns the body that decides.
+func (r *Result) received() []byte {
+	if r.Received != nil {
+		return r.Received
+	}
+	return r.Body
 }
 
 // Kind is the kind of a verdict.

@@ -16,6 +16,15 @@ const (
 	utf16      = ": it is in UTF-16: save or send it as UTF-8"
 )
 
+func TestSuccess_LooksAtTheBodyAsItCame(t *testing.T) {
+	own := terms()
+	own.Success = policy.Success{BodyContains: "acme"}
+	result := policy.Result{Status: 200, Body: []byte("[redacted] took it"), Received: []byte("acme took it")}
+	require.Equal(t, policy.Delivered, policy.Judge(own, result, policy.Progress{}, 0).Kind)
+	result.Received = nil
+	require.Equal(t, policy.Again, policy.Judge(own, result, policy.Progress{}, 0).Kind)
+}
+
 func TestSuccess_MatchesStatusAndBody(t *testing.T) {
 	for _, c := range []struct {
 		name    string
