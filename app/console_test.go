@@ -56,6 +56,7 @@ func (r runningApp) visit(t *testing.T, method, path, cookie string, form url.Va
 // signIn returns the cookie of a session.
 func (r runningApp) signIn(t *testing.T, token string) string {
 	t.Helper()
+	deriveKeys(consoleRoot)
 	status, cookies := r.visit(t, http.MethodPost, "sign-in", "", url.Values{"token": {token}})
 	require.Equal(t, http.StatusSeeOther, status)
 	require.Len(t, cookies, 1)

@@ -13,10 +13,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/console/session"
 	"github.com/ringback/ringback/internal/badreceiver"
+	"github.com/ringback/ringback/internal/redact"
 	"github.com/ringback/ringback/internal/testlevel"
 	"github.com/ringback/ringback/internal/testlog"
 )
+
+// deriveKeys derives the keys of the console's sessions: signing in must not take as long as that does under the race detector.
+func deriveKeys(root ...redact.Text) { session.New(root, 0).IDs() }
 
 func TestFiles_OfTokensAreReadAgain(t *testing.T) {
 	const first, second, metrics = "first-0123456789abc", "second-0123456789abc", "metrics-0123456789abc"
@@ -44,6 +49,7 @@ func TestFiles_OfTokensAreReadAgain(t *testing.T) {
 		}
 		return accepted
 	}
+	deriveKeys(first, second)
 	signIn := func() (cookie string) {
 		form, to := strings.NewReader("token="+second), "http://"+r.Addr()+"/console/sign-in"
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to, form)
