@@ -138,7 +138,11 @@ func (s *session) registered(answer json.RawMessage) error {
 // endedBefore says that a job was registered before, and has ended.
 func endedBefore(id string, state client.State) string {
 	id = output.Printable(id)
-	return fmt.Sprintf("%s was registered before, and is %s: ringback job revive %s sends it again", id, state, id)
+	said := fmt.Sprintf("%s was registered before, and is %s", id, state)
+	if state == client.Dead {
+		said += fmt.Sprintf(": ringback job revive %s sends it again", id)
+	}
+	return said
 }
 
 // registrations is how often a registration is tried.

@@ -53,7 +53,9 @@ func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string
 		}
 		if old, kept := stored[canonical]; kept && isPlaceholder(name, values) {
 			values = old
-			h.checkOrigin(d, at, canonical)
+			if h.moved { // whoever was shown the placeholder must not obtain the value by another URL
+				d.AddError(job.JSONPointer(at, canonical), ResendOnNewOrigin)
+			}
 		} else if isPlaceholder(name, values) {
 			d.redactedPlaceholder(job.JSONPointer(at, name))
 		}
