@@ -48,6 +48,17 @@ func TestHeaders_RefuseToKeepSecretsForANewOrigin(t *testing.T) {
 	}
 }
 
+// A header that may be a secret is bound to no origin. Whoever may see it only as [redacted] must not obtain it by another URL.
+func TestHeaders_KeepNoPlaceholderForANewOrigin(t *testing.T) {
+	for url, want := range map[string]int{"https://a.example/x": http.StatusOK, "https://evil.example/": http.StatusUnprocessableEntity} {
+		f := newFake()
+		f.topics["a"] = store.Topic{Name: "a", Revision: 1, Policy: policy.Topic{URL: "https://a.example/", Headers: map[string][]string{"X-Pin": {"1234"}}}}
+		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a", `{"url": "`+url+`", "headers": {"X-Pin": "[redacted]"}}`)
+		require.Equal(t, want, w.Code, w.Body.String())
+		require.Equal(t, []string{"1234"}, f.topics["a"].Policy.Headers["X-Pin"])
+	}
+}
+
 func TestHeaders_AllowANewOriginWithResentOrRemovedSecrets(t *testing.T) {
 	for header, want := range map[string]map[string][]string{
 		`"Bearer new"`: {"Authorization": {"Bearer new"}, "X-A": {"1"}},
