@@ -130,8 +130,8 @@ func TestBoundConnections_AnswersBeyondTheBound(t *testing.T) {
 	require.Contains(t, log.String(), "too many requests in flight")
 }
 
-// strangers are the beginnings of requests without a token, whose rest never comes and whose answer is not read.
-func strangers() map[string]string {
+// unknownSenders are the beginnings of requests without a token, whose rest never comes and whose answer is not read.
+func unknownSenders() map[string]string {
 	const body = "Host: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 60000\r\n\r\ntoken="
 	all := make(map[string]string)
 	for _, line := range []string{
@@ -143,9 +143,9 @@ func strangers() map[string]string {
 	return all
 }
 
-func TestBoundConnections_StrangersHoldNothingThatOthersNeed(t *testing.T) {
+func TestBoundConnections_UnknownSendersHoldNothingThatOthersNeed(t *testing.T) {
 	tokens := []redact.Text{"root"}
-	for name, request := range strangers() {
+	for name, request := range unknownSenders() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const bound = 16

@@ -48,7 +48,7 @@ func TestHeaders_RefuseToKeepSecretsForANewOrigin(t *testing.T) {
 	}
 }
 
-// A header that may be a secret is bound to no origin. Whoever may see it only as [redacted] must not obtain it by another URL.
+// A header that may be a secret is bound to no origin. A client that may see it only as [redacted] must not obtain it by another URL.
 func TestHeaders_KeepNoPlaceholderForANewOrigin(t *testing.T) {
 	for url, want := range map[string]int{"https://a.example/x": http.StatusOK, "https://evil.example/": http.StatusUnprocessableEntity} {
 		f := newFake()

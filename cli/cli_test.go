@@ -622,7 +622,7 @@ func TestFiles_MayBeginWithAByteOrderMark(t *testing.T) {
 		body string // of the request
 	}{
 		{send(mark + `{"a": 1}`), `{"body": {"a": 1}, "id": "j", "url": "http://x/"}`},
-		// That of another text may be for whoever opens it, such as a table.
+		// That of another text may be for its reader, such as a table.
 		{send(mark + "a;b"), `{"body_text": "` + mark + `a;b", "id": "j", "url": "http://x/"}`},
 		{add(mark + `{"id": "j"}` + "\r\n"), `{"id": "j"}` + "\n"},
 		{put(mark + `{"workers": 5}`), `{"workers": 5}`},

@@ -51,7 +51,7 @@ func (c *console) drop(w http.ResponseWriter, r *http.Request, name string) {
 	}
 }
 
-// end makes this process refuse a cookie of the request, also from whoever has copied it.
+// end makes this process refuse a cookie of the request, also a copy of it.
 func (c *console) end(r *http.Request, name string) {
 	for _, id := range c.seals.IDs() {
 		for _, sent := range []string{hostPrefix + name + "-" + id, name + "-" + id} {

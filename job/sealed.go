@@ -2,6 +2,7 @@ package job
 
 import (
 	"encoding/base64"
+	"maps"
 	"strings"
 )
 
@@ -35,6 +36,31 @@ func Sealed(values []string) (sealed string, ok bool) {
 		return "", false
 	}
 	return strings.CutPrefix(values[0], sealedMark)
+}
+
+// OpenOthers returns headers with those opened that are sealed and are no credentials (SecretHeader), which only attempts open. err is
+// that of one that could not be opened, and so is as it was.
+func OpenOthers(header map[string][]string, open func(name, sealed string) (HeaderSecret, error)) (_ map[string][]string, err error) {
+	var opened map[string][]string
+	for name, values := range header {
+		sealed, ok := Sealed(values)
+		if !ok || SecretHeader(name) {
+			continue
+		}
+		secret, failed := open(name, sealed)
+		if failed != nil {
+			err = failed
+			continue
+		}
+		if opened == nil {
+			opened = maps.Clone(header)
+		}
+		opened[name] = secret.Values
+	}
+	if opened == nil {
+		opened = header
+	}
+	return opened, err
 }
 
 // headerSize returns about the size of a header's lines in bytes. A sealed header counts with the size of its secret.

@@ -40,19 +40,23 @@ func (s Success) WithDefaults() Success {
 
 // check reports whether a response is a success. note describes a mismatch of the body.
 func (s Success) check(status int, body []byte) (ok bool, note string) {
-	hint := ""
-	if _, err := utf8text.Trim(body); err != nil {
-		hint = ": it " + err.Error()
-	}
 	switch {
 	case !matchesStatus(s.WithDefaults().Status, status):
 		return false, ""
 	case s.BodyEquals != "" && !bytes.Equal(trimmed(body), trimmed([]byte(s.BodyEquals))):
-		return false, "response body does not equal success.body_equals" + hint
+		return false, "response body does not equal success.body_equals" + encodingHint(body)
 	case s.BodyContains != "" && !bytes.Contains(body, []byte(s.BodyContains)):
-		return false, "response body does not contain success.body_contains" + hint
+		return false, "response body does not contain success.body_contains" + encodingHint(body)
 	}
 	return true, ""
+}
+
+// encodingHint says that a body is in an encoding that matches nothing; empty: it is not.
+func encodingHint(body []byte) string {
+	if _, err := utf8text.Trim(body); err != nil {
+		return ": it " + err.Error()
+	}
+	return ""
 }
 
 // trimmed returns a text without a byte order mark and surrounding white space.

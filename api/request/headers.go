@@ -53,7 +53,7 @@ func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string
 		}
 		if old, kept := stored[canonical]; kept && isPlaceholder(name, values) {
 			values = old
-			if h.moved { // whoever was shown the placeholder must not obtain the value by another URL
+			if h.moved { // a client that was shown the placeholder must not obtain the value by another URL
 				d.AddError(job.JSONPointer(at, canonical), ResendOnNewOrigin)
 			}
 		} else if isPlaceholder(name, values) {

@@ -52,8 +52,8 @@ func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 		return x
 	}
 	j.History = slices.Clone(j.History) // the service may have it
+	isCallback := isCallbackOfSettings(r, j)
 	for i := range j.History {
-		isCallback := isCallbackOfSettings(r, j)
 		if a := &j.History[i]; a.URL != "" || isCallback {
 			hideReceiver(a, isCallback)
 		}

@@ -144,7 +144,7 @@ func (s *Sealer) Open(purpose, sealed string, now time.Time) ([]byte, bool) {
 	return text, !ended
 }
 
-// End makes this process open a text no more, whoever has a copy of it.
+// End makes this process open a text and its copies no more.
 func (s *Sealer) End(purpose, sealed string, now time.Time) {
 	_, n, until := s.open(purpose, sealed)
 	if now.Unix() >= until {

@@ -146,27 +146,11 @@ func (p *Puller) requestOf(j *store.ClaimedJob, topic policy.Topic, lane store.L
 	return &r, err
 }
 
-// openHeaders returns headers with the sealed ones opened but for credentials, which are for the receiver.
+// openHeaders opens headers but for credentials, which are for the receiver.
 func (p *Puller) openHeaders(q job.Queue, header map[string][]string) (map[string][]string, error) {
-	var opened map[string][]string
-	for name, values := range header {
-		sealed, ok := job.Sealed(values)
-		if !ok || job.SecretHeader(name) {
-			continue
-		}
-		secret, err := p.opts.Policies.OpenHeader(q, name, sealed)
-		if err != nil {
-			return header, err
-		}
-		if opened == nil {
-			opened = maps.Clone(header)
-		}
-		opened[name] = secret.Values
-	}
-	if opened == nil {
-		opened = header
-	}
-	return opened, nil
+	return job.OpenOthers(header, func(name, sealed string) (job.HeaderSecret, error) {
+		return p.opts.Policies.OpenHeader(q, name, sealed)
+	})
 }
 
 // progressOf returns the progress of a job that a call that began at a time has claimed.

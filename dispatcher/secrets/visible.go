@@ -1,8 +1,6 @@
 package secrets
 
 import (
-	"maps"
-
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -11,24 +9,7 @@ import (
 // OpenVisible returns headers as the API shows them to those who may read bodies: only credentials stay sealed, and what this
 // process cannot open.
 func (s *Sealer) OpenVisible(header map[string][]string) map[string][]string {
-	var opened map[string][]string
-	for name, values := range header {
-		sealed, ok := job.Sealed(values)
-		if !ok || job.SecretHeader(name) {
-			continue
-		}
-		secret, err := s.OpenHeader(name, sealed)
-		if err != nil {
-			continue // a delivery that needs it logs why
-		}
-		if opened == nil {
-			opened = maps.Clone(header)
-		}
-		opened[name] = secret.Values
-	}
-	if opened == nil {
-		return header
-	}
+	opened, _ := job.OpenOthers(header, s.OpenHeader) // a delivery that needs one that cannot be opened logs why
 	return opened
 }
 

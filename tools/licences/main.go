@@ -87,7 +87,7 @@ func run(root string, out io.Writer) error {
 func modules(root string) ([]part, error) {
 	known := make(map[string]*part)
 	for _, system := range []string{"linux", "darwin"} {
-		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "./cmd/ringback")
+		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Module", "./cmd/ringback")
 		cmd.Dir, cmd.Env, cmd.Stderr = root, append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system), os.Stderr
 		text, err := cmd.Output()
 		if err != nil {
@@ -95,9 +95,8 @@ func modules(root string) ([]part, error) {
 		}
 		for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
 			var pkg struct {
-				Dir      string
-				Standard bool
-				Module   *struct {
+				Dir    string
+				Module *struct {
 					Path, Version, Dir string
 					Main               bool
 				}
