@@ -251,10 +251,10 @@ func TestReady_SaysWhyNot(t *testing.T) {
 }
 
 // A check writes to the store, and needs no token.
-func TestReady_ChecksAtMostTwiceASecond(t *testing.T) {
+func TestReady_ChecksAtMostTwiceASecondWhileAllIsWell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		h := handlerOf(f)
+		f, closing := newFake(), false
+		h := New(Options{Service: f, Logger: quiet, Closing: func() bool { return closing }})
 		for range 100 {
 			require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/readyz", "").Code)
 		}
@@ -262,7 +262,12 @@ func TestReady_ChecksAtMostTwiceASecond(t *testing.T) {
 		f.ready = errors.New("shutting down")
 		time.Sleep(readyFor)
 		require.Equal(t, http.StatusServiceUnavailable, call(t, h, http.MethodGet, "/readyz", "").Code)
-		require.Equal(t, 2, f.checks)
+		f.ready = nil
+		require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/readyz", "").Code, "a store that is back is seen at once")
+		require.Equal(t, 3, f.checks)
+		closing = true
+		f.ready = errors.New("shutting down")
+		require.Equal(t, http.StatusServiceUnavailable, call(t, h, http.MethodGet, "/readyz", "").Code, "and so is a stop")
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,26 +29,30 @@ var openAPIDocument = pages.NewOpenAPI(openAPI)
 // readyTimeout bounds the readiness check.
 const readyTimeout = 2 * time.Second
 
-// readyFor is how long the result of a check answers other requests, too. A check writes to the store, and anybody may ask.
+// readyFor is how long a check that found every store ready answers other requests, too. A check writes to the store, and anybody may
+// ask.
 const readyFor = 500 * time.Millisecond
 
-// readiness has the result of the last check. It is safe for concurrent use; one check runs at a time.
+// readiness has the last result that was good for every store. It is safe for concurrent use; one check runs at a time.
 type readiness struct {
-	mu   sync.Mutex
-	at   time.Time
-	last []store.Readiness
+	mu    sync.Mutex
+	until time.Time
+	good  []store.Readiness
 }
 
-func (c *readiness) get(ctx context.Context, service Service) []store.Readiness {
+func (c *readiness) get(ctx context.Context, service Service, closing bool) []store.Readiness {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.at.IsZero() || time.Since(c.at) >= readyFor {
-		checking, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), readyTimeout, response.ErrTimeout)
-		defer cancel()
-		c.last = service.Readiness(checking)
-		c.at = time.Now()
+	if !closing && time.Now().Before(c.until) {
+		return c.good
 	}
-	return c.last
+	checking, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), readyTimeout, response.ErrTimeout)
+	defer cancel()
+	all := service.Readiness(checking)
+	if !slices.ContainsFunc(all, func(s store.Readiness) bool { return s.Err != nil }) {
+		c.good, c.until = all, time.Now().Add(readyFor)
+	}
+	return all
 }
 
 // alive answers 200 while the process runs.
@@ -58,7 +63,7 @@ func (a *api) alive(w http.ResponseWriter, _ *http.Request) error {
 
 // ready answers 200 if one store is ready, else 503 with the reasons.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
-	all := a.readiness.get(r.Context(), a.service)
+	all := a.readiness.get(r.Context(), a.service, a.closing())
 	ready, reasons := false, make([]string, len(all))
 	for i, s := range all {
 		if s.Err == nil {
