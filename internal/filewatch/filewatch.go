@@ -1,7 +1,8 @@
 // Package filewatch loads files again when their content changes, such as certificates and tokens that are rotated.
 //
 // It reads the files at intervals, because notifications get lost on network volumes, and links to mounted secrets are
-// replaced. A file that is not regular, such as a pipe, is not read again.
+// replaced. Content counts when two looks in a row have found it: at one look a file may be half written. A file that is not
+// regular, such as a pipe, is not read again.
 package filewatch
 
 import (
@@ -15,8 +16,9 @@ import (
 	"time"
 )
 
-// Interval is the time between two looks at the files.
-const Interval = 30 * time.Second
+// Interval is the time between two looks at the files. A change takes up to two, which are less than the minute that the docs
+// promise.
+const Interval = 20 * time.Second
 
 // A Watcher looks at files. It is safe for concurrent use.
 type Watcher struct {
@@ -30,16 +32,17 @@ type Watcher struct {
 type fileSet struct {
 	names  []string
 	load   func() error
+	seen   string // the content at the last look; empty: one file is not regular
 	loaded string // the content that was last loaded; empty: none, or others could not be used since
 	failed string // the content and the error that were last logged
-	looked bool
+	looked bool   // load was called
 }
 
 // New returns a Watcher that logs what it loads.
 func New(log *slog.Logger) *Watcher { return &Watcher{log: log} }
 
 // Add adds files. load is called when the content of one of them has changed, at each look after one at which it failed (a mode
-// or an owner may be what is wrong), and at the first look: it may have changed since the caller has read it. When load
+// or an owner may be what is wrong), and once in the beginning: it may have changed since the caller has read it. When load
 // fails, what was loaded before must stay in force.
 func (w *Watcher) Add(load func() error, names ...string) {
 	w.mu.Lock()
@@ -61,13 +64,15 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// Look loads the files that have changed.
+// Look loads the files whose content has changed, and was the same at the look before.
 func (w *Watcher) Look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.sets {
 		now, regular := contentOf(s.names)
-		if !regular || now == s.loaded {
+		before := s.seen
+		s.seen = now
+		if !regular || now != before || now == s.loaded {
 			continue
 		}
 		files := strings.Join(s.names, ", ")

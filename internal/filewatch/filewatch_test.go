@@ -82,6 +82,14 @@ func TestWatcher_LoadsFilesThatChange(t *testing.T) {
 		before := loads
 		require.Empty(t, lines())
 		require.Equal(t, before, loads)
+
+		for _, text := range []string{"a half", "3", "a half", "3"} { // one at each look
+			write(key, text)
+			time.Sleep(Interval)
+			synctest.Wait()
+		}
+		require.Empty(t, lines())
+		require.Equal(t, before, loads, "nothing is loaded that one look has found")
 	})
 }
 
@@ -89,5 +97,7 @@ func TestWatcher_LoadsFilesThatChange(t *testing.T) {
 func TestWatcher_ReadsOnlyRegularFiles(t *testing.T) {
 	w := New(slog.New(slog.DiscardHandler))
 	w.Add(func() error { panic("loaded") }, os.DevNull)
-	w.Look()
+	for range 3 {
+		w.Look()
+	}
 }
