@@ -624,7 +624,7 @@ func TestFiles_MayBeginWithAByteOrderMark(t *testing.T) {
 		{send(mark + `{"a": 1}`), `{"body": {"a": 1}, "id": "j", "url": "http://x/"}`},
 		// That of another text may be for its reader, such as a table.
 		{send(mark + "a;b"), `{"body_text": "` + mark + `a;b", "id": "j", "url": "http://x/"}`},
-		{add(mark + `{"id": "j"}` + "\r\n"), `{"id": "j"}` + "\n"},
+		{add(mark + `{"id": "j"}` + "\r\n" + mark), `{"id": "j"}` + "\n"},
 		{put(mark + `{"workers": 5}`), `{"workers": 5}`},
 	} {
 		r := run(t, c.args, says(200, `{"index":0,"id":"j","status":201,"state":"ready"}`))

@@ -14,7 +14,8 @@ import (
 type Line struct {
 	// N is its number in the stream, from 1, with blank lines.
 	N int
-	// Text is the line without surrounding white space. It belongs to the caller.
+	// Text is the line without surrounding white space, and without the byte order mark that it may begin with: in the middle of a
+	// stream it is that of a file that was appended to another. It belongs to the caller.
 	Text []byte
 	// TooLong is set, and Text empty, when the line is longer than allowed.
 	TooLong bool
@@ -30,9 +31,8 @@ type Reader struct {
 	// newline.
 	buf         []byte
 	taken, seen int
-	readSize    int  // bytes of the next buffer
-	ended       int  // lines ended so far
-	begun       bool // the byte order mark was looked for
+	readSize    int // bytes of the next buffer
+	ended       int // lines ended so far
 	skipping    bool
 	err         error // the error of r
 }
@@ -123,6 +123,7 @@ func (l *Reader) add(group []Line, n int, text []byte) []Line {
 	if len(text) > l.maxLine {
 		return append(group, Line{N: n, TooLong: true})
 	}
+	text, _ = utf8text.Trim(text) // whoever parses the line refuses UTF-16
 	if text = bytes.Trim(text, " \t\r"); len(text) == 0 {
 		return group
 	}
@@ -139,15 +140,6 @@ func (l *Reader) fill() {
 	n, err := l.r.Read(free)
 	l.buf = l.buf[:len(l.buf)+n]
 	l.err = err
-	// The first buffer has room for more than the mark.
-	if !l.begun && len(l.buf) >= utf8text.MarkSize {
-		l.begun = true
-		// UTF-16 is refused with its first line.
-		if text, err := utf8text.Trim(l.buf); err == nil && len(text) < len(l.buf) {
-			l.taken = len(l.buf) - len(text)
-			l.seen = l.taken
-		}
-	}
 	if n == len(free) {
 		l.readSize = min(2*l.readSize, maxRead)
 	}

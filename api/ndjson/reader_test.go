@@ -62,17 +62,15 @@ func TestReader_SplitsLinesHoweverTheyArrive(t *testing.T) {
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-func TestReader_SkipsAByteOrderMarkAtTheBeginningOnly(t *testing.T) {
+func TestReader_SkipsAByteOrderMarkOfALine(t *testing.T) {
 	for text, want := range map[string][]Line{
 		byteOrderMark: nil,
-		byteOrderMark + "1234567890\n" + byteOrderMark + "b": {
-			{N: 1, Text: []byte("1234567890")}, {N: 2, Text: []byte(byteOrderMark + "b")},
-		},
-		byteOrderMark + "12345678901": {{N: 1, TooLong: true}},
-		byteOrderMark + byteOrderMark: {{N: 1, Text: []byte(byteOrderMark)}},
-		"\n" + byteOrderMark:          {{N: 2, Text: []byte(byteOrderMark)}},
-		"a\n" + byteOrderMark:         {{N: 1, Text: []byte("a")}, {N: 2, Text: []byte(byteOrderMark)}},
-		byteOrderMark[:2]:             {{N: 1, Text: []byte(byteOrderMark[:2])}},
+		byteOrderMark + "1234567\n" + byteOrderMark + " b\r\n": {{N: 1, Text: []byte("1234567")}, {N: 2, Text: []byte("b")}},
+		byteOrderMark + "12345678":                             {{N: 1, TooLong: true}}, // it is a part of the line
+		byteOrderMark + byteOrderMark:                          {{N: 1, Text: []byte(byteOrderMark)}},
+		"a\n" + byteOrderMark:                                  {{N: 1, Text: []byte("a")}},
+		"a" + byteOrderMark:                                    {{N: 1, Text: []byte("a" + byteOrderMark)}},
+		byteOrderMark[:2]:                                      {{N: 1, Text: []byte(byteOrderMark[:2])}},
 	} {
 		for size := 1; size <= len(text); size++ {
 			l := Reader{r: &pieceReader{text, size, io.EOF}, maxLine: 10}

@@ -47,13 +47,10 @@ func Lines(name string, in io.Reader) iter.Seq2[int, Line] {
 		line := 0
 		for lines.Scan() {
 			line++
-			text := lines.Bytes()
-			if line == 1 {
-				var err error
-				if text, err = utf8text.Trim(text); err != nil {
-					yield(line, Line{Err: fmt.Errorf("%s: line %d %w: it %w", name, line, ErrInvalid, err)})
-					return
-				}
+			text, err := utf8text.Trim(lines.Bytes()) // in the middle a mark is that of a file that was appended to another
+			if err != nil {
+				yield(line, Line{Err: fmt.Errorf("%s: line %d %w: it %w", name, line, ErrInvalid, err)})
+				return
 			}
 			text = bytes.TrimSpace(text)
 			if len(text) == 0 {
