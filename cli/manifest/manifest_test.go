@@ -270,6 +270,10 @@ lanes:
 	require.ErrorContains(t, err, "-:1: managed_by is required")
 	_, err = Read([]string{"-"}, strings.NewReader("managed_by: my shop\ntopics: {a: {}, b: {}}\n"))
 	require.Equal(t, []string{"-:1: managed_by must be 1 to 64 of A-Z a-z 0-9 . _ : / and -"}, faultsIn(t, err, ""))
+	for _, text := range []string{"\xff\xfea\x00:\x00", "{\x00}\x00"} {
+		_, err = Read([]string{"-"}, strings.NewReader(text))
+		require.Equal(t, []string{"-: is in UTF-16: save or send it as UTF-8"}, faultsIn(t, err, ""))
+	}
 	_, err = Read([]string{"-"}, strings.NewReader(""))
 	require.ErrorContains(t, err, "managed_by is required")
 	_, err = Read([]string{filepath.Join(dir, "none.yaml")}, nil)

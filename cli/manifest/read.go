@@ -133,7 +133,11 @@ type reader struct {
 
 // read reads the documents of a file.
 func (r *reader) read(name string, text []byte) {
-	text, _ = utf8text.Trim(text) // YAML may be in UTF-16
+	text, err := utf8text.Trim(text)
+	if err != nil {
+		r.faults = append(r.faults, name+": "+err.Error())
+		return
+	}
 	if json.Valid(text) {
 		text = jsonEscape.ReplaceAllFunc(text, unescape)
 	}

@@ -101,6 +101,8 @@ func TestConfig_RefusesFilesThatAreNone(t *testing.T) {
 		"- a":                          ":1: must have a setting a line",
 		"addr: [":                      "yaml: line 1",
 		strings.Repeat("#", 1<<20+1):   "is larger than 1048576 bytes",
+		"\xff\xfea\x00:\x00 \x001\x00": "is in UTF-16",
+		"a\x00:\x00 \x001\x00":         "is in UTF-16",
 		"a: &a [*a]":                   "a: is not a setting",
 		"addr: {a: 1}\nstore: &s [*s]": "store: has a list",
 	} {

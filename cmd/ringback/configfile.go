@@ -13,6 +13,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 const (
@@ -77,6 +79,9 @@ func readConfigFile(path string, flags map[string]*kong.Flag) (*configFile, erro
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	if text, err = utf8text.Trim(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", file.path, err)
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {

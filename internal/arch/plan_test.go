@@ -760,7 +760,7 @@ var plan = []row{
 	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
-		ours:   []string{"app", "cli", "cli/check", "cli/exit", "cli/output", "cli/request", "doctor", "internal/cgroup", "internal/inbox", "internal/logbuffer", "internal/secretfile", "job/units", "tracing/otlp"},
+		ours:   []string{"app", "cli", "cli/check", "cli/exit", "cli/output", "cli/request", "doctor", "internal/cgroup", "internal/inbox", "internal/logbuffer", "internal/secretfile", "internal/utf8text", "job/units", "tracing/otlp"},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
 	{
