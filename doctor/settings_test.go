@@ -85,6 +85,7 @@ func TestSettings_AreChecked(t *testing.T) {
 		{SettingsSecrets, Warn, "can be read by all users (mode 0644)", Settings{EncryptsSecrets: true, SecretFiles: []string{writeFile(t, "secret", 0o644)}}},
 		{SettingsSecrets, Fault, "is writable by group or others", Settings{EncryptsSecrets: true, SecretFiles: []string{writeFile(t, "secret", 0o666)}}},
 		{SettingsSecrets, Fault, "is empty", Settings{EncryptsSecrets: true, SecretFiles: []string{writeFile(t, "", 0o600)}}},
+		{SettingsSecrets, Fault, "is in UTF-16", Settings{SecretFiles: []string{writeFile(t, "a\x00b\x00", 0o600)}}},
 		{SettingsSecrets, Fault, "no such file", Settings{EncryptsSecrets: true, SecretFiles: []string{"/nowhere/token"}}},
 
 		{SettingsTLS, OK, "no setting names a certificate", Settings{}},
@@ -93,6 +94,7 @@ func TestSettings_AreChecked(t *testing.T) {
 		{SettingsTLS, Fault, "expired at 2029-12-31", Settings{Certificates: []string{certificate(t, now.Add(-2*day), now.Add(-day))}}},
 		{SettingsTLS, Fault, "is not valid yet", Settings{Certificates: []string{certificate(t, now.Add(day), now.Add(90*day))}}},
 		{SettingsTLS, Fault, "holds no certificate", Settings{Certificates: []string{writeFile(t, "x", 0o600)}}},
+		{SettingsTLS, Fault, "is in UTF-16", Settings{Certificates: []string{writeFile(t, "-\x00-\x00", 0o600)}}},
 		{SettingsTLS, Fault, "no such file", Settings{Certificates: []string{"/nowhere/ca.pem"}}},
 
 		{SettingsProxy, OK, "use no proxy", Settings{Delivers: true}},

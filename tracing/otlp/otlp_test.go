@@ -87,10 +87,12 @@ func TestFromEnvironment_BuildsTheEndpoint(t *testing.T) {
 }
 
 func TestFromEnvironment_NamesEachVariableThatIsNotValid(t *testing.T) {
+	utf16 := filepath.Join(t.TempDir(), "utf16.pem")
+	require.NoError(t, os.WriteFile(utf16, []byte("-\x00-\x00"), 0o600))
 	bad := []string{
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector:4318", "OTEL_TRACES_EXPORTER=zipkin", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
 		"OTEL_EXPORTER_OTLP_COMPRESSION=br", "OTEL_EXPORTER_OTLP_TIMEOUT=10s", "OTEL_EXPORTER_OTLP_HEADERS=secret",
-		"OTEL_EXPORTER_OTLP_CERTIFICATE=/no/such.pem", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=/no/such.pem",
+		"OTEL_EXPORTER_OTLP_CERTIFICATE=" + utf16, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=/no/such.pem",
 		"OTEL_BSP_SCHEDULE_DELAY=0", "OTEL_BSP_MAX_QUEUE_SIZE=-1", "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=2",
 		"OTEL_RESOURCE_ATTRIBUTES=shop",
 	}
@@ -102,6 +104,7 @@ func TestFromEnvironment_NamesEachVariableThatIsNotValid(t *testing.T) {
 		}
 	}
 	require.NotContains(t, err.Error(), "secret")
+	require.ErrorContains(t, err, utf16+" is in UTF-16")
 	set(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://c.test", "OTEL_TRACES_SAMPLER=often")
 	_, err = otlp.FromEnvironment("")
 	require.EqualError(t, err, "OTEL_TRACES_SAMPLER must be always_on or always_off or traceidratio or parentbased_always_on or parentbased_always_off or parentbased_traceidratio")

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,7 @@ func TestLoadFiles_HoldsForNewConnections(t *testing.T) {
 	replace := func(name, by string) {
 		text, err := os.ReadFile(by)
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(name, text, 0o600))
+		require.NoError(t, os.WriteFile(name, slices.Concat([]byte("\xef\xbb\xbf"), text), 0o600)) // a byte order mark
 	}
 	replace(ca, before.CA)
 	replace(cert, before.Cert)
@@ -50,5 +51,7 @@ func TestLoadFiles_HoldsForNewConnections(t *testing.T) {
 	require.NoError(t, client.Check(t.Context()))
 	require.NoError(t, os.WriteFile(ca, []byte("x"), 0o600))
 	require.ErrorContains(t, client.LoadFiles(), "holds no certificate")
+	require.NoError(t, os.WriteFile(ca, []byte("-\x00-\x00"), 0o600))
+	require.ErrorContains(t, client.LoadFiles(), "is in UTF-16")
 	require.NoError(t, check())
 }
