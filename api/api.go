@@ -307,7 +307,7 @@ func (a *api) handler(o Options, end func()) http.Handler {
 	notFound := a.handle(a.notFound, false)
 	mux.Handle("/", notFound)
 	routes := pages.CleanOnly(mux, notFound)
-	handler := boundOpen(open, routes)
+	handler := markOpen(open, routes)
 	if a.hasConsole {
 		handler = besideConsole(handler, o.Console(routes, a.onShutdown))
 	}

@@ -55,13 +55,14 @@ func (r *route) isOpen() bool {
 	return true
 }
 
-// boundOpen bounds the requests for open paths: see limits.Open. Paths that need a token are answered without waiting for the
+// markOpen marks the requests for open paths: see limits.Open. Paths that need a token are answered without waiting for the
 // client until it is known, and so are paths without a route.
-func boundOpen(open map[string]bool, next http.Handler) http.Handler {
+func markOpen(open map[string]bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !open[r.URL.Path] || limits.Open(w, r) {
-			next.ServeHTTP(w, r)
+		if open[r.URL.Path] {
+			limits.Open(w, r)
 		}
+		next.ServeHTTP(w, r)
 	})
 }
 

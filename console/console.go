@@ -129,9 +129,8 @@ func (c *console) handler() http.Handler {
 // open serves readers who need not be known: see limits.Open. All others are known before anything waits for their browser.
 func open(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if limits.Open(w, r) {
-			serve(w, r)
-		}
+		limits.Open(w, r)
+		serve(w, r)
 	}
 }
 

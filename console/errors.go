@@ -52,9 +52,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, v *web.Visit, err
 // showFailure answers with the page of an error.
 func (c *console) showFailure(w http.ResponseWriter, r *http.Request, v *web.Visit, f failure) {
 	if v == nil {
-		if !limits.Open(w, r) {
-			return
-		}
+		limits.Open(w, r)
 		place := placeOf(r)
 		v = &web.Visit{Request: r, Who: &client.Principal{}, Base: place.base, Root: place.root, Here: place.here(r), Now: c.now()}
 	}

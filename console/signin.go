@@ -128,7 +128,7 @@ func safeNext(next string) string {
 
 // signIn checks a token and keeps it in a cookie.
 func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	r.Body = http.MaxBytesReader(w, r.Body, 16<<10) // a token, and a path that a header had room for
 	if err := r.ParseForm(); err != nil {
 		c.showSignIn(w, r, "", "The form cannot be read. Send it again.", http.StatusBadRequest)
 		return

@@ -17,8 +17,6 @@ import (
 const (
 	// maxMonitoring bounds the requests in flight for each of health, readiness and metrics.
 	maxMonitoring = 8
-	// minOpen is the least bound of open requests in flight: see Open.
-	minOpen = 4
 	// OpenReadTimeout bounds the arrival of an open request's body, and OpenWriteTimeout its whole handling.
 	OpenReadTimeout  = 5 * time.Second
 	OpenWriteTimeout = 15 * time.Second
@@ -30,12 +28,12 @@ func MaxConnections(bound int) int { return bound + bound/8 + 2*maxMonitoring }
 
 // BoundConnections bounds a server's connections and its requests in flight. Beyond MaxConnections, a new connection closes
 // the one that has been idle for longest, or has not yet sent a full header. With bound requests in flight another is answered
-// 503. Requests for health, readiness and metrics have a bound each, so that they are answered meanwhile, and open requests
-// have one together. Call it once, before the server serves; bound is at least 1.
+// 503. Requests for health, readiness and metrics have a bound each, so that they are answered meanwhile. Open requests have
+// none: their connections count as idle. Call it once, before the server serves; bound is at least 1.
 func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	c := &connections{
 		maxOpen: MaxConnections(bound), next: s.Handler, sockets: make(map[net.Conn]*connection),
-		requests: inFlight{max: bound}, open: inFlight{max: max(bound/16, minOpen)},
+		requests:   inFlight{max: bound},
 		monitoring: map[string]*inFlight{"/healthz": {max: maxMonitoring}, "/readyz": {max: maxMonitoring}, "/metrics": {max: maxMonitoring}},
 	}
 	c.evicted.Logger, c.refused.Logger = log, log
@@ -60,17 +58,16 @@ func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	}
 }
 
-// Open counts a request as one that is served without knowing whose it is, such as a form to sign in: clients without a token
-// may be slow on purpose, and must not hold what is meant for others. It gives the request short deadlines, and makes its
-// connection close instead of waiting for a body that is not read. It reports false after answering 503, if there are too many.
-// A request that is open need not be one of a server with BoundConnections.
-func Open(w http.ResponseWriter, r *http.Request) bool {
-	if of := connectionOf(r.Context()); of != nil && !of.all.move(of) {
-		of.all.refuse(w, &of.all.open)
-		return false
+// Open marks a request that is served without knowing whose it is, such as a form to sign in: clients without a token may be
+// slow on purpose, and must not hold what others need. From now on its connection counts as idle: beyond the bound it is closed
+// for a new one once it has been idle for longest. The request gets short deadlines, and its connection closes instead of
+// waiting for a body that is not read. Since nothing else bounds open requests, each may take little memory only. It need not be
+// one of a server with BoundConnections.
+func Open(w http.ResponseWriter, r *http.Request) {
+	if of := connectionOf(r.Context()); of != nil {
+		of.all.open(of)
 	}
 	hurry(w, r)
-	return true
 }
 
 // hurry sets the deadlines of a request that is served without knowing whose it is.
@@ -107,9 +104,8 @@ type connections struct {
 
 	mu       sync.Mutex // guards what follows, and the connections
 	sockets  map[net.Conn]*connection
-	idle     list.List // of *connection without a request, the longest idle first
+	idle     list.List // of *connection without a request that holds something, the longest idle first
 	requests inFlight
-	open     inFlight
 	// monitoring are the requests for health, readiness and metrics, by path.
 	monitoring map[string]*inFlight
 }
@@ -121,8 +117,8 @@ type inFlight struct{ max, now int }
 type connection struct {
 	all  *connections
 	conn net.Conn
-	idle *list.Element // nil while a request is in flight, and after closing
-	in   *inFlight     // counts the request in flight; nil: there is none, or it is refused
+	idle *list.Element // nil while a request is in flight that holds something, and after closing
+	in   *inFlight     // counts the request in flight; nil: there is none, or it is refused, open or paused
 }
 
 // connectionKey is the context key of a request's connection.
@@ -176,11 +172,6 @@ func (c *connections) begin(of *connection, kind *inFlight) bool {
 		c.idle.Remove(of.idle)
 		of.idle = nil
 	}
-	return c.enter(of, kind)
-}
-
-// enter counts a request. It reports false when there are too many of its kind.
-func (c *connections) enter(of *connection, kind *inFlight) bool {
 	if kind.now >= kind.max {
 		return false
 	}
@@ -189,30 +180,28 @@ func (c *connections) enter(of *connection, kind *inFlight) bool {
 	return true
 }
 
-// leave ends the counting of a request.
-func (c *connections) leave(of *connection) {
-	if of.in != nil {
-		of.in.now--
-		of.in = nil
-	}
-}
-
-// move counts a request as open instead of one of all. It reports false when there are too many open ones.
-func (c *connections) move(of *connection) bool {
+// open notes that a request holds nothing any more, unless it has a place that no others need.
+func (c *connections) open(of *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if of.in != &c.requests { // it has a bound of its own
-		return true
+	if of.in == &c.requests {
+		c.release(of)
 	}
-	c.leave(of)
-	return c.enter(of, &c.open)
 }
 
 // end notes that a request holds nothing any more.
 func (c *connections) end(of *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leave(of)
+	c.release(of)
+}
+
+// release ends the counting of a request. Its connection is idle, if it is not closed.
+func (c *connections) release(of *connection) {
+	if of.in != nil {
+		of.in.now--
+		of.in = nil
+	}
 	if c.sockets[of.conn] == of && of.idle == nil {
 		of.idle = c.idle.PushBack(of)
 	}
