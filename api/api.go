@@ -271,6 +271,7 @@ func newAPI(o Options) (a *api, end func()) {
 		log:        cmp.Or(o.Logger, slog.Default()),
 		waiting:    make(chan struct{}, maxWaiting),
 		leaseWaits: make(chan struct{}, max(1, maxWaiting*3/4)),
+		readiness:  readiness{turn: make(chan struct{}, 1)},
 		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, content.Limit(maxBody)+1)), // one request of any size fits
 		lists:      limits.NewLists(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },

@@ -271,6 +271,45 @@ func TestReady_ChecksAtMostTwiceASecondWhileAllIsWell(t *testing.T) {
 	})
 }
 
+// hangingStore is a Service whose store does not answer.
+type hangingStore struct{ *fake }
+
+func (s hangingStore) Readiness(ctx context.Context) []store.Readiness {
+	s.checks++
+	<-ctx.Done()
+	return []store.Readiness{{Store: "main", Err: ctx.Err()}}
+}
+
+func TestReady_WaitsForAtMostTwoChecksAndNotForClientsThatAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		h := New(Options{Service: hangingStore{f}, Logger: quiet})
+		began := time.Now()
+		answered := make(chan time.Duration, 10)
+		probe := func(ctx context.Context) {
+			go func() {
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", http.NoBody)
+				h.ServeHTTP(httptest.NewRecorder(), r)
+				answered <- time.Since(began)
+			}()
+			synctest.Wait()
+		}
+		probe(t.Context())
+		time.Sleep(time.Second)
+		gone, leave := context.WithCancel(t.Context())
+		probe(gone)
+		leave()
+		require.Equal(t, time.Second, <-answered)
+		for range 3 {
+			probe(t.Context())
+		}
+		for _, after := range []time.Duration{readyTimeout, 2 * readyTimeout, 2 * readyTimeout, 2 * readyTimeout} {
+			require.Equal(t, after, <-answered)
+		}
+		require.Equal(t, 2, f.checks)
+	})
+}
+
 func TestReady_TellsTheVersionToItsOwnMachine(t *testing.T) {
 	h := handlerOf(newFake())
 	own := &net.TCPAddr{IP: net.ParseIP("10.0.0.5"), Port: 8080}

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	apiaccess "github.com/ringback/ringback/api/access"
@@ -33,26 +32,35 @@ const readyTimeout = 2 * time.Second
 // ask.
 const readyFor = 500 * time.Millisecond
 
-// readiness has the last result that was good for every store. It is safe for concurrent use; one check runs at a time.
+// readiness has the last result. It is safe for concurrent use; one check runs at a time.
 type readiness struct {
-	mu    sync.Mutex
-	until time.Time
-	good  []store.Readiness
+	turn chan struct{} // holds a value while a check runs
+	last []store.Readiness
+	// began is when the check of last began, and until how long it answers other requests, if it was good for every store.
+	began, until time.Time
 }
 
-func (c *readiness) get(ctx context.Context, service Service, closing bool) []store.Readiness {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !closing && time.Now().Before(c.until) {
-		return c.good
+// get returns the last result, if it holds, or that of a check that began after the call: so nobody waits for more than two. It
+// returns the error of ctx when that ends before its turn.
+func (c *readiness) get(ctx context.Context, service Service, closing func() bool) ([]store.Readiness, error) {
+	called := time.Now()
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	began := time.Now()
+	if !closing() && (began.Before(c.until) || c.began.After(called)) {
+		return c.last, nil
 	}
 	checking, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), readyTimeout, response.ErrTimeout)
 	defer cancel()
-	all := service.Readiness(checking)
-	if !slices.ContainsFunc(all, func(s store.Readiness) bool { return s.Err != nil }) {
-		c.good, c.until = all, time.Now().Add(readyFor)
+	c.last, c.began, c.until = service.Readiness(checking), began, time.Time{}
+	if !slices.ContainsFunc(c.last, func(s store.Readiness) bool { return s.Err != nil }) {
+		c.until = time.Now().Add(readyFor)
 	}
-	return all
+	return c.last, nil
 }
 
 // alive answers 200 while the process runs.
@@ -63,7 +71,10 @@ func (a *api) alive(w http.ResponseWriter, _ *http.Request) error {
 
 // ready answers 200 if one store is ready, else 503 with the reasons.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
-	all := a.readiness.get(r.Context(), a.service, a.closing())
+	all, err := a.readiness.get(r.Context(), a.service, a.closing)
+	if err != nil {
+		return err
+	}
 	ready, reasons := false, make([]string, len(all))
 	for i, s := range all {
 		if s.Err == nil {
