@@ -430,6 +430,8 @@ func TestChanges_NameTheToken(t *testing.T) {
 
 func TestBodies_AreNotSentElsewhereByATokenThatMayNotReadThem(t *testing.T) {
 	valid, _ := access.NewText()
+	headers := map[string][]string{"X-Pin": {"1234"}, "X-Team": {"shop"}} // shown as [redacted], and as it is
+	callback := policy.Callback{URL: "http://a.example", Headers: headers}
 	for target, want := range map[string]struct {
 		status int
 		text   string
@@ -444,11 +446,28 @@ func TestBodies_AreNotSentElsewhereByATokenThatMayNotReadThem(t *testing.T) {
 		`POST /v1/work {"action": "edit", "where": {"topic": "a"}, "change": {"retries": 1}}`:                   {202, ""},
 		`POST /v1/jobs {"url": "http://a.example", "body_text": "[redacted]"}`:                                  {422, "/body_text"},
 		`POST /v1/jobs {"url": "http://a.example", "body_text": "mine"}`:                                        {201, ""},
+
+		`POST /v1/jobs {"url": "http://a.example", "on_dead": "http://mine.example"}`:                    {403, "on_dead"},
+		`POST /v1/jobs {"topic": "a", "on_delivered": {"url": "http://mine.example"}}`:                   {403, "on_delivered"},
+		`POST /v1/jobs {"url": "http://a.example", "on_dead": null}`:                                     {201, ""},
+		`PATCH /v1/topics/moved {"url": "http://mine.example"}`:                                          {422, `"/headers/X-Pin"`},
+		`PATCH /v1/topics/moved {"url": "http://mine.example", "headers": {"X-Pin": "2"}}`:               {200, ""},
+		`PATCH /v1/topics/moved {"url": "http://a.example/new"}`:                                         {200, ""},
+		`PATCH /v1/topics/moved {"on_delivered": {"url": "http://mine.example"}}`:                        {422, `"/on_delivered/headers/X-Pin"`},
+		`PATCH /v1/topics/moved {"on_dead": {"url": "http://mine.example"}}`:                             {422, `"/on_dead/headers/X-Pin"`},
+		`PATCH /v1/topics/moved {"on_backlog": {"url": "http://mine.example"}}`:                          {422, `"/on_backlog/headers/X-Pin"`},
+		`PATCH /v1/topics/moved/lanes/a {"url": "http://mine.example"}`:                                  {422, `"/headers/X-Pin"`},
+		`PUT /v1/topics/moved {"url": "http://mine.example", "on_dead": {"url": "http://mine.example"}}`: {200, ""},
 	} {
 		method, rest, _ := strings.Cut(target, " ")
 		path, body, _ := strings.Cut(rest, " ")
 		for _, bodies := range []bool{false, true} {
-			h := New(Options{Logger: quiet, Service: withTokens(fullService(), map[string]*access.Principal{
+			f := fullService()
+			f.topics["moved"] = store.Topic{Name: "moved", Policy: policy.Topic{
+				URL: "http://a.example", Headers: headers, OnDelivered: &callback, OnDead: &callback, OnBacklog: &policy.Backlog{Callback: callback, MoreThan: 1},
+			}}
+			f.own["moved/a"] = store.Lane{Settings: policy.Lane{URL: "http://a.example", Headers: headers}}
+			h := New(Options{Logger: quiet, Service: withTokens(f, map[string]*access.Principal{
 				valid: {Role: access.Admin, Namespace: job.DefaultNamespace, Bodies: bodies},
 			})})
 			w := call(t, h, method, path, body, "Authorization", "Bearer "+valid)

@@ -71,7 +71,9 @@ func (a *api) putLane(w http.ResponseWriter, r *http.Request) error {
 
 // patchLane changes some settings of a lane.
 func (a *api) patchLane(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeLane(w, r, request.PatchLane, a.service.ChangeLane)
+	return a.decodeLane(w, r, func(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
+		return request.PatchLane(text, stored, access.PrincipalOf(r.Context()).Bodies)
+	}, a.service.ChangeLane)
 }
 
 // writeLane is Lanes.ChangeLane or Lanes.ReplaceLane.

@@ -288,13 +288,13 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	require.ElementsMatch(t, append(jsonNames(policy.Topic{}), "topic", "revision", "durability", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note"),
 		append(names("Policy"), "secrets", "pause"))
 	for _, name := range names("Policy") {
-		_, p := request.PatchTopic(null(name), policy.Topic{})
+		_, p := request.PatchTopic(null(name), policy.Topic{}, true)
 		requireKnown(t, name, p)
 	}
 	require.ElementsMatch(t, append(jsonNames(policy.Lane{}), "topic", "lane", "revision", "durability", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note"),
 		append(names("LaneSettings"), "secrets", "pause"))
 	for _, name := range names("LaneSettings") {
-		_, p := request.PatchLane(null(name), policy.Lane{})
+		_, p := request.PatchLane(null(name), policy.Lane{}, true)
 		requireKnown(t, name, p)
 	}
 	require.Equal(t, names("Lane"), names("LaneSettings"))
@@ -315,7 +315,7 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 		requireKnown(t, name, p)
 	}
 	for _, name := range names("CallbackChange") {
-		_, p := request.PatchTopic([]byte(`{"on_dead": `+string(null(name))+`}`), policy.Topic{})
+		_, p := request.PatchTopic([]byte(`{"on_dead": `+string(null(name))+`}`), policy.Topic{}, true)
 		requireKnown(t, name, p)
 	}
 	require.Equal(t, names("CallbackChange"), names("Callback"))

@@ -79,7 +79,9 @@ func (a *api) putTopic(w http.ResponseWriter, r *http.Request) error {
 
 // patchTopic changes some fields of a policy.
 func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeTopic(w, r, a.knownTopic, request.PatchTopic, a.service.ChangeTopic)
+	return a.decodeTopic(w, r, a.knownTopic, func(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
+		return request.PatchTopic(text, stored, access.PrincipalOf(r.Context()).Bodies)
+	}, a.service.ChangeTopic)
 }
 
 // decodeTopic changes the policy of the topic that name returns as decode says.

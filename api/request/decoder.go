@@ -27,6 +27,8 @@ type decoder struct {
 	// duplicateKey is the JSON pointer of the first duplicate key. Such a request is refused as a whole, because parsers
 	// differ on which value counts.
 	duplicateKey string
+	// hidesHeaders is set for a token that is shown [redacted] for headers that may be secrets.
+	hidesHeaders bool
 }
 
 // AddError adds the error of a field.

@@ -78,9 +78,9 @@ func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string
 // ResendOnNewOrigin is the error of a stored secret header whose URL has a new origin.
 const ResendOnNewOrigin = "must be resent (or set to null): the URL now points to a different origin"
 
-// checkOrigin refuses to keep a secret header for a new origin.
+// checkOrigin refuses to keep a header for a new origin that is secret, or that the token is not shown.
 func (h *headerForm) checkOrigin(d *decoder, at, name string) {
-	if h.moved && job.SecretHeader(name) {
+	if h.moved && (job.SecretHeader(name) || d.hidesHeaders && !job.HarmlessHeader(name)) {
 		d.AddError(job.JSONPointer(at, name), ResendOnNewOrigin)
 	}
 }

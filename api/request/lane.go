@@ -21,9 +21,9 @@ func PutLane(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
 	return f.finish(stored, false)
 }
 
-// PatchLane reads a merge patch of a lane's settings (RFC 7396).
-func PatchLane(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
-	f := laneForm{Lane: stored}
+// PatchLane reads a merge patch of a lane's settings (RFC 7396). bodies is as for PatchTopic.
+func PatchLane(text []byte, stored policy.Lane, bodies bool) (policy.Lane, *response.Problem) {
+	f := laneForm{decoder: decoder{hidesHeaders: !bodies}, Lane: stored}
 	f.read(text, true)
 	return f.finish(stored, true)
 }

@@ -30,9 +30,10 @@ func PutTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Problem
 	return decodeTopic(text, topicForm{Topic: kept, stored: stored})
 }
 
-// PatchTopic reads a merge patch of a policy (RFC 7396): fields left out are kept, null resets one to its default.
-func PatchTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
-	return decodeTopic(text, topicForm{Topic: stored, stored: stored, merge: true})
+// PatchTopic reads a merge patch of a policy (RFC 7396): fields left out are kept, null resets one to its default. bodies is set
+// for a token that may read them, and so headers.
+func PatchTopic(text []byte, stored policy.Topic, bodies bool) (policy.Topic, *response.Problem) {
+	return decodeTopic(text, topicForm{decoder: decoder{hidesHeaders: !bodies}, Topic: stored, stored: stored, merge: true})
 }
 
 func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {

@@ -24,13 +24,17 @@ func CheckTopic(ctx context.Context, topic string) error {
 	return nil
 }
 
-// Admit sets the namespace and the client of a registration, and refuses a topic or a body that the request's token may not
-// use.
+// Admit sets the namespace and the client of a registration, and refuses a topic, a body or callbacks that the request's token may
+// not use. The payload of a callback has the receiver's answer, which a token that may not read bodies does not see.
 func Admit(ctx context.Context, n *job.New) error {
 	p := access.PrincipalOf(ctx)
 	n.Namespace, n.CreatedBy = p.Namespace, p.Actor
 	if err := CheckTopic(ctx, cmp.Or(n.Topic, job.DefaultTopic)); err != nil {
 		return err
+	}
+	if !p.Bodies && (n.OnDelivered.Or(nil) != nil || n.OnDead.Or(nil) != nil) {
+		return response.NewProblem(response.Forbidden,
+			"this token may not read bodies, so its jobs cannot have callbacks of their own, which contain the receiver's answer: leave out on_delivered and on_dead")
 	}
 	return checkPlaceholder(ctx, &n.Spec)
 }
