@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringback/ringback/dispatcher/documents"
@@ -18,7 +19,8 @@ import (
 // kindLeaseKey is the kind of the document with the key that authenticates leases. There is one in a store.
 const kindLeaseKey = "lease_key"
 
-// maxLeaseKeyAge is the age from which the key is read again: a failover may have lost it, and then processes must agree on another.
+// maxLeaseKeyAge is the age from which the key is read again: a failover may have lost it, and then the first process to see that
+// puts back the one that it knows.
 const maxLeaseKeyAge = 10 * time.Second
 
 // leaseKey is the key that authenticates the leases of a store's clients. It lies in the store, so that all processes have the
@@ -26,6 +28,7 @@ const maxLeaseKeyAge = 10 * time.Second
 type leaseKey struct {
 	settings store.Settings
 	cache    *documents.Cache[store.LeaseKey]
+	known    atomic.Pointer[store.LeaseKey] // what get has returned last; nil: nothing
 }
 
 func newLeaseKey(settings store.Settings, log *slog.Logger) *leaseKey {
@@ -51,6 +54,7 @@ func (k *leaseKey) Get(ctx context.Context) (store.LeaseKey, error) {
 	if err != nil {
 		return key, fmt.Errorf("get the key of leases: %w", err)
 	}
+	k.known.Store(&key)
 	return key, nil
 }
 
@@ -64,12 +68,15 @@ func (k *leaseKey) get(ctx context.Context) (store.LeaseKey, error) {
 	if key := set.Get(job.DefaultNamespace, name); key != none {
 		return key, nil
 	}
-	fresh := make([]byte, len(none))
-	_, _ = rand.Read(fresh) // it never fails
+	fresh := k.known.Load()
+	if fresh == nil {
+		fresh = new(store.LeaseKey)
+		_, _ = rand.Read(fresh[:]) // it never fails
+	}
 	doc := store.Document{
 		Key: store.DocumentKey{Kind: kindLeaseKey, Namespace: job.DefaultNamespace, Name: name}, Revision: store.MustNotExist,
 	}
-	if doc.Value, err = json.Marshal(fresh); err != nil {
+	if doc.Value, err = json.Marshal(fresh[:]); err != nil {
 		return none, fmt.Errorf("encode it: %w", err)
 	}
 	if _, err := k.settings.PutDocument(ctx, store.NewToken(), doc, policy.Limits{}); err != nil && !errors.Is(err, store.ErrVersion) {
