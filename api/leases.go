@@ -50,7 +50,11 @@ func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
 	}
 	wait := time.Duration(0)
 	for i := range f.Reports {
-		if err := scope.CheckTopic(r.Context(), f.Reports[i].Lease.Queue.Topic); err != nil {
+		topic := f.Reports[i].Lease.Queue.Topic
+		if topic == "" { // the text is not a lease, which is lost
+			continue
+		}
+		if err := scope.CheckTopic(r.Context(), topic); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,22 +166,41 @@ func TestSettleLeases_ReadsItsFields(t *testing.T) {
 	}
 }
 
+// Such a text may be a lease of another version. It must not keep the other reports from being settled.
+func TestSettleLeases_TakesTextsThatAreNoLeasesForLostOnes(t *testing.T) {
+	good, signed := leaseText("order.close", "a"), leaseText("order.close", "b")
+	bad := []string{"AAAA", strings.Repeat("A", 2000), good + "A", good[:len(good)-2], signed[:len(signed)-22], "not base64"}
+	valid, _ := access.NewText()
+	for _, text := range bad {
+		for body, next := range map[string]int{
+			`{"done": [{"lease": "BAD"}, {"lease": "GOOD"}], "extend": [{"lease": "BAD", "for": "1m"}], "next": {}}`: 1,
+			`{"done": [{"lease": "BAD"}], "next": {"topic": "order.close"}}`:                                         1,
+			`{"done": [{"lease": "BAD"}], "next": {}}`:                                                               0,
+		} {
+			f := fullService()
+			f.leaseErrs = slices.Repeat([]error{store.ErrLeaseLost}, 3)
+			p := &access.Principal{Role: access.Operate, Namespace: job.DefaultNamespace, Bodies: true, Topics: access.Topics{"order.*"}}
+			h := New(Options{Service: withTokens(f, map[string]*access.Principal{valid: p}), Logger: quiet})
+			w := call(t, h, "POST", "/v1/leases", strings.NewReplacer("BAD", text, "GOOD", good).Replace(body), "Authorization", "Bearer "+valid)
+			require.Equal(t, http.StatusOK, w.Code, "%s: %s", body, w.Body)
+			require.Contains(t, w.Body.String(), `"done":[{"index":0,"id":"","result":"lost"}`)
+			require.Equal(t, store.ClientLease{}, f.reports[0].Lease)
+			require.Len(t, f.leaseRequests, next)
+		}
+	}
+}
+
 func TestSettleLeases_RefusesBadInput(t *testing.T) {
 	good, other := leaseText("order.close", "a"), leaseText("other", "a")
-	long := `"` + strings.Repeat("A", 2000) + `"`
 	tooMany := strings.Repeat(`{"lease": "`+good+`"}, `, store.MaxBatch) + `{"lease": "` + good + `"}`
 	for body, fields := range map[string]string{
-		`{}`:                                     "",
-		`{"done": null, "next": null}`:           "",
-		`{"done": {}}`:                           "/done",
-		`{"done": [1]}`:                          "/done/0",
-		`{"done": [{}]}`:                         "/done/0/lease",
-		`{"done": [{"lease": 1}]}`:               "/done/0/lease",
-		`{"done": [{"lease": ""}]}`:              "/done/0/lease",
-		`{"done": [{"lease": "AAAA"}]}`:          "/done/0/lease",
-		`{"done": [{"lease": ` + long + `}]}`:    "/done/0/lease",
-		`{"done": [{"lease": "` + good + `A"}]}`: "/done/0/lease",
-		`{"done": [{"lease": "` + good[:len(good)-2] + `"}]}`:                           "/done/0/lease",
+		`{}`:                           "",
+		`{"done": null, "next": null}`: "",
+		`{"done": {}}`:                 "/done",
+		`{"done": [1]}`:                "/done/0",
+		`{"done": [{}]}`:               "/done/0/lease",
+		`{"done": [{"lease": 1}]}`:     "/done/0/lease",
+		`{"done": [{"lease": ""}]}`:    "/done/0/lease",
 		`{"done": [{"lease": "` + good + `", "after": 1}]}`:                             "/done/0/after",
 		`{"retry": [{"lease": "` + good + `", "after": "31d"}]}`:                        "/retry/0/after",
 		`{"retry": [{"lease": "` + good + `", "after": -1}]}`:                           "/retry/0/after",

@@ -164,10 +164,10 @@ func appendText(b []byte, text string) []byte {
 }
 
 // ErrLeaseText: a text is not of the form of ClientLease.String.
-var ErrLeaseText = errors.New("is not a lease: send it as it was returned")
+var ErrLeaseText = errors.New("not the text of a lease")
 
 // ParseClientLease reads the text of a lease of a client of a namespace. What it returns is as the client says, until IsSigned has
-// checked it.
+// checked it. With an error it is the zero lease, which is not signed.
 func ParseClientLease(namespace, text string) (l ClientLease, err error) {
 	if len(text) > maxLeaseText {
 		return ClientLease{}, ErrLeaseText

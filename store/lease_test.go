@@ -46,8 +46,9 @@ func TestClientLease_RefusesOtherTexts(t *testing.T) {
 		b, err := base64.RawURLEncoding.DecodeString(text)
 		require.NoError(t, err)
 		for i := range b {
-			_, err := store.ParseClientLease("shop", base64.RawURLEncoding.EncodeToString(b[:i]))
+			parsed, err := store.ParseClientLease("shop", base64.RawURLEncoding.EncodeToString(b[:i]))
 			require.ErrorIs(t, err, store.ErrLeaseText, "%d bytes", i)
+			require.Equal(t, store.ClientLease{}, parsed)
 		}
 		for _, other := range []string{text + "=", text + "A", " " + text, "\n" + text, base64.RawURLEncoding.EncodeToString(append(b, 0)), strings.Repeat("A", 4000)} {
 			_, err := store.ParseClientLease("shop", other)

@@ -175,21 +175,27 @@ func (f *LeasesRequest) readNext(at string, raw []byte) {
 	f.Next = &l
 }
 
-// checkNext sets the topic of the next jobs to that of the leases, unless the request names one.
+// checkNext sets the topic of the next jobs to that of the leases, unless the request names one. If it cannot be read in any of
+// them, no jobs are leased.
 func (f *LeasesRequest) checkNext() {
 	if f.Next.Topic != "" {
 		return
 	}
 	for i := range f.Reports {
-		topic := f.Reports[i].Lease.Queue.Topic
-		if f.Next.Topic != "" && topic != f.Next.Topic {
+		switch topic := f.Reports[i].Lease.Queue.Topic; {
+		case topic == "":
+		case f.Next.Topic != "" && topic != f.Next.Topic:
 			f.AddError("/next/topic", "is required, because the leases are of several topics")
 			return
+		default:
+			f.Next.Topic = topic
 		}
-		f.Next.Topic = topic
 	}
-	if f.Next.Topic == "" {
+	switch {
+	case len(f.Reports) == 0:
 		f.AddError("/next/topic", "is required, because there are no leases")
+	case f.Next.Topic == "":
+		f.Next = nil
 	}
 }
 
@@ -208,20 +214,13 @@ func (f *LeasesRequest) readReports(at string, raw []byte, result store.LeaseRes
 	}
 }
 
-// report reads what a client reports about a lease.
+// report reads what a client reports about a lease. A text that is not a lease of this version is the zero lease, which is lost.
 func (f *LeasesRequest) report(at string, raw []byte, result store.LeaseResult) store.LeaseReport {
 	r := store.LeaseReport{Result: result}
 	leased := false
 	table := fields{"lease": func(at string, raw []byte) {
-		text := f.text(at, raw)
-		leased = true
-		if raw[0] != '"' {
-			return
-		}
-		var err error
-		if r.Lease, err = store.ParseClientLease(f.namespace, text); err != nil {
-			f.AddError(at, err.Error())
-		}
+		leased = string(raw) != `""`
+		r.Lease, _ = store.ParseClientLease(f.namespace, f.text(at, raw))
 	}}
 	required := ""
 	switch result {

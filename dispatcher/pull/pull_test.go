@@ -744,6 +744,7 @@ func TestSettle_LateForgedAndForeignLeasesAreLost(t *testing.T) {
 			"probe":            func(l *store.ClientLease) { l.Probe = true },
 			"trace":            func(l *store.ClientLease) { l.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" },
 			"a key of its own": func(l *store.ClientLease) { l.Sign(store.LeaseKey{}) },
+			"no lease":         func(l *store.ClientLease) { *l = store.ClientLease{} },
 		} {
 			for _, result := range all {
 				report := f.report(current[0], result)
@@ -754,7 +755,7 @@ func TestSettle_LateForgedAndForeignLeasesAreLost(t *testing.T) {
 		require.Equal(t, before, f.get(current[0].ID))
 		for _, j := range current {
 			done := f.report(j, store.LeaseDone)
-			require.Equal(t, []error{nil, store.ErrLeaseLost}, f.settle(p, done, done))
+			require.Equal(t, []error{store.ErrLeaseLost, nil, store.ErrLeaseLost}, f.settle(p, store.LeaseReport{Result: store.LeaseDone}, done, done))
 		}
 	})
 }
