@@ -233,6 +233,27 @@ func TestSend_SaysThatAJobHasEnded(t *testing.T) {
 	}
 }
 
+// After a lost answer the command's own repeat finds the job, which may have ended meanwhile.
+func TestSend_DoesNotSayThatItsOwnRepeatWasRegisteredBefore(t *testing.T) {
+	for state, want := range map[string]string{
+		"ready":     "registered j\n",
+		"delivered": "j is registered, and is delivered\n",
+		"dead":      "j is registered, and is dead: ringback job revive j sends it again\n",
+	} {
+		r := run(t, strings.Fields("send http://x/ --id j"), says(502, "cut off"), says(200, `{"id":"j","state":"`+state+`"}`))
+		require.Zero(t, r.code, r.stderr)
+		require.Equal(t, want, r.stdout)
+	}
+	file := filepath.Join(t.TempDir(), "jobs.jsonl")
+	lines := `{"id": "a"}` + "\n" + `{"id": "b"}` + "\n" + `{"id": "c"}` + "\n" + `{"id": "d"}` + "\n"
+	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
+	r := run(t, []string{"job", "add", "-f", file}, results(`{"index":0,"id":"a","status":200,"state":"ready"}`), results(
+		`{"index":0,"id":"b","status":200,"state":"dead"}`, `{"index":1,"id":"c","status":200,"state":"delivered"}`,
+		`{"index":2,"id":"d","status":200,"state":"running"}`))
+	require.Zero(t, r.code)
+	require.Equal(t, "line 2, b is registered, and is dead: ringback job revive b sends it again\n4 registered, 1 of them before; 0 refused\n", r.stderr)
+}
+
 func TestJobAdd_SaysWhichLinesHaveEnded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	lines := `{"id": "a"}` + "\n" + `{"id": "b"}` + "\n" + `{"id": "c"}` + "\n" + `{"id": "d"}` + "\n"
@@ -384,7 +405,7 @@ func TestSend_NamesNoIDWhenNothingWasSent(t *testing.T) {
 			})}})
 			require.NoError(t, err)
 			s := &session{Environment: e, client: to, out: out}
-			_, err = s.registerOne(t.Context(), &request.Request{Method: http.MethodPost, Path: "/v1/jobs", Body: request.Fields{"id": json.RawMessage(`"j"`)}})
+			_, _, err = s.registerOne(t.Context(), &request.Request{Method: http.MethodPost, Path: "/v1/jobs", Body: request.Fields{"id": json.RawMessage(`"j"`)}})
 			require.Equal(t, exit.Unavailable, exit.CodeOf(err))
 			require.Equal(t, registrations, try)
 			require.Equal(t, c.says, strings.Contains(stderr.String(), "j may be registered"), stderr.String())

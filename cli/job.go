@@ -91,7 +91,7 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 		return err
 	}
 	r.Body.Set("url", c.URL)
-	answer, err := s.registerOne(ctx, r)
+	answer, repeated, err := s.registerOne(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 		}
 		return err
 	}
-	return s.registered(answer)
+	return s.registered(answer, repeated)
 }
 
 // newJob returns the request of a registration. The job gets its id here, so that the request can be repeated.
@@ -120,14 +120,14 @@ func (s *session) newJob(command *kong.Node) (*request.Request, error) {
 	return r, nil
 }
 
-// registered prints a job that was registered.
-func (s *session) registered(answer json.RawMessage) error {
+// registered prints a job that was registered. repeated is as for endedText.
+func (s *session) registered(answer json.RawMessage, repeated bool) error {
 	if !s.out.ForPeople() {
 		return s.out.One(answer)
 	}
 	job := output.Texts(answer)
 	if state := client.State(job["state"]); state.Ended() {
-		_, err := fmt.Fprintln(s.Stdout, endedBefore(job["id"], state))
+		_, err := fmt.Fprintln(s.Stdout, endedText(job["id"], state, repeated))
 		return err
 	}
 	_, err := fmt.Fprintf(s.Stdout, "registered %s\n", job["id"])
@@ -135,10 +135,15 @@ func (s *session) registered(answer json.RawMessage) error {
 	return err
 }
 
-// endedBefore says that a job was registered before, and has ended.
-func endedBefore(id string, state client.State) string {
+// endedText says that a job was registered before, and has ended. After a repeat by the command itself nobody knows whether it was
+// registered before the command: then it says only that it is.
+func endedText(id string, state client.State, repeated bool) string {
 	id = output.Printable(id)
-	said := fmt.Sprintf("%s was registered before, and is %s", id, state)
+	registered := "was registered before"
+	if repeated {
+		registered = "is registered"
+	}
+	said := fmt.Sprintf("%s %s, and is %s", id, registered, state)
 	if state == client.Dead {
 		said += fmt.Sprintf(": ringback job revive %s sends it again", id)
 	}
@@ -148,25 +153,26 @@ func endedBefore(id string, state client.State) string {
 // registrations is how often a registration is tried.
 const registrations = 4
 
-// registerOne registers a job that has an id. If it may be registered in spite of an error, it says so.
-func (s *session) registerOne(ctx context.Context, r *request.Request) (json.RawMessage, error) {
+// registerOne registers a job that has an id, and reports whether a try before the last may have registered it. If it may be
+// registered in spite of an error, it says so.
+func (s *session) registerOne(ctx context.Context, r *request.Request) (answer json.RawMessage, repeated bool, err error) {
 	answer, sent, err := s.register(ctx, r)
-	if err != nil && sent && (ctx.Err() != nil || exit.CodeOf(err) == exit.Unavailable) {
+	if err != nil && sent > 0 && (ctx.Err() != nil || exit.CodeOf(err) == exit.Unavailable) {
 		var id string
 		_ = json.Unmarshal(r.Body["id"], &id) // the server refuses what is not a text
 		id = output.Printable(id)
 		s.say("%s may be registered: the same command with --id %s registers it once", id, id)
 	}
-	return answer, err
+	return answer, sent > 1, err
 }
 
 // register registers a job that has an id. It repeats what may not have arrived: under the same id nothing is registered twice. It
-// returns whether the server may have the request.
-func (s *session) register(ctx context.Context, r *request.Request) (answer json.RawMessage, sent bool, err error) {
+// returns how many of its requests the server may have.
+func (s *session) register(ctx context.Context, r *request.Request) (answer json.RawMessage, sent int, err error) {
 	for try, wait := 1, 250*time.Millisecond; ; try, wait = try+1, 2*wait {
 		answer, err = s.do(ctx, r)
 		if of, ok := errors.AsType[*exit.UnavailableError](err); !ok || !of.Unsent {
-			sent = true
+			sent++
 		}
 		if err == nil || exit.CodeOf(err) != exit.Unavailable || try == registrations {
 			return answer, sent, err
@@ -214,11 +220,11 @@ func (c *addCommand) Run(ctx context.Context, k *kong.Context, e *Environment) e
 		}
 		return s.registerFile(ctx, c.File, c.NewIDs)
 	}
-	answer, err := s.registerOne(ctx, r)
+	answer, repeated, err := s.registerOne(ctx, r)
 	if err != nil {
 		return err
 	}
-	return s.registered(answer)
+	return s.registered(answer, repeated)
 }
 
 // waitCommand is ringback wait.

@@ -76,17 +76,26 @@ func (s *session) registerLines(ctx context.Context, lines iter.Seq2[int, jobfil
 			return s.failure(ctx, err)
 		case result.Err != nil:
 			s.sayRefused(t.Finish(result.Index, jobfile.Refused), result.ID, result.Err)
-		case result.Created:
-			t.Finish(result.Index, jobfile.Registered)
-		case result.State == client.Dead:
-			s.say("line %d, %s", t.Finish(result.Index, jobfile.Ended), endedBefore(result.ID, result.State))
-		case result.State.Ended():
-			t.Finish(result.Index, jobfile.Ended)
 		default:
-			t.Finish(result.Index, jobfile.Before)
+			line := t.Finish(result.Index, outcomeOf(&result))
+			if result.State == client.Dead && !result.Created {
+				s.say("line %d, %s", line, endedText(result.ID, result.State, result.Repeated))
+			}
 		}
 	}
 	return invalid
+}
+
+// outcomeOf returns what became of a line that was not refused. One that was sent again counts as registered by this command.
+func outcomeOf(r *client.Result) jobfile.Outcome {
+	switch {
+	case r.Created || r.Repeated:
+		return jobfile.Registered
+	case r.State.Ended():
+		return jobfile.Ended
+	default:
+		return jobfile.Before
+	}
 }
 
 // lineText returns the job of a line with an id.

@@ -22,8 +22,9 @@ type Result struct {
 	// Index is the job's position in the sequence, from 0.
 	Index int
 	ID    string
-	// Created is false if the job was registered before: perhaps by a try whose answer was lost.
-	Created bool
+	// Created is false if the job was registered before. Repeated is true if RegisterAll has sent it more than once: then it may have
+	// been registered by a try whose answer was lost.
+	Created, Repeated bool
 	// State is the job's state now. If Created is false it may have ended, and is not sent again: see Revive. Empty: it
 	// was refused.
 	State      State
@@ -56,7 +57,7 @@ func registerAll[T any](ctx context.Context, c *Client, items iter.Seq[T], encod
 			Open: func() *ndjson.Stream[batch.Answer[batchResult]] { return c.openBatch(ctx) },
 			Done: func(l batch.Line, r batchResult) bool {
 				result := Result{
-					Index: l.Index, ID: l.ID, Created: r.Status == http.StatusCreated,
+					Index: l.Index, ID: l.ID, Created: r.Status == http.StatusCreated, Repeated: l.Repeated,
 					State: r.State, Durability: r.Durability,
 				}
 				if r.Error != nil {

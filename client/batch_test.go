@@ -197,6 +197,7 @@ func TestRegisterAll_SendsAgainWhatTheServerCouldNotStore(t *testing.T) {
 		for result, err := range c.RegisterAll(t.Context(), jobs(4)) {
 			require.NoError(t, err)
 			require.NoError(t, result.Err)
+			require.Equal(t, len(at) > 1, result.Repeated)
 			got = append(got, result.Index)
 		}
 		require.Equal(t, []int{0, 3, 1, 2}, got)

@@ -20,6 +20,8 @@ type Line struct {
 	Index int // its position in all lines
 	ID    string
 	Text  []byte
+	// Repeated is set when it was sent more than once.
+	Repeated bool
 }
 
 // Answer is a result of a line, or why the line must be sent again.
@@ -88,8 +90,9 @@ func (b *Batch[R]) Finish() bool {
 	for {
 		if b.stream == nil && len(b.waiting) > 0 {
 			b.open()
-			for _, line := range b.waiting {
-				if !b.send(line) {
+			for i := range b.waiting {
+				b.waiting[i].Repeated = true
+				if !b.send(b.waiting[i]) {
 					break
 				}
 			}
