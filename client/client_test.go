@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -397,6 +398,29 @@ func TestRegister_RefusesBodiesThatCannotBeSent(t *testing.T) {
 		_, err := c.Get(t.Context(), id)
 		require.ErrorContains(t, err, "in a path")
 	}
+}
+
+// encoding/json would replace such bytes without a word: another job would be registered, under another id.
+func TestRegister_RefusesTextsThatAreNotUTF8(t *testing.T) {
+	c := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) { panic("no request is made") })
+	const bad = "a\xff"
+	for want, job := range map[string]client.Job{
+		"id: ": {ID: bad}, "url: ": {URL: "https://" + bad}, "content_type: ": {ContentType: bad}, "body: ": {Body: client.Text(bad)},
+		`headers: "X-A": `: {Headers: client.Headers{"X-B": {"\ufffd"}, "X-A": {"\xc3", "\xa9"}}}, `headers: "a\xff": `: {Headers: client.Headers{bad: {"1"}}},
+		`labels: "order": `: {Labels: map[string]string{"order": bad}}, `labels: "a\xff": `: {Labels: map[string]string{bad: "1"}},
+		"on_dead: url: ": {OnDead: &client.Callback{URL: bad}}, "on_delivered: include: ": {OnDelivered: &client.Callback{Include: []string{"body", bad}}},
+	} {
+		_, err := c.Register(t.Context(), job)
+		require.ErrorContains(t, err, "client: "+want+"is not UTF-8")
+		for result, err := range c.RegisterAll(t.Context(), slices.Values([]client.Job{job})) {
+			require.NoError(t, err)
+			require.ErrorContains(t, result.Err, "client: job 0: "+want+"is not UTF-8")
+		}
+	}
+	_, err := c.Register(t.Context(), client.Job{Body: bad})
+	require.ErrorContains(t, err, "client: body: is not UTF-8")
+	_, err = client.Job{ID: "\ufffd", Body: []byte(bad), Labels: map[string]string{"a": "\ufffd"}}.MarshalJSON()
+	require.NoError(t, err)
 }
 
 type brokenReader struct{}

@@ -6,7 +6,7 @@ import (
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
-// Job is a job to register.
+// Job is a job to register. Its texts are UTF-8, else it is refused before it is sent; encoding/json would change them.
 type Job struct {
 	// ID is 1 to 64 of A-Z a-z 0-9 _ : and -, not beginning with rb:. Empty: a new one. Registering a job again under its id changes
 	// nothing, and a different job under it is ErrConflict.
@@ -19,7 +19,7 @@ type Job struct {
 	Method  string  `json:"method,omitzero"` // empty: POST
 	Headers Headers `json:"headers,omitzero"`
 	// Body is the body. A json.RawMessage, the bytes of a []byte and what an io.Reader reads (at most MaxBody) are delivered byte for
-	// byte, a Text as text/plain, any other value as its JSON. The content type of bytes is application/octet-stream unless
+	// byte, a Text as text/plain, any other value as its JSON, as encoding/json makes it. The content type of bytes is application/octet-stream unless
 	// ContentType says otherwise. Nil: no body.
 	Body        any    `json:"body" wire:"payload"`
 	ContentType string `json:"content_type,omitzero"`

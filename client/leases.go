@@ -97,13 +97,13 @@ type LeaseRelease struct {
 type LeaseRetry struct {
 	Lease string         `json:"lease"`
 	After *time.Duration `json:"after,omitzero"` // nil: as the job's ladder says
-	Error string         `json:"error,omitzero"`
+	Error string         `json:"error,omitzero" wire:"lossy"`
 }
 
 // LeaseDead reports a job that cannot succeed.
 type LeaseDead struct {
 	Lease  string `json:"lease"`
-	Reason string `json:"reason"`
+	Reason string `json:"reason" wire:"lossy"`
 }
 
 // LeaseExtend lets a lease last longer.

@@ -1,5 +1,5 @@
 // Package wire encodes and decodes the JSON of Ringback's API. It differs from that of encoding/json: durations are texts, times have
-// milliseconds, bodies keep their bytes, and null is the zero value.
+// milliseconds, bodies keep their bytes, null is the zero value, and texts that are not UTF-8 are refused instead of changed.
 //
 // A field has a tag of encoding/json, and perhaps a tag wire:
 //
@@ -8,10 +8,12 @@
 //	nulls    the names of members that are null
 //	none     a pointer for which null is the zero value, and nil only if the member is missing
 //	key      a struct that is zero is null, and JSON that is a string is this field
+//	lossy    a text for people: bytes that are not UTF-8 are replaced
 package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -22,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Text is a body that is a text. Without it a string is a JSON string.
@@ -95,7 +98,34 @@ func appendValue(to []byte, v reflect.Value) ([]byte, error) {
 			return appendArray(to, v)
 		}
 	}
+	if err := checkText(v); err != nil {
+		return nil, err
+	}
 	return appendJSON(to, v.Interface())
+}
+
+var errNotUTF8 = errors.New("is not UTF-8, as JSON must be: encode bytes as text, for instance in base64")
+
+// checkText refuses texts that encoding/json would change: strings, and maps of strings or lists of them.
+func checkText(v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.String:
+		if !utf8.ValidString(v.String()) {
+			return errNotUTF8
+		}
+	case reflect.Slice:
+		all, _ := reflect.TypeAssert[[]string](v)
+		if slices.ContainsFunc(all, func(text string) bool { return !utf8.ValidString(text) }) {
+			return errNotUTF8
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			if err := cmp.Or(checkText(key), checkText(v.MapIndex(key))); err != nil {
+				return fmt.Errorf("%q: %w", key, err)
+			}
+		}
+	}
+	return nil
 }
 
 func appendArray(to []byte, v reflect.Value) (_ []byte, err error) {
@@ -143,6 +173,9 @@ func appendObject(to []byte, v reflect.Value) (_ []byte, err error) {
 			}
 		default:
 			member(f.name)
+			if f.is("lossy") {
+				f.value = reflect.ValueOf(strings.ToValidUTF8(f.value.String(), "\ufffd"))
+			}
 			if to, err = appendValue(to, f.value); err != nil {
 				return nil, fmt.Errorf("%s: %w", f.name, err)
 			}
@@ -182,8 +215,11 @@ func encodePayload(body any) (name string, raw []byte, err error) {
 		raw, err = appendRaw(nil, b)
 		return "body", raw, err
 	case Text:
-		raw, err = appendJSON(nil, string(b))
+		raw, err = appendValue(nil, reflect.ValueOf(string(b)))
 		return "body_text", raw, err
+	case string:
+		raw, err = appendValue(nil, reflect.ValueOf(b))
+		return "body", raw, err
 	case []byte:
 		if b == nil {
 			return "", nil, nil
@@ -307,26 +343,23 @@ func decodePayload(members map[string]json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// Values returns the fields of a struct as parameters of a query.
+// Values returns the fields of a struct as parameters of a query. Texts keep their bytes.
 func Values(v any) url.Values {
 	q := make(url.Values)
 	for _, f := range fieldsOf(reflect.ValueOf(v)) {
 		if f.value.IsZero() {
 			continue
 		}
-		if f.value.Kind() == reflect.Slice {
-			for i := range f.value.Len() {
-				q.Add(f.name, f.value.Index(i).String())
+		switch value := reflect.Indirect(f.value); value.Kind() {
+		case reflect.String:
+			q.Set(f.name, value.String())
+		case reflect.Slice:
+			for i := range value.Len() {
+				q.Add(f.name, value.Index(i).String())
 			}
-			continue
-		}
-		text, _ := appendValue(nil, f.value)
-		if text[0] == '"' {
-			var plain string
-			_ = json.Unmarshal(text, &plain)
-			q.Set(f.name, plain)
-		} else {
-			q.Set(f.name, string(text))
+		default:
+			text, _ := appendValue(nil, value) // a number, a time or a duration: it never fails
+			q.Set(f.name, strings.Trim(string(text), `"`))
 		}
 	}
 	return q

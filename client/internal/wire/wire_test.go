@@ -68,6 +68,19 @@ func TestEncode_RoundsTimesUp(t *testing.T) {
 	require.JSONEq(t, `{"at":"2030-01-31T07:00:00.001Z","none":null}`, string(text))
 }
 
+func TestEncode_RefusesTextsThatItWouldChange(t *testing.T) {
+	type report struct {
+		Lease string `json:"lease"`
+		Error string `json:"error,omitzero" wire:"lossy"`
+	}
+	text, err := Encode(report{Lease: "a", Error: "b\xff"})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"lease": "a", "error": "b\ufffd"}`, string(text))
+	_, err = Encode([]report{{Lease: "a\xff"}})
+	require.ErrorContains(t, err, "lease: is not UTF-8")
+	require.Equal(t, "lease=a%FF", Values(report{Lease: "a\xff"}).Encode())
+}
+
 func TestPath_EscapesNames(t *testing.T) {
 	path, err := Path("/v1/topics/", "a/b?c", "/lanes/", "[::1]:80", "/pause")
 	require.NoError(t, err)
