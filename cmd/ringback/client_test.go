@@ -101,6 +101,16 @@ func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
 	require.Contains(t, stderr, "try ringback job list --help")
 }
 
+func TestClientCommands_RefuseArgumentsThatAreNotUTF8(t *testing.T) {
+	for _, args := range []string{"send http://a/ --id a\xff", "send http://a/ --label order=a\xff", "send http://a/ -da\xff", "explain a\xff", "topic set a\xff rate=1/s"} {
+		code, _, stderr := try(t, []string{"RINGBACK_SERVER=http://127.0.0.1:1"}, strings.Fields(args)...)
+		require.Equal(t, exit.Usage, code, args)
+		require.Contains(t, stderr, `a\xff" is not UTF-8: give texts in UTF-8, and bytes in a file`)
+	}
+	_, _, stderr := try(t, nil, "verify", "--store", "sqlite:/none/a\xff")
+	require.NotContains(t, stderr, "UTF-8", "a path may have any bytes")
+}
+
 // To monitoring the exit code 2 is an outage.
 func TestCheck_ExitsWith3IfTheCommandLineIsNotValid(t *testing.T) {
 	for _, args := range [][]string{{"check", "--no-such-flag"}, {"check", "--timeout", "soon"}, {"check", "--topic", ""}} {

@@ -27,6 +27,7 @@ import (
 	"runtime"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -96,6 +97,20 @@ func grammar(args []string) any {
 	return new(commands)
 }
 
+// checkArguments refuses arguments of the commands of a client that are not UTF-8: the parser and JSON would change them. Those
+// of the other commands may be paths.
+func checkArguments(model any, args []string) error {
+	if _, ok := model.(*serviceCommands); ok {
+		return nil
+	}
+	for _, arg := range args {
+		if !utf8.ValidString(arg) {
+			return fmt.Errorf("the argument %q is not UTF-8: give texts in UTF-8, and bytes in a file", arg)
+		}
+	}
+	return nil
+}
+
 // process is a command's environment.
 type process struct {
 	stdout   io.Writer
@@ -109,7 +124,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		helped bool
 		set    = &settings{env: readEnvironment(environ), from: map[string]string{}}
 	)
-	parser := kong.Must(grammar(args),
+	model := grammar(args)
+	parser := kong.Must(model,
 		kong.Name("ringback"),
 		kong.Description("Ringback sends HTTP callbacks when they are due, and retries them until they arrive."),
 		kong.Vars{"version": versionLine()},
@@ -126,7 +142,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	command, err := parser.Parse(args)
+	var command *kong.Context
+	err := checkArguments(model, args)
+	if err == nil {
+		command, err = parser.Parse(args)
+	}
 	if helped {
 		return exitOK
 	}
