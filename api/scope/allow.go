@@ -33,8 +33,8 @@ func Admit(ctx context.Context, n *job.New) error {
 		return err
 	}
 	if !p.Bodies && (n.OnDelivered.Or(nil) != nil || n.OnDead.Or(nil) != nil) {
-		return response.NewProblem(response.Forbidden,
-			"this token may not read bodies, so its jobs cannot have callbacks of their own, which contain the receiver's answer: leave out on_delivered and on_dead")
+		return response.NewProblem(response.Forbidden, "this token may not read bodies, so its jobs cannot have callbacks of their own, "+
+			"which contain the receiver's answer: leave out on_delivered and on_dead")
 	}
 	return checkPlaceholder(ctx, &n.Spec)
 }
