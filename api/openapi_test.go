@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -452,4 +453,28 @@ func TestOpenAPI_ReferencesResolve(t *testing.T) {
 		}
 	}
 	walk(doc.here)
+}
+
+func TestOpenAPI_FieldsHaveARowInTheDocs(t *testing.T) {
+	for page, schema := range map[string]string{
+		"job-fields.md": "NewJob", "topic-fields.md": "Policy", "lanes.md": "LaneSettings",
+		"schedules.md": "ScheduleRequest",
+	} {
+		text, err := os.ReadFile("../docs/" + page)
+		require.NoError(t, err)
+		var first strings.Builder // the first column of its tables
+		for line := range strings.Lines(string(text)) {
+			if row, ok := strings.CutPrefix(line, "| "); ok {
+				name, _, _ := strings.Cut(row, " |")
+				first.WriteString(name + "\n")
+			}
+		}
+		fields := document(t).at("components", "schemas", schema).properties()
+		require.NotEmpty(t, fields)
+		for field, is := range fields {
+			if is.at("readOnly").here == nil { // else a request may send it back, to no effect
+				require.Contains(t, first.String(), "`"+field+"`", "docs/%s has no row for it", page)
+			}
+		}
+	}
 }

@@ -116,30 +116,6 @@ func TestDocs_FlagsPageNamesTheVariablesOfOtherCommands(t *testing.T) {
 	}
 }
 
-func TestDocs_FieldPagesListTheFieldsOfTheContract(t *testing.T) {
-	var contract struct {
-		Components struct {
-			Schemas map[string]struct {
-				Properties map[string]struct {
-					ReadOnly bool `yaml:"readOnly"`
-				}
-			}
-		}
-	}
-	readYAML(t, "../api/openapi.yaml", &contract)
-	for page, schema := range map[string]string{"job-fields.md": "NewJob", "topic-fields.md": "Policy", "lanes.md": "LaneSettings"} {
-		fields := contract.Components.Schemas[schema].Properties
-		require.NotEmpty(t, fields, schema)
-		first := submatches(`(?m)^\| ([^|]+) \|`, read(t, "../docs/"+page))
-		for field, is := range fields {
-			if is.ReadOnly { // a request may send it back, to no effect
-				continue
-			}
-			require.Contains(t, strings.Join(first, "\n"), "`"+field+"`", "docs/%s has no row for %s", page, field)
-		}
-	}
-}
-
 func TestDocs_WaitingPageListsTheKindsOfTheContract(t *testing.T) {
 	var contract struct {
 		Components struct {
