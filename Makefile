@@ -123,6 +123,10 @@ fuzz: ## run every fuzz target for FUZZTIME
 	  done; \
 	done
 
+.PHONY: newfield
+newfield: deps ## print the files that a new field (of jobs, topics, schedules) or route touches; try each on every face
+	@$(GO) test $(QUICK) $(HEAP) -vet=off -count=1 -v -run 'NewField_' ./internal/arch
+
 .PHONY: zones
 zones: ## compare the ticks of schedules with the clocks of all time zones over two years, some minutes
 	SCHEDULE_ZONES=all $(GO) test -count=1 -timeout=30m -run 'Next_AllZones' ./schedule

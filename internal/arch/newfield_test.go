@@ -1,87 +1,172 @@
 package arch
 
 import (
-	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/gobuild"
-	"github.com/ringback/ringback/internal/testlevel"
 )
 
-// An insertion is text that is added to a file after a line.
-type insertion struct{ file, after, text string }
+// The price of a change: testdata/newfield/SUBJECT.diff has the changes of somebody who adds a field to jobs, to the
+// policies of topics or to schedules, or a route. It is a diff as git writes it, without line numbers: a hunk is
+// applied where its lines are, and they must be in the file once. The diffs are applied to a copy of the tree. An
+// overlay of the go command would not do: tests read openapi.yaml and docs from the disk.
 
-// newField has the changes that add an editable field to jobs, a note of at most ten bytes. Outside the code it needs a
-// row in docs/job-fields.md, which package packaging checks.
-var newField = []insertion{
-	{"job/spec.go", "	Labels      map[string]string   `json:\"labels,omitzero\"`\n", "	Note        string `json:\"note,omitzero\"`\n"},
-	{
-		"job/spec.go", "var specRules = []rule{\n",
-		"	{field: \"Note\", name: \"note\", tags: \"max=10\", message: \"must be at most 10 B\"},\n",
+// subjects are the subjects with the number of files that each touches, without tests and CHANGELOG.md.
+var subjects = []struct {
+	name  string
+	files int
+}{{"job", 16}, {"topic", 9}, {"schedule", 10}, {"route", 12}}
+
+// driftTests are the tests that compare the faces of the tree with each other, as prefixes of their names by package.
+var driftTests = map[string][]string{
+	"./api": {
+		"TestOpenAPI_", "TestSchedules_HaveEveryFieldOfTheContract", "TestRoutes_ServeOnlyWhatTheTokenAllows",
+		"TestConditions_",
 	},
-	{
-		"job/codec/fields.go", "var specFields = []field[job.Spec]{\n",
-		"	textField(59, \"note\", func(s *job.Spec) *string { return &s.Note }),\n",
+	"./cli":    {"TestCommands_CoverTheAPI"},
+	"./client": {"TestOpenAPI_"},
+	"./cmd/ringback": {
+		"TestDocs_ListEveryCommand", "TestClientCommands_HaveAnExampleThatParses",
+		"TestFaces_HaveTheNewFieldsAndTheRoute",
 	},
-	{
-		"api/request/job.go", "var JobFields = withPointers(map[string]JobField{\n",
-		"	\"note\": specField(nullable, func(s *job.Spec) *string { return &s.Note }, (*decoder).text),\n",
+	"./console/policyform": {
+		"TestForms_HaveEveryMember", "TestPolicy_GroupsHaveEachFieldOnce",
+		"TestPolicy_ClearingEverythingGivesAllDefaults",
 	},
-	{"api/response/job.go", "	o.TextOrNull(\"url\", j.URL)\n", "	o.TextOrNull(\"note\", j.Note)\n"},
-	{"api/openapi.yaml", "        body: {description: \"Any JSON, delivered byte for byte.\"}\n", "        note: {type: string, maxLength: 10}\n"},
-	{
-		"api/openapi.yaml", "        retries: {type: integer, minimum: 0, maximum: 1000, description: \"Cannot be null.\"}\n",
-		"        note: {type: [string, \"null\"], maxLength: 10}\n",
-	},
-	{"api/openapi.yaml", "        - content_type\n        - retries\n", "        - note\n"},
-	{"api/openapi.yaml", "        content_type: {type: [string, \"null\"]}\n        retries: {type: [integer, \"null\"]}\n", "        note: {type: [string, \"null\"]}\n"},
+	"./console/scheduleform": {"TestNames_AreAllFieldsOfTheClient"},
+	"./job/codec":            {"TestFingerprint_CoversEveryField"},
+	"./policy":               {"TestWithDefaults_FillsUnsetFields"},
+	"./transfer":             {"TestJobLine_HasEveryField"},
 }
 
-// The field is added to copies of the files, which the go command reads in their place.
-func TestNewField_TouchesFiveFiles(t *testing.T) {
+// hunk replaces lines of a file.
+type hunk struct{ file, old, new string }
+
+// readDiff returns the hunks of a subject.
+func readDiff(t *testing.T, subject string) (hunks []hunk) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/newfield/" + subject + ".diff")
+	require.NoError(t, err)
+	file := ""
+	for line := range strings.Lines(string(text)) {
+		switch h := len(hunks) - 1; {
+		case strings.HasPrefix(line, "--- a/"), strings.HasPrefix(line, "--- /dev/null"): // a new file
+		case strings.HasPrefix(line, "+++ b/"):
+			file = strings.TrimSpace(line[len("+++ b/"):])
+		case strings.HasPrefix(line, "@@"):
+			hunks = append(hunks, hunk{file: file})
+		case line[0] == '-':
+			hunks[h].old += line[1:]
+		case line[0] == '+':
+			hunks[h].new += line[1:]
+		default: // an empty line may lack its space
+			context := strings.TrimPrefix(line, " ")
+			hunks[h].old, hunks[h].new = hunks[h].old+context, hunks[h].new+context
+		}
+	}
+	return hunks
+}
+
+func TestNewField_TouchesAsManyFilesAsCounted(t *testing.T) {
+	for _, s := range subjects {
+		files := make(map[string]bool)
+		for _, h := range readDiff(t, s.name) {
+			if !strings.HasSuffix(h.file, "_test.go") {
+				files[h.file] = true
+			}
+		}
+		t.Logf("%s: %d files\n  %s", s.name, len(files), strings.Join(slices.Sorted(maps.Keys(files)), "\n  "))
+		require.Len(t, files, s.files, "a new %s has another price: lower its number in subjects, or the price", s.name)
+	}
+}
+
+// faces_test.go, which is added to the copy, sends the new fields through every face and finds them at the end.
+func TestNewField_IsOnEveryFace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles most packages anew")
 	}
 	require.NoError(t, watch())
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	files := make(map[string]string)
-	for _, add := range newField {
-		text, read := files[add.file]
-		if !read {
-			b, err := os.ReadFile(filepath.Join(root, add.file))
-			require.NoError(t, err)
-			text = string(b)
-		}
-		require.Equal(t, 1, strings.Count(text, add.after), "%s has another form: adapt the test to %q", add.file, add.after)
-		files[add.file] = strings.Replace(text, add.after, add.after+add.text, 1)
-	}
-	require.LessOrEqual(t, len(files), 5)
-
 	dir := t.TempDir()
-	overlay := map[string]string{
-		filepath.Join(root, "internal/arch/newfield_overlay_test.go"): filepath.Join(root, "internal/arch/testdata/newfield.go"),
+	copyTree(t, dir)
+	for _, s := range subjects {
+		for _, h := range readDiff(t, s.name) {
+			h.apply(t, dir, s.name)
+		}
 	}
-	for name, text := range files {
-		copied := filepath.Join(dir, strconv.Itoa(len(overlay)))
-		require.NoError(t, os.WriteFile(copied, []byte(text), 0o600))
-		overlay[filepath.Join(root, name)] = copied
-	}
-	replace, err := json.Marshal(map[string]any{"Replace": overlay})
+	faces, err := os.ReadFile("testdata/newfield/faces_test.go")
 	require.NoError(t, err)
-	list := filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(list, replace, 0o600))
-	// Both engines store a job's fields by job/codec alone: that they do takes compiling them anew, for make test-all.
-	packages := testlevel.Of([]string{"./job/codec", "./api"}, []string{"./internal/arch", "./job/codec", "./api"})
-	args := append([]string{"-vet=off", "-overlay", list, "-run", "Note|Fingerprint|OpenAPI"}, packages...)
-	cmd := gobuild.Command(t.Context(), "test", args...)
-	cmd.Dir = root
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cmd/ringback/faces_test.go"), faces, 0o600))
+
+	// go list -export compiles like go build, and does not link.
+	runGo(t, dir, "list", "-export", "-f", "", "./...")
+	patterns := slices.Concat(slices.Collect(maps.Values(driftTests))...)
+	args := []string{"-v", "-vet=off", "-ldflags=-s -w", "-run", "^(" + strings.Join(patterns, "|") + ")"}
+	out := runGo(t, dir, "test", append(args, slices.Sorted(maps.Keys(driftTests))...)...)
+	for _, pattern := range patterns {
+		ended := regexp.MustCompile(`(?m)^--- (PASS|SKIP): ` + pattern) // without Redis it is skipped, but not in CI
+		require.True(t, ended.MatchString(out), "no test %s… was run: correct driftTests", pattern)
+	}
+}
+
+// apply changes the file in a copy of the tree.
+func (h hunk) apply(t *testing.T, dir, subject string) {
+	t.Helper()
+	path := filepath.Join(dir, h.file)
+	text, err := os.ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) || h.old != "" {
+		require.NoError(t, err)
+	}
+	before := "\n" + string(text)
+	require.Equal(t, 1, strings.Count(before, "\n"+h.old),
+		"%s does not have these lines once: correct testdata/newfield/%s.diff, so that it fits what is there now\n%s",
+		h.file, subject, h.old)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(before, "\n"+h.old, "\n"+h.new, 1)[1:]), 0o600))
+}
+
+// runGo runs the go command in a folder, and returns what it prints.
+func runGo(t *testing.T, dir, subcommand string, args ...string) string {
+	t.Helper()
+	cmd := gobuild.Command(t.Context(), subcommand, args...)
+	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	if err != nil {
+		passed := regexp.MustCompile(`(?m)^(ok|PASS|=== RUN| *--- PASS).*\n`)
+		t.Fatalf("%v\n%s", err, passed.ReplaceAll(out, nil))
+	}
+	return string(out)
+}
+
+// copyTree copies the files of the tree, but for what was built and the history.
+func copyTree(t *testing.T, dir string) {
+	t.Helper()
+	const root = "../.."
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, root)
+		switch {
+		case slices.Contains([]string{"/.git", "/bin", "/dist", "/bench", "/tools"}, name):
+			return fs.SkipDir
+		case entry.IsDir():
+			return os.MkdirAll(dir+name, 0o700)
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(dir+name, text, 0o600)
+	}))
 }
