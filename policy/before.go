@@ -33,7 +33,7 @@ const (
 //
 //	first that applies                               verdict
 //	settings unreadable                              released for 10 s; so is its lane, unless it is shared
-//	lane stopped                                     released at once
+//	lane stopped                                     released at once, if the policy is stale for 1 s
 //	policy stale, and the job would be dead by it,
 //	or has failed more often than its retries allow   released for 1 s
 //	past its expiry                                  dead: expired
@@ -54,6 +54,8 @@ func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 	switch {
 	case p.SettingsUnreadable:
 		return unreadable
+	case p.LaneStopped && p.PolicyStale: // the store knows of no pause: released at once it would be claimed again at once
+		return Verdict{Kind: Released, Wait: recheckWait}
 	case p.LaneStopped:
 		return Verdict{Kind: Released}
 	case p.PolicyStale && (reason != "" || progress.FailedAttempts > *terms.Retries || p.NoURL || p.WrongOriginHeader != ""):
