@@ -65,6 +65,7 @@ type modelShard struct {
 	replies map[call]reply
 	calls   []call // of answers, oldest first
 	leader  lead
+	stepped time.Duration // by Step since the last round
 	seq     uint64
 	// registrations counts the jobs that were inserted.
 	registrations uint64

@@ -36,7 +36,8 @@ func (s *modelShard) Carry(ctx context.Context, token store.Token, round store.C
 }
 
 func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryResult {
-	c := store.CarryResult{Now: now}
+	c := store.CarryResult{Now: now, ClockStep: s.stepped}
+	s.stepped = 0
 	s.outbox = slices.DeleteFunc(s.outbox, func(e store.NewJob) bool { return slices.Contains(round.Relayed, e.Ref()) })
 	keepLease := func(r *record) bool {
 		return round.KeepLeases || (!round.ExpireLeasesBefore.IsZero() && r.deadline.After(round.ExpireLeasesBefore))
