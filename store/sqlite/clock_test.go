@@ -21,7 +21,7 @@ type steadyClock struct{ now time.Time }
 func TestClaim_IsNotEarlyByAPartOfAMillisecond(t *testing.T) {
 	c := &steadyClock{now: time.Date(2026, 3, 1, 12, 0, 0, 900_000, time.UTC)}
 	o := options(t)
-	o.Now = func() time.Time { return c.now }
+	o.Clock = clock.New(func() time.Time { return c.now })
 	s := openStore(t, o)
 	insert(t, s, newJob("a", 10*time.Millisecond))
 	due := c.now.Add(10 * time.Millisecond)

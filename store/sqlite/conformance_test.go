@@ -18,6 +18,12 @@ import (
 // testClock is a monotonic clock and a wall clock in nanoseconds, which a test moves together or apart.
 type testClock struct{ wall, mono atomic.Int64 }
 
+// at returns options with a clock.
+func at(read clock.Reader, o Options) Options {
+	o.Clock = read
+	return o
+}
+
 func (c *testClock) read() clock.Instant {
 	wall := c.wall.Load()
 	return clock.Instant{Millis: wall / int64(time.Millisecond), Mono: c.mono.Load(), Sub: wall % int64(time.Millisecond)}
@@ -54,7 +60,7 @@ func newEngine(t *testing.T) storetest.Engine {
 	c.wall.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixNano())
 	var s store.Store
 	reopen := func() store.Store {
-		opened, err := open(t.Context(), o, c.read)
+		opened, err := Open(t.Context(), at(c.read, o))
 		require.NoError(t, err)
 		s = verifyingStore{opened, t}
 		return s

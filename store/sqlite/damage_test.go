@@ -157,7 +157,7 @@ func TestDamage_OfClaimedJobsLetsOthersBeSettled(t *testing.T) {
 
 func TestDamage_FoundWhenAnAttemptEndsSkipsTheJob(t *testing.T) {
 	c := &twoClocks{}
-	s, err := open(t.Context(), options(t), c.read)
+	s, err := Open(t.Context(), at(c.read, options(t)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	insert(t, s, newJobs("job", 6, 0)...)

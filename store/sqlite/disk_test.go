@@ -15,6 +15,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -189,7 +190,7 @@ func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	now := time.Now
-	o.Now = func() time.Time { return now().Add(8 * 24 * time.Hour) }
+	o.Clock = clock.New(func() time.Time { return now().Add(8 * 24 * time.Hour) })
 	s = openStore(t, o)
 	inWriter(t, s, func() { require.Empty(t, s.mem.Queues) })
 	revive(t, s, "a", time.Hour)

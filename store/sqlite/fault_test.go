@@ -35,7 +35,7 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
 	o := options(t)
 	o.Limits.KeepDead.Max = new(int64(0))
-	s, err := open(t.Context(), o, c.read)
+	s, err := Open(t.Context(), at(c.read, o))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 

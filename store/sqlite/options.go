@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 // Options are the options of Open.
@@ -19,8 +20,8 @@ type Options struct {
 	Limits policy.Limits
 	// Logger gets faults that no caller sees; nil: slog.Default().
 	Logger *slog.Logger
-	// Now is the store's clock; nil: time.Now. Leases follow its monotonic reading where it has one.
-	Now func() time.Time
+	// Clock reads the store's clocks; nil: the machine's.
+	Clock clock.Reader
 
 	driver driver.Driver // of tests that inject errors
 }

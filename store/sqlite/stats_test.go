@@ -17,7 +17,7 @@ import (
 func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 	c := &twoClocks{}
 	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
-	s, err := open(t.Context(), options(t), c.read)
+	s, err := Open(t.Context(), at(c.read, options(t)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) }) // too many lanes to count each
 	const part = 500

@@ -47,12 +47,12 @@ type op = db.Call[*work.Unit]
 // It fails, with one line that says what to do, when the folder is missing or not writable, when another process uses
 // the database, when the file is no database or another program's, and when it has another schema.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	return open(ctx, o, clock.New(o.Now))
-}
-
-func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("open a sqlite store: %w", err)
+	}
+	now := o.Clock
+	if now == nil {
+		now = clock.New(nil)
 	}
 	log := cmp.Or(o.Logger, slog.Default())
 	s := &Store{

@@ -45,7 +45,7 @@ func openWithClockAt(t *testing.T, o Options, ms int64) (*Store, *twoClocks) {
 	t.Helper()
 	c := &twoClocks{}
 	c.ms.Store(ms)
-	s, err := open(t.Context(), o, c.read)
+	s, err := Open(t.Context(), at(c.read, o))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if !t.Failed() {

@@ -37,7 +37,7 @@ func TestLeases_ExpireOnTimeWhenTheWallClockJumps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &twoClocks{}
 			c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
-			s, err := open(t.Context(), options(t), c.read)
+			s, err := Open(t.Context(), at(c.read, options(t)))
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.Close()) })
 			insert(t, s, newJob("a", 0))
@@ -79,7 +79,7 @@ func TestLeases_ExpireWhenTheWallClockWasSetBack(t *testing.T) {
 func TestWakeups_AreRepeatedWhenTheWallClockJumps(t *testing.T) {
 	c := &twoClocks{}
 	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
-	s, err := open(t.Context(), options(t), c.read)
+	s, err := Open(t.Context(), at(c.read, options(t)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	insert(t, s, newJob("a", 0), newJob("b", 0))
