@@ -45,8 +45,9 @@ LEVEL :=
 # Without symbol tables, which only debuggers read, a test binary is linked with a fifth less processor time.
 # The time limit ends tests that hang. No machine is so slow that they reach it otherwise.
 EACH   = $(LEVEL) $(HEAP) -ldflags='-s -w' -vet=off -shuffle=on -timeout=40m $(SIDE) -run '$(RUN)'
-# The packages whose tests run the program, or the go command, and little else in their own process.
-PLAIN_TESTS := /e2e|/packaging|/internal/arch
+# The packages whose tests run the program, or the go command, and little else in their own process; and the simulation, whose parts have
+# tests of their own under the race detector, which would make it six times slower.
+PLAIN_TESTS := /e2e|/packaging|/internal/arch|/internal/sim
 # Two packages at a time, and beside them one of those that run the program, which mostly wait. The race detector would end each test
 # binary with a second of sleep, for reports of other threads: a tenth suffices.
 RACED  = GORACE=atexit_sleep_ms=100 $(GO) test $(RACE) $(EACH) -p=2
@@ -130,6 +131,10 @@ newfield: deps ## print the files that a new field (of jobs, topics, schedules) 
 .PHONY: zones
 zones: ## compare the ticks of schedules with the clocks of all time zones over two years, some minutes
 	SCHEDULE_ZONES=all $(GO) test -count=1 -timeout=30m -run 'Next_AllZones' ./schedule
+
+.PHONY: sim
+sim: ## simulate the service: SEED=17 one seed with its story, SEEDS=10000 that many, else those of make test
+	SEED='$(SEED)' SEEDS='$(SEEDS)' $(GO) test -count=1 -timeout=10h $(if $(SEED),-v) -run 'Seeds' ./internal/sim
 
 .PHONY: transfer
 transfer: deps ## export and import 100,000 jobs: SQLite, a Redis cluster, SQLite; about a minute

@@ -774,6 +774,10 @@ var plan = []row{
 		reason: "misbehaving HTTP receivers for tests; never shipped",
 	},
 	{
+		pkg:    "internal/sim",
+		reason: "the whole service in fake time with faults from a seed: tests only, never shipped",
+	},
+	{
 		pkg:    "internal/gobuild",
 		reason: "compiles Ringback for tests; never shipped",
 	},
@@ -812,6 +816,7 @@ var unshipped = []string{
 	module + "/internal/badreceiver",
 	module + "/internal/gobuild",
 	module + "/internal/redistest",
+	module + "/internal/sim",
 	module + "/internal/testlevel",
 	module + "/internal/testlog",
 	module + "/internal/testreport",

@@ -1,0 +1,337 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// A climate is what share of the calls of a process meets which fault.
+type climate struct{ before, lost, twice, late float64 }
+
+// longest bounds how late a call or its reply comes: longer than timeouts and leases.
+const longest = 25 * time.Second
+
+// gate is the store as a process sees it: with faults, and witnessed by the ledger.
+type gate struct {
+	store.Store
+	p *process
+}
+
+// gateShard is a shard of a gate.
+type gateShard struct {
+	store.Shard
+	p      *process
+	number int
+}
+
+func (g gate) Shards() []store.Shard {
+	return storetest.WrapShards(g.Store, func(n int, next store.Shard) store.Shard { return gateShard{next, g.p, n} })
+}
+
+func unavailable(reason string) error {
+	return &store.UnavailableError{Reason: "injected fault: " + reason}
+}
+
+// fault is what happens to one call.
+type fault struct {
+	before, lost, twice bool
+	// early and late are the delays before and after the call takes effect.
+	early, late time.Duration
+	// again is when the call is made once more; zero: not.
+	again time.Duration
+}
+
+func (c climate) draw(r *rand.Rand) (f fault) {
+	delay := func() time.Duration { // mostly short
+		return time.Duration(float64(longest) * r.Float64() * r.Float64() * r.Float64()).Truncate(time.Millisecond)
+	}
+	switch x := r.Float64(); {
+	case x < c.before:
+		f.before = true
+	case x < c.before+c.lost:
+		f.lost = true
+	case x < c.before+c.lost+c.twice:
+		f.twice = true
+	case x < c.before+c.lost+c.twice+c.late:
+		switch r.IntN(3) {
+		case 0:
+			f.early = delay()
+		case 1:
+			f.late = delay()
+		default:
+			f.again = max(time.Millisecond, delay())
+		}
+	}
+	return f
+}
+
+// call makes a call of a process, with the faults that the seed has for it at this instant.
+func call[T any](ctx context.Context, p *process, shard int, method string, do func() (T, error)) (T, error) {
+	var none T
+	if err := p.enter(ctx); err != nil {
+		return none, err
+	}
+	f := p.draw(shard, method)
+	if f != (fault{}) {
+		p.w.story.add("%s.%s on shard %d: %+v", p.name, method, shard, f)
+	}
+	if err := p.wait(ctx, f.early); err != nil {
+		return none, err
+	}
+	if f.before {
+		return none, unavailable(method + " not sent")
+	}
+	locked := func() (T, error) {
+		p.w.lock <- struct{}{}
+		defer func() { <-p.w.lock }()
+		return do()
+	}
+	value, err := locked()
+	if f.twice {
+		value, err = locked()
+	}
+	if f.again > 0 {
+		p.w.late.Go(func() {
+			time.Sleep(f.again)
+			_, _ = locked()
+		})
+	}
+	if err := p.wait(ctx, f.late); err != nil {
+		return none, err
+	}
+	if f.lost {
+		return none, unavailable(method + " lost its reply")
+	}
+	if err := p.enter(ctx); err != nil { // it died or slept meanwhile
+		return none, err
+	}
+	return value, err
+}
+
+// blocking makes a call that may take long by itself.
+func blocking[T any](ctx context.Context, p *process, shard int, method string, do func(context.Context) (T, error)) (T, error) {
+	var none T
+	if err := p.enter(ctx); err != nil {
+		return none, err
+	}
+	f := p.draw(shard, method)
+	if f.before {
+		return none, unavailable(method + " not sent")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.life, cancel)()
+	value, err := do(ctx)
+	if gone := p.enter(ctx); gone != nil {
+		return none, gone
+	}
+	if f.lost {
+		return none, unavailable(method + " lost its reply")
+	}
+	return value, err
+}
+
+// do0 adapts a function without a value.
+func do0(f func() error) func() (struct{}, error) {
+	return func() (struct{}, error) { return struct{}{}, f() }
+}
+
+func (s gateShard) ledger() *ledger { return s.p.w.ledger }
+
+func (s gateShard) Insert(ctx context.Context, token store.Token, jobs []store.NewJob) ([]store.InsertResult, error) {
+	return call(ctx, s.p, s.number, "Insert", func() ([]store.InsertResult, error) {
+		results, err := s.Shard.Insert(ctx, token, jobs)
+		s.ledger().inserted(token, jobs, results)
+		return results, err
+	})
+}
+
+func (s gateShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	return call(ctx, s.p, s.number, "Claim", func() (store.ClaimResult, error) {
+		result, err := s.Shard.Claim(ctx, token, request)
+		s.ledger().claimed(s.p, result.Jobs, true)
+		return result, err
+	})
+}
+
+func (s gateShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	return call(ctx, s.p, s.number, "ClaimExpired", func() ([]store.ClaimedJob, error) {
+		jobs, err := s.Shard.ClaimExpired(ctx, token, request)
+		s.ledger().claimed(s.p, jobs, false)
+		return jobs, err
+	})
+}
+
+type settledAnswer struct {
+	errs    []error
+	claimed store.ClaimResult
+}
+
+func (s gateShard) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
+	answer, err := call(ctx, s.p, s.number, "Settle", func() (a settledAnswer, err error) {
+		a.errs, a.claimed, err = s.Shard.Settle(ctx, token, items, next)
+		if err == nil {
+			s.ledger().settle(s.p, token, items, a.errs)
+			s.ledger().claimed(s.p, a.claimed.Jobs, true)
+		}
+		return a, err
+	})
+	return answer.errs, answer.claimed, err
+}
+
+func (s gateShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+	return call(ctx, s.p, s.number, "Permit", func() ([]store.Permit, error) { return s.Shard.Permit(ctx, token, asks) })
+}
+
+func (s gateShard) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queue, error) {
+	return blocking(ctx, s.p, s.number, "Wait", func(ctx context.Context) ([]job.Queue, error) { return s.Shard.Wait(ctx, options) })
+}
+
+func (s gateShard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {
+	return blocking(ctx, s.p, s.number, "WaitAgenda", func(ctx context.Context) (bool, error) { return s.Shard.WaitAgenda(ctx, timeout) })
+}
+
+func (s gateShard) Notify(ctx context.Context, queues []job.Queue) error {
+	_, err := call(ctx, s.p, s.number, "Notify", do0(func() error { return s.Shard.Notify(ctx, queues) }))
+	return err
+}
+
+func (s gateShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	return call(ctx, s.p, s.number, "Get", func() (job.Job, error) { return s.Shard.Get(ctx, ref) })
+}
+
+func (s gateShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
+	return call(ctx, s.p, s.number, "Known", func() ([]store.IDStatus, error) { return s.Shard.Known(ctx, refs) })
+}
+
+func (s gateShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
+	return call(ctx, s.p, s.number, "List", func() (store.Page, error) { return s.Shard.List(ctx, filter) })
+}
+
+func (s gateShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+	return call(ctx, s.p, s.number, "Replace", func() (job.Job, error) {
+		j, err := s.Shard.Replace(ctx, token, ref, replacement)
+		if err == nil {
+			s.ledger().replaced(ref, replacement, j)
+		}
+		return j, err
+	})
+}
+
+func (s gateShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+	return call(ctx, s.p, s.number, "Cancel", func() (job.Job, error) {
+		j, err := s.Shard.Cancel(ctx, token, ref, cancellation)
+		if err == nil {
+			s.ledger().cancelled(ref, cancellation, j)
+		}
+		return j, err
+	})
+}
+
+func (s gateShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	return call(ctx, s.p, s.number, "Revive", func() ([]store.ReviveResult, error) {
+		results, err := s.Shard.Revive(ctx, token, items)
+		s.ledger().revived(items, results)
+		return results, err
+	})
+}
+
+func (s gateShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
+	return call(ctx, s.p, s.number, "Purge", func() ([]error, error) {
+		errs, err := s.Shard.Purge(ctx, token, items)
+		s.ledger().purged(items, errs)
+		return errs, err
+	})
+}
+
+// gateLeadership is a carrier lock that a process holds.
+type gateLeadership struct {
+	store.Leadership
+	s gateShard
+}
+
+func (s gateShard) Lead(ctx context.Context) (store.Leadership, error) {
+	return call(ctx, s.p, s.number, "Lead", func() (store.Leadership, error) {
+		lead, err := s.Shard.Lead(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return gateLeadership{lead, s}, nil
+	})
+}
+
+func (l gateLeadership) Extend(ctx context.Context) error {
+	_, err := call(ctx, l.s.p, l.s.number, "Extend", do0(func() error { return l.Leadership.Extend(ctx) }))
+	return err
+}
+
+func (l gateLeadership) Release(ctx context.Context) error {
+	_, err := call(ctx, l.s.p, l.s.number, "Release", do0(func() error { return l.Leadership.Release(ctx) }))
+	return err
+}
+
+func (s gateShard) Carry(ctx context.Context, token store.Token, options store.CarryOptions) (store.CarryResult, error) {
+	return call(ctx, s.p, s.number, "Carry", func() (store.CarryResult, error) { return s.Shard.Carry(ctx, token, options) })
+}
+
+func (s gateShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
+	return call(ctx, s.p, s.number, "Sweep", func() (store.SweepResult, error) { return s.Shard.Sweep(ctx, token, limit) })
+}
+
+func (s gateShard) Repair(ctx context.Context) (store.RepairResult, error) {
+	return call(ctx, s.p, s.number, "Repair", func() (store.RepairResult, error) { return s.Shard.Repair(ctx) })
+}
+
+func (s gateShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
+	return call(ctx, s.p, s.number, "Alarm", func() (bool, error) {
+		changed, err := s.Shard.Alarm(ctx, token, alarm)
+		if changed {
+			s.ledger().alarmed(alarm)
+		}
+		return changed, err
+	})
+}
+
+func (s gateShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
+	return call(ctx, s.p, s.number, "TopicStats", func() ([]store.TopicStats, error) { return s.Shard.TopicStats(ctx, filter) })
+}
+
+func (s gateShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	return call(ctx, s.p, s.number, "PutLane", func() (store.Document, error) { return s.Shard.PutDocument(ctx, token, doc, limits) })
+}
+
+func (s gateShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	return call(ctx, s.p, s.number, "GetLanes", func() ([]store.Document, error) { return s.Shard.GetDocuments(ctx, keys) })
+}
+
+func (g gate) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	return call(ctx, g.p, -1, "PutDocument", func() (store.Document, error) { return g.Store.PutDocument(ctx, token, doc, limits) })
+}
+
+func (g gate) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	return call(ctx, g.p, -1, "GetDocuments", func() ([]store.Document, error) { return g.Store.GetDocuments(ctx, keys) })
+}
+
+type listed struct {
+	docs     []store.Document
+	revision int64
+}
+
+func (g gate) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+	answer, err := call(ctx, g.p, -1, "ListDocuments", func() (a listed, err error) {
+		a.docs, a.revision, err = g.Store.ListDocuments(ctx, after, limit, known)
+		return a, err
+	})
+	return answer.docs, answer.revision, err
+}
+
+// Close leaves the store open for the other processes.
+func (g gate) Close() error { return nil }

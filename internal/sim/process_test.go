@@ -1,0 +1,263 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// A process is one life of a dispatcher, with its consumer.
+type process struct {
+	*dispatcher.Dispatcher
+	w    *world
+	name string
+	// life ends when the process dies: from then on nothing that it does has an effect.
+	life context.Context
+	die  context.CancelFunc
+	// stop ends the process in order, and done is closed when it has ended.
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu     sync.Mutex
+	awake  chan struct{} // closed when it goes on; nil: it does not sleep
+	cutOff time.Time     // until then its calls fail
+	counts map[string]int
+	at     time.Time // the instant of counts
+}
+
+var errDead = errors.New("the process is dead")
+
+// start starts a process.
+func (w *world) start(name string) {
+	w.lives++
+	p := &process{w: w, name: fmt.Sprint(name, ".", w.lives), done: make(chan struct{})}
+	p.life, p.die = context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	random := w.draws.of("jitter", p.name)
+	var mu sync.Mutex
+	var err error
+	p.Dispatcher, err = dispatcher.New(dispatcher.Options{
+		Store: gate{w.store, p}, Deliverer: receiver{p}, Workers: 12, Grace: 6 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		Defaults: defaults,
+		Random: func() float64 {
+			mu.Lock()
+			defer mu.Unlock()
+			return random.Float64()
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	p.Handle(topicHandled, p.handle)
+	w.story.add("%s starts", p.name)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := p.Run(ctx); err != nil {
+			w.story.add("%s: %v", p.name, err)
+		}
+	})
+	running.Go(func() { p.consume(ctx) })
+	w.all.Go(func() {
+		running.Wait()
+		w.story.add("%s has ended", p.name)
+		close(p.done)
+	})
+	w.processes[name] = p
+}
+
+// kill ends a process at once.
+func (p *process) kill() {
+	p.w.story.add("%s dies", p.name)
+	p.die()
+	p.wake()
+	p.stop()
+}
+
+// sleep stops a process until wake.
+func (p *process) sleep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.awake == nil {
+		p.awake = make(chan struct{})
+	}
+}
+
+func (p *process) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.awake != nil {
+		close(p.awake)
+		p.awake = nil
+	}
+}
+
+// cut makes all calls fail for a time.
+func (p *process) cut(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutOff = time.Now().Add(d)
+}
+
+// enter waits until the process is awake, and returns an error if it is dead or cut off.
+func (p *process) enter(ctx context.Context) error {
+	p.mu.Lock()
+	awake, isCut := p.awake, time.Now().Before(p.cutOff)
+	p.mu.Unlock()
+	if awake != nil {
+		select {
+		case <-awake:
+		case <-p.life.Done():
+		}
+	}
+	if p.life.Err() != nil {
+		return errDead
+	}
+	if isCut {
+		return unavailable("cut off")
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("simulated call: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// wait waits.
+func (p *process) wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("simulated call: %w", context.Cause(ctx))
+	case <-p.life.Done():
+		return errDead
+	}
+}
+
+// draw returns the fault of a call at this instant.
+func (p *process) draw(shard int, method string) fault {
+	c := p.w.climate.Load()
+	if *c == (climate{}) {
+		return fault{}
+	}
+	p.mu.Lock()
+	if now := time.Now(); !now.Equal(p.at) {
+		p.at = now
+		clear(p.counts)
+	}
+	if p.counts == nil {
+		p.counts = make(map[string]int)
+	}
+	key := fmt.Sprint(method, shard)
+	p.counts[key]++
+	n := p.counts[key]
+	p.mu.Unlock()
+	return c.draw(p.w.draws.of("call", p.name, key, n, time.Since(p.w.began).Milliseconds()))
+}
+
+// receiver makes the attempts of a process: to receivers that fail, hang and answer late.
+type receiver struct{ p *process }
+
+func (r receiver) Deliver(ctx context.Context, request job.Request) policy.Result {
+	w, began := r.p.w, time.Now()
+	if r.p.life.Err() != nil {
+		return policy.Result{Class: policy.ClassShutdown, StartedAt: began}
+	}
+	w.ledger.started(r.p, request.Ref, request.Attempt, request.Body)
+	result := w.answer(&request)
+	result.StartedAt = began
+	took := result.Duration
+	if took >= request.Timeout {
+		took, result = request.Timeout, policy.Result{Class: policy.ClassTimeoutHeaders, Error: "no answer", StartedAt: began}
+	}
+	if err := r.p.wait(ctx, took); err != nil {
+		result = policy.Result{Class: policy.ClassShutdown, Error: err.Error(), StartedAt: began}
+	}
+	result.Duration = time.Since(began)
+	w.ledger.answered(r.p, request.Ref, request.Attempt, result)
+	return result
+}
+
+// handle is the function of the handled topic.
+func (p *process) handle(ctx context.Context, j *dispatcher.Job) error {
+	ref := job.Ref{Namespace: j.Namespace, ID: j.ID}
+	p.w.ledger.started(p, ref, j.Attempt, j.Body)
+	r := p.w.draws.of("handle", j.ID, j.Attempt)
+	if err := p.wait(ctx, time.Duration(r.IntN(8000))*time.Millisecond); err != nil {
+		return err
+	}
+	switch x := r.IntN(10); {
+	case x < 6:
+		p.w.ledger.answered(p, ref, j.Attempt, policy.Result{Accepted: true})
+		return nil
+	case x < 7:
+		return dispatcher.Retry(2 * time.Second)
+	case x < 8:
+		return dispatcher.Dead("refused")
+	case x < 9:
+		panic("a handler panics")
+	default:
+		return errors.New("not now")
+	}
+}
+
+// consume leases the jobs of the pulled topic and reports what became of them.
+func (p *process) consume(ctx context.Context) {
+	for n := 0; ctx.Err() == nil; n++ {
+		r := p.w.draws.of("consumer", p.name, n)
+		leased, err := p.Lease(ctx, store.LeaseRequest{
+			Namespace: job.DefaultNamespace, Topic: topicPulled, Max: 1 + r.IntN(4), Wait: 10 * time.Second, Lease: one(r, 0, 3*time.Second),
+		})
+		if err != nil {
+			if p.wait(ctx, time.Second) != nil {
+				return
+			}
+			continue
+		}
+		for i := range leased {
+			p.w.late.Go(func() { p.treat(ctx, &leased[i]) })
+		}
+	}
+}
+
+// treat ends one lease, mostly.
+func (p *process) treat(ctx context.Context, leased *store.LeasedJob) {
+	r := p.w.draws.of("treat", leased.ID, p.w.ledger.started(p, leased.Ref(), leased.Attempts+1, leased.Body))
+	if p.wait(ctx, time.Duration(r.IntN(4000))*time.Millisecond) != nil {
+		return
+	}
+	report := store.LeaseReport{Lease: leased.ClientLease, Result: one(r, store.LeaseDone, store.LeaseDone, store.LeaseRetry, store.LeaseDead, store.LeaseRelease, store.LeaseExtend, 0)}
+	if report.Result == 0 {
+		return // it forgets the job
+	}
+	if report.Result == store.LeaseExtend {
+		report.For = 5 * time.Second
+		_, _, _ = p.SettleLeases(ctx, job.DefaultNamespace, []store.LeaseReport{report}, nil)
+		if p.wait(ctx, time.Duration(r.IntN(7000))*time.Millisecond) != nil {
+			return
+		}
+		report.For, report.Result = 0, store.LeaseDone
+	}
+	if report.Result == store.LeaseDone {
+		p.w.ledger.answered(p, leased.Ref(), leased.Attempts+1, policy.Result{Accepted: true})
+	}
+	for range 1 + r.IntN(2) { // some report twice
+		errs, _, err := p.SettleLeases(ctx, job.DefaultNamespace, []store.LeaseReport{report}, nil)
+		if err == nil && errs[0] == nil && p.life.Err() == nil && report.Result == store.LeaseDone {
+			p.w.ledger.confirmed(leased.Ref())
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite"
+	"github.com/ringback/ringback/store/sqlite/clock"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// engines are those under the simulation, with the share of the seeds that each runs in make test: a seed on SQLite costs three times
+// as much.
+var engines = []struct {
+	name  string
+	open  func(*testing.T) engine
+	every int
+}{
+	{"model", onModel, 1},
+	{"sqlite", onSQLite, 8},
+}
+
+func onModel(*testing.T) engine {
+	m := storetest.NewModel(storetest.ModelOptions{Shards: 2, Defaults: defaults})
+	return engine{store: m, clock: m.Clock, step: m.Step}
+}
+
+func onSQLite(t *testing.T) engine {
+	var ahead atomic.Int64 // the steps of the wall clock, in milliseconds
+	machine := clock.New(nil)
+	o := sqlite.Options{
+		Path: filepath.Join(t.TempDir(), "test.db"), Limits: defaults.Limits(), Logger: slog.New(slog.DiscardHandler),
+		Clock: func() clock.Instant {
+			now := machine()
+			now.Millis += ahead.Load()
+			return now
+		},
+	}
+	open := func() store.Store {
+		s, err := sqlite.Open(context.Background(), o)
+		require.NoError(t, err)
+		return s
+	}
+	return engine{
+		store: open(),
+		open:  open,
+		clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Millisecond) },
+		step:  func(d time.Duration) { ahead.Add(d.Milliseconds()) },
+	}
+}
+
+// once runs a seed in a bubble.
+func once(t *testing.T, seed int, open func(*testing.T) engine) (broken []string, told *story) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { broken, told = run(uint64(seed), open(t)) })
+	return broken, told
+}
+
+// seedsInTests is the number of seeds of make test.
+const seedsInTests = 200
+
+// number returns the number in a variable.
+func number(t *testing.T, variable string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, variable)
+	return n
+}
+
+func TestSeeds_KeepThePromises(t *testing.T) {
+	t.Parallel()
+	first, last := 1, number(t, "SEEDS", seedsInTests)
+	seed := number(t, "SEED", 0)
+	if seed != 0 {
+		first, last = seed, seed
+	}
+	var again sync.Once
+	for _, e := range engines {
+		for n := first; n <= last; n++ {
+			if n%e.every != 0 && seed == 0 {
+				continue
+			}
+			t.Run(fmt.Sprint(e.name, "/", n), func(t *testing.T) {
+				t.Parallel()
+				broken, told := once(t, n, e.open)
+				if len(broken) == 0 {
+					return
+				}
+				t.Errorf("seed %d on %s: %s\n%s", n, e.name, strings.Join(broken, "\n"), told)
+				again.Do(func() { t.Log(repeated(t, n, e.open)) })
+			})
+		}
+	}
+}
+
+// repeated runs a seed that failed again, and says how often it fails: what the runtime orders differs.
+func repeated(t *testing.T, seed int, open func(*testing.T) engine) string {
+	t.Helper()
+	const runs = 100
+	failed := 0
+	for range runs {
+		if broken, _ := once(t, seed, open); len(broken) > 0 {
+			failed++
+		}
+	}
+	return fmt.Sprintf("run %d times again, it failed %d times: make sim SEED=%d", runs, failed, seed)
+}
+
+// TestFoundSeeds_KeepThePromises runs the seeds that have found a fault, which others may find again.
+func TestFoundSeeds_KeepThePromises(t *testing.T) {
+	t.Parallel()
+	for _, found := range []struct {
+		engine string
+		seed   int
+		fault  string
+	}{} {
+		t.Run(fmt.Sprint(found.engine, "/", found.seed), func(t *testing.T) {
+			t.Parallel()
+			for _, e := range engines {
+				if e.name == found.engine {
+					broken, told := once(t, found.seed, e.open)
+					require.Empty(t, broken, "once found: %s\n%s", found.fault, told)
+				}
+			}
+		})
+	}
+}

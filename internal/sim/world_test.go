@@ -1,0 +1,418 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/schedule"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// The topics of the simulation.
+const (
+	topicPushed  = "pushed"  // with a breaker, and lanes of little concurrency
+	topicOrdered = "ordered" // one job of a lane at a time
+	topicPaced   = "paced"   // with rates
+	topicPulled  = "pulled"
+	topicHandled = "handled"
+)
+
+var topics = []string{topicPushed, topicPushed, topicOrdered, topicPaced, topicPulled, topicHandled}
+
+func pushes(topic string) bool { return topic != topicPulled && topic != topicHandled }
+
+// laneOfLimit is a lane whose settings never change, so that the ledger judges by the topic's.
+const laneOfLimit = "a"
+
+// Everything is kept until the end, so that every job can be checked.
+var (
+	forever  = 365 * 24 * time.Hour
+	most     = int64(1_000_000)
+	defaults = policy.Topic{
+		KeepDelivered: policy.Retention{For: &forever, Max: &most}, KeepDead: policy.Retention{For: &forever, Max: &most}, IDWindow: &forever,
+	}.WithDefaults(policy.Builtin())
+)
+
+var policies = map[string]policy.Topic{
+	topicPushed: {
+		Ladder: policy.Ladder{time.Second, 4 * time.Second, 15 * time.Second}, Timeout: 4 * time.Second, LaneConcurrency: 2,
+		Breaker: policy.Breaker{Failures: new(3), Open: 5 * time.Second},
+	},
+	topicOrdered: {Ladder: policy.Ladder{time.Second, 3 * time.Second}, Timeout: 3 * time.Second, Ordered: true},
+	topicPaced: {
+		Ladder: policy.Ladder{2 * time.Second}, Timeout: 3 * time.Second, Rate: policy.Rate{Starts: 5, Per: 10 * time.Second},
+		LaneRate: policy.Rate{Starts: 3, Per: 10 * time.Second},
+	},
+	topicPulled:       {Ladder: policy.Ladder{time.Second, 4 * time.Second, 10 * time.Second}, Timeout: 5 * time.Second, Deliver: policy.DeliverPull},
+	topicHandled:      {Ladder: policy.Ladder{time.Second, 4 * time.Second, 10 * time.Second}, Timeout: 5 * time.Second, Deliver: policy.DeliverHandler},
+	job.CallbackTopic: {Ladder: policy.Ladder{time.Second, 5 * time.Second}, Retries: new(1000), Timeout: 3 * time.Second},
+}
+
+func ladderOf(s *job.Spec) policy.Ladder {
+	if s.Ladder != nil {
+		return s.Ladder
+	}
+	return policies[s.Topic].Ladder
+}
+
+func retriesOf(s *job.Spec) int {
+	switch p := policies[s.Topic]; {
+	case s.Retries != nil:
+		return *s.Retries
+	case s.Ladder == nil && p.Retries != nil:
+		return *p.Retries
+	default:
+		return len(ladderOf(s))
+	}
+}
+
+// A limit is a rate of a queue, or, without a lane, of a topic.
+type limit struct {
+	queue job.Queue
+	rate  policy.Rate
+}
+
+// rates returns the limits of a queue.
+func (w *world) rates(q job.Queue) []limit {
+	p := policies[q.Topic]
+	if !p.Rate.Limited() {
+		return nil
+	}
+	topic := q
+	topic.Lane = ""
+	return []limit{{topic, p.Rate}, {q, p.LaneRate}}
+}
+
+// world is one run of a seed.
+type world struct {
+	draws draws
+	engine
+	began     time.Time
+	climate   atomic.Pointer[climate]
+	lock      chan struct{} // held by a call to the store, so that the ledger sees calls in their order
+	ledger    *ledger
+	story     *story
+	processes map[string]*process
+	lives     int
+	restarts  map[string]time.Time
+	jobs      []job.Ref // that clients have registered, or tried to
+	works     map[string]store.WorkAction
+	clients   sync.WaitGroup
+	late      sync.WaitGroup
+	all       sync.WaitGroup
+}
+
+// engine is the store under the simulation.
+type engine struct {
+	store store.Store
+	// clock is the store's.
+	clock func() time.Time
+	// step sets the clock ahead or back.
+	step func(time.Duration)
+	// open opens the store again after Close; nil: it has no life of its own.
+	open func() store.Store
+}
+
+// The processes, and the schedules with their ends after the beginning.
+var names = []string{"p", "q", "r"}
+
+const active = 4 * time.Minute
+
+var schedules = map[string]store.ScheduleSettings{
+	"every": {
+		Spec: schedule.Spec{Every: 7 * time.Second}, Job: job.Spec{Queue: job.Queue{Topic: topicPushed, Lane: "ticks"}, URL: "https://a.example/"},
+		Overlap: store.OverlapAllow, CatchUp: store.CatchUp{Window: time.Hour, Runs: store.CatchUpAll},
+	},
+	"skips": {
+		Spec: schedule.Spec{Every: 11 * time.Second}, Job: job.Spec{Queue: job.Queue{Topic: topicPulled, Lane: "ticks"}},
+		Overlap: store.OverlapSkip, CatchUp: store.CatchUp{Window: 30 * time.Second, Runs: store.CatchUpLast},
+	},
+}
+
+// run runs a seed in a bubble of fake time, and returns the broken promises.
+func run(seed uint64, e engine) (broken []string, told *story) {
+	w := &world{
+		draws: draws(seed), engine: e, began: time.Now(), lock: make(chan struct{}, 1), story: &story{began: time.Now()},
+		processes: make(map[string]*process), works: make(map[string]store.WorkAction), restarts: make(map[string]time.Time),
+	}
+	w.ledger = newLedger(w)
+	w.climate.Store(&climate{})
+	w.prepare()
+	w.live()
+	w.finish()
+	w.checkAll()
+	if err := w.store.Close(); err != nil {
+		w.ledger.breach("close the store: %v", err)
+	}
+	return w.ledger.broken, w.story
+}
+
+// prepare stores the settings and starts the processes.
+func (w *world) prepare() {
+	ctx := context.Background()
+	for name, p := range policies {
+		if _, err := store.PutTopic(ctx, w.store, store.Topic{Namespace: job.DefaultNamespace, Name: name, Policy: p}); err != nil {
+			w.ledger.breach("put the topic %s: %v", name, err)
+		}
+	}
+	for _, name := range names {
+		w.start(name)
+	}
+	time.Sleep(time.Second)
+	for name, settings := range schedules {
+		settings.EndsAt = job.Millis(w.clock()).Add(active)
+		_, err := w.processes["p"].PutSchedule(ctx, job.DefaultNamespace, name, 0, func(s *store.Schedule) error {
+			s.ScheduleSettings = settings
+			return nil
+		})
+		if err != nil {
+			w.ledger.breach("put the schedule %s: %v", name, err)
+		}
+	}
+}
+
+// live makes the steps of the seed.
+func (w *world) live() {
+	r := w.draws.of("steps")
+	for n := 0; time.Since(w.began) < active; n++ {
+		time.Sleep(time.Duration(r.IntN(8000)) * time.Millisecond)
+		for _, name := range names {
+			if at, waits := w.restarts[name]; waits && !time.Now().Before(at) {
+				delete(w.restarts, name)
+				w.start(name)
+			}
+		}
+		s := pick(r)
+		w.story.add("step %d: %s", n, s.name)
+		s.do(w, w.draws.of("step", n))
+		w.check()
+	}
+}
+
+// finish ends all faults, and waits until all jobs have ended.
+func (w *world) finish() {
+	w.story.add("all faults end")
+	w.climate.Store(&climate{})
+	for _, name := range names {
+		if p := w.processes[name]; p != nil {
+			p.wake()
+			p.cut(0)
+		}
+		if w.processes[name] == nil {
+			w.start(name)
+		}
+	}
+	w.clients.Wait()
+	w.resume()
+	for range 60 {
+		time.Sleep(10 * time.Second)
+		if w.isDone() {
+			break
+		}
+	}
+	for _, p := range w.processes {
+		p.stop()
+	}
+	w.all.Wait()
+	w.late.Wait()
+}
+
+// resume ends all pauses.
+func (w *world) resume() {
+	for _, topic := range slices.Sorted(maps.Keys(policies)) {
+		w.retry(func(ctx context.Context, p *process) error {
+			_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
+				t.Paused = false
+				return nil
+			})
+			return err
+		})
+	}
+}
+
+// retry makes a call of a client, with another process after each failure.
+func (w *world) retry(do func(context.Context, *process) error) {
+	for {
+		p := w.processes[names[0]]
+		ctx, cancel := context.WithTimeout(p.life, 20*time.Second)
+		err := do(ctx, p)
+		cancel()
+		if err == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// isDone reports whether no job is unfinished, Ringback's own of bulk work included.
+func (w *world) isDone() bool {
+	w.lock <- struct{}{}
+	defer func() { <-w.lock }()
+	for _, shard := range w.store.Shards() {
+		for _, filter := range []store.StatsFilter{
+			{Namespace: job.DefaultNamespace, Limit: store.MaxBatch}, {Namespace: job.DefaultNamespace, Topics: []string{job.WorkTopic, job.ScheduleTopic}},
+		} {
+			rows, err := shard.TopicStats(context.Background(), filter)
+			if err != nil {
+				w.ledger.breach("count jobs: %v", err)
+			}
+			for _, row := range rows {
+				if row.Scheduled+row.Ready+row.Running > 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// check checks the store between two calls.
+func (w *world) check() {
+	w.lock <- struct{}{}
+	defer func() { <-w.lock }()
+	if err := storetest.Check(context.Background(), w.store); err != nil {
+		w.ledger.breach("%v", err)
+	}
+}
+
+// checkAll checks everything at the end.
+func (w *world) checkAll() {
+	ctx := context.Background()
+	w.check()
+	w.ledger.checkEnd(ctx, w.store)
+	w.checkCounts(ctx)
+	w.checkSchedules(ctx)
+	w.checkWork(ctx)
+}
+
+// checkCounts compares the store's counts with the ledger's.
+func (w *world) checkCounts(ctx context.Context) {
+	counted := make(map[string]int64)
+	for _, shard := range w.store.Shards() {
+		rows, err := shard.TopicStats(ctx, store.StatsFilter{Namespace: job.DefaultNamespace, Limit: store.MaxBatch})
+		if err != nil {
+			w.ledger.breach("count jobs: %v", err)
+		}
+		for _, row := range rows {
+			counted[row.Topic] += row.Registered
+		}
+	}
+	for topic, n := range counted {
+		if n != w.ledger.count[topic] {
+			w.ledger.breach("the store counts %d jobs of %s, the ledger %d", n, topic, w.ledger.count[topic])
+		}
+	}
+}
+
+// checkSchedules checks that each tick has run once, or is counted.
+func (w *world) checkSchedules(ctx context.Context) {
+	p := w.reader()
+	ran := make(map[string]int64)
+	for ref, e := range w.ledger.entries {
+		if _, isTick := job.ScheduledAt(ref.ID, e.spec.Queue); isTick {
+			ran[e.spec.Topic]++
+		}
+	}
+	for name := range schedules {
+		s, err := p.Schedule(ctx, job.DefaultNamespace, name)
+		if err != nil {
+			w.ledger.breach("the schedule %s: %v", name, err)
+			continue
+		}
+		parsed, err := schedule.Parse(s.Spec)
+		if err != nil {
+			w.ledger.breach("the schedule %s: %v", name, err)
+			continue
+		}
+		ticks, _ := parsed.Count(s.CreatedAt, s.EndsAt, most)
+		if c := s.Counts; c.Run+c.Skipped+c.Missed+c.Failed != ticks || c.Failed > 0 || s.CatchUp.Runs == store.CatchUpAll && c.Run != ticks {
+			w.ledger.breach("the schedule %s has %d ticks: %+v", name, ticks, c)
+		}
+		if c := s.Counts; c.Run != ran[s.Job.Topic] {
+			w.ledger.breach("the schedule %s ran %d times and has registered %d jobs", name, c.Run, ran[s.Job.Topic])
+		}
+	}
+}
+
+// checkWork checks that bulk work has treated each of its jobs once.
+func (w *world) checkWork(ctx context.Context) {
+	p := w.reader()
+	for id, action := range w.works {
+		found, err := p.Work(ctx, job.DefaultNamespace, id)
+		if err != nil {
+			w.ledger.breach("the work %s: %v", id, err)
+			continue
+		}
+		actor := "work:" + id
+		changed := w.ledger.changes[actor]
+		switch {
+		case found.State != store.WorkDone || found.Matched != found.Treated():
+			w.ledger.breach("the work %s is %s: matched %d, %d done, %d failed, %d skipped", id, found.State, found.Matched, found.Done, found.Failed, found.Skipped)
+		case action == store.WorkPurge:
+		case found.Done > changed || found.Done < changed-w.ledger.gone[actor]: // of one that is gone nothing is known any more
+			w.ledger.breach("the work %s to %s of %s says %d done, %d jobs were changed", id, action, found.Actor, found.Done, changed)
+		}
+	}
+}
+
+// reader returns a process that sees the store as it is.
+func (w *world) reader() *process {
+	w.start("reader")
+	p := w.processes["reader"]
+	p.stop()
+	<-p.done
+	return p
+}
+
+// story is what has happened, oldest first.
+type story struct {
+	began time.Time
+	mu    sync.Mutex
+	lines []line
+	// breach is what had happened up to the first broken promise.
+	breach []line
+}
+
+type line struct {
+	at     time.Duration
+	format string
+	args   []any
+}
+
+// storyLines is how many lines are told.
+const storyLines = 80
+
+func (s *story) add(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lines = append(s.lines, line{time.Since(s.began), format, args}); len(s.lines) > 20*storyLines {
+		s.lines = slices.Clone(s.lines[len(s.lines)-storyLines:])
+	}
+}
+
+// addBreach adds a broken promise.
+func (s *story) addBreach(text string) {
+	s.add("BROKEN: %s", text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.breach == nil {
+		s.breach = slices.Clone(s.lines[max(0, len(s.lines)-storyLines):])
+	}
+}
+
+// String tells what led to the first broken promise.
+func (s *story) String() string {
+	var text []byte
+	for _, l := range s.breach {
+		text = fmt.Appendf(text, "%10.3f  %s\n", l.at.Seconds(), fmt.Sprintf(l.format, l.args...))
+	}
+	return string(text)
+}
