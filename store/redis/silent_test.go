@@ -49,7 +49,7 @@ func TestDial_DetectsAllSilentConnectionsAtOnce(t *testing.T) {
 
 func TestDial_DoesNotUseClosedTLSConnections(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartTLS(t)
+	server := redistest.StartTLS(t, "--appendonly", "yes")
 	s := open(t, Options{URL: server.URL() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key})
 	var busy sync.WaitGroup
 	for range 32 {
