@@ -41,7 +41,7 @@ func TestRequeue_NotifiesOthersDespiteABusyTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &notifyCounter{Store: newUnlimitedModel()}
 		slow := &settleCounter{Store: s, took: 20 * time.Millisecond}
-		fill(t, s, 6000, "busy/x")
+		fill(t, s, 9000, "busy/x")
 		fill(t, s, 2, lanesOf(1, 100)...)
 		carry(t, s)
 		over := make(chan struct{})
@@ -55,7 +55,7 @@ func TestRequeue_NotifiesOthersDespiteABusyTopic(t *testing.T) {
 		}), withPolicy(policy.Topic{Workers: 64, LaneConcurrency: 1000}))
 		time.Sleep(200 * time.Millisecond)
 		s.queues.Store(0)
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // the longest interval, and an exchange
 		require.NotZero(t, s.queues.Load(), "jobs wait that another process could attempt")
 	})
 }
