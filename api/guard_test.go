@@ -271,43 +271,58 @@ func TestReady_ChecksAtMostTwiceASecondWhileAllIsWell(t *testing.T) {
 	})
 }
 
-// hangingStore is a Service whose store does not answer.
-type hangingStore struct{ *fake }
+// hangingStores is a Service whose main store does not answer; the others do.
+type hangingStores struct{ *fake }
 
-func (s hangingStore) Readiness(ctx context.Context) []store.Readiness {
+func (s hangingStores) Readiness(ctx context.Context) []store.Readiness {
 	s.checks++
 	<-ctx.Done()
-	return []store.Readiness{{Store: "main", Err: ctx.Err()}}
+	return append([]store.Readiness{{Store: "main", Err: ctx.Err()}}, s.otherStores...)
 }
 
 func TestReady_WaitsForAtMostTwoChecksAndNotForClientsThatAreGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		h := New(Options{Service: hangingStore{f}, Logger: quiet})
-		began := time.Now()
-		answered := make(chan time.Duration, 10)
-		probe := func(ctx context.Context) {
-			go func() {
-				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", http.NoBody)
-				h.ServeHTTP(httptest.NewRecorder(), r)
-				answered <- time.Since(began)
-			}()
-			synctest.Wait()
-		}
-		probe(t.Context())
-		time.Sleep(time.Second)
-		gone, leave := context.WithCancel(t.Context())
-		probe(gone)
-		leave()
-		require.Equal(t, time.Second, <-answered)
-		for range 3 {
-			probe(t.Context())
-		}
-		for _, after := range []time.Duration{readyTimeout, 2 * readyTimeout, 2 * readyTimeout, 2 * readyTimeout} {
-			require.Equal(t, after, <-answered)
-		}
-		require.Equal(t, 2, f.checks)
-	})
+	require.Less(t, 2*readyTimeout, 3*time.Second-500*time.Millisecond, "probes give up after 3 s, and the answer has a way to go")
+	for name, c := range map[string]struct {
+		closing bool
+		others  []store.Readiness
+		checks  int // that the later probes wait for
+	}{
+		"the only store hangs": {checks: 2},
+		"one of two hangs":     {others: []store.Readiness{{Store: "eu"}}, checks: 1},
+		"while closing":        {closing: true, others: []store.Readiness{{Store: "eu"}}, checks: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.otherStores = c.others
+				h := New(Options{Service: hangingStores{f}, Logger: quiet, Closing: func() bool { return c.closing }})
+				began := time.Now()
+				answered := make(chan time.Duration, 10)
+				probe := func(ctx context.Context) {
+					go func() {
+						r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", http.NoBody)
+						h.ServeHTTP(httptest.NewRecorder(), r)
+						answered <- time.Since(began)
+					}()
+					synctest.Wait()
+				}
+				probe(t.Context())
+				time.Sleep(time.Second)
+				gone, leave := context.WithCancel(t.Context())
+				probe(gone)
+				leave()
+				require.Equal(t, time.Second, <-answered)
+				for range 8 {
+					probe(t.Context())
+				}
+				require.Equal(t, readyTimeout, <-answered)
+				for range 8 {
+					require.Equal(t, time.Duration(c.checks)*readyTimeout, <-answered)
+				}
+				require.Equal(t, c.checks, f.checks)
+			})
+		})
+	}
 }
 
 func TestReady_TellsTheVersionToItsOwnMachine(t *testing.T) {

@@ -25,23 +25,24 @@ var openAPI []byte
 // openAPIDocument serves openAPI.
 var openAPIDocument = pages.NewOpenAPI(openAPI)
 
-// readyTimeout bounds the readiness check.
-const readyTimeout = 2 * time.Second
+// readyTimeout bounds a readiness check. A request waits for two at most, which is less than the 3 s of probes: those of
+// packaging/kubernetes, and of ringback health.
+const readyTimeout = 1200 * time.Millisecond
 
-// readyFor is how long a check that found every store ready answers other requests, too. A check writes to the store, and anybody may
-// ask.
+// readyFor is how long a check that found a store ready answers other requests, too. A check writes to the stores, and anybody
+// may ask.
 const readyFor = 500 * time.Millisecond
 
 // readiness has the last result. It is safe for concurrent use; one check runs at a time.
 type readiness struct {
 	turn chan struct{} // holds a value while a check runs
 	last []store.Readiness
-	// began is when the check of last began, and until how long it answers other requests, if it was good for every store.
+	// began is when the check of last began, and until how long it answers other requests, if it found a store ready.
 	began, until time.Time
 }
 
-// get returns the last result, if it holds, or that of a check that began after the call: so nobody waits for more than two. It
-// returns the error of ctx when that ends before its turn.
+// get returns the last result if it holds, which it never does while the process is closing, or that of a check that began
+// after the call: so nobody waits for more than two checks. It returns the error of ctx when that ends before its turn.
 func (c *readiness) get(ctx context.Context, service Service, closing func() bool) ([]store.Readiness, error) {
 	called := time.Now()
 	select {
@@ -51,16 +52,21 @@ func (c *readiness) get(ctx context.Context, service Service, closing func() boo
 		return nil, context.Cause(ctx)
 	}
 	began := time.Now()
-	if !closing() && (began.Before(c.until) || c.began.After(called)) {
+	if !closing() && began.Before(c.until) || c.began.After(called) {
 		return c.last, nil
 	}
 	checking, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), readyTimeout, response.ErrTimeout)
 	defer cancel()
 	c.last, c.began, c.until = service.Readiness(checking), began, time.Time{}
-	if !slices.ContainsFunc(c.last, func(s store.Readiness) bool { return s.Err != nil }) {
+	if anyReady(c.last) {
 		c.until = time.Now().Add(readyFor)
 	}
 	return c.last, nil
+}
+
+// anyReady reports whether the process is ready: one store is.
+func anyReady(all []store.Readiness) bool {
+	return slices.ContainsFunc(all, func(s store.Readiness) bool { return s.Err == nil })
 }
 
 // alive answers 200 while the process runs.
@@ -75,16 +81,14 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ready, reasons := false, make([]string, len(all))
+	reasons := make([]string, len(all))
 	for i, s := range all {
-		if s.Err == nil {
-			ready = true
-			continue
+		if s.Err != nil {
+			reasons[i] = notReadyReason(s.Err)
+			a.log.Debug("store not ready", "store", s.Store, "err", s.Err)
 		}
-		reasons[i] = notReadyReason(s.Err)
-		a.log.Debug("store not ready", "store", s.Store, "err", s.Err)
 	}
-	if !ready {
+	if !anyReady(all) {
 		if len(all) > 1 {
 			for i, s := range all {
 				reasons[i] = s.Store + ": " + reasons[i]

@@ -168,7 +168,7 @@ func TestPod_PortsAgreeAndProbesExist(t *testing.T) {
 		require.Equal(t, path, d.at(containerPath+probe+"Probe/httpGet/path"), probe)
 		require.Equal(t, name, d.at(containerPath+probe+"Probe/httpGet/port"), probe)
 	}
-	require.Greater(t, d.number(t, containerPath+"readinessProbe/timeoutSeconds"), 2, "/readyz looks at the store for up to 2 s")
+	require.Greater(t, d.number(t, containerPath+"readinessProbe/timeoutSeconds"), 2, "/readyz waits for up to 2.4 s: two checks of the stores")
 }
 
 func TestPod_RunsServeWithKnownSettingsAsTheImagesUser(t *testing.T) {
