@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/web"
@@ -89,6 +91,113 @@ func TestConsole_SignsInAndOut(t *testing.T) {
 		site.Post("sign-out").Is(http.StatusSeeOther)
 		site.Get("").Is(http.StatusSeeOther)
 	})
+}
+
+func TestConsole_ReadsNoMoreOfAFormToSignInThanItsFields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		var many strings.Builder
+		for i := range 3000 {
+			fmt.Fprintf(&many, "&%02x", i)
+		}
+		letters := strings.Repeat("%41", 2048) // the longest token, and each of its characters is escaped
+		for form, status := range map[string]int{
+			"token=" + consoletest.RootToken:                                 http.StatusSeeOther,
+			"more=1&next=deep%2Fa&token=%20" + consoletest.RootToken + "%0A": http.StatusSeeOther,
+			"token=" + letters + "&next=" + letters[:3*1024]:                 http.StatusUnauthorized,
+			"token=" + letters + "%41":                                       http.StatusUnprocessableEntity,
+			"token":                                                          http.StatusUnprocessableEntity,
+			"token=" + consoletest.RootToken + many.String():                 http.StatusBadRequest,
+			"token=" + consoletest.RootToken + "&x=" + letters + letters:     http.StatusBadRequest,
+			"token=%4": http.StatusBadRequest,
+		} {
+			require.Equal(t, status, site.Serve(signIn(t, strings.NewReader(form))).Code, "%.50s", form)
+		}
+		require.Equal(t, "./", site.Post("sign-in", "token", consoletest.RootToken, "next", strings.Repeat("x", 1025)).Header().Get("Location"))
+	})
+}
+
+// signIn returns a request that sends a form to sign in.
+func signIn(t *testing.T, form io.Reader) *http.Request {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/console/sign-in", form)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r
+}
+
+// Wrong tokens wait, and the server does not bound how many do.
+func TestConsole_KeepsNothingOfAFormToSignInWhileItsTokenIsChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const senders = 64
+		release := make(chan struct{})
+		site := consoletest.New(t, consoletest.Options{Tokens: true, WrapAPI: func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				<-release
+				w.WriteHeader(http.StatusUnauthorized)
+			})
+		}})
+		heap := func() int64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		waiting := func(field string) int64 {
+			before := heap()
+			var all sync.WaitGroup
+			for range senders {
+				form := io.MultiReader(strings.NewReader("token=wrong&x="), strings.NewReader(field))
+				all.Go(func() { site.Serve(signIn(t, form)) })
+			}
+			synctest.Wait()
+			held := heap() - before
+			close(release)
+			all.Wait()
+			release = make(chan struct{})
+			return held / senders
+		}
+		short := waiting("")
+		require.Less(t, waiting(strings.Repeat("x", 8<<10))-short, int64(2<<10))
+	})
+}
+
+func TestConsole_SignsInWithinTheTimeOfOpenRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := consoletest.New(t, consoletest.Options{Tokens: true, WrapAPI: func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		}})
+		began := time.Now()
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		site.ServeTo(w, signIn(t, &slowForm{form: strings.NewReader("token=wrong")}))
+		require.Equal(t, http.StatusServiceUnavailable, w.Code)
+		require.Equal(t, began.Add(limits.OpenWriteTimeout), w.write)
+		require.Less(t, time.Since(began), limits.OpenWriteTimeout, "there is time for the answer")
+	})
+}
+
+// deadlines is a response of a connection with deadlines.
+type deadlines struct {
+	*httptest.ResponseRecorder
+
+	write time.Time
+}
+
+func (d *deadlines) SetReadDeadline(time.Time) error { return nil }
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.write = at
+	return nil
+}
+
+// slowForm is a form that takes almost all the time that it has.
+type slowForm struct {
+	form io.Reader
+	slow sync.Once
+}
+
+func (f *slowForm) Read(b []byte) (int, error) {
+	f.slow.Do(func() { time.Sleep(limits.OpenReadTimeout - time.Millisecond) })
+	return f.form.Read(b)
 }
 
 func TestConsole_EndsASessionAlsoForACopyOfItsCookie(t *testing.T) {

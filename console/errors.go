@@ -21,6 +21,12 @@ type failure struct {
 	SignIn string // the link of the form, with status 401
 }
 
+// failUnknown answers with the error of visit: nothing waits for a reader who is not known, see limits.Open.
+func (c *console) failUnknown(w http.ResponseWriter, r *http.Request, err error) {
+	limits.Open(w, r)
+	c.fail(w, r, nil, err)
+}
+
 // fail answers with an error. v is nil if it is not known who visits.
 func (c *console) fail(w http.ResponseWriter, r *http.Request, v *web.Visit, err error) {
 	if errors.Is(err, errSignIn) {
@@ -52,7 +58,6 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, v *web.Visit, err
 // showFailure answers with the page of an error.
 func (c *console) showFailure(w http.ResponseWriter, r *http.Request, v *web.Visit, f failure) {
 	if v == nil {
-		limits.Open(w, r)
 		place := placeOf(r)
 		v = &web.Visit{Request: r, Who: &client.Principal{}, Base: place.base, Root: place.root, Here: place.here(r), Now: c.now()}
 	}

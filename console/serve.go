@@ -28,7 +28,7 @@ func (c *console) serve(route web.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := c.visit(w, r)
 		if err != nil {
-			c.fail(w, r, nil, err)
+			c.failUnknown(w, r, err)
 			return
 		}
 		if err := check(v, route.Action); err != nil {
@@ -174,7 +174,7 @@ func target(r *http.Request, to string) (*url.URL, error) {
 func (c *console) notFound(w http.ResponseWriter, r *http.Request) {
 	v, err := c.visit(w, r)
 	if err != nil {
-		c.fail(w, r, nil, err)
+		c.failUnknown(w, r, err)
 		return
 	}
 	c.fail(w, r, v, &client.Problem{Status: http.StatusNotFound, Code: "not_found", Detail: "There is no such page."})

@@ -1,9 +1,12 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"html/template"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -17,8 +20,18 @@ import (
 	"github.com/ringback/ringback/console/web"
 )
 
-// maxToken bounds the tokens that a cookie has room for, in bytes.
-const maxToken = 2048
+const (
+	// maxToken bounds the tokens that a cookie has room for, in bytes.
+	maxToken = 2048
+	// maxNext bounds the paths that a reader is led on to after signing in, in bytes.
+	maxNext = 1024
+	// maxSignIn bounds the form to sign in, in bytes: each byte of its texts can take three, and the rest are the names.
+	maxSignIn = 3*(maxToken+maxNext) + 256
+	// maxSignInFields bounds its fields. It has two.
+	maxSignInFields = 8
+	// signInTime bounds the check of a token: the form has arrived before, and the answer is sent after it.
+	signInTime = limits.OpenWriteTimeout - limits.OpenReadTimeout - 2*time.Second
+)
 
 // isLoopback reports whether the browser is on the server's machine, or reaches it through a tunnel that ends there.
 func isLoopback(r *http.Request) bool {
@@ -112,8 +125,11 @@ func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, next, sente
 	c.render(w, r, "sign-in", "layout", c.view(r, v, page), status)
 }
 
-// safeNext returns a path below the console to go on to, or none for one that leads elsewhere.
+// safeNext returns a path below the console to go on to, or none for one that leads elsewhere or is too long.
 func safeNext(next string) string {
+	if len(next) > maxNext {
+		return ""
+	}
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || strings.HasPrefix(next, "/") || strings.ContainsAny(next, "\\\r\n\t") {
 		return ""
@@ -126,18 +142,42 @@ func safeNext(next string) string {
 	return next
 }
 
+// errSignInForm is the error of a form that is not one to sign in.
+var errSignInForm = errors.New("the form to sign in cannot be read")
+
+// readSignIn reads the form to sign in. Many clients without a token may send one at once, and then wait for the check of theirs:
+// unlike http.Request.ParseForm, it keeps nothing of the form but copies of the two fields.
+func readSignIn(body io.Reader) (token, next string, err error) {
+	form, err := io.ReadAll(io.LimitReader(body, maxSignIn+1))
+	if err != nil || len(form) > maxSignIn || bytes.Count(form, []byte("&")) >= maxSignInFields {
+		return "", "", cmp.Or(err, errSignInForm)
+	}
+	for field := range strings.SplitSeq(string(form), "&") {
+		name, escaped, _ := strings.Cut(field, "=")
+		value, err := url.QueryUnescape(escaped)
+		if err != nil {
+			return "", "", errSignInForm
+		}
+		value = strings.Clone(strings.TrimSpace(value)) // else it may be a part of the form
+		switch name {
+		case "token":
+			token = value
+		case "next":
+			next = value
+		}
+	}
+	return token, next, nil
+}
+
 // signIn checks a token and keeps it in a cookie.
 func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, 16<<10) // a token, and a path that a header had room for
-	if err := r.ParseForm(); err != nil {
+	token, next, err := readSignIn(r.Body)
+	if err != nil {
 		c.showSignIn(w, r, "", "The form cannot be read. Send it again.", http.StatusBadRequest)
 		return
 	}
-	rc := http.NewResponseController(w) // errors mean that there is no connection
-	_ = rc.SetReadDeadline(time.Time{}) // its end would look as if the reader had left
-	_ = rc.SetWriteDeadline(time.Now().Add(pageTime + limits.OpenWriteTimeout))
-	next := safeNext(r.PostFormValue("next"))
-	token := strings.TrimSpace(r.PostFormValue("token"))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // its end would look as if the reader had left
+	next = safeNext(next)
 	if token == "" || len(token) > maxToken {
 		c.showSignIn(w, r, next, "Enter a token: at most 2,048 characters.", http.StatusUnprocessableEntity)
 		return
@@ -147,7 +187,9 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.showSignIn(w, r, next, "A token has no spaces and no characters beyond ASCII: copy it again.", http.StatusUnprocessableEntity)
 		return
 	}
-	who, err := api.Whoami(r.Context())
+	checking, cancel := context.WithTimeout(r.Context(), signInTime)
+	defer cancel()
+	who, err := api.Whoami(checking)
 	switch {
 	case errors.Is(err, client.ErrUnauthorized):
 		sentence := "This token is not known, or has expired or been revoked."

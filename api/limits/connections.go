@@ -61,8 +61,9 @@ func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 // Open marks a request that is served without knowing whose it is, such as a form to sign in: clients without a token may be
 // slow on purpose, and must not hold what others need. From now on its connection counts as idle: beyond the bound it is closed
 // for a new one once it has been idle for longest. The request gets short deadlines, and its connection closes instead of
-// waiting for a body that is not read. Since nothing else bounds open requests, each may take little memory only. It need not be
-// one of a server with BoundConnections.
+// waiting for a body that is not read. Since nothing else bounds open requests, each may take little memory only, and keep none
+// of its body while it waits. It need not be one of a server with BoundConnections. Call it once: another call starts the time
+// again.
 func Open(w http.ResponseWriter, r *http.Request) {
 	if of := connectionOf(r.Context()); of != nil {
 		of.all.open(of)

@@ -267,9 +267,12 @@ func (s *Site) Do(method, path string, form url.Values, header ...string) *Respo
 // Serve serves a request.
 func (s *Site) Serve(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	s.handler.ServeHTTP(w, r)
+	s.ServeTo(w, r)
 	return w
 }
+
+// ServeTo serves a request.
+func (s *Site) ServeTo(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // Stream requests a stream of live blocks. The caller closes its body.
 func (s *Site) Stream(ctx context.Context, path string) *http.Response {
