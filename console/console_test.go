@@ -311,6 +311,20 @@ func TestConsole_RefusesParametersInTheURLOfAForm(t *testing.T) {
 	})
 }
 
+func TestConsole_RefusesTextThatIsNotUTF8(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		page := site.Post("deep/a", "note", "caf\xe9", "caf\xe9", "x", "more", "café").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, consoletest.Text(page), "Some text of the request is not UTF-8, so nothing was changed.")
+		require.Contains(t, page, "<code>note</code>")
+		require.Contains(t, page, "<code>caf\ufffd</code>")
+		require.NotContains(t, page, "<code>more</code>")
+		require.Contains(t, site.Get("deep/a?q=caf%E9").Is(http.StatusUnprocessableEntity), "<code>?q</code>")
+		site.Get("deep/a?q=caf%C3%A9").OK()
+		site.Get("deep/caf%E9").Is(http.StatusNotFound)
+	})
+}
+
 func TestConsole_KeepsReadersOnUncleanPathsWithinIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)

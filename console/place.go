@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ringback/ringback/job"
 )
@@ -41,7 +42,7 @@ func parsePlace(rest string) (place, error) {
 		p.base = relative(p.escaped)
 	}
 	var err error
-	if p.path, err = url.PathUnescape(p.escaped); err != nil {
+	if p.path, err = url.PathUnescape(p.escaped); err != nil || !utf8.ValidString(p.path) {
 		return p, errNoPath
 	}
 	return p, nil

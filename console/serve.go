@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
@@ -32,6 +33,10 @@ func (c *console) serve(route web.Route) http.Handler {
 			return
 		}
 		if err := check(v, route.Action); err != nil {
+			c.fail(w, r, v, err)
+			return
+		}
+		if err := checkText(r.URL.Query(), "?"); err != nil {
 			c.fail(w, r, v, err)
 			return
 		}
@@ -63,10 +68,10 @@ func (c *console) serve(route web.Route) http.Handler {
 	})
 }
 
-// Bounds of the parameters that an error names, and of their names in runes.
+// Bounds of the fields and parameters that an error names, and of their names in runes.
 const (
-	maxMisplaced     = 10
-	maxMisplacedName = 64
+	maxNamed      = 10
+	maxNamedRunes = 64
 )
 
 // checkNoQuery refuses a form with parameters in its URL. No page writes them there, and pages read what they change from the body: a
@@ -75,16 +80,35 @@ func checkNoQuery(r *http.Request) error {
 	if r.URL.RawQuery == "" {
 		return nil
 	}
-	q := r.URL.Query() // without what cannot be read
-	p := &client.Problem{
-		Status: http.StatusUnprocessableEntity, Code: "invalid_request",
-		Detail: "Nothing was changed: the URL that a form is sent to has no parameters. Open the page of the form, and send it from there.",
-	}
-	for _, name := range slices.Sorted(maps.Keys(q))[:min(len(q), maxMisplaced)] {
-		if runes := []rune(name); len(runes) > maxMisplacedName {
-			name = string(runes[:maxMisplacedName]) + "…"
+	return problemOf(slices.Sorted(maps.Keys(r.URL.Query())), "?", // without what cannot be read
+		"Nothing was changed: the URL that a form is sent to has no parameters. Open the page of the form, and send it from there.",
+		"is not a parameter here: it is a field of the form, or nothing")
+}
+
+// checkText refuses fields of a form, or parameters of a query, that are not UTF-8: the API takes no others. The prefix
+// precedes their names.
+func checkText(values url.Values, prefix string) error {
+	var names []string
+	for name, all := range values {
+		if !utf8.ValidString(name) || slices.ContainsFunc(all, func(text string) bool { return !utf8.ValidString(text) }) {
+			names = append(names, strings.ToValidUTF8(name, "\ufffd"))
 		}
-		p.Errors = append(p.Errors, client.FieldError{Field: "?" + name, Detail: "is not a parameter here: it is a field of the form, or nothing"})
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return problemOf(names, prefix, "Some text of the request is not UTF-8, so nothing was changed. Send it in UTF-8, as browsers do.", "is not UTF-8")
+}
+
+// problemOf returns a problem that names the first fields of a request, each with the same detail.
+func problemOf(names []string, prefix, detail, each string) *client.Problem {
+	p := &client.Problem{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Detail: detail}
+	for _, name := range names[:min(len(names), maxNamed)] {
+		if runes := []rune(name); len(runes) > maxNamedRunes {
+			name = string(runes[:maxNamedRunes]) + "…"
+		}
+		p.Errors = append(p.Errors, client.FieldError{Field: prefix + name, Detail: each})
 	}
 	return p
 }
@@ -109,7 +133,7 @@ func (c *console) readForm(w http.ResponseWriter, r *http.Request, large bool) (
 	if err != nil {
 		return done, &client.Problem{Status: http.StatusBadRequest, Detail: "The form cannot be read."}
 	}
-	return done, nil
+	return done, checkText(r.PostForm, "")
 }
 
 // check refuses a visit whose token does not allow an action.
