@@ -5,6 +5,7 @@
 #   RUN      which tests                 (all)
 #   COUNT    repetitions of make race    (10)
 #   FUZZTIME time for each fuzz target   (30s)
+#   SEEDS    how many seeds of make sim  (200), or SEED for one
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -15,6 +16,8 @@ PKG      ?= $(LONG) ./...
 RUN      ?= .
 COUNT    ?= 10
 FUZZTIME ?= 30s
+SEEDS    ?=
+SEED     ?=
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 GO    := go
