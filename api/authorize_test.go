@@ -253,9 +253,10 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 	valid, _ := access.NewText()
 	for _, role := range []access.Role{access.Publish, access.Read} {
 		f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: role, Namespace: job.DefaultNamespace, Bodies: true}})
+		lanes := map[string]string{"https://own.example/": "own.example:443", "": "topic.example:443"}
 		for id, own := range map[string]string{"own": "https://own.example/", "bare": ""} {
 			f.jobs[id] = job.Job{
-				Spec:     job.Spec{ID: id, Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: own},
+				Spec:     job.Spec{ID: id, Queue: job.Queue{Topic: "orders", Lane: lanes[own]}, URL: own},
 				Progress: job.Progress{State: job.Ready},
 				History: []job.Attempt{{N: 1, Kind: job.KindAttempt, Status: 500, Error: "of its own"}, {
 					N: 2, Kind: job.KindAttempt, URL: "https://Topic.example/?key=42", RemoteAddr: "192.0.2.9:443", ErrorClass: policy.ClassDNS,
@@ -275,6 +276,7 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 			got := decodeResponse(t, w)
 			if effective, _ := got["effective"].(map[string]any); own != "" {
 				require.Equal(t, own, effective["url"])
+				require.Equal(t, "own.example:443", got["lane"])
 			} else if role == access.Publish {
 				require.Equal(t, "[redacted]", effective["url"])
 			}

@@ -97,6 +97,7 @@ func (a *api) answerEnd(w http.ResponseWriter, r *http.Request, status int, regi
 	registered.BodyKind, registered.Body = job.BodyNone, nil // bodies of up to maxBody would wait
 	found, err := a.waitForEnd(w, r, registered, wait)
 	if err != nil {
+		scope.HideBodies(r, &registered)
 		response.Answer(w, status, func(o *response.Buffer) { o.UnreadJob(&registered) })
 		return
 	}

@@ -272,7 +272,7 @@ func TestWait_AnswersARegistrationWhateverHappensAfterwards(t *testing.T) {
 			f.callers[fakeToken] = &access.Principal{Role: access.Publish, Namespace: job.DefaultNamespace, Bodies: true}
 			f.register = func(n job.New) store.RoutedResult {
 				result := f.insert(n)
-				result.Job.Durability = &job.Durability{Replicas: 1}
+				result.Job.URL, result.Job.Lane, result.Job.Durability = "", "topic.example:443", &job.Durability{Replicas: 1}
 				return result
 			}
 			f.waitForEnd = func(context.Context) error { return fail(f) }
@@ -280,8 +280,8 @@ func TestWait_AnswersARegistrationWhateverHappensAfterwards(t *testing.T) {
 			w := call(t, h, http.MethodPost, "/v1/jobs?wait=60s", waitBody, "Authorization", "Bearer "+fakeToken)
 			require.Equal(t, http.StatusCreated, w.Code, w.Body)
 			require.Equal(t, "/v1/jobs/new", w.Header().Get("Location"))
-			require.JSONEq(t, `{"id": "new", "topic": "default", "lane": "default", "durability": {"replicas": 1, "synced": false}}`, w.Body.String(),
-				"nothing is known of its state")
+			require.JSONEq(t, `{"id": "new", "topic": "default", "lane": "[redacted]", "durability": {"replicas": 1, "synced": false}}`, w.Body.String(),
+				"nothing is known of its state, and the token may not read that of the topic")
 			var value any
 			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &value))
 			contract().at("components", "schemas", "UnreadJob").holds(t, "unread", value)

@@ -343,4 +343,4 @@ func (o *Buffer) nulls(names ...string) {
 }
 
 // Redacted replaces secrets in answers.
-const Redacted = "[redacted]"
+const Redacted = job.Redacted

@@ -1,21 +1,21 @@
 package scope
 
 import (
-	"maps"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
 
-// HideBodies replaces the bodies of a job and of receivers' responses, unless the request's token may read them. Of a callback it
-// also replaces what comes from the settings of a topic, unless the token may read those: receiver, headers and payload.
+// HideBodies replaces the bodies of a job and of receivers' responses, unless the request's token may read them. It also replaces
+// what the job itself has of the settings of a topic, unless the token may read those: a lane with the receiver's name, and of a
+// callback receiver, headers and payload.
 func HideBodies(r *http.Request, j *job.Job) {
+	if !access.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
+		j.Lane = j.LaneWithoutHost()
+	}
 	if isCallbackOfSettings(r, j) {
 		j.URL, j.FirstURL, j.Lane, j.Header = response.Redacted, "", response.Redacted, nil
 		j.BodyKind, j.Body = job.BodyText, []byte(response.Redacted)
@@ -54,8 +54,9 @@ func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 	j.History = slices.Clone(j.History) // the service may have it
 	isCallback := isCallbackOfSettings(r, j)
 	for i := range j.History {
+		// The URL of a callback's attempt is the callback's own, which is hidden by then, so its whole answer is.
 		if a := &j.History[i]; a.URL != "" || isCallback {
-			hideReceiver(a, isCallback)
+			a.HideReceiver(isCallback)
 		}
 	}
 	if x == nil {
@@ -73,36 +74,4 @@ func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 		shown.WaitingFor = &job.Wait{Kind: x.WaitingFor.Kind, Until: x.WaitingFor.Until, Detail: x.WaitingFor.Kind.Summary()}
 	}
 	return &shown
-}
-
-// hideReceiver replaces what tells the receiver of an attempt: its error may name the host or an address, and so may the answer.
-// The URL of a callback's attempt is the callback's own, which is hidden by then, so its whole answer is.
-func hideReceiver(a *job.Attempt, isCallback bool) {
-	var names []string
-	if u, err := url.Parse(a.URL); err == nil && u.Hostname() != "" {
-		names = append(names, strings.ToLower(u.Hostname()))
-	}
-	if at, err := netip.ParseAddrPort(a.RemoteAddr); err == nil {
-		names = append(names, at.Addr().String())
-	}
-	tells := func(text string) bool {
-		text = strings.ToLower(text)
-		return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(text, name) })
-	}
-	if a.URL != "" {
-		a.URL = response.Redacted
-	}
-	if a.Error != "" {
-		a.Error = response.Redacted // the class says what failed
-	}
-	a.RemoteAddr = ""
-	a.Header = maps.Clone(a.Header)
-	for name, values := range a.Header {
-		if isCallback || slices.ContainsFunc(values, tells) {
-			a.Header[name] = []string{response.Redacted}
-		}
-	}
-	if isCallback || tells(string(a.Body)) {
-		a.Body = []byte(response.Redacted)
-	}
 }

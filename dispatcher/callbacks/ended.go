@@ -71,13 +71,14 @@ type callbackPhases struct {
 	FirstByte *float64 `json:"first_byte_ms"`
 }
 
-// Ended returns the callback about a job's end, without a lane; not ok: the job's policy has none for it.
+// Ended returns the callback about a job's end, without a lane; not ok: the job's policy has none for it. A callback of the job's
+// own does not tell the receiver that its topic or lane names: whoever registered the job may not read their settings.
 func Ended(end *pool.EndedJob, now time.Time) (n job.New, ok bool) {
-	to, kind, state := end.Terms.OnDelivered, "job.delivered", job.Delivered
-	if end.Verdict.Kind == policy.Dead {
-		to, kind, state = end.Terms.OnDead, "job.dead", job.Dead
-	}
 	ended := end.Job
+	to, own, kind, state := end.Terms.OnDelivered, ended.OnDelivered, "job.delivered", job.Delivered
+	if end.Verdict.Kind == policy.Dead {
+		to, own, kind, state = end.Terms.OnDead, ended.OnDead, "job.dead", job.Dead
+	}
 	if to == nil || ended.Kind != "" {
 		return job.New{}, false
 	}
@@ -85,8 +86,18 @@ func Ended(end *pool.EndedJob, now time.Time) (n job.New, ok bool) {
 	if end.Attempt.Kind == job.KindAttempt {
 		made++
 	}
+	attempt := end.Attempt
 	c := endPayload{Type: kind, Timestamp: timestamp(now), Job: newCallbackJob(&ended.Job, end.URL, to.Include)}
-	c.Attempt = newCallbackAttempt(&end.Attempt, c.Job.URL)
+	if own != nil && ended.URL == "" {
+		c.Job.Lane = ended.LaneWithoutHost()
+		if end.URL != "" {
+			c.Job.URL = new(job.Redacted)
+		}
+		if attempt.URL != "" {
+			attempt.HideReceiver(false)
+		}
+	}
+	c.Attempt = newCallbackAttempt(&attempt, c.Job.URL)
 	c.Job.State, c.Job.Reason, c.Job.AttemptsMade = state, nonZero(end.Verdict.Reason), made
 	c.Job.LastStatus = nonZero(ended.Status)
 	if c.Attempt != nil {

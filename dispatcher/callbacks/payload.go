@@ -35,9 +35,6 @@ func marshal(what any) ([]byte, error) {
 	return bytes.TrimSpace(text.Bytes()), err
 }
 
-// redacted replaces the values of secret headers.
-const redacted = "[redacted]"
-
 // milliseconds returns a duration in milliseconds, with one decimal place.
 func milliseconds(d time.Duration) float64 {
 	return float64(policy.RoundUp(d)/policy.DurationUnit) / 10
@@ -57,7 +54,7 @@ func (h headers) MarshalJSON() ([]byte, error) {
 		_, sealed := job.Sealed(values)
 		switch {
 		case sealed || job.SecretHeader(name):
-			shown[name] = redacted
+			shown[name] = job.Redacted
 		case len(values) == 1:
 			shown[name] = values[0]
 		default:
