@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,10 +103,13 @@ func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
 }
 
 func TestClientCommands_RefuseArgumentsThatAreNotUTF8(t *testing.T) {
-	for _, args := range []string{"send http://a/ --id a\xff", "send http://a/ --label order=a\xff", "send http://a/ -da\xff", "explain a\xff", "topic set a\xff rate=1/s"} {
-		code, _, stderr := try(t, []string{"RINGBACK_SERVER=http://127.0.0.1:1"}, strings.Fields(args)...)
+	for _, args := range []string{"send http://a/ --id a\xff", "send http://a/ --label order=a\xff", "send http://a/ -da\xff", "topic set a\xff rate=1/s", "send http://a/ --header=Pin:a\xff"} {
+		fields := strings.Fields(args)
+		at := 1 + slices.IndexFunc(fields, func(arg string) bool { return strings.Contains(arg, "\xff") })
+		code, _, stderr := try(t, []string{"RINGBACK_SERVER=http://127.0.0.1:1"}, fields...)
 		require.Equal(t, exit.Usage, code, args)
-		require.Contains(t, stderr, `a\xff" is not UTF-8: give texts in UTF-8, and bytes in a file`)
+		require.Contains(t, stderr, fmt.Sprintf("argument %d after ringback is not UTF-8: give texts in UTF-8, and bytes in a file", at))
+		require.NotContains(t, stderr, "xff", "it may be a secret")
 	}
 	_, _, stderr := try(t, nil, "verify", "--store", "sqlite:/none/a\xff")
 	require.NotContains(t, stderr, "UTF-8", "a path may have any bytes")

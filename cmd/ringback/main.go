@@ -103,9 +103,9 @@ func checkArguments(model any, args []string) error {
 	if _, ok := model.(*serviceCommands); ok {
 		return nil
 	}
-	for _, arg := range args {
-		if !utf8.ValidString(arg) {
-			return fmt.Errorf("the argument %q is not UTF-8: give texts in UTF-8, and bytes in a file", arg)
+	for i, arg := range args {
+		if !utf8.ValidString(arg) { // it may be a secret
+			return fmt.Errorf("argument %d after ringback is not UTF-8: give texts in UTF-8, and bytes in a file", i+1)
 		}
 	}
 	return nil
