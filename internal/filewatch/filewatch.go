@@ -1,8 +1,8 @@
 // Package filewatch loads files again when their content changes, such as certificates and tokens that are rotated.
 //
 // It reads the files at intervals, because notifications get lost on network volumes, and links to mounted secrets are
-// replaced. Content counts when two looks in a row have found it: at one look a file may be half written. A file that is not
-// regular, such as a pipe, is not read again.
+// replaced. Content counts when two looks in a row have found it: at one look a file may be half written. Content that
+// changes while it is loaded is loaded again. A file that is not regular, such as a pipe, is not read again.
 package filewatch
 
 import (
@@ -76,19 +76,24 @@ func (w *Watcher) Look() {
 			continue
 		}
 		files := strings.Join(s.names, ", ")
-		if err := s.load(); err != nil {
+		err, first := s.load(), !s.looked
+		s.looked = true
+		if again, _ := contentOf(s.names); again != now {
+			s.seen, s.loaded = "", "" // load may have read half of a change: it is called again, also if the old content returns
+			continue
+		}
+		if err != nil {
 			if failed := now + err.Error(); failed != s.failed {
 				w.log.Warn("changed file cannot be used, keeping what was loaded before", "file", files, "err", err)
 				s.failed = failed
 			}
 			s.loaded = ""
 		} else {
-			if s.looked {
+			if !first {
 				w.log.Info("changed file loaded", "file", files)
 			}
 			s.loaded, s.failed = now, ""
 		}
-		s.looked = true
 	}
 }
 

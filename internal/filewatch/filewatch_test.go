@@ -93,6 +93,42 @@ func TestWatcher_LoadsFilesThatChange(t *testing.T) {
 	})
 }
 
+// A writer that does not replace the file truncates it between the look and the load, and then writes the old content.
+func TestWatcher_LoadsAgainWhatChangedWhileItWasLoaded(t *testing.T) {
+	for name, loadErr := range map[string]error{"valid half": nil, "invalid half": errors.New("too short")} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "token")
+			write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+			write("whole")
+			var log testlog.Log
+			w, inForce, torn := New(slog.New(slog.NewTextHandler(&log, nil))), "", true
+			w.Add(func() error {
+				if torn {
+					write("who")
+				}
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				inForce = string(text)
+				if torn {
+					return loadErr
+				}
+				return nil
+			}, file)
+			w.Look()
+			w.Look()
+			require.Equal(t, "who", inForce)
+			require.Empty(t, log.String(), "nothing is said of a half")
+
+			torn = false
+			write("whole")
+			w.Look()
+			require.Equal(t, "who", inForce, "one look has found it")
+			w.Look()
+			require.Equal(t, "whole", inForce)
+		})
+	}
+}
+
 // A pipe or a device has nothing to read a second time, and reading it may block.
 func TestWatcher_ReadsOnlyRegularFiles(t *testing.T) {
 	w := New(slog.New(slog.DiscardHandler))
