@@ -54,7 +54,9 @@ func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 	switch {
 	case p.SettingsUnreadable:
 		return unreadable
-	case p.LaneStopped && p.PolicyStale: // the store knows of no pause: released at once it would be claimed again at once
+	// The store does not know of a pause in an old policy: released at once, the job would be claimed again at once. A cooldown,
+	// which the store knows, is not told apart: the wait is short.
+	case p.LaneStopped && p.PolicyStale:
 		return Verdict{Kind: Released, Wait: recheckWait}
 	case p.LaneStopped:
 		return Verdict{Kind: Released}
