@@ -22,8 +22,8 @@ type Result struct {
 	// Index is the job's position in the sequence, from 0.
 	Index int
 	ID    string
-	// Created is false if the job was registered before. Repeated is true if RegisterAll has sent it more than once: then it may have
-	// been registered by a try whose answer was lost.
+	// Created is false if the job was registered before. Repeated is true if RegisterAll has sent it again after a try that may have
+	// registered it, and whose answer was lost.
 	Created, Repeated bool
 	// State is the job's state now. If Created is false it may have ended, and is not sent again: see Revive. Empty: it
 	// was refused.
@@ -67,7 +67,11 @@ func registerAll[T any](ctx context.Context, c *Client, items iter.Seq[T], encod
 			},
 			Failed:      func(err error) { yield(Result{}, err) },
 			IsTemporary: isTemporary,
-			Wait:        func(b *retry.Backoff, cause error) error { return c.waitBefore(ctx, b, cause) },
+			IsUnprocessed: func(err error) bool {
+				_, ended := errors.AsType[endProblem](err)
+				return ended || isUnprocessed(err)
+			},
+			Wait: func(b *retry.Backoff, cause error) error { return c.waitBefore(ctx, b, cause) },
 		})
 		defer b.Close()
 		index := 0
@@ -130,6 +134,11 @@ type batchResult struct {
 	Error      *Problem    `json:"error"`
 }
 
+// endProblem is why the server ended a stream: lines without a result are not registered.
+type endProblem struct{ *Problem }
+
+func (p endProblem) Unwrap() error { return p.Problem }
+
 // openBatch begins a request.
 func (c *Client) openBatch(ctx context.Context) *ndjson.Stream[batch.Answer[batchResult]] {
 	return ndjson.Open(ctx, ndjson.Options[batch.Answer[batchResult]]{
@@ -161,7 +170,7 @@ func readBatchResult(line []byte) (a batch.Answer[batchResult], err error) {
 		if r.Error == nil || r.Status == http.StatusBadRequest { // the request was cut off on its way
 			return a, ndjson.ErrEnded
 		}
-		return a, r.Error
+		return a, endProblem{r.Error}
 	}
 	a.Line = *r.Index
 	if r.Error != nil && isTemporary(r.Error) {

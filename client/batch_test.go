@@ -197,7 +197,7 @@ func TestRegisterAll_SendsAgainWhatTheServerCouldNotStore(t *testing.T) {
 		for result, err := range c.RegisterAll(t.Context(), jobs(4)) {
 			require.NoError(t, err)
 			require.NoError(t, result.Err)
-			require.Equal(t, len(at) > 1, result.Repeated)
+			require.Equal(t, result.Index == 2, result.Repeated)
 			got = append(got, result.Index)
 		}
 		require.Equal(t, []int{0, 3, 1, 2}, got)
@@ -205,6 +205,52 @@ func TestRegisterAll_SendsAgainWhatTheServerCouldNotStore(t *testing.T) {
 		require.GreaterOrEqual(t, at[1].Sub(at[0]), time.Minute)
 		require.GreaterOrEqual(t, at[3].Sub(at[2]), 10*time.Second)
 	})
+}
+
+// A line that is registered before, and that was not sent after a try that may have registered it, is another's.
+func TestRegisterAll_TellsLinesThatAnEarlierTryMayHaveRegistered(t *testing.T) {
+	problem := func(status int, code string) string { return fmt.Sprintf(`{"status": %d, "code": %q}`, status, code) }
+	line := func(index string, status int, code string) string {
+		return fmt.Sprintf(`{"index": %s, "id": "x", "status": %d, "error": %s}`, index, status, problem(status, code)) + "\n"
+	}
+	for name, c := range map[string]struct {
+		first    *http.Response // nil: no connection is made
+		repeated bool
+	}{
+		"refused connection":   {nil, false},
+		"too many requests":    {response(429, problem(429, "quota")), false},
+		"overload":             {response(503, problem(503, "overloaded")), false},
+		"proxy":                {response(502, ""), true},
+		"line over a quota":    {response(200, line("0", 429, "quota")), false},
+		"line not stored":      {response(200, line("0", 503, "unavailable")), true},
+		"end by the server":    {response(200, line("null", 503, "shutting_down")), false},
+		"end after a pause":    {response(200, line("null", 408, "request_timeout")), false},
+		"request cut off":      {response(200, line("null", 400, "invalid_request")), true},
+		"end without a reason": {response(200, ""), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				cl := faked(t, client.Options{}, func(r *http.Request) (*http.Response, error) {
+					if tries++; tries > 1 {
+						_, _ = io.Copy(io.Discard, r.Body)
+						return response(200, `{"index": 0, "id": "x", "status": 200, "error": null}`+"\n"), nil
+					}
+					if c.first == nil {
+						return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+					}
+					_, _ = io.Copy(io.Discard, r.Body)
+					return c.first, nil
+				})
+				for result, err := range cl.RegisterAll(t.Context(), jobs(1)) {
+					require.NoError(t, err)
+					require.False(t, result.Created)
+					require.Equal(t, c.repeated, result.Repeated)
+				}
+				require.Equal(t, 2, tries)
+			})
+		})
+	}
 }
 
 // silence is read until its context ends.

@@ -20,8 +20,9 @@ type Line struct {
 	Index int // its position in all lines
 	ID    string
 	Text  []byte
-	// Repeated is set when it was sent more than once.
+	// Repeated is set when it is sent again after a try that may have been processed.
 	Repeated bool
+	pending  bool // it was sent on the stream, and nothing is known of it
 }
 
 // Answer is a result of a line, or why the line must be sent again.
@@ -39,8 +40,10 @@ type Options[R any] struct {
 	Done   func(Line, R) bool
 	Failed func(error)
 	// IsTemporary reports whether lines may be sent again after an error, and Wait waits before that. It returns why they are not.
-	IsTemporary func(error) bool
-	Wait        func(b *retry.Backoff, cause error) error
+	// IsUnprocessed reports whether the server has surely not processed those without a result.
+	IsTemporary   func(error) bool
+	IsUnprocessed func(error) bool
+	Wait          func(b *retry.Backoff, cause error) error
 }
 
 // Batch is the lines without a result, and the stream that they are sent on. It is for one goroutine.
@@ -67,7 +70,7 @@ func (b *Batch[R]) Add(line Line) bool {
 	if b.stream == nil {
 		b.open()
 	}
-	if !b.send(line) || len(b.sent) == MaxLines {
+	if !b.send(&b.waiting[len(b.waiting)-1]) || len(b.sent) == MaxLines {
 		return b.Finish()
 	}
 	for {
@@ -91,8 +94,7 @@ func (b *Batch[R]) Finish() bool {
 		if b.stream == nil && len(b.waiting) > 0 {
 			b.open()
 			for i := range b.waiting {
-				b.waiting[i].Repeated = true
-				if !b.send(b.waiting[i]) {
+				if !b.send(&b.waiting[i]) {
 					break
 				}
 			}
@@ -104,6 +106,9 @@ func (b *Batch[R]) Finish() bool {
 		if len(b.waiting) == 0 {
 			b.bytes, b.stream, b.pause = 0, nil, retry.Backoff{}
 			return true
+		}
+		for i := range b.waiting {
+			b.markRepeated(&b.waiting[i], cmp.Or(b.stream.Err(), ndjson.ErrEnded))
 		}
 		cause := cmp.Or(b.stream.Err(), b.unavailable, ndjson.ErrEnded)
 		b.stream, b.unavailable = nil, nil
@@ -143,7 +148,6 @@ func (b *Batch[R]) drain() bool {
 func (b *Batch[R]) accept(a Answer[R]) bool {
 	if a.Again != nil {
 		b.unavailable = a.Again
-		return true
 	}
 	if a.Line < 0 || a.Line >= len(b.sent) {
 		return true
@@ -151,6 +155,10 @@ func (b *Batch[R]) accept(a Answer[R]) bool {
 	index := b.sent[a.Line]
 	i := slices.IndexFunc(b.waiting, func(l Line) bool { return l.Index == index })
 	if i < 0 {
+		return true
+	}
+	if a.Again != nil {
+		b.markRepeated(&b.waiting[i], a.Again)
 		return true
 	}
 	line := b.waiting[i]
@@ -162,9 +170,16 @@ func (b *Batch[R]) accept(a Answer[R]) bool {
 func (b *Batch[R]) open() { b.sent, b.stream = b.sent[:0], b.opts.Open() }
 
 // send sends a line. It returns false if the stream has ended.
-func (b *Batch[R]) send(line Line) bool {
+func (b *Batch[R]) send(line *Line) bool {
 	b.sent = append(b.sent, line.Index)
-	return b.stream.Send(line.Text)
+	line.pending = b.stream.Send(line.Text)
+	return line.pending
+}
+
+// markRepeated marks a line that was sent, and has no result for a cause.
+func (b *Batch[R]) markRepeated(line *Line, cause error) {
+	line.Repeated = line.Repeated || line.pending && !b.opts.IsUnprocessed(cause)
+	line.pending = false
 }
 
 // Close ends the stream, if there is one, and waits for its end.
