@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/big"
 	"net/http"
 	"slices"
 	"strings"
@@ -417,8 +418,30 @@ func TestRegister_RefusesTextsThatAreNotUTF8(t *testing.T) {
 			require.ErrorContains(t, result.Err, "client: job 0: "+want+"is not UTF-8")
 		}
 	}
-	_, err := c.Register(t.Context(), client.Job{Body: bad})
-	require.ErrorContains(t, err, "client: body: is not UTF-8")
+	type name string
+	type Embedded struct{ Name *name }
+	for where, body := range map[string]any{
+		"": bad, "is": name(bad), `"name": `: map[string]string{"name": bad}, `"a": "b": `: map[string]any{"a": map[name]any{"b": []any{1, bad}}},
+		`"a\xff": `: map[string]int{bad: 1}, "Embedded: Name: ": []*struct{ Embedded }{{Embedded{new(name(bad))}}},
+	} {
+		_, err := c.Register(t.Context(), client.Job{Body: body})
+		require.ErrorContains(t, err, "client: body: "+where)
+		require.ErrorContains(t, err, "is not UTF-8")
+	}
+	cycle := map[string]any{}
+	cycle["a"] = cycle
+	_, err := c.Register(t.Context(), client.Job{Body: cycle})
+	require.ErrorContains(t, err, "client: body: ")
+	type other struct {
+		Bytes  []byte
+		Time   time.Time
+		Hidden string `json:"-"`
+		hidden string
+		None   any
+		Number big.Int
+	}
+	_, err = client.Job{Body: &other{Bytes: []byte(bad), Hidden: bad, hidden: bad}}.MarshalJSON()
+	require.NoError(t, err)
 	_, err = client.Job{ID: "\ufffd", Body: []byte(bad), Labels: map[string]string{"a": "\ufffd"}}.MarshalJSON()
 	require.NoError(t, err)
 }

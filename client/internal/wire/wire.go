@@ -1,5 +1,6 @@
 // Package wire encodes and decodes the JSON of Ringback's API. It differs from that of encoding/json: durations are texts, times have
-// milliseconds, bodies keep their bytes, null is the zero value, and texts that are not UTF-8 are refused instead of changed.
+// milliseconds, bodies keep their bytes, null is the zero value, and texts that are not UTF-8 are refused instead of changed. In a body of any type that
+// excepts what methods such as MarshalJSON encode.
 //
 // A field has a tag of encoding/json, and perhaps a tag wire:
 //
@@ -14,6 +15,7 @@ package wire
 import (
 	"bytes"
 	"cmp"
+	"encoding"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -106,22 +108,50 @@ func appendValue(to []byte, v reflect.Value) ([]byte, error) {
 
 var errNotUTF8 = errors.New("is not UTF-8, as JSON must be: encode bytes as text, for instance in base64")
 
-// checkText refuses texts that encoding/json would change: strings, and maps of strings or lists of them.
+var (
+	jsonMarshalerType = reflect.TypeFor[json.Marshaler]()
+	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// checkAny is checkText for a value of any type; nil is allowed. What methods of the type encode is not checked.
+func checkAny(v reflect.Value) error {
+	if !v.IsValid() {
+		return nil
+	}
+	if t := reflect.PointerTo(v.Type()); t.Implements(jsonMarshalerType) || t.Implements(textMarshalerType) {
+		return nil
+	}
+	return checkText(v)
+}
+
+// checkText refuses texts that encoding/json would change, at any depth.
 func checkText(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
 		if !utf8.ValidString(v.String()) {
 			return errNotUTF8
 		}
-	case reflect.Slice:
-		all, _ := reflect.TypeAssert[[]string](v)
-		if slices.ContainsFunc(all, func(text string) bool { return !utf8.ValidString(text) }) {
-			return errNotUTF8
+	case reflect.Pointer, reflect.Interface:
+		return checkAny(v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := 0; i < v.Len() && v.Type().Elem().Kind() != reflect.Uint8; i++ {
+			if err := checkAny(v.Index(i)); err != nil {
+				return err
+			}
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
-			if err := cmp.Or(checkText(key), checkText(v.MapIndex(key))); err != nil {
+			if err := cmp.Or(checkAny(key), checkAny(v.MapIndex(key))); err != nil {
 				return fmt.Errorf("%q: %w", key, err)
+			}
+		}
+	case reflect.Struct:
+		for f, field := range v.Fields() {
+			if tag := f.Tag.Get("json"); tag == "-" || !f.IsExported() && !f.Anonymous {
+				continue
+			}
+			if err := checkAny(field); err != nil {
+				return fmt.Errorf("%s: %w", f.Name, err)
 			}
 		}
 	}
@@ -235,7 +265,9 @@ func encodePayload(body any) (name string, raw []byte, err error) {
 		}
 		return "body_base64", base64JSON(all), nil
 	}
-	raw, err = appendJSON(nil, body)
+	if raw, err = appendJSON(nil, body); err == nil { // so it has no cycles
+		err = checkAny(reflect.ValueOf(body))
+	}
 	return "body", raw, err
 }
 
