@@ -68,7 +68,7 @@ func registerAll[T any](ctx context.Context, c *Client, items iter.Seq[T], encod
 			Failed:      func(err error) { yield(Result{}, err) },
 			IsTemporary: isTemporary,
 			IsUnprocessed: func(err error) bool {
-				_, ended := errors.AsType[endProblem](err)
+				_, ended := errors.AsType[streamEndError](err)
 				return ended || isUnprocessed(err)
 			},
 			Wait: func(b *retry.Backoff, cause error) error { return c.waitBefore(ctx, b, cause) },
@@ -134,10 +134,10 @@ type batchResult struct {
 	Error      *Problem    `json:"error"`
 }
 
-// endProblem is why the server ended a stream: lines without a result are not registered.
-type endProblem struct{ *Problem }
+// streamEndError is why the server ended a stream: lines without a result are not registered.
+type streamEndError struct{ *Problem }
 
-func (p endProblem) Unwrap() error { return p.Problem }
+func (p streamEndError) Unwrap() error { return p.Problem }
 
 // openBatch begins a request.
 func (c *Client) openBatch(ctx context.Context) *ndjson.Stream[batch.Answer[batchResult]] {
@@ -170,7 +170,7 @@ func readBatchResult(line []byte) (a batch.Answer[batchResult], err error) {
 		if r.Error == nil || r.Status == http.StatusBadRequest { // the request was cut off on its way
 			return a, ndjson.ErrEnded
 		}
-		return a, endProblem{r.Error}
+		return a, streamEndError{r.Error}
 	}
 	a.Line = *r.Index
 	if r.Error != nil && isTemporary(r.Error) {
