@@ -115,21 +115,30 @@ func answerFirst(requests *atomic.Int32, then func(net.Conn)) func(net.Conn) {
 	}
 }
 
+// onStoppedClock runs a test of attempts over loopback that conn.RaceWindow does not fail, however slow the machine is: a bubble's
+// clock stands still while one of its goroutines waits for a socket.
+func onStoppedClock(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
 // A receiver closes an idle connection while a request is on its way.
 func TestResend_OnceAfterAReusedConnectionIsLost(t *testing.T) {
 	for protocol, start := range everyProtocol {
 		for name, change := range everyKind {
 			t.Run(protocol+"/"+name, func(t *testing.T) {
-				var requests atomic.Int32
-				url, o := start(t, &requests, func(net.Conn) {})
-				s := newSender(t, o)
-				req := newRequest(url)
-				req.Sent = func() {}
-				change(&req)
-				require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
-				result := s.Deliver(t.Context(), req)
-				require.Equal(t, 200, result.Status, result.Error)
-				require.Equal(t, int32(3), requests.Load())
+				onStoppedClock(t, func(t *testing.T) {
+					var requests atomic.Int32
+					url, o := start(t, &requests, func(net.Conn) {})
+					s := newSender(t, o)
+					req := newRequest(url)
+					req.Sent = func() {}
+					change(&req)
+					require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
+					result := s.Deliver(t.Context(), req)
+					require.Equal(t, 200, result.Status, result.Error)
+					require.Equal(t, int32(3), requests.Load())
+				})
 			})
 		}
 	}
@@ -159,22 +168,24 @@ func TestResend_NotWhereTheReceiverDidMoreThanClose(t *testing.T) {
 
 // A receiver that closes each connection on a request fails the attempt after one more.
 func TestResend_OverOneNewConnection(t *testing.T) {
-	var requests, conns atomic.Int32
-	serve := answerFirst(new(atomic.Int32), func(net.Conn) { requests.Add(1) })
-	s := newSender(t, Options{})
-	req := newRequest("http://" + receiver(t, func(conn net.Conn) {
-		if conns.Add(1) == 1 {
-			serve(conn)
-		} else if readRequest(bufio.NewReader(conn)) {
-			requests.Add(1)
-		}
-	}))
-	require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
-	result := s.Deliver(t.Context(), req)
-	require.Equal(t, policy.ClassReset, result.Class, result.Error)
-	require.Equal(t, int32(2), requests.Load())
-	require.Equal(t, policy.ClassReset, s.Deliver(t.Context(), req).Class)
-	require.Equal(t, int32(3), requests.Load(), "a new connection's end is the receiver's failure")
+	onStoppedClock(t, func(t *testing.T) {
+		var requests, conns atomic.Int32
+		serve := answerFirst(new(atomic.Int32), func(net.Conn) { requests.Add(1) })
+		s := newSender(t, Options{})
+		req := newRequest("http://" + receiver(t, func(conn net.Conn) {
+			if conns.Add(1) == 1 {
+				serve(conn)
+			} else if readRequest(bufio.NewReader(conn)) {
+				requests.Add(1)
+			}
+		}))
+		require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
+		result := s.Deliver(t.Context(), req)
+		require.Equal(t, policy.ClassReset, result.Class, result.Error)
+		require.Equal(t, int32(2), requests.Load())
+		require.Equal(t, policy.ClassReset, s.Deliver(t.Context(), req).Class)
+		require.Equal(t, int32(3), requests.Load(), "a new connection's end is the receiver's failure")
+	})
 }
 
 // Plain net/http replays the request: the receiver above can detect it.
@@ -257,25 +268,27 @@ func TestResend_AtOnceWhenNoRequestArrived(t *testing.T) {
 		for name, change := range everyKind {
 			for _, through := range []int{0, 1} { // bytes that are written
 				t.Run(fmt.Sprintf("%s %s %d", scheme, name, through), func(t *testing.T) {
-					b := newBreaker(through)
-					o := Options{Dial: b.dial}
-					if scheme == "https" {
-						o.Roots = roots(server.Certificate())
-					}
-					s := newSender(t, o)
-					req := newRequest(server.URL)
-					change(&req)
-					require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
-					require.Equal(t, string(req.Body), string((<-got).body))
-					b.breakOpen()
-					result := s.Deliver(t.Context(), req)
-					require.Equal(t, 200, result.Status, result.Error)
-					require.Equal(t, int32(2), b.dials.Load())
-					second := <-got
-					require.Equal(t, string(req.Body), string(second.body))
-					require.Equal(t, "3", second.Header.Get("Ringback-Attempt"))
-					require.Empty(t, second.TransferEncoding)
-					require.Empty(t, got, "the receiver saw it once")
+					onStoppedClock(t, func(t *testing.T) {
+						b := newBreaker(through)
+						o := Options{Dial: b.dial}
+						if scheme == "https" {
+							o.Roots = roots(server.Certificate())
+						}
+						s := newSender(t, o)
+						req := newRequest(server.URL)
+						change(&req)
+						require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
+						require.Equal(t, string(req.Body), string((<-got).body))
+						b.breakOpen()
+						result := s.Deliver(t.Context(), req)
+						require.Equal(t, 200, result.Status, result.Error)
+						require.Equal(t, int32(2), b.dials.Load())
+						second := <-got
+						require.Equal(t, string(req.Body), string(second.body))
+						require.Equal(t, "3", second.Header.Get("Ringback-Attempt"))
+						require.Empty(t, second.TransferEncoding)
+						require.Empty(t, got, "the receiver saw it once")
+					})
 				})
 			}
 		}
@@ -324,16 +337,18 @@ func TestResend_DeadConnectionsCostNoAttempt(t *testing.T) {
 // When the new connection is dead as well, the receiver failed: the attempt is retried.
 func TestResend_LostReceiverIsNotAnInvalidRequest(t *testing.T) {
 	for _, through := range []int{0, 1} {
-		server, _ := recordingServer(t, (*httptest.Server).Start)
-		b := newBreaker(through)
-		s := newSender(t, Options{Dial: b.dial})
-		require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
-		b.breakOpen()
-		b.breakNew.Store(true)
-		result := s.Deliver(t.Context(), newRequest(server.URL))
-		require.Equal(t, policy.ClassReset, result.Class, result.Error)
-		require.NotContains(t, result.Error, "giving up")
-		require.Equal(t, int32(2), b.dials.Load())
+		onStoppedClock(t, func(t *testing.T) {
+			server, _ := recordingServer(t, (*httptest.Server).Start)
+			b := newBreaker(through)
+			s := newSender(t, Options{Dial: b.dial})
+			require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
+			b.breakOpen()
+			b.breakNew.Store(true)
+			result := s.Deliver(t.Context(), newRequest(server.URL))
+			require.Equal(t, policy.ClassReset, result.Class, result.Error)
+			require.NotContains(t, result.Error, "giving up")
+			require.Equal(t, int32(2), b.dials.Load())
+		})
 	}
 }
 
