@@ -27,7 +27,7 @@ import (
 type countingConn struct {
 	h1.WriteCounter
 
-	queue   job.Queue // of its first request
+	queue   job.Queue // of its first request; zero: there was none
 	dialled *dialRecord
 
 	mu      sync.Mutex
@@ -58,6 +58,9 @@ func (c *countingConn) settle(queue job.Queue) {
 		c.settled.Wait()
 	}
 	c.given = true
+	if c.queue == (job.Queue{}) {
+		c.queue = queue // it was dialled for a request that got another connection meanwhile
+	}
 	c.spoilt = c.spoilt || queue != c.queue || !c.until.IsZero() && time.Now().After(c.until)
 }
 

@@ -46,7 +46,15 @@ func newProgress(t *testing.T) *Progress {
 // post sends a request, and reads the response.
 func post(t *testing.T, roundTrip func(*http.Request) (*http.Response, error), url, body string) (*http.Response, error) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(newProgress(t), http.MethodPost, url, nil)
+	return postOf(t, newProgress(t), roundTrip, url, body)
+}
+
+// postOf is post with a Progress.
+func postOf(
+	t *testing.T, p *Progress, roundTrip func(*http.Request) (*http.Response, error), url, body string,
+) (*http.Response, error) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(p, http.MethodPost, url, nil)
 	require.NoError(t, err)
 	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	resp, err := roundTrip(r)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify/h1"
 )
 
@@ -273,4 +274,80 @@ func TestPool_BoundsTransports(t *testing.T) {
 	require.Len(t, p.certified, maxTransports)
 	p.Close()
 	require.Eventually(t, func() bool { return conns.Load() == 0 }, 5*time.Minute, time.Millisecond)
+}
+
+// A connection that was dialled for a request which got another one meanwhile serves a later request.
+func TestTransport_UsesConnectionsThatServedNoRequestYet(t *testing.T) {
+	for scheme, start := range map[string]func(*httptest.Server){
+		"http": (*httptest.Server).Start, "https": (*httptest.Server).StartTLS,
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			arrived, answer := make(chan struct{}, 4), make(chan struct{}, 4)
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				arrived <- struct{}{}
+				<-answer
+			}))
+			start(server)
+			t.Cleanup(server.Close)
+			var o Options
+			if server.TLS != nil {
+				o.Roots = roots(server)
+			}
+			var dials atomic.Int32
+			dialling, dial, over := make(chan struct{}, 8), make(chan struct{}), make(chan struct{})
+			o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				switch dials.Add(1) {
+				case 1:
+				case 2:
+					dialling <- struct{}{}
+					<-dial
+				default:
+					<-over
+					return nil, io.EOF
+				}
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			}
+			transport := newPool(t, o).Get(nil)
+			t.Cleanup(func() { close(over) })
+			t.Cleanup(func() { close(answer) })
+			result := make(chan error, 4)
+			send := func() {
+				p := newProgress(t)
+				p.Queue = job.Queue{Namespace: "default", Topic: "t", Lane: "a"}
+				go func() {
+					_, err := postOf(t, p, transport.RoundTrip, server.URL, strings.Repeat("x", h1.MaxBody+1)) // not by package h1
+					result <- err
+				}()
+			}
+			wantArrival := func() {
+				t.Helper()
+				select {
+				case <-arrived:
+				case err := <-result:
+					require.NoError(t, err)
+				}
+			}
+			send()
+			wantArrival()
+			send()
+			<-dialling
+			answer <- struct{}{}
+			require.NoError(t, <-result)
+			wantArrival() // over the first connection
+			answer <- struct{}{}
+			require.NoError(t, <-result)
+			close(dial)
+			send()
+			send()
+			wantArrival()
+			wantArrival()
+			for range 2 {
+				answer <- struct{}{}
+			}
+			for range 2 {
+				require.NoError(t, <-result)
+			}
+		})
+	}
 }
