@@ -67,8 +67,8 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 		lane := lanes[j.Queue]
 		terms := topic.Terms(j.Terms)
 		var request *job.Request
-		var unsigned error
-		header, unopened := p.openHeaders(j.Queue, j.Header)
+		var unsigned, unopened error
+		j.Header, unopened = p.openHeaders(j.Queue, j.Header)
 		if c.request.Request && unopened == nil {
 			request, unsigned = p.requestOf(j, topic, lane.Lane, terms)
 		}
@@ -84,9 +84,9 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 		l := newLease(j)
 		l.Trace = p.traceOf(j)
 		l.Sign(c.key)
-		one := store.LeasedJob{ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin), Request: request}
-		one.Header = header
-		leased = append(leased, one)
+		leased = append(leased, store.LeasedJob{
+			ClaimedJob: *j, ClientLease: l, Until: j.Now().Add(j.LeaseFor - store.LeaseMargin), Request: request,
+		})
 	}
 	if ctx.Err() != nil {
 		p.Release(lasting, leased)
@@ -129,7 +129,7 @@ func readLanes(queues []store.QueueStatus) map[job.Queue]laneSettings {
 }
 
 // requestOf returns the request that a push of a claimed job would make, without its secret headers: they are for the receiver
-// that they were registered for. The error says why it cannot be signed.
+// that they were registered for. The job's other headers must be opened. The error says why the request cannot be signed.
 func (p *Puller) requestOf(j *store.ClaimedJob, topic policy.Topic, lane store.Lane, terms policy.Terms) (*job.Request, error) {
 	r := pool.NewRequest(j, topic, lane.Settings, terms)
 	header, err := p.openHeaders(j.Queue, r.Header)

@@ -40,6 +40,7 @@ type fixture struct {
 	unsigned error
 	// unopened is why sealed headers are not readable.
 	unopened error
+	opened   []string // names of headers
 }
 
 // start runs a carrier on a model.
@@ -97,7 +98,10 @@ func (f *fixture) Credentials(string, string) (job.Credentials, error) {
 }
 
 // OpenHeader opens what the tests have sealed as "sealed:VALUE".
-func (f *fixture) OpenHeader(_ job.Queue, _, sealed string) (job.HeaderSecret, error) {
+func (f *fixture) OpenHeader(_ job.Queue, name, sealed string) (job.HeaderSecret, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opened = append(f.opened, name)
 	return job.HeaderSecret{Values: []string{strings.TrimPrefix(sealed, "sealed:")}}, f.unopened
 }
 

@@ -38,8 +38,11 @@ func TestLease_HasTheRequestOfAPushIfTheClientAsksForIt(t *testing.T) {
 
 		ask := request(1, 0)
 		ask.Request = true
+		f.opened = nil
 		leased, err := p.Lease(t.Context(), ask)
 		require.NoError(t, err)
+		require.ElementsMatch(t, []string{"X-Job", "X-Pin"}, f.opened, "each is opened once")
+		require.Equal(t, []string{"2"}, leased[0].Header["X-Job"])
 		got := leased[0].Request
 		require.Equal(t, []string{"PUT", "https://topic.example", "1"}, []string{got.Method, got.URL, string(got.Body)})
 		header, err := got.HeaderAt(time.Now())
