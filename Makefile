@@ -137,7 +137,7 @@ zones: ## compare the ticks of schedules with the clocks of all time zones over 
 
 .PHONY: sim
 sim: ## simulate the service: SEED=17 one seed with its story, SEEDS=10000 that many, else those of make test
-	SEED='$(SEED)' SEEDS='$(SEEDS)' $(GO) test -count=1 -timeout=10h $(if $(SEED),-v) -run 'Seeds' ./internal/sim
+	SEED='$(SEED)' SEEDS='$(SEEDS)' FROM='$(FROM)' $(GO) test -count=1 -timeout=10h $(if $(SEED),-v) -run 'Seeds' ./internal/sim
 
 .PHONY: transfer
 transfer: deps ## export and import 100,000 jobs: SQLite, a Redis cluster, SQLite; about a minute

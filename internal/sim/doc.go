@@ -12,4 +12,5 @@
 //	make sim                          the seeds of make test
 //	make sim SEED=17                  one seed, with its story
 //	make sim SEEDS=10000              that many, from 1 on
+//	make sim SEEDS=1000 FROM=5001     that many, from another one on
 package sim

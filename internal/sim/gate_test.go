@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -41,6 +43,8 @@ func unavailable(reason string) error {
 // fault is what happens to one call.
 type fault struct {
 	before, lost, twice bool
+	// dies and died: the process dies before, or after, the call takes effect.
+	dies, died bool
 	// early and late are the delays before and after the call takes effect.
 	early, late time.Duration
 	// again is when the call is made once more; zero: not.
@@ -74,17 +78,21 @@ func (c climate) draw(r *rand.Rand) (f fault) {
 // call makes a call of a process, with the faults that the seed has for it at this instant.
 func call[T any](ctx context.Context, p *process, shard int, method string, do func() (T, error)) (T, error) {
 	var none T
-	if err := p.enter(ctx); err != nil {
+	if err := p.enter(ctx, shard); err != nil {
 		return none, err
 	}
 	f := p.draw(shard, method)
 	if f != (fault{}) {
+		p.disturb()
 		p.w.story.add("%s.%s on shard %d: %+v", p.name, method, shard, f)
+	}
+	if f.dies {
+		p.kill()
 	}
 	if err := p.wait(ctx, f.early); err != nil {
 		return none, err
 	}
-	if f.before {
+	if f.before || f.dies {
 		return none, unavailable(method + " not sent")
 	}
 	locked := func() (T, error) {
@@ -102,22 +110,27 @@ func call[T any](ctx context.Context, p *process, shard int, method string, do f
 			_, _ = locked()
 		})
 	}
+	if f.died {
+		p.kill()
+	}
 	if err := p.wait(ctx, f.late); err != nil {
 		return none, err
 	}
 	if f.lost {
 		return none, unavailable(method + " lost its reply")
 	}
-	if err := p.enter(ctx); err != nil { // it died or slept meanwhile
+	if err := p.enter(ctx, shard); err != nil { // it died or slept meanwhile
 		return none, err
 	}
 	return value, err
 }
 
 // blocking makes a call that may take long by itself.
-func blocking[T any](ctx context.Context, p *process, shard int, method string, do func(context.Context) (T, error)) (T, error) {
+func blocking[T any](
+	ctx context.Context, p *process, shard int, method string, do func(context.Context) (T, error),
+) (T, error) {
 	var none T
-	if err := p.enter(ctx); err != nil {
+	if err := p.enter(ctx, shard); err != nil {
 		return none, err
 	}
 	f := p.draw(shard, method)
@@ -128,7 +141,7 @@ func blocking[T any](ctx context.Context, p *process, shard int, method string, 
 	defer cancel()
 	defer context.AfterFunc(p.life, cancel)()
 	value, err := do(ctx)
-	if gone := p.enter(ctx); gone != nil {
+	if gone := p.enter(ctx, shard); gone != nil {
 		return none, gone
 	}
 	if f.lost {
@@ -155,7 +168,7 @@ func (s gateShard) Insert(ctx context.Context, token store.Token, jobs []store.N
 func (s gateShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	return call(ctx, s.p, s.number, "Claim", func() (store.ClaimResult, error) {
 		result, err := s.Shard.Claim(ctx, token, request)
-		s.ledger().claimed(s.p, result.Jobs, true)
+		s.ledger().claimed(s.p, token, &request, result.Jobs)
 		return result, err
 	})
 }
@@ -163,7 +176,7 @@ func (s gateShard) Claim(ctx context.Context, token store.Token, request store.C
 func (s gateShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	return call(ctx, s.p, s.number, "ClaimExpired", func() ([]store.ClaimedJob, error) {
 		jobs, err := s.Shard.ClaimExpired(ctx, token, request)
-		s.ledger().claimed(s.p, jobs, false)
+		s.ledger().claimed(s.p, token, nil, jobs)
 		return jobs, err
 	})
 }
@@ -180,7 +193,9 @@ func (s gateShard) Settle(
 		a.errs, a.claimed, err = s.Shard.Settle(ctx, token, items, next)
 		if err == nil {
 			s.ledger().settle(s.p, token, items, a.errs)
-			s.ledger().claimed(s.p, a.claimed.Jobs, true)
+			if next != nil {
+				s.ledger().claimed(s.p, cmp.Or(next.Token, token), next, a.claimed.Jobs)
+			}
 		}
 		return a, err
 	})
@@ -220,7 +235,7 @@ func (s gateShard) Replace(ctx context.Context, token store.Token, ref job.Ref, 
 	return call(ctx, s.p, s.number, "Replace", func() (job.Job, error) {
 		j, err := s.Shard.Replace(ctx, token, ref, replacement)
 		if err == nil {
-			s.ledger().replaced(ref, replacement, j)
+			s.ledger().replaced(token, ref, replacement, j)
 		}
 		return j, err
 	})
@@ -230,7 +245,7 @@ func (s gateShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, c
 	return call(ctx, s.p, s.number, "Cancel", func() (job.Job, error) {
 		j, err := s.Shard.Cancel(ctx, token, ref, cancellation)
 		if err == nil {
-			s.ledger().cancelled(ref, cancellation, j)
+			s.ledger().cancelled(token, ref, cancellation, j)
 		}
 		return j, err
 	})
@@ -239,7 +254,7 @@ func (s gateShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, c
 func (s gateShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	return call(ctx, s.p, s.number, "Revive", func() ([]store.ReviveResult, error) {
 		results, err := s.Shard.Revive(ctx, token, items)
-		s.ledger().revived(items, results)
+		s.ledger().revived(token, items, results)
 		return results, err
 	})
 }
@@ -247,7 +262,7 @@ func (s gateShard) Revive(ctx context.Context, token store.Token, items []store.
 func (s gateShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
 	return call(ctx, s.p, s.number, "Purge", func() ([]error, error) {
 		errs, err := s.Shard.Purge(ctx, token, items)
-		s.ledger().purged(items, errs)
+		s.ledger().purged(token, items, errs)
 		return errs, err
 	})
 }
@@ -259,17 +274,24 @@ type gateLeadership struct {
 }
 
 func (s gateShard) Lead(ctx context.Context) (store.Leadership, error) {
-	return call(ctx, s.p, s.number, "Lead", func() (store.Leadership, error) {
+	lead, err := call(ctx, s.p, s.number, "Lead", func() (store.Leadership, error) {
 		lead, err := s.Shard.Lead(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return gateLeadership{lead, s}, nil
 	})
+	if err != nil && !errors.Is(err, store.ErrNotLeader) {
+		s.p.carrying[s.number].failed()
+	}
+	return lead, err
 }
 
 func (l gateLeadership) Extend(ctx context.Context) error {
 	_, err := call(ctx, l.s.p, l.s.number, "Extend", do0(func() error { return l.Leadership.Extend(ctx) }))
+	if err != nil {
+		l.s.p.carrying[l.s.number].failed()
+	}
 	return err
 }
 
@@ -279,7 +301,15 @@ func (l gateLeadership) Release(ctx context.Context) error {
 }
 
 func (s gateShard) Carry(ctx context.Context, token store.Token, options store.CarryOptions) (store.CarryResult, error) {
-	return call(ctx, s.p, s.number, "Carry", func() (store.CarryResult, error) { return s.Shard.Carry(ctx, token, options) })
+	carried, err := call(ctx, s.p, s.number, "Carry", func() (store.CarryResult, error) {
+		return s.Shard.Carry(ctx, token, options)
+	})
+	if err != nil {
+		s.p.carrying[s.number].failed()
+	} else if c := s.p.carrying[s.number]; c.keepsLeases() && carried.ExpiredLeases > 0 {
+		s.ledger().breach("%s: %d leases expired within %v after a fault", s.p.name, carried.ExpiredLeases, store.LeaseMargin)
+	}
+	return carried, err
 }
 
 func (s gateShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
@@ -294,7 +324,7 @@ func (s gateShard) Alarm(ctx context.Context, token store.Token, alarm store.Ala
 	return call(ctx, s.p, s.number, "Alarm", func() (bool, error) {
 		changed, err := s.Shard.Alarm(ctx, token, alarm)
 		if changed {
-			s.ledger().alarmed(alarm)
+			s.ledger().alarmed(token, alarm)
 		}
 		return changed, err
 	})
@@ -304,20 +334,36 @@ func (s gateShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]
 	return call(ctx, s.p, s.number, "TopicStats", func() ([]store.TopicStats, error) { return s.Shard.TopicStats(ctx, filter) })
 }
 
-func (s gateShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
-	return call(ctx, s.p, s.number, "PutLane", func() (store.Document, error) { return s.Shard.PutDocument(ctx, token, doc, limits) })
+func (s gateShard) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
+	return call(ctx, s.p, s.number, "PutLane", func() (store.Document, error) {
+		put, err := s.Shard.PutDocument(ctx, token, doc, limits)
+		if err == nil {
+			s.ledger().put(token, doc)
+		}
+		return put, err
+	})
 }
 
 func (s gateShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	return call(ctx, s.p, s.number, "GetLanes", func() ([]store.Document, error) { return s.Shard.GetDocuments(ctx, keys) })
 }
 
-func (g gate) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
-	return call(ctx, g.p, -1, "PutDocument", func() (store.Document, error) { return g.Store.PutDocument(ctx, token, doc, limits) })
+func (g gate) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
+	return call(ctx, g.p, allShards, "PutDocument", func() (store.Document, error) {
+		put, err := g.Store.PutDocument(ctx, token, doc, limits)
+		if err == nil {
+			g.p.w.ledger.put(token, doc)
+		}
+		return put, err
+	})
 }
 
 func (g gate) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
-	return call(ctx, g.p, -1, "GetDocuments", func() ([]store.Document, error) { return g.Store.GetDocuments(ctx, keys) })
+	return call(ctx, g.p, allShards, "GetDocuments", func() ([]store.Document, error) { return g.Store.GetDocuments(ctx, keys) })
 }
 
 type listed struct {
@@ -326,7 +372,7 @@ type listed struct {
 }
 
 func (g gate) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
-	answer, err := call(ctx, g.p, -1, "ListDocuments", func() (a listed, err error) {
+	answer, err := call(ctx, g.p, allShards, "ListDocuments", func() (a listed, err error) {
 		a.docs, a.revision, err = g.Store.ListDocuments(ctx, after, limit, known)
 		return a, err
 	})

@@ -22,11 +22,22 @@ type ledger struct {
 	entries map[job.Ref]*entry
 	outbox  map[job.Ref]bool // jobs that settlements and alarms have written to the outbox
 	starts  map[job.Queue][]time.Time
-	tokens  map[store.Token]bool // of settlements
-	count   map[string]int64     // registrations by topic
-	changes map[string]int64     // of jobs, by actor
-	gone    map[string]int64     // the same of jobs that were removed since
+	answers map[string]answer // by method and token
+	topics  map[string][]reign[policy.Topic]
+	lanes   map[job.Queue][]reign[policy.Lane]
+	paused  map[job.Queue]time.Time // until when a lane has a cooldown
+	open    map[job.Queue]bool      // breakers
+	raised  map[string]bool         // alarms of topics
+	count   map[string]int64        // registrations by topic
+	changes map[string]int64        // of jobs, by actor
+	gone    map[string]int64        // the same of jobs that were removed since
 	broken  []string
+}
+
+// answer is what the store has answered to a call with a token.
+type answer struct {
+	at   time.Time
+	text string
 }
 
 // entry is what the ledger knows of a job.
@@ -35,7 +46,7 @@ type entry struct {
 	number    int         // in the order of registration
 	token     store.Token // of its registration
 	createdAt time.Time
-	isTold    bool // the client knows that it is registered
+	first     []byte // the body as it was registered
 
 	version    int64
 	generation int
@@ -47,14 +58,17 @@ type entry struct {
 	failed     int
 	lost       int // in a row
 
-	lease   store.Token // the last one; see isLeased
-	settled []store.Token
-	open    bool // the last lease is not settled
-	holder  *process
-	until   time.Time
-	claimed []byte // the body
-	inLease int    // starts under the lease
-	sending bool   // an attempt is under way
+	lease    store.Token // the last one; see isLeased
+	since    time.Time   // it was claimed
+	isPulled bool        // by a consumer, which may forget it
+	settled  []store.Token
+	open     bool // the last lease is not settled
+	holder   *process
+	until    time.Time
+	claimed  []byte    // the body
+	inLease  int       // starts under the lease
+	expires  time.Time // no attempt starts later; zero: never
+	sending  bool      // an attempt is under way
 
 	results map[int]policy.Result // of attempts, by number
 	starts  int
@@ -66,16 +80,20 @@ type entry struct {
 	state        job.State // empty: unfinished
 	reason       policy.Reason
 	isMarked     bool // a cancellation was requested while it ran
-	askedCancel  bool
+	askedCancel  bool // of this generation
+	wasCancelled bool
 	isConfirmed  bool // a consumer was told that it is delivered
 	isPurged     bool
-	wasDelivered bool
+	endedAt      time.Time
+	progress     progress // of a schedule
 }
 
 func newLedger(w *world) *ledger {
 	return &ledger{
 		w: w, entries: make(map[job.Ref]*entry), outbox: make(map[job.Ref]bool), starts: make(map[job.Queue][]time.Time),
-		tokens: make(map[store.Token]bool), count: make(map[string]int64), changes: make(map[string]int64), gone: make(map[string]int64),
+		answers: make(map[string]answer), topics: make(map[string][]reign[policy.Topic]),
+		lanes: make(map[job.Queue][]reign[policy.Lane]), paused: make(map[job.Queue]time.Time), open: make(map[job.Queue]bool),
+		raised: make(map[string]bool), count: make(map[string]int64), changes: make(map[string]int64), gone: make(map[string]int64),
 	}
 }
 
@@ -87,6 +105,21 @@ func (l *ledger) breach(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l.broken = append(l.broken, text)
 	l.w.story.addBreach(text)
+}
+
+// isRepeated reports whether a call was made before under its token, and checks that it has the answer that it had.
+func (l *ledger) isRepeated(method string, token store.Token, parts ...any) bool {
+	key, text := method+" "+string(token), fmt.Sprint(parts...)
+	before, known := l.answers[key]
+	age := time.Since(before.at)
+	if known && age < store.TokenTTL-time.Second && text != before.text {
+		l.breach("%s: answered %s, and after %v under the same token %s", method, before.text, age, text)
+	}
+	if known && age < store.TokenTTL {
+		return true
+	}
+	l.answers[key] = answer{time.Now(), text}
+	return false
 }
 
 // isInternal reports whether a job is Ringback's own, with steps in place of attempts.
@@ -108,6 +141,13 @@ func (l *ledger) get(ref job.Ref, what string) *entry {
 func (l *ledger) inserted(token store.Token, jobs []store.NewJob, results []store.InsertResult) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	outcomes := make([]store.Outcome, len(results))
+	for i := range results {
+		outcomes[i] = results[i].Outcome
+	}
+	if len(results) > 0 && l.isRepeated("Insert", token, outcomes) {
+		return
+	}
 	for i, r := range results {
 		ref := jobs[i].Ref()
 		if r.Outcome != store.Created {
@@ -126,6 +166,7 @@ func (l *ledger) inserted(token store.Token, jobs []store.NewJob, results []stor
 		if e.body == nil {
 			e.body = jobs[i].Body
 		}
+		e.first = e.body
 		e.waits = time.Now().Add(r.Job.DueAt.Sub(l.w.clock()))
 		if wanted := l.w.clock().Add(jobs[i].Delay); jobs[i].RunAt.IsZero() && e.due.Before(job.Millis(wanted)) {
 			l.breach("%s: due at %v, before its delay of %v", ref.ID, e.due, jobs[i].Delay)
@@ -138,11 +179,36 @@ func (l *ledger) inserted(token store.Token, jobs []store.NewJob, results []stor
 	}
 }
 
-// told notes that a client was told that its job is registered.
-func (l *ledger) told(ref job.Ref) {
+// told notes what a client was told of its job: that it is registered, or that another one has its id.
+func (l *ledger) told(n *job.New, refused error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.get(ref, "a job that a client was told of").isTold = true
+	_, isTaken := errors.AsType[*job.TakenError](refused)
+	if refused != nil && !isTaken {
+		return
+	}
+	e := l.get(n.Ref(), "a job that a client was told of")
+	switch isSame := bytes.Equal(n.Body, e.first); {
+	case isTaken && isSame && !e.wasCancelled:
+		l.breach("%s: a client was told that its id is taken, and it is its own", n.ID)
+	case !isTaken && !isSame:
+		l.breach("%s: a client was told that it is registered with %q, and it has %q", n.ID, n.Body, e.first)
+	}
+}
+
+// waited notes what a client was told that has waited for the end of a job.
+func (l *ledger) waited(p *process, j *job.Job) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const soon = 3 * time.Second
+	e := l.get(j.Ref(), "a job for whose end a client has waited")
+	switch {
+	case e.generation != j.Generation:
+	case j.State.Ended() && e.state != j.State && (j.State != job.Cancelled || !e.isMarked):
+		l.breach("%s: a client was told that it is %s, and it is %q", j.ID, j.State, e.state)
+	case !j.State.Ended() && e.state != "" && time.Since(e.endedAt) > soon && p.isCalmSince(e.endedAt.Add(-longest)):
+		l.breach("%s: a client has waited for its end for %v after it", j.ID, time.Since(e.endedAt))
+	}
 }
 
 // confirmed notes that a consumer was told that a job is delivered.
@@ -159,9 +225,12 @@ func (l *ledger) confirmed(ref job.Ref) {
 func (e *entry) isLeased() bool { return e.open && time.Now().Before(e.until) }
 
 // lose ends the lease of a job that was not settled in time.
-func (e *entry) lose() {
+func (l *ledger) lose(e *entry) {
 	if !e.open {
 		return
+	}
+	if !e.isPulled && e.holder.isCalmSince(e.since) {
+		l.breach("%s: %s has lost its lease, though nothing has happened to it since", e.spec.ID, e.holder.name)
 	}
 	e.open = false
 	e.attempts++
@@ -194,16 +263,20 @@ func (l *ledger) loseAll() {
 	}
 }
 
-func (l *ledger) claimed(p *process, jobs []store.ClaimedJob, forAttempts bool) {
+// claimed notes what a claim has returned. It is for attempts, or of expired jobs if request is nil.
+func (l *ledger) claimed(p *process, token store.Token, request *store.ClaimRequest, jobs []store.ClaimedJob) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	isRepeated := l.isRepeated("Claim", token)
 	for i := range jobs {
 		j := &jobs[i]
 		e := l.get(j.Ref(), "a claimed job")
 		if e.lease == j.Lease && e.open {
-			continue // a repeat
+			continue
 		}
 		switch now := time.Now(); {
+		case isRepeated:
+			l.breach("%s: claimed by the repeat of a call that has not claimed it", j.ID)
 		case e.state != "":
 			l.breach("%s: claimed by %s, but it is %s", j.ID, p.name, e.state)
 		case e.isLeased():
@@ -211,46 +284,67 @@ func (l *ledger) claimed(p *process, jobs []store.ClaimedJob, forAttempts bool) 
 		case e.lease == j.Lease:
 			l.breach("%s: claimed again under a token that has settled it", j.ID)
 		}
-		if e.open {
-			e.lose()
-		}
+		l.lose(e)
 		if now := time.Now(); !now.Equal(e.at) {
 			e.at, e.claims = now, 0
 		}
 		if e.claims++; e.claims == maxClaims {
 			l.breach("%s: was claimed %d times at an instant", j.ID, e.claims)
-			p.cut(time.Minute) // so that time goes on
+			p.cut(allShards, time.Minute) // so that time goes on
 		}
 		if !e.isInternal() {
 			if j.Attempts != e.attempts || j.FailedAttempts != e.failed {
-				l.breach("%s: claimed with %d attempts, %d of them failed; the ledger has %d and %d", j.ID, j.Attempts, j.FailedAttempts, e.attempts, e.failed)
+				l.breach("%s: claimed with %d attempts, %d of them failed; the ledger has %d and %d",
+					j.ID, j.Attempts, j.FailedAttempts, e.attempts, e.failed)
 			}
 			if !bytes.Equal(j.Body, e.body) {
 				l.breach("%s: claimed with the body %q, edited to %q", j.ID, j.Body, e.body)
 			}
 		}
-		if now := l.w.clock(); forAttempts && (now.Before(e.due) && time.Now().Before(e.waits)) {
-			l.breach("%s: claimed at %v, due at %v, which the store says is %v", j.ID, now, e.due, j.DueAt)
+		if request != nil {
+			l.checkClaim(j, e, request)
 		}
 		e.createdAt = j.CreatedAt // a step of the clock may move it
-		e.lease, e.open, e.holder, e.until, e.claimed, e.inLease = j.Lease, true, p, time.Now().Add(j.LeaseFor-time.Millisecond), j.Body, 0
-		if e.spec.Topic == topicOrdered && forAttempts {
-			l.checkOrder(j.ID, e)
+		e.lease, e.open, e.holder, e.since = j.Lease, true, p, time.Now()
+		e.until, e.claimed, e.inLease = e.since.Add(j.LeaseFor-time.Millisecond), j.Body, 0
+		if e.expires = (time.Time{}); !j.ExpiresAt.IsZero() {
+			e.expires = e.since.Add(j.ExpiresAt.Sub(l.w.clock()) + time.Millisecond)
+		}
+		e.isPulled = false
+		if request != nil {
+			asked := slices.IndexFunc(request.Queues, func(c store.QueueClaim) bool { return c.Queue == j.Queue })
+			e.isPulled = request.Queues[asked].Deliver == policy.DeliverPull
 		}
 	}
 }
 
-// checkOrder checks that no job before another one of an ordered lane is unfinished.
-func (l *ledger) checkOrder(id string, e *entry) {
+// checkClaim checks that a job may be claimed for an attempt.
+func (l *ledger) checkClaim(j *store.ClaimedJob, e *entry, request *store.ClaimRequest) {
+	now, q := l.w.clock(), e.spec.Queue
+	limits, from := l.limits(q)
+	asked := request.Queues[slices.IndexFunc(request.Queues, func(c store.QueueClaim) bool { return c.Queue == q })]
+	switch {
+	case now.Before(e.due) && time.Now().Before(e.waits):
+		l.breach("%s: claimed at %v, due at %v, which the store says is %v", j.ID, now, e.due, j.DueAt)
+	case limits.Paused:
+		l.breach("%s: claimed while its lane is paused", j.ID)
+	case !asked.Deliver.Same(limits.Deliver) && !e.isInternal():
+		l.breach("%s: claimed to %s it, its topic says %s", j.ID, asked.Deliver, limits.Deliver)
+	case time.Now().Before(l.paused[q]):
+		l.breach("%s: claimed while its lane has a cooldown for another %v", j.ID, time.Until(l.paused[q]))
+	}
 	for _, other := range l.entries {
-		if other.spec.Queue != e.spec.Queue || other == e || other.state != "" {
+		if other == e || other.spec.Queue != q || other.state != "" {
 			continue
 		}
-		if other.number < e.number && !other.firstDue.After(l.w.clock()) && !other.mayBeCancelled() {
-			l.breach("%s: claimed before %s, which was registered before it in an ordered lane", id, other.spec.ID)
-		}
-		if other.isLeased() {
-			l.breach("%s: claimed beside %s in an ordered lane", id, other.spec.ID)
+		isBefore := other.number < e.number && !other.firstDue.After(now) && !other.mayBeCancelled()
+		switch {
+		case limits.Ordered && isBefore:
+			l.breach("%s: claimed before %s, which was registered before it in an ordered lane", j.ID, other.spec.ID)
+		case limits.Ordered && other.isLeased() && other.since.After(from):
+			l.breach("%s: claimed beside %s in an ordered lane", j.ID, other.spec.ID)
+		case l.open[q] && other.isLeased():
+			l.breach("%s: claimed beside %s while the breaker of their lane is open", j.ID, other.spec.ID)
 		}
 	}
 }
@@ -261,10 +355,9 @@ func (e *entry) mayBeCancelled() bool { return e.isMarked && !e.isLeased() }
 func (l *ledger) settle(p *process, token store.Token, items []store.Settlement, errs []error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.tokens[token] {
-		return // a repeat
+	if l.isRepeated("Settle", token, errs) {
+		return
 	}
-	l.tokens[token] = true
 	for i := range items {
 		s := &items[i]
 		if errs[i] != nil && !(s.Extend > 0 && errors.Is(errs[i], store.ErrCancelRequested)) {
@@ -285,13 +378,19 @@ func (l *ledger) settle(p *process, token store.Token, items []store.Settlement,
 		}
 		e.open = false
 		e.settled = append(e.settled, s.Lease)
-		l.w.story.add("%s settles %s: %s %s wait %v lane %v %q attempt %q", p.name, s.Ref.ID, s.Verdict.Kind, s.Verdict.Reason, s.Verdict.Wait, s.Verdict.LaneWait, s.Verdict.Note, s.Attempt.Kind)
+		v := &s.Verdict
+		l.w.story.add("%s settles %s: %s %s wait %v lane %v %q attempt %q",
+			p.name, s.Ref.ID, v.Kind, v.Reason, v.Wait, v.LaneWait, v.Note, s.Attempt.Kind)
 		if s.Body != nil {
 			e.body = s.Body
 		}
 		if !e.isInternal() {
 			l.judge(e, s)
 		}
+		if e.spec.Topic == job.ScheduleTopic && s.Body != nil {
+			l.step(e, s)
+		}
+		l.throttle(s)
 		l.end(e, s)
 	}
 }
@@ -319,13 +418,32 @@ func (l *ledger) judge(e *entry, s *store.Settlement) {
 	if isKnown && isGood != (s.Verdict.Kind == policy.Delivered) && a.Kind == job.KindAttempt {
 		l.breach("%s: attempt %d got %+v and is %s", s.Ref.ID, a.N, result, s.Verdict.Kind)
 	}
-	if a.Kind == job.KindAttempt && s.Verdict.Kind == policy.Again && pushes(e.spec.Topic) {
-		if rung := ladderOf(&e.spec).Rung(e.failed); s.Verdict.Wait < max(rung, result.RetryAfter) {
-			l.breach("%s: waits %v after failure %d: its rung is %v, the receiver asked for %v", s.Ref.ID, s.Verdict.Wait, e.failed, rung, result.RetryAfter)
+	if a.Kind == job.KindAttempt && s.Verdict.Kind == policy.Again && e.spec.Topic != topicHandled {
+		if rung := l.rung(&e.spec, e.failed); s.Verdict.Wait < max(rung, result.RetryAfter) {
+			l.breach("%s: waits %v after failure %d: its rung is %v, the receiver asked for %v",
+				s.Ref.ID, s.Verdict.Wait, e.failed, rung, result.RetryAfter)
 		}
 	}
-	if s.Verdict.Reason == policy.ReasonExhausted && e.failed <= retriesOf(&e.spec) {
-		l.breach("%s: exhausted after %d failures, with %d retries", s.Ref.ID, e.failed, retriesOf(&e.spec))
+	if retries := l.retries(&e.spec); s.Verdict.Reason == policy.ReasonExhausted && e.failed <= retries {
+		l.breach("%s: exhausted after %d failures, with %d retries", s.Ref.ID, e.failed, retries)
+	}
+	isEarly := a.Kind == "" && (e.expires.IsZero() || time.Now().Before(e.expires.Add(-2*time.Millisecond)))
+	if isEarly && s.Verdict.Reason == policy.ReasonExpired {
+		l.breach("%s: expired without an attempt before its expiry", s.Ref.ID)
+	}
+}
+
+// throttle notes the cooldown and the breaker of a lane.
+func (l *ledger) throttle(s *store.Settlement) {
+	if until := time.Now().Add(s.LaneChange.Cooldown - time.Millisecond); until.After(l.paused[s.Queue]) {
+		l.paused[s.Queue] = until
+	}
+	switch s.LaneChange.Breaker {
+	case store.OpenBreaker:
+		l.open[s.Queue] = true
+	case store.CloseBreaker:
+		delete(l.open, s.Queue)
+	case store.KeepBreaker:
 	}
 }
 
@@ -333,12 +451,12 @@ func (l *ledger) judge(e *entry, s *store.Settlement) {
 func (l *ledger) end(e *entry, s *store.Settlement) {
 	kind := s.Verdict.Kind
 	if e.isMarked && kind != policy.Delivered {
-		e.state = job.Cancelled
+		e.state, e.endedAt = job.Cancelled, time.Now()
 		return
 	}
 	switch kind {
 	case policy.Delivered:
-		e.state, e.wasDelivered = job.Delivered, true
+		e.state = job.Delivered
 	case policy.Dead:
 		e.state, e.reason = job.Dead, s.Verdict.Reason
 	default:
@@ -349,17 +467,20 @@ func (l *ledger) end(e *entry, s *store.Settlement) {
 	if e.state == job.Delivered {
 		wanted = e.spec.OnDelivered
 	}
-	if callback := (job.Ref{Namespace: s.Ref.Namespace, ID: e.callbackID()}); e.state != "" && wanted != nil {
-		if !slices.ContainsFunc(s.Outbox, func(n store.NewJob) bool { return n.Ref() == callback }) {
-			l.breach("%s: is %s without its callback %s", s.Ref.ID, e.state, callback.ID)
-		}
-	}
+	e.endedAt = time.Now()
+	callback, found := job.Ref{Namespace: s.Ref.Namespace, ID: e.callbackID()}, false
 	for i := range s.Outbox {
-		if ref := s.Outbox[i].Ref(); !l.outbox[ref] {
-			l.outbox[ref] = true
-		} else if s.Outbox[i].Kind == job.KindCallback {
-			l.breach("%s: a second callback %s", s.Ref.ID, ref.ID)
+		n := &s.Outbox[i]
+		if n.Kind == job.KindCallback {
+			found = true
+			if l.outbox[n.Ref()] || n.Ref() != callback || wanted == nil || e.state == "" {
+				l.breach("%s: is %q, and has the callback %s", s.Ref.ID, e.state, n.ID)
+			}
 		}
+		l.outbox[n.Ref()] = true
+	}
+	if e.state != "" && wanted != nil && !found {
+		l.breach("%s: is %s without its callback %s", s.Ref.ID, e.state, callback.ID)
 	}
 }
 
@@ -367,19 +488,28 @@ func (e *entry) callbackID() string {
 	return job.CallbackID(job.Job{Spec: e.spec, Progress: job.Progress{CreatedAt: e.createdAt, Generation: e.generation}})
 }
 
-func (l *ledger) alarmed(alarm store.Alarm) {
+func (l *ledger) alarmed(token store.Token, alarm store.Alarm) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.isRepeated("Alarm", token) {
+		return
+	}
+	if alarm.Raised == l.raised[alarm.Topic] {
+		l.breach("the alarm of %s is changed to %t, which it was", alarm.Topic, alarm.Raised)
+	}
+	l.raised[alarm.Topic] = alarm.Raised
+	if alarm.Raised && len(alarm.Outbox) != 1 {
+		l.breach("the alarm of %s has %d callbacks", alarm.Topic, len(alarm.Outbox))
+	}
 	for i := range alarm.Outbox {
 		l.outbox[alarm.Outbox[i].Ref()] = true
 	}
 }
 
-// isRepeat reports whether a change is that of an earlier call, and counts it if not. Nobody who has a name changes a job twice:
-// clients have none here.
-func (l *ledger) isRepeat(e *entry, version int64, actor string) bool {
+// change counts a change of a job. Nobody who has a name changes a job twice: clients have none here.
+func (l *ledger) change(e *entry, version int64, actor string) {
 	if version <= e.version {
-		return true
+		l.breach("%s: version %d follows %d", e.spec.ID, version, e.version)
 	}
 	e.version = version
 	l.changes[actor]++
@@ -387,20 +517,20 @@ func (l *ledger) isRepeat(e *entry, version int64, actor string) bool {
 		l.breach("%s: changed twice by %s", e.spec.ID, actor)
 	}
 	e.actors = append(e.actors, actor)
-	return false
 }
 
-func (l *ledger) replaced(ref job.Ref, r store.Replacement, j job.Job) {
+func (l *ledger) replaced(token store.Token, ref job.Ref, r store.Replacement, j job.Job) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.get(ref, "an edited job")
-	if l.isRepeat(e, j.Version, r.Actor) {
+	if l.isRepeated("Replace", token, j.Version) {
 		return
 	}
+	e := l.get(ref, "an edited job")
+	l.change(e, j.Version, r.Actor)
 	if e.isLeased() || e.state != "" {
 		l.breach("%s: edited while %s", ref.ID, j.State)
 	}
-	e.lose()
+	l.lose(e)
 	if r.Spec != nil {
 		e.body = r.Spec.Body
 	}
@@ -410,41 +540,53 @@ func (l *ledger) replaced(ref job.Ref, r store.Replacement, j job.Job) {
 	e.firstDue = j.FirstDueAt
 }
 
-func (l *ledger) cancelled(ref job.Ref, cancellation store.Cancellation, j job.Job) {
+func (l *ledger) cancelled(token store.Token, ref job.Ref, cancellation store.Cancellation, j job.Job) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.get(ref, "a cancelled job")
-	e.askedCancel = true
-	if l.isRepeat(e, j.Version, cancellation.Actor) {
+	if l.isRepeated("Cancel", token, j.Version, j.State) {
 		return
 	}
+	e := l.get(ref, "a cancelled job")
+	e.askedCancel, e.wasCancelled = true, true
+	if j.Version == e.version {
+		return // it was cancelled, or marked, before
+	}
+	l.change(e, j.Version, cancellation.Actor)
 	switch {
 	case j.State != job.Cancelled:
 		e.isMarked = true
 	case e.isLeased() || e.state != "":
 		l.breach("%s: cancelled while it was held, or had ended", ref.ID)
 	default:
-		e.lose()
-		e.state = job.Cancelled
+		l.lose(e)
+		e.state, e.endedAt = job.Cancelled, time.Now()
 	}
 }
 
-func (l *ledger) revived(items []store.Revival, results []store.ReviveResult) {
+func (l *ledger) revived(token store.Token, items []store.Revival, results []store.ReviveResult) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	versions := make([]int64, len(results))
+	for i := range results {
+		versions[i] = results[i].Job.Version
+	}
+	if len(results) > 0 && l.isRepeated("Revive", token, versions) {
+		return
+	}
 	for i, r := range results {
 		if r.Err != nil {
 			continue
 		}
 		e := l.get(items[i].Ref, "a revived job")
-		if l.isRepeat(e, r.Job.Version, items[i].Actor) {
-			continue
-		}
+		l.change(e, r.Job.Version, items[i].Actor)
 		if e.state == "" && !e.mayBeCancelled() {
 			l.breach("%s: revived before it ended", items[i].Ref.ID)
 		}
-		e.lose()
+		l.lose(e)
 		e.state, e.reason, e.isMarked, e.failed, e.lost, e.isConfirmed, e.askedCancel = "", "", false, 0, 0, false, false
+		if r.Job.Generation != e.generation+1 {
+			l.breach("%s: generation %d follows %d", items[i].Ref.ID, r.Job.Generation, e.generation)
+		}
 		e.generation, e.due, e.firstDue = r.Job.Generation, r.Job.DueAt, r.Job.FirstDueAt
 		e.waits = time.Now().Add(r.Job.DueAt.Sub(l.w.clock()))
 		if r.Job.Attempts != e.attempts {
@@ -453,9 +595,12 @@ func (l *ledger) revived(items []store.Revival, results []store.ReviveResult) {
 	}
 }
 
-func (l *ledger) purged(items []store.Removal, errs []error) {
+func (l *ledger) purged(token store.Token, items []store.Removal, errs []error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(errs) > 0 && l.isRepeated("Purge", token, errs) {
+		return
+	}
 	for i, err := range errs {
 		if err != nil {
 			continue
@@ -471,34 +616,45 @@ func (l *ledger) purged(items []store.Removal, errs []error) {
 	}
 }
 
-// started notes that a receiver, a handler or a consumer gets an attempt, and returns how often the job was sent.
-func (l *ledger) started(p *process, ref job.Ref, attempt int, body []byte) (n int) {
+// started notes that a receiver, a handler or a consumer gets an attempt, and returns how often the job was sent. The attempt ends
+// after timeout at the latest.
+func (l *ledger) started(p *process, ref job.Ref, attempt int, body []byte, timeout time.Duration) (n int) {
 	l.w.story.add("%s sends %s, attempt %d", p.name, ref.ID, attempt)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.get(ref, "a job that was sent")
 	e.starts++
-	if e.spec.Topic == topicPulled {
-		return e.starts // a consumer may have got the lease late
-	}
-	if e.inLease++; e.inLease > 1 {
-		l.breach("%s: sent %d times under one lease", ref.ID, e.inLease)
-	}
+	e.inLease++
+	now := time.Now()
 	switch {
+	case e.inLease > 1:
+		l.breach("%s: sent %d times under one lease", ref.ID, e.inLease)
 	case !e.isLeased() || e.holder != p:
 		l.breach("%s: sent by %s, which has no lease", ref.ID, p.name)
 	case attempt != e.attempts+1:
 		l.breach("%s: sent as attempt %d after %d", ref.ID, attempt, e.attempts)
 	case !bytes.Equal(body, e.claimed):
 		l.breach("%s: sent with the body %q, claimed with %q", ref.ID, body, e.claimed)
+	case e.until.Before(now.Add(timeout)):
+		l.breach("%s: sent for up to %v, with a lease for another %v", ref.ID, timeout, e.until.Sub(now))
+	case !e.expires.IsZero() && now.After(e.expires):
+		l.breach("%s: sent %v after its expiry", ref.ID, now.Sub(e.expires))
 	}
 	e.sending = true
 	l.start(e.spec.Queue)
-	if limit := policies[e.spec.Topic].LaneConcurrency; limit > 0 && e.spec.Lane == laneOfLimit {
-		if n := l.sending(e.spec.Queue); n > limit {
-			l.breach("%s: %d attempts of its lane are under way, allowed are %d", ref.ID, n, limit)
-		}
+	if n, limit := l.sending(e.spec.Queue), l.concurrency(e.spec.Queue); n > limit {
+		l.breach("%s: %d attempts of its lane are under way, allowed are %d", ref.ID, n, limit)
 	}
+	return e.starts
+}
+
+// leased notes that a consumer gets a job, perhaps late, and returns how often the job was sent.
+func (l *ledger) leased(p *process, leased *store.LeasedJob) (n int) {
+	l.w.story.add("%s leases %s, attempt %d", p.name, leased.ID, leased.Attempts+1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.get(leased.Ref(), "a leased job")
+	e.starts++
 	return e.starts
 }
 
@@ -512,21 +668,10 @@ func (l *ledger) sending(q job.Queue) (n int) {
 	return n
 }
 
-// start counts a start of a lane and its topic.
-func (l *ledger) start(q job.Queue) {
-	now := time.Now()
-	for _, limit := range l.w.rates(q) {
-		starts := l.starts[limit.queue]
-		starts = append(slices.DeleteFunc(starts, func(at time.Time) bool { return now.Sub(at) >= limit.rate.Per }), now)
-		if l.starts[limit.queue] = starts; len(starts) > limit.rate.Starts {
-			l.breach("%s: %d starts within %v, allowed are %d", limit.queue, len(starts), limit.rate.Per, limit.rate.Starts)
-		}
-	}
-}
-
 // answered notes the answer of a receiver as the process got it.
 func (l *ledger) answered(p *process, ref job.Ref, attempt int, result policy.Result) {
-	l.w.story.add("%s: %s, attempt %d: status %d %s accepted %t, asks for %v", p.name, ref.ID, attempt, result.Status, result.Class, result.Accepted, result.RetryAfter)
+	l.w.story.add("%s: %s, attempt %d: status %d %s accepted %t, asks for %v",
+		p.name, ref.ID, attempt, result.Status, result.Class, result.Accepted, result.RetryAfter)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.get(ref, "a job that was answered")
@@ -574,7 +719,7 @@ func get(ctx context.Context, st store.Store, ref job.Ref) (j job.Job, err error
 func (l *ledger) checkJob(e *entry, j *job.Job) {
 	id := j.ID
 	if e.open && !e.isLeased() {
-		e.lose()
+		l.lose(e)
 	}
 	switch {
 	case !j.State.Ended():
@@ -591,7 +736,8 @@ func (l *ledger) checkJob(e *entry, j *job.Job) {
 		l.breach("%s: a consumer was told that it is delivered, and it is %s", id, j.State)
 	}
 	if j.Attempts != e.attempts || j.Generation != e.generation {
-		l.breach("%s: has %d attempts in generation %d, by the ledger %d in %d", id, j.Attempts, j.Generation, e.attempts, e.generation)
+		l.breach("%s: has %d attempts in generation %d, by the ledger %d in %d",
+			id, j.Attempts, j.Generation, e.attempts, e.generation)
 	}
 	counted := 0
 	for i := range j.History {

@@ -26,11 +26,36 @@ type process struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	mu     sync.Mutex
-	awake  chan struct{} // closed when it goes on; nil: it does not sleep
-	cutOff time.Time     // until then its calls fail
-	counts map[string]int
-	at     time.Time // the instant of counts
+	// carrying is what its carrier does, by shard.
+	carrying []*carrying
+
+	mu        sync.Mutex
+	awake     chan struct{}     // closed when it goes on; nil: it does not sleep
+	cutOff    map[int]time.Time // until then its calls of a shard fail
+	isDoomed  bool              // it dies in one of its next calls
+	disturbed time.Time         // when something last happened to it
+	counts    map[string]int
+	at        time.Time // the instant of counts
+}
+
+// allShards stands for the store as a whole.
+const allShards = -1
+
+// carrying is what the carrier of a shard does, which makes one call at a time. After one that fails it expires no lease until
+// store.LeaseMargin after the next that succeeds.
+type carrying struct {
+	hasFailed bool
+	until     time.Time
+}
+
+func (c *carrying) failed() { c.hasFailed = true }
+
+// keepsLeases reports whether a round that succeeds now expires no leases.
+func (c *carrying) keepsLeases() bool {
+	if c.hasFailed {
+		c.hasFailed, c.until = false, time.Now().Add(store.LeaseMargin)
+	}
+	return time.Now().Before(c.until)
 }
 
 var errDead = errors.New("the process is dead")
@@ -38,7 +63,10 @@ var errDead = errors.New("the process is dead")
 // start starts a process.
 func (w *world) start(name string) {
 	w.lives++
-	p := &process{w: w, name: fmt.Sprint(name, ".", w.lives), done: make(chan struct{})}
+	p := &process{w: w, name: fmt.Sprint(name, ".", w.lives), done: make(chan struct{}), cutOff: make(map[int]time.Time)}
+	for range w.store.Shards() {
+		p.carrying = append(p.carrying, new(carrying))
+	}
 	p.life, p.die = context.WithCancel(context.Background())
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -76,10 +104,39 @@ func (w *world) start(name string) {
 
 // kill ends a process at once.
 func (p *process) kill() {
+	if p.life.Err() != nil {
+		return
+	}
 	p.w.story.add("%s dies", p.name)
 	p.die()
 	p.wake()
 	p.stop()
+}
+
+// doom lets a process die in one of its next calls, or soon.
+func (p *process) doom() {
+	p.w.story.add("%s is doomed", p.name)
+	p.mu.Lock()
+	p.isDoomed = true
+	p.mu.Unlock()
+	p.w.late.Go(func() {
+		time.Sleep(5 * time.Second)
+		p.kill()
+	})
+}
+
+// disturb notes that something happens to a process.
+func (p *process) disturb() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.disturbed = time.Now()
+}
+
+// isCalmSince reports whether nothing has happened to a process since a time, but that it was stopped.
+func (p *process) isCalmSince(at time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.life.Err() == nil && p.awake == nil && p.disturbed.Before(at)
 }
 
 // sleep stops a process until wake.
@@ -96,21 +153,32 @@ func (p *process) wake() {
 	defer p.mu.Unlock()
 	if p.awake != nil {
 		close(p.awake)
-		p.awake = nil
+		p.awake, p.disturbed = nil, time.Now()
 	}
 }
 
-// cut makes all calls fail for a time.
-func (p *process) cut(d time.Duration) {
+// cut makes all calls of a shard, or of all, fail for a time.
+func (p *process) cut(shard int, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cutOff = time.Now().Add(d)
+	p.cutOff[shard] = time.Now().Add(d)
+}
+
+// mend lets all calls succeed again.
+func (p *process) mend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.cutOff)
 }
 
 // enter waits until the process is awake, and returns an error if it is dead or cut off.
-func (p *process) enter(ctx context.Context) error {
+func (p *process) enter(ctx context.Context, shard int) error {
 	p.mu.Lock()
-	awake, isCut := p.awake, time.Now().Before(p.cutOff)
+	awake, now := p.awake, time.Now()
+	isCut := now.Before(p.cutOff[shard]) || now.Before(p.cutOff[allShards])
+	if isCut {
+		p.disturbed = now
+	}
 	p.mu.Unlock()
 	if awake != nil {
 		select {
@@ -150,10 +218,11 @@ func (p *process) wait(ctx context.Context, d time.Duration) error {
 // draw returns the fault of a call at this instant.
 func (p *process) draw(shard int, method string) fault {
 	c := p.w.climate.Load()
-	if *c == (climate{}) {
+	p.mu.Lock()
+	if *c == (climate{}) && !p.isDoomed {
+		p.mu.Unlock()
 		return fault{}
 	}
-	p.mu.Lock()
 	if now := time.Now(); !now.Equal(p.at) {
 		p.at = now
 		clear(p.counts)
@@ -163,9 +232,15 @@ func (p *process) draw(shard int, method string) fault {
 	}
 	key := fmt.Sprint(method, shard)
 	p.counts[key]++
-	n := p.counts[key]
+	n, isDoomed := p.counts[key], p.isDoomed
 	p.mu.Unlock()
-	return c.draw(p.w.draws.of("call", p.name, key, n, time.Since(p.w.began).Milliseconds()))
+	r := p.w.draws.of("call", p.name, key, n, time.Since(p.w.began).Milliseconds())
+	f := c.draw(r)
+	if isDoomed {
+		f.dies = r.IntN(20) == 0
+		f.died = r.IntN(8) == 0
+	}
+	return f
 }
 
 // receiver makes the attempts of a process: to receivers that fail, hang and answer late.
@@ -176,7 +251,7 @@ func (r receiver) Deliver(ctx context.Context, request job.Request) policy.Resul
 	if r.p.life.Err() != nil {
 		return policy.Result{Class: policy.ClassShutdown, StartedAt: began}
 	}
-	w.ledger.started(r.p, request.Ref, request.Attempt, request.Body)
+	w.ledger.started(r.p, request.Ref, request.Attempt, request.Body, request.Timeout)
 	result := w.answer(&request)
 	result.StartedAt = began
 	took := result.Duration
@@ -194,14 +269,17 @@ func (r receiver) Deliver(ctx context.Context, request job.Request) policy.Resul
 // handle is the function of the handled topic.
 func (p *process) handle(ctx context.Context, j *dispatcher.Job) error {
 	ref := job.Ref{Namespace: j.Namespace, ID: j.ID}
-	p.w.ledger.started(p, ref, j.Attempt, j.Body)
+	until, _ := ctx.Deadline()
+	p.w.ledger.started(p, ref, j.Attempt, j.Body, time.Until(until))
 	r := p.w.draws.of("handle", j.ID, j.Attempt)
+	result := policy.Result{Class: policy.ClassConsumer}
+	defer func() { p.w.ledger.answered(p, ref, j.Attempt, result) }()
 	if err := p.wait(ctx, time.Duration(r.IntN(8000))*time.Millisecond); err != nil {
 		return err
 	}
 	switch x := r.IntN(10); {
 	case x < 6:
-		p.w.ledger.answered(p, ref, j.Attempt, policy.Result{Accepted: true})
+		result = policy.Result{Accepted: true}
 		return nil
 	case x < 7:
 		return dispatcher.Retry(2 * time.Second)
@@ -214,12 +292,13 @@ func (p *process) handle(ctx context.Context, j *dispatcher.Job) error {
 	}
 }
 
-// consume leases the jobs of the pulled topic and reports what became of them.
+// consume leases jobs of the pulled topics and reports what became of them.
 func (p *process) consume(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		r := p.w.draws.of("consumer", p.name, n)
 		leased, err := p.Lease(ctx, store.LeaseRequest{
-			Namespace: job.DefaultNamespace, Topic: topicPulled, Max: 1 + r.IntN(4), Wait: 10 * time.Second, Lease: one(r, 0, 3*time.Second),
+			Namespace: job.DefaultNamespace, Topic: one(r, topicPulled, topicPulled, topicSwitched), Max: 1 + r.IntN(4),
+			Wait: time.Duration(2+r.IntN(9)) * time.Second, Lease: one(r, 0, 3*time.Second),
 		})
 		if err != nil {
 			if p.wait(ctx, time.Second) != nil {
@@ -235,11 +314,13 @@ func (p *process) consume(ctx context.Context) {
 
 // treat ends one lease, mostly.
 func (p *process) treat(ctx context.Context, leased *store.LeasedJob) {
-	r := p.w.draws.of("treat", leased.ID, p.w.ledger.started(p, leased.Ref(), leased.Attempts+1, leased.Body))
+	r := p.w.draws.of("treat", leased.ID, p.w.ledger.leased(p, leased))
 	if p.wait(ctx, time.Duration(r.IntN(4000))*time.Millisecond) != nil {
 		return
 	}
-	report := store.LeaseReport{Lease: leased.ClientLease, Result: one(r, store.LeaseDone, store.LeaseDone, store.LeaseRetry, store.LeaseDead, store.LeaseRelease, store.LeaseExtend, 0)}
+	report := store.LeaseReport{Lease: leased.ClientLease, Result: one(
+		r, store.LeaseDone, store.LeaseDone, store.LeaseRetry, store.LeaseDead, store.LeaseRelease, store.LeaseExtend, 0,
+	)}
 	if report.Result == 0 {
 		return // it forgets the job
 	}

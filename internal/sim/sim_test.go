@@ -86,8 +86,8 @@ func number(t *testing.T, variable string, otherwise int) int {
 
 func TestSeeds_KeepThePromises(t *testing.T) {
 	t.Parallel()
-	first, last := 1, number(t, "SEEDS", seedsInTests)
-	seed := number(t, "SEED", 0)
+	first := number(t, "FROM", 1)
+	last, seed := first+number(t, "SEEDS", seedsInTests)-1, number(t, "SEED", 0)
 	if seed != 0 {
 		first, last = seed, seed
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -20,15 +22,19 @@ type step struct {
 }
 
 var steps = []step{
-	{"register", 12, (*world).register},
+	{"register", 14, (*world).register},
+	{"wait", 2, (*world).waitForEnd},
 	{"edit", 3, (*world).edit},
 	{"cancel", 3, (*world).cancel},
 	{"run", 2, (*world).runNow},
 	{"revive", 2, (*world).revive},
-	{"bulk work", 3, (*world).work},
-	{"change settings", 4, (*world).change},
+	{"bulk work", 4, (*world).work},
+	{"change topic", 4, (*world).changeTopic},
+	{"change lane", 4, (*world).changeLane},
+	{"change schedule", 2, (*world).changeSchedule},
 	{"kill", 2, (*world).killOne},
-	{"stop", 1, (*world).stopOne},
+	{"stop", 2, (*world).stopOne},
+	{"stop all", 1, (*world).stopAll},
 	{"kill all", 1, (*world).killAll},
 	{"sleep", 2, (*world).sleepOne},
 	{"cut off", 2, (*world).cutOne},
@@ -83,10 +89,10 @@ func (w *world) register(r *rand.Rand) {
 	for i := range jobs {
 		n := &jobs[i]
 		n.ID = fmt.Sprint("j", len(w.jobs))
-		n.Queue = job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: one(r, "a", "b", "c")}
+		n.Queue = job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: one(r, lanes...)}
 		n.Body, n.BodyKind = fmt.Append(nil, n.ID, "-", 0), job.BodyText
 		n.Delay = one(r, 0, 0, time.Duration(r.IntN(40_000))*time.Millisecond)
-		if pushes(topic) {
+		if hasURL(topic) {
 			n.URL = "https://receiver.example/" + n.Lane
 		}
 		if r.IntN(3) == 0 {
@@ -103,16 +109,44 @@ func (w *world) register(r *rand.Rand) {
 		}
 		w.jobs = append(w.jobs, n.Ref())
 	}
-	w.client(r, 6, func(ctx context.Context, p *process) error {
-		var failed error
+	w.registerAll(r, jobs)
+	if r.IntN(4) == 0 { // another client has the same ids, and some of its jobs differ
+		others := slices.Clone(jobs)
+		for i := range others {
+			if r.IntN(2) == 0 {
+				others[i].Body = fmt.Append(nil, others[i].ID, "-other")
+			}
+		}
+		w.registerAll(r, others)
+	}
+}
+
+func (w *world) registerAll(r *rand.Rand, jobs []job.New) {
+	w.client(r, 6, func(ctx context.Context, p *process) (failed error) {
 		for i, result := range p.Register(ctx, jobs) {
-			if result.Err == nil {
-				w.ledger.told(jobs[i].Ref())
-			} else {
+			w.ledger.told(&jobs[i], result.Err)
+			if result.Err != nil {
 				failed = result.Err
 			}
 		}
 		return failed
+	})
+}
+
+// waitForEnd waits for the end of a job.
+func (w *world) waitForEnd(r *rand.Rand) {
+	ref, ok := w.someJob(r)
+	if !ok {
+		return
+	}
+	wanted := job.Job{Spec: job.Spec{ID: ref.ID, Queue: job.Queue{Namespace: ref.Namespace}}}
+	limit := time.Duration(r.IntN(12_000)) * time.Millisecond
+	w.client(r, 1, func(ctx context.Context, p *process) error {
+		found, err := p.WaitForEnd(ctx, wanted, limit)
+		if err == nil {
+			w.ledger.waited(p, &found)
+		}
+		return err
 	})
 }
 
@@ -168,49 +202,99 @@ func (w *world) revive(r *rand.Rand) {
 	}
 }
 
-// work starts bulk work on the jobs of a topic.
+// work starts bulk work on the jobs of a topic, or on some that it names, and perhaps stops it.
 func (w *world) work(r *rand.Rand) {
 	order := store.WorkOrder{
-		Action: one(r, store.WorkRevive, store.WorkRevive, store.WorkCancel, store.WorkRun, store.WorkPurge),
+		Action: one(r, append(store.WorkActions(), store.WorkRevive)...),
 		Filter: store.Filter{Namespace: job.DefaultNamespace, Topic: one(r, topics...)},
 		Actor:  fmt.Sprint("work-", len(w.jobs), "-", r.IntN(1000)),
 	}
 	_, order.Filter.States = order.Action.States()
-	if order.Action == store.WorkRevive {
+	switch order.Action {
+	case store.WorkRevive:
 		order.Filter.States = one(r, order.Filter.States, []job.State{job.Dead, job.Delivered})
-		order.Rate = one(r, policy.Rate{}, policy.Rate{Starts: 2, Per: time.Second})
-	}
-	if order.Action == store.WorkCancel {
+	case store.WorkCancel:
 		order.Filter.Lane = one(r, "a", "b")
+	case store.WorkEdit:
+		order.Edit = &job.Edit{Fields: []string{"body"}, Spec: job.Spec{Body: []byte(order.Actor), BodyKind: job.BodyText}}
+	case store.WorkRun, store.WorkPurge:
 	}
+	if order.Action.HasRate() {
+		order.Rate = one(r, policy.Rate{}, policy.Rate{Starts: 2, Per: time.Second})
+		order.LaneRate = one(r, policy.Rate{}, policy.Rate{Starts: 3, Per: 2 * time.Second})
+	}
+	if r.IntN(3) == 0 {
+		named := make(map[string]bool)
+		for range 20 {
+			if ref, ok := w.someJob(r); ok {
+				named[ref.ID] = true
+			}
+		}
+		order.IDs = slices.Sorted(maps.Keys(named))
+		order.Filter = store.Filter{Namespace: job.DefaultNamespace, States: order.Filter.States}
+	}
+	stopAfter := one(r, 0, 0, time.Duration(r.IntN(5000))*time.Millisecond)
 	w.client(r, 1, func(ctx context.Context, p *process) error {
 		made, err := p.StartWork(ctx, job.DefaultNamespace, order)
-		if err == nil {
-			w.ledger.mu.Lock()
-			w.works[made.ID] = order.Action
-			w.ledger.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		w.ledger.mu.Lock()
+		w.works[made.ID] = order.Action
+		w.ledger.mu.Unlock()
+		if stopAfter > 0 {
+			time.Sleep(stopAfter)
+			_, err = p.StopWork(ctx, job.DefaultNamespace, made.ID, "")
 		}
 		return err
 	})
 }
 
-// change changes settings that the ledger does not judge by: it pauses, and changes concurrency and workers.
-func (w *world) change(r *rand.Rand) {
-	topic, lane := one(r, topics...), one(r, "b", "c")
-	paused, workers := r.IntN(3) == 0, 1+r.IntN(8)
-	if r.IntN(2) == 0 {
-		w.client(r, 1, func(ctx context.Context, p *process) error {
-			_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
-				t.Paused, t.Workers = paused, workers
-				return nil
-			})
-			return err
+// changeTopic changes the settings of a topic.
+func (w *world) changeTopic(r *rand.Rand) {
+	topic := one(r, topics...)
+	paused, workers, concurrency := r.IntN(3) == 0, 1+r.IntN(8), 1+r.IntN(3)
+	ladder := one(r, policies[topic].Ladder, policy.Ladder{2 * time.Second, 3 * time.Second})
+	ofTopic, ofLane, deliver := rate(2+r.IntN(8)), rate(1+r.IntN(4)), one(r, policy.DeliverPush, policy.DeliverPull)
+	w.client(r, 1, func(ctx context.Context, p *process) error {
+		_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
+			t.Paused, t.Workers, t.Ladder = paused, workers, ladder
+			switch topic {
+			case topicPushed:
+				t.LaneConcurrency = concurrency
+			case topicPaced:
+				t.Rate, t.LaneRate = ofTopic, ofLane
+			case topicSwitched:
+				t.Deliver = deliver
+			}
+			return nil
 		})
-		return
+		return err
+	})
+}
+
+// changeLane changes the settings of a lane.
+func (w *world) changeLane(r *rand.Rand) {
+	q := job.Queue{Namespace: job.DefaultNamespace, Topic: one(r, topics...), Lane: one(r, lanes...)}
+	settings := policy.Lane{
+		LaneConcurrency: r.IntN(4), LaneRate: one(r, policy.Rate{}, rate(1+r.IntN(6))), Paused: r.IntN(4) == 0, Ordered: r.IntN(4) == 0,
 	}
 	w.client(r, 1, func(ctx context.Context, p *process) error {
-		_, err := p.ChangeLane(ctx, job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}, 0, func(l *policy.Lane) error {
-			l.LaneConcurrency = workers
+		_, err := p.ChangeLane(ctx, q, 0, func(l *policy.Lane) error {
+			*l = settings
+			return nil
+		})
+		return err
+	})
+}
+
+// changeSchedule pauses or resumes a schedule, or changes its times.
+func (w *world) changeSchedule(r *rand.Rand) {
+	name := one(r, slices.Sorted(maps.Keys(schedules))...)
+	paused, every := r.IntN(2) == 0, one(r, schedules[name].Every, 5*time.Second)
+	w.client(r, 2, func(ctx context.Context, p *process) error {
+		_, err := p.PutSchedule(ctx, job.DefaultNamespace, name, 0, func(s *store.Schedule) error {
+			s.Paused, s.Every = paused, every
 			return nil
 		})
 		return err
@@ -225,7 +309,11 @@ func (w *world) later(r *rand.Rand, name string) {
 func (w *world) killOne(r *rand.Rand) {
 	name := one(r, names...)
 	if p := w.processes[name]; p != nil {
-		p.kill()
+		if r.IntN(2) == 0 {
+			p.kill()
+		} else {
+			p.doom()
+		}
 		delete(w.processes, name)
 		w.later(r, name)
 	}
@@ -252,8 +340,15 @@ func (w *world) killAll(r *rand.Rand) {
 	w.store = w.open()
 }
 
-func (w *world) stopOne(r *rand.Rand) {
-	name := one(r, names...)
+func (w *world) stopOne(r *rand.Rand) { w.stop(r, one(r, names...)) }
+
+func (w *world) stopAll(r *rand.Rand) {
+	for _, name := range names {
+		w.stop(r, name)
+	}
+}
+
+func (w *world) stop(r *rand.Rand, name string) {
 	if p := w.processes[name]; p != nil {
 		w.story.add("%s stops", p.name)
 		p.stop()
@@ -276,20 +371,29 @@ func (w *world) sleepOne(r *rand.Rand) {
 
 func (w *world) cutOne(r *rand.Rand) {
 	if p := w.processes[one(r, names...)]; p != nil {
-		pause := time.Duration(r.IntN(20_000)) * time.Millisecond
-		w.story.add("%s is cut off for %v", p.name, pause)
-		p.cut(pause)
+		pause, shard := time.Duration(r.IntN(20_000))*time.Millisecond, w.someShard(r)
+		w.story.add("%s is cut off from shard %d for %v", p.name, shard, pause)
+		p.cut(shard, pause)
 	}
 }
 
 func (w *world) outage(r *rand.Rand) {
 	pause := one(r, time.Duration(r.IntN(10_000))*time.Millisecond, time.Duration(r.IntN(90_000))*time.Millisecond)
-	w.story.add("the store is away for %v", pause)
+	shard := w.someShard(r)
+	w.story.add("shard %d is away for %v", shard, pause)
 	for _, name := range names {
 		if p := w.processes[name]; p != nil {
-			p.cut(pause)
+			p.cut(shard, pause)
 		}
 	}
+}
+
+// someShard returns a shard, or, mostly, allShards.
+func (w *world) someShard(r *rand.Rand) int {
+	if r.IntN(3) > 0 {
+		return allShards
+	}
+	return r.IntN(len(w.store.Shards()))
 }
 
 // weather changes how often calls fail.

@@ -23,14 +23,21 @@ const (
 	topicPaced   = "paced"   // with rates
 	topicPulled  = "pulled"
 	topicHandled = "handled"
+
+	topicSwitched = "switched" // pushed or pulled by turns
 )
 
-var topics = []string{topicPushed, topicPushed, topicOrdered, topicPaced, topicPulled, topicHandled}
+var (
+	topics = []string{topicPushed, topicPushed, topicOrdered, topicPaced, topicPulled, topicHandled, topicSwitched}
+	lanes  = []string{"a", "b", "c"}
+)
 
-func pushes(topic string) bool { return topic != topicPulled && topic != topicHandled }
+func hasURL(topic string) bool { return topic != topicPulled && topic != topicHandled }
 
-// laneOfLimit is a lane whose settings never change, so that the ledger judges by the topic's.
-const laneOfLimit = "a"
+// ratePeriod is the length of the windows of all rates.
+const ratePeriod = 10 * time.Second
+
+func rate(starts int) policy.Rate { return policy.Rate{Starts: starts, Per: ratePeriod} }
 
 // Everything is kept until the end, so that every job can be checked.
 var (
@@ -41,54 +48,22 @@ var (
 	}.WithDefaults(policy.Builtin())
 )
 
+var threeRungs = policy.Ladder{time.Second, 4 * time.Second, 10 * time.Second}
+
 var policies = map[string]policy.Topic{
 	topicPushed: {
 		Ladder: policy.Ladder{time.Second, 4 * time.Second, 15 * time.Second}, Timeout: 4 * time.Second, LaneConcurrency: 2,
-		Breaker: policy.Breaker{Failures: new(3), Open: 5 * time.Second},
+		Breaker:   policy.Breaker{Failures: new(3), Open: 5 * time.Second},
+		OnBacklog: &policy.Backlog{Callback: policy.Callback{URL: "https://callbacks.example/"}, MoreThan: 8},
 	},
 	topicOrdered: {Ladder: policy.Ladder{time.Second, 3 * time.Second}, Timeout: 3 * time.Second, Ordered: true},
 	topicPaced: {
-		Ladder: policy.Ladder{2 * time.Second}, Timeout: 3 * time.Second, Rate: policy.Rate{Starts: 5, Per: 10 * time.Second},
-		LaneRate: policy.Rate{Starts: 3, Per: 10 * time.Second},
+		Ladder: policy.Ladder{2 * time.Second}, Timeout: 3 * time.Second, Rate: rate(5), LaneRate: rate(3),
 	},
-	topicPulled:       {Ladder: policy.Ladder{time.Second, 4 * time.Second, 10 * time.Second}, Timeout: 5 * time.Second, Deliver: policy.DeliverPull},
-	topicHandled:      {Ladder: policy.Ladder{time.Second, 4 * time.Second, 10 * time.Second}, Timeout: 5 * time.Second, Deliver: policy.DeliverHandler},
+	topicPulled:       {Ladder: threeRungs, Timeout: 5 * time.Second, Deliver: policy.DeliverPull},
+	topicHandled:      {Ladder: threeRungs, Timeout: 5 * time.Second, Deliver: policy.DeliverHandler},
+	topicSwitched:     {Ladder: threeRungs, Timeout: 3 * time.Second},
 	job.CallbackTopic: {Ladder: policy.Ladder{time.Second, 5 * time.Second}, Retries: new(1000), Timeout: 3 * time.Second},
-}
-
-func ladderOf(s *job.Spec) policy.Ladder {
-	if s.Ladder != nil {
-		return s.Ladder
-	}
-	return policies[s.Topic].Ladder
-}
-
-func retriesOf(s *job.Spec) int {
-	switch p := policies[s.Topic]; {
-	case s.Retries != nil:
-		return *s.Retries
-	case s.Ladder == nil && p.Retries != nil:
-		return *p.Retries
-	default:
-		return len(ladderOf(s))
-	}
-}
-
-// A limit is a rate of a queue, or, without a lane, of a topic.
-type limit struct {
-	queue job.Queue
-	rate  policy.Rate
-}
-
-// rates returns the limits of a queue.
-func (w *world) rates(q job.Queue) []limit {
-	p := policies[q.Topic]
-	if !p.Rate.Limited() {
-		return nil
-	}
-	topic := q
-	topic.Lane = ""
-	return []limit{{topic, p.Rate}, {q, p.LaneRate}}
 }
 
 // world is one run of a seed.
@@ -159,9 +134,11 @@ func run(seed uint64, e engine) (broken []string, told *story) {
 func (w *world) prepare() {
 	ctx := context.Background()
 	for name, p := range policies {
-		if _, err := store.PutTopic(ctx, w.store, store.Topic{Namespace: job.DefaultNamespace, Name: name, Policy: p}); err != nil {
+		topic := store.Topic{Namespace: job.DefaultNamespace, Name: name, Policy: p}
+		if _, err := store.PutTopic(ctx, w.store, topic); err != nil {
 			w.ledger.breach("put the topic %s: %v", name, err)
 		}
+		w.ledger.reign(name, p)
 	}
 	for _, name := range names {
 		w.start(name)
@@ -204,7 +181,7 @@ func (w *world) finish() {
 	for _, name := range names {
 		if p := w.processes[name]; p != nil {
 			p.wake()
-			p.cut(0)
+			p.mend()
 		}
 		if w.processes[name] == nil {
 			w.start(name)
@@ -218,6 +195,7 @@ func (w *world) finish() {
 			break
 		}
 	}
+	w.story.add("all jobs have ended")
 	for _, p := range w.processes {
 		p.stop()
 	}
@@ -225,12 +203,31 @@ func (w *world) finish() {
 	w.late.Wait()
 }
 
-// resume ends all pauses.
+// resume ends all pauses, and the settings of lanes.
 func (w *world) resume() {
 	for _, topic := range slices.Sorted(maps.Keys(policies)) {
 		w.retry(func(ctx context.Context, p *process) error {
 			_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
-				t.Paused = false
+				t.Paused, t.Deliver = false, policies[topic].Deliver
+				return nil
+			})
+			return err
+		})
+		for _, lane := range lanes {
+			w.retry(func(ctx context.Context, p *process) error {
+				q := job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}
+				_, err := p.ChangeLane(ctx, q, 0, func(l *policy.Lane) error {
+					*l = policy.Lane{}
+					return nil
+				})
+				return err
+			})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(schedules)) {
+		w.retry(func(ctx context.Context, p *process) error {
+			_, err := p.ChangeSchedule(ctx, job.DefaultNamespace, name, 0, func(s *store.Schedule) error {
+				s.Paused = false
 				return nil
 			})
 			return err
@@ -252,13 +249,16 @@ func (w *world) retry(do func(context.Context, *process) error) {
 	}
 }
 
-// isDone reports whether no job is unfinished, Ringback's own of bulk work included.
+// isDone reports whether no job is unfinished, Ringback's own of bulk work included, and no tick is left.
 func (w *world) isDone() bool {
+	if !w.ledger.schedulesEnded() {
+		return false
+	}
 	w.lock <- struct{}{}
 	defer func() { <-w.lock }()
 	for _, shard := range w.store.Shards() {
 		for _, filter := range []store.StatsFilter{
-			{Namespace: job.DefaultNamespace, Limit: store.MaxBatch}, {Namespace: job.DefaultNamespace, Topics: []string{job.WorkTopic, job.ScheduleTopic}},
+			{Namespace: job.DefaultNamespace, Limit: store.MaxBatch}, {Namespace: job.DefaultNamespace, Topics: []string{job.WorkTopic}},
 		} {
 			rows, err := shard.TopicStats(context.Background(), filter)
 			if err != nil {
@@ -327,14 +327,8 @@ func (w *world) checkSchedules(ctx context.Context) {
 			w.ledger.breach("the schedule %s: %v", name, err)
 			continue
 		}
-		parsed, err := schedule.Parse(s.Spec)
-		if err != nil {
-			w.ledger.breach("the schedule %s: %v", name, err)
-			continue
-		}
-		ticks, _ := parsed.Count(s.CreatedAt, s.EndsAt, most)
-		if c := s.Counts; c.Run+c.Skipped+c.Missed+c.Failed != ticks || c.Failed > 0 || s.CatchUp.Runs == store.CatchUpAll && c.Run != ticks {
-			w.ledger.breach("the schedule %s has %d ticks: %+v", name, ticks, c)
+		if !s.Ended || s.Counts.Failed > 0 {
+			w.ledger.breach("the schedule %s has ended: %t, %+v", name, s.Ended, s.Counts)
 		}
 		if c := s.Counts; c.Run != ran[s.Job.Topic] {
 			w.ledger.breach("the schedule %s ran %d times and has registered %d jobs", name, c.Run, ran[s.Job.Topic])
@@ -354,10 +348,13 @@ func (w *world) checkWork(ctx context.Context) {
 		actor := "work:" + id
 		changed := w.ledger.changes[actor]
 		switch {
+		case found.State == store.WorkStopped && found.Done <= changed: // a step that was lost is not repeated
 		case found.State != store.WorkDone || found.Matched != found.Treated():
-			w.ledger.breach("the work %s is %s: matched %d, %d done, %d failed, %d skipped", id, found.State, found.Matched, found.Done, found.Failed, found.Skipped)
+			w.ledger.breach("the work %s is %s: matched %d, %d done, %d failed, %d skipped",
+				id, found.State, found.Matched, found.Done, found.Failed, found.Skipped)
 		case action == store.WorkPurge:
-		case found.Done > changed || found.Done < changed-w.ledger.gone[actor]: // of one that is gone nothing is known any more
+		// Of a job that is gone nothing is known any more.
+		case found.Done > changed || found.Done < changed-w.ledger.gone[actor]:
 			w.ledger.breach("the work %s to %s of %s says %d done, %d jobs were changed", id, action, found.Actor, found.Done, changed)
 		}
 	}
