@@ -1,13 +1,13 @@
-// Package sim simulates the whole service from a seed: several dispatchers on one store, with carriers, pools, schedules, consumers,
-// handlers, bulk work and callbacks, in fake time. All of it is test code.
+// Package sim simulates the whole service from a seed: several dispatchers on one store, with carriers, pools,
+// schedules, consumers, handlers, bulk work and callbacks, in fake time. All of it is test code.
 //
-// A seed decides what goes wrong and when: calls of the store that fail before or after they take effect, are made twice or come
-// late; processes that die, stop, or sleep; receivers that fail, hang or answer late; clocks that step; settings that change. Its
-// draws are keyed by the process, the call and the fake instant, so a seed repeats its faults at the same instants. What the
-// runtime orders within an instant may differ.
+// A seed decides what goes wrong and when: calls of the store that fail before or after they take effect, are made
+// twice or come late; processes that die, stop, or sleep; receivers that fail, hang or answer late; clocks that step;
+// settings that change. Its draws are keyed by the process, the call and the fake instant, so a seed repeats its faults
+// at the same instants. What the runtime orders within an instant may differ.
 //
-// A ledger that is part of no process records what the store has done and what receivers have got, and checks the promises: after
-// each step, and at the end, when all faults are over and every job has ended.
+// A ledger that is part of no process records what the store has done and what receivers have got, and checks the
+// promises: after each step, and at the end, when all faults are over and every job has ended.
 //
 //	make sim                          the seeds of make test
 //	make sim SEED=17                  one seed, with its story

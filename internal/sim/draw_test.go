@@ -6,7 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// draws makes random numbers that depend on a seed and on what they are for, and not on the order in which they are drawn.
+// draws makes random numbers that depend on a seed and on what they are for, and not on the order in which they are
+// drawn.
 type draws uint64
 
 // of returns the random numbers for a purpose.

@@ -165,7 +165,9 @@ func (s gateShard) Insert(ctx context.Context, token store.Token, jobs []store.N
 	})
 }
 
-func (s gateShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (s gateShard) Claim(
+	ctx context.Context, token store.Token, request store.ClaimRequest,
+) (store.ClaimResult, error) {
 	return call(ctx, s.p, s.number, "Claim", func() (store.ClaimResult, error) {
 		result, err := s.Shard.Claim(ctx, token, request)
 		s.ledger().claimed(s.p, token, &request, result.Jobs)
@@ -173,7 +175,9 @@ func (s gateShard) Claim(ctx context.Context, token store.Token, request store.C
 	})
 }
 
-func (s gateShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+func (s gateShard) ClaimExpired(
+	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
+) ([]store.ClaimedJob, error) {
 	return call(ctx, s.p, s.number, "ClaimExpired", func() ([]store.ClaimedJob, error) {
 		jobs, err := s.Shard.ClaimExpired(ctx, token, request)
 		s.ledger().claimed(s.p, token, nil, jobs)
@@ -203,15 +207,21 @@ func (s gateShard) Settle(
 }
 
 func (s gateShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
-	return call(ctx, s.p, s.number, "Permit", func() ([]store.Permit, error) { return s.Shard.Permit(ctx, token, asks) })
+	return call(ctx, s.p, s.number, "Permit", func() ([]store.Permit, error) {
+		return s.Shard.Permit(ctx, token, asks)
+	})
 }
 
 func (s gateShard) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queue, error) {
-	return blocking(ctx, s.p, s.number, "Wait", func(ctx context.Context) ([]job.Queue, error) { return s.Shard.Wait(ctx, options) })
+	return blocking(ctx, s.p, s.number, "Wait", func(ctx context.Context) ([]job.Queue, error) {
+		return s.Shard.Wait(ctx, options)
+	})
 }
 
 func (s gateShard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {
-	return blocking(ctx, s.p, s.number, "WaitAgenda", func(ctx context.Context) (bool, error) { return s.Shard.WaitAgenda(ctx, timeout) })
+	return blocking(ctx, s.p, s.number, "WaitAgenda", func(ctx context.Context) (bool, error) {
+		return s.Shard.WaitAgenda(ctx, timeout)
+	})
 }
 
 func (s gateShard) Notify(ctx context.Context, queues []job.Queue) error {
@@ -231,7 +241,9 @@ func (s gateShard) List(ctx context.Context, filter store.Filter) (store.Page, e
 	return call(ctx, s.p, s.number, "List", func() (store.Page, error) { return s.Shard.List(ctx, filter) })
 }
 
-func (s gateShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+func (s gateShard) Replace(
+	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
+) (job.Job, error) {
 	return call(ctx, s.p, s.number, "Replace", func() (job.Job, error) {
 		j, err := s.Shard.Replace(ctx, token, ref, replacement)
 		if err == nil {
@@ -241,7 +253,9 @@ func (s gateShard) Replace(ctx context.Context, token store.Token, ref job.Ref, 
 	})
 }
 
-func (s gateShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+func (s gateShard) Cancel(
+	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
+) (job.Job, error) {
 	return call(ctx, s.p, s.number, "Cancel", func() (job.Job, error) {
 		j, err := s.Shard.Cancel(ctx, token, ref, cancellation)
 		if err == nil {
@@ -300,20 +314,25 @@ func (l gateLeadership) Release(ctx context.Context) error {
 	return err
 }
 
-func (s gateShard) Carry(ctx context.Context, token store.Token, options store.CarryOptions) (store.CarryResult, error) {
+func (s gateShard) Carry(
+	ctx context.Context, token store.Token, options store.CarryOptions,
+) (store.CarryResult, error) {
 	carried, err := call(ctx, s.p, s.number, "Carry", func() (store.CarryResult, error) {
 		return s.Shard.Carry(ctx, token, options)
 	})
 	if err != nil {
 		s.p.carrying[s.number].failed()
 	} else if c := s.p.carrying[s.number]; c.keepsLeases() && carried.ExpiredLeases > 0 {
-		s.ledger().breach("%s: %d leases expired within %v after a fault", s.p.name, carried.ExpiredLeases, store.LeaseMargin)
+		s.ledger().breach("%s: %d leases expired within %v after a fault",
+			s.p.name, carried.ExpiredLeases, store.LeaseMargin)
 	}
 	return carried, err
 }
 
 func (s gateShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
-	return call(ctx, s.p, s.number, "Sweep", func() (store.SweepResult, error) { return s.Shard.Sweep(ctx, token, limit) })
+	return call(ctx, s.p, s.number, "Sweep", func() (store.SweepResult, error) {
+		return s.Shard.Sweep(ctx, token, limit)
+	})
 }
 
 func (s gateShard) Repair(ctx context.Context) (store.RepairResult, error) {
@@ -331,7 +350,9 @@ func (s gateShard) Alarm(ctx context.Context, token store.Token, alarm store.Ala
 }
 
 func (s gateShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
-	return call(ctx, s.p, s.number, "TopicStats", func() ([]store.TopicStats, error) { return s.Shard.TopicStats(ctx, filter) })
+	return call(ctx, s.p, s.number, "TopicStats", func() ([]store.TopicStats, error) {
+		return s.Shard.TopicStats(ctx, filter)
+	})
 }
 
 func (s gateShard) PutDocument(
@@ -347,7 +368,9 @@ func (s gateShard) PutDocument(
 }
 
 func (s gateShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
-	return call(ctx, s.p, s.number, "GetLanes", func() ([]store.Document, error) { return s.Shard.GetDocuments(ctx, keys) })
+	return call(ctx, s.p, s.number, "GetLanes", func() ([]store.Document, error) {
+		return s.Shard.GetDocuments(ctx, keys)
+	})
 }
 
 func (g gate) PutDocument(
@@ -363,7 +386,9 @@ func (g gate) PutDocument(
 }
 
 func (g gate) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
-	return call(ctx, g.p, allShards, "GetDocuments", func() ([]store.Document, error) { return g.Store.GetDocuments(ctx, keys) })
+	return call(ctx, g.p, allShards, "GetDocuments", func() ([]store.Document, error) {
+		return g.Store.GetDocuments(ctx, keys)
+	})
 }
 
 type listed struct {
@@ -371,7 +396,9 @@ type listed struct {
 	revision int64
 }
 
-func (g gate) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (g gate) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	answer, err := call(ctx, g.p, allShards, "ListDocuments", func() (a listed, err error) {
 		a.docs, a.revision, err = g.Store.ListDocuments(ctx, after, limit, known)
 		return a, err

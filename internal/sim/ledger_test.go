@@ -71,8 +71,8 @@ type entry struct {
 	sending  bool      // an attempt is under way
 
 	results map[int]policy.Result // of attempts, by number
-	starts  int
-	claims  int // at an instant
+	leases  int                   // of consumers
+	claims  int                   // at an instant
 	at      time.Time
 
 	actors []string // of changes
@@ -90,10 +90,11 @@ type entry struct {
 
 func newLedger(w *world) *ledger {
 	return &ledger{
-		w: w, entries: make(map[job.Ref]*entry), outbox: make(map[job.Ref]bool), starts: make(map[job.Queue][]time.Time),
-		answers: make(map[string]answer), topics: make(map[string][]reign[policy.Topic]),
-		lanes: make(map[job.Queue][]reign[policy.Lane]), paused: make(map[job.Queue]time.Time), open: make(map[job.Queue]bool),
-		raised: make(map[string]bool), count: make(map[string]int64), changes: make(map[string]int64), gone: make(map[string]int64),
+		w: w, entries: make(map[job.Ref]*entry), outbox: make(map[job.Ref]bool), answers: make(map[string]answer),
+		topics: make(map[string][]reign[policy.Topic]), lanes: make(map[job.Queue][]reign[policy.Lane]),
+		starts: make(map[job.Queue][]time.Time), paused: make(map[job.Queue]time.Time), open: make(map[job.Queue]bool),
+		raised: make(map[string]bool), count: make(map[string]int64),
+		changes: make(map[string]int64), gone: make(map[string]int64),
 	}
 }
 
@@ -171,7 +172,8 @@ func (l *ledger) inserted(token store.Token, jobs []store.NewJob, results []stor
 		if wanted := l.w.clock().Add(jobs[i].Delay); jobs[i].RunAt.IsZero() && e.due.Before(job.Millis(wanted)) {
 			l.breach("%s: due at %v, before its delay of %v", ref.ID, e.due, jobs[i].Delay)
 		}
-		if (e.spec.Topic == job.CallbackTopic || jobs[i].Kind == job.KindSchedule && !e.isInternal()) && !l.outbox[ref] {
+		isTick := jobs[i].Kind == job.KindSchedule && !e.isInternal()
+		if (e.spec.Topic == job.CallbackTopic || isTick) && !l.outbox[ref] {
 			l.breach("%s: in %s, but in no outbox", ref.ID, e.spec.Topic)
 		}
 		l.entries[ref] = e
@@ -280,10 +282,12 @@ func (l *ledger) claimed(p *process, token store.Token, request *store.ClaimRequ
 		case e.state != "":
 			l.breach("%s: claimed by %s, but it is %s", j.ID, p.name, e.state)
 		case e.isLeased():
-			l.breach("%s: claimed by %s, while %s holds it for another %v", j.ID, p.name, e.holder.name, e.until.Sub(now))
+			l.breach("%s: claimed by %s, while %s holds it for another %v",
+				j.ID, p.name, e.holder.name, e.until.Sub(now))
 		case e.lease == j.Lease:
 			l.breach("%s: claimed again under a token that has settled it", j.ID)
 		}
+		l.w.story.add("%s claims %s", p.name, j.ID)
 		l.lose(e)
 		if now := time.Now(); !now.Equal(e.at) {
 			e.at, e.claims = now, 0
@@ -427,8 +431,9 @@ func (l *ledger) judge(e *entry, s *store.Settlement) {
 	if retries := l.retries(&e.spec); s.Verdict.Reason == policy.ReasonExhausted && e.failed <= retries {
 		l.breach("%s: exhausted after %d failures, with %d retries", s.Ref.ID, e.failed, retries)
 	}
-	isEarly := a.Kind == "" && (e.expires.IsZero() || time.Now().Before(e.expires.Add(-2*time.Millisecond)))
-	if isEarly && s.Verdict.Reason == policy.ReasonExpired {
+	// A process reckons that its claim took effect when it began.
+	isExpired := !e.expires.IsZero() && time.Now().After(e.expires.Add(-3*time.Millisecond))
+	if s.Verdict.Reason == policy.ReasonExpired && a.Kind == "" && !isExpired && e.holder.isCalmSince(e.since.Add(-longest)) {
 		l.breach("%s: expired without an attempt before its expiry", s.Ref.ID)
 	}
 }
@@ -485,7 +490,8 @@ func (l *ledger) end(e *entry, s *store.Settlement) {
 }
 
 func (e *entry) callbackID() string {
-	return job.CallbackID(job.Job{Spec: e.spec, Progress: job.Progress{CreatedAt: e.createdAt, Generation: e.generation}})
+	progress := job.Progress{CreatedAt: e.createdAt, Generation: e.generation}
+	return job.CallbackID(job.Job{Spec: e.spec, Progress: progress})
 }
 
 func (l *ledger) alarmed(token store.Token, alarm store.Alarm) {
@@ -583,7 +589,8 @@ func (l *ledger) revived(token store.Token, items []store.Revival, results []sto
 			l.breach("%s: revived before it ended", items[i].Ref.ID)
 		}
 		l.lose(e)
-		e.state, e.reason, e.isMarked, e.failed, e.lost, e.isConfirmed, e.askedCancel = "", "", false, 0, 0, false, false
+		e.state, e.reason, e.failed, e.lost = "", "", 0, 0
+		e.isMarked, e.isConfirmed, e.askedCancel = false, false, false
 		if r.Job.Generation != e.generation+1 {
 			l.breach("%s: generation %d follows %d", items[i].Ref.ID, r.Job.Generation, e.generation)
 		}
@@ -616,14 +623,12 @@ func (l *ledger) purged(token store.Token, items []store.Removal, errs []error) 
 	}
 }
 
-// started notes that a receiver, a handler or a consumer gets an attempt, and returns how often the job was sent. The attempt ends
-// after timeout at the latest.
-func (l *ledger) started(p *process, ref job.Ref, attempt int, body []byte, timeout time.Duration) (n int) {
+// started notes that a receiver or a handler gets an attempt, which ends after timeout at the latest.
+func (l *ledger) started(p *process, ref job.Ref, attempt int, body []byte, timeout time.Duration) {
 	l.w.story.add("%s sends %s, attempt %d", p.name, ref.ID, attempt)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.get(ref, "a job that was sent")
-	e.starts++
 	e.inLease++
 	now := time.Now()
 	switch {
@@ -645,17 +650,16 @@ func (l *ledger) started(p *process, ref job.Ref, attempt int, body []byte, time
 	if n, limit := l.sending(e.spec.Queue), l.concurrency(e.spec.Queue); n > limit {
 		l.breach("%s: %d attempts of its lane are under way, allowed are %d", ref.ID, n, limit)
 	}
-	return e.starts
 }
 
-// leased notes that a consumer gets a job, perhaps late, and returns how often the job was sent.
+// leased notes that a consumer gets a job, perhaps late, and returns how often consumers have got it.
 func (l *ledger) leased(p *process, leased *store.LeasedJob) (n int) {
 	l.w.story.add("%s leases %s, attempt %d", p.name, leased.ID, leased.Attempts+1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.get(leased.Ref(), "a leased job")
-	e.starts++
-	return e.starts
+	e.leases++
+	return e.leases
 }
 
 // sending counts the attempts of a lane that are under way.

@@ -41,8 +41,8 @@ type process struct {
 // allShards stands for the store as a whole.
 const allShards = -1
 
-// carrying is what the carrier of a shard does, which makes one call at a time. After one that fails it expires no lease until
-// store.LeaseMargin after the next that succeeds.
+// carrying is what the carrier of a shard does, which makes one call at a time. After one that fails it expires no
+// lease until store.LeaseMargin after the next that succeeds.
 type carrying struct {
 	hasFailed bool
 	until     time.Time
@@ -63,7 +63,8 @@ var errDead = errors.New("the process is dead")
 // start starts a process.
 func (w *world) start(name string) {
 	w.lives++
-	p := &process{w: w, name: fmt.Sprint(name, ".", w.lives), done: make(chan struct{}), cutOff: make(map[int]time.Time)}
+	p := &process{w: w, name: fmt.Sprint(name, ".", w.lives)}
+	p.done, p.cutOff = make(chan struct{}), make(map[int]time.Time)
 	for range w.store.Shards() {
 		p.carrying = append(p.carrying, new(carrying))
 	}
@@ -74,8 +75,8 @@ func (w *world) start(name string) {
 	var mu sync.Mutex
 	var err error
 	p.Dispatcher, err = dispatcher.New(dispatcher.Options{
-		Store: gate{w.store, p}, Deliverer: receiver{p}, Workers: 12, Grace: 6 * time.Second, Logger: slog.New(slog.DiscardHandler),
-		Defaults: defaults,
+		Store: gate{w.store, p}, Deliverer: receiver{p}, Workers: 12, Grace: 6 * time.Second, Defaults: defaults,
+		Logger: slog.New(slog.DiscardHandler),
 		Random: func() float64 {
 			mu.Lock()
 			defer mu.Unlock()
@@ -256,7 +257,8 @@ func (r receiver) Deliver(ctx context.Context, request job.Request) policy.Resul
 	result.StartedAt = began
 	took := result.Duration
 	if took >= request.Timeout {
-		took, result = request.Timeout, policy.Result{Class: policy.ClassTimeoutHeaders, Error: "no answer", StartedAt: began}
+		took = request.Timeout
+		result = policy.Result{Class: policy.ClassTimeoutHeaders, Error: "no answer", StartedAt: began}
 	}
 	if err := r.p.wait(ctx, took); err != nil {
 		result = policy.Result{Class: policy.ClassShutdown, Error: err.Error(), StartedAt: began}
@@ -274,6 +276,10 @@ func (p *process) handle(ctx context.Context, j *dispatcher.Job) error {
 	r := p.w.draws.of("handle", j.ID, j.Attempt)
 	result := policy.Result{Class: policy.ClassConsumer}
 	defer func() { p.w.ledger.answered(p, ref, j.Attempt, result) }()
+	if isProbe(j.ID) {
+		result = policy.Result{Accepted: true}
+		return nil
+	}
 	if err := p.wait(ctx, time.Duration(r.IntN(8000))*time.Millisecond); err != nil {
 		return err
 	}
@@ -318,9 +324,11 @@ func (p *process) treat(ctx context.Context, leased *store.LeasedJob) {
 	if p.wait(ctx, time.Duration(r.IntN(4000))*time.Millisecond) != nil {
 		return
 	}
-	report := store.LeaseReport{Lease: leased.ClientLease, Result: one(
-		r, store.LeaseDone, store.LeaseDone, store.LeaseRetry, store.LeaseDead, store.LeaseRelease, store.LeaseExtend, 0,
-	)}
+	report := store.LeaseReport{Lease: leased.ClientLease, Result: one(r,
+		store.LeaseDone, store.LeaseDone, store.LeaseRetry, store.LeaseDead, store.LeaseRelease, store.LeaseExtend, 0)}
+	if isProbe(leased.ID) {
+		report.Result = store.LeaseDone
+	}
 	if report.Result == 0 {
 		return // it forgets the job
 	}

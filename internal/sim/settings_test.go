@@ -15,8 +15,8 @@ type reign[T any] struct {
 	from     time.Time
 }
 
-// arrival is how long a process may go by settings after others have replaced them: it may fail to read those, and the attempts that
-// it has claimed go on.
+// arrival is how long a process may go by settings after others have replaced them: it may fail to read those, and the
+// attempts that it has claimed go on.
 const arrival = 20 * time.Second
 
 // since returns what was in force at some time after another.
@@ -62,7 +62,10 @@ func (l *ledger) reign(topic string, p policy.Topic) {
 
 // topicsSince returns the policies of a topic that were in force at some time after another.
 func (l *ledger) topicsSince(topic string, at time.Time) []policy.Topic {
-	return slices.Concat(since(l.topics[topic], at), []policy.Topic{defaults}[min(1, len(l.topics[topic])):])
+	if len(l.topics[topic]) == 0 {
+		return []policy.Topic{defaults}
+	}
+	return since(l.topics[topic], at)
 }
 
 // limitsSince returns the limits of a queue that may have been in force at some time after another.
@@ -134,12 +137,12 @@ func (l *ledger) start(q job.Queue) {
 	for _, limits := range l.limitsSince(q, from) {
 		ofLane = append(ofLane, limits.Rate)
 	}
-	l.count1(job.Queue{Namespace: q.Namespace, Topic: q.Topic}, ofTopic)
-	l.count1(q, ofLane)
+	l.countStart(job.Queue{Namespace: q.Namespace, Topic: q.Topic}, ofTopic)
+	l.countStart(q, ofLane)
 }
 
-// count1 counts a start of a queue, or, without a lane, of a topic.
-func (l *ledger) count1(of job.Queue, rates []policy.Rate) {
+// countStart counts a start of a queue, or, without a lane, of a topic.
+func (l *ledger) countStart(of job.Queue, rates []policy.Rate) {
 	now := time.Now()
 	starts := slices.DeleteFunc(l.starts[of], func(at time.Time) bool { return now.Sub(at) >= ratePeriod })
 	l.starts[of] = append(starts, now)

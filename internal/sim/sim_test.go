@@ -22,8 +22,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// engines are those under the simulation, with the share of the seeds that each runs in make test: a seed on SQLite costs three times
-// as much.
+// engines are those under the simulation, with the share of the seeds that each runs in make test: a seed on SQLite
+// costs three times as much.
 var engines = []struct {
 	name  string
 	open  func(*testing.T) engine

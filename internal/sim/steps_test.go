@@ -87,14 +87,9 @@ func (w *world) register(r *rand.Rand) {
 	jobs := make([]job.New, 1+r.IntN(6))
 	topic := one(r, topics...)
 	for i := range jobs {
+		jobs[i] = w.newJob(fmt.Sprint("j", len(w.jobs)), topic, one(r, lanes...))
 		n := &jobs[i]
-		n.ID = fmt.Sprint("j", len(w.jobs))
-		n.Queue = job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: one(r, lanes...)}
-		n.Body, n.BodyKind = fmt.Append(nil, n.ID, "-", 0), job.BodyText
 		n.Delay = one(r, 0, 0, time.Duration(r.IntN(40_000))*time.Millisecond)
-		if hasURL(topic) {
-			n.URL = "https://receiver.example/" + n.Lane
-		}
 		if r.IntN(3) == 0 {
 			n.Retries = new(r.IntN(3))
 		}
@@ -122,15 +117,26 @@ func (w *world) register(r *rand.Rand) {
 }
 
 func (w *world) registerAll(r *rand.Rand, jobs []job.New) {
-	w.client(r, 6, func(ctx context.Context, p *process) (failed error) {
-		for i, result := range p.Register(ctx, jobs) {
-			w.ledger.told(&jobs[i], result.Err)
-			if result.Err != nil {
-				failed = result.Err
-			}
+	w.client(r, 6, func(ctx context.Context, p *process) error { return w.registerFrom(ctx, p, jobs) })
+}
+
+func (w *world) registerFrom(ctx context.Context, p *process, jobs []job.New) (failed error) {
+	for i, result := range p.Register(ctx, jobs) {
+		w.ledger.told(&jobs[i], result.Err)
+		if result.Err != nil {
+			failed = result.Err
 		}
-		return failed
-	})
+	}
+	return failed
+}
+
+func (w *world) newJob(id, topic, lane string) (n job.New) {
+	n.ID, n.Queue = id, job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}
+	n.Body, n.BodyKind = []byte(id), job.BodyText
+	if hasURL(topic) {
+		n.URL = "https://receiver.example/" + lane
+	}
+	return n
 }
 
 // waitForEnd waits for the end of a job.
@@ -163,7 +169,7 @@ func (w *world) edit(r *rand.Rand) {
 	if !ok {
 		return
 	}
-	edit := job.Edit{Fields: []string{"body"}, Spec: job.Spec{Body: fmt.Append(nil, ref.ID, "-", 1+r.IntN(100)), BodyKind: job.BodyText}}
+	edit := *editOfBody(fmt.Sprint(ref.ID, "-", 1+r.IntN(100)))
 	if r.IntN(2) == 0 {
 		edit.Due = &job.TimeOrDelay{In: time.Duration(r.IntN(20)) * time.Second}
 	}
@@ -171,6 +177,10 @@ func (w *world) edit(r *rand.Rand) {
 		_, err := p.Edit(ctx, ref, edit)
 		return err
 	})
+}
+
+func editOfBody(body string) *job.Edit {
+	return &job.Edit{Fields: []string{"body"}, Spec: job.Spec{Body: []byte(body), BodyKind: job.BodyText}}
 }
 
 func (w *world) cancel(r *rand.Rand) {
@@ -216,7 +226,7 @@ func (w *world) work(r *rand.Rand) {
 	case store.WorkCancel:
 		order.Filter.Lane = one(r, "a", "b")
 	case store.WorkEdit:
-		order.Edit = &job.Edit{Fields: []string{"body"}, Spec: job.Spec{Body: []byte(order.Actor), BodyKind: job.BodyText}}
+		order.Edit = editOfBody(order.Actor)
 	case store.WorkRun, store.WorkPurge:
 	}
 	if order.Action.HasRate() {
@@ -255,7 +265,8 @@ func (w *world) changeTopic(r *rand.Rand) {
 	topic := one(r, topics...)
 	paused, workers, concurrency := r.IntN(3) == 0, 1+r.IntN(8), 1+r.IntN(3)
 	ladder := one(r, policies[topic].Ladder, policy.Ladder{2 * time.Second, 3 * time.Second})
-	ofTopic, ofLane, deliver := rate(2+r.IntN(8)), rate(1+r.IntN(4)), one(r, policy.DeliverPush, policy.DeliverPull)
+	ofTopic, ofLane := rate(2+r.IntN(8)), one(r, policy.Rate{}, rate(1+r.IntN(4)))
+	deliver := one(r, policy.DeliverPush, policy.DeliverPull)
 	w.client(r, 1, func(ctx context.Context, p *process) error {
 		_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
 			t.Paused, t.Workers, t.Ladder = paused, workers, ladder
@@ -265,7 +276,7 @@ func (w *world) changeTopic(r *rand.Rand) {
 			case topicPaced:
 				t.Rate, t.LaneRate = ofTopic, ofLane
 			case topicSwitched:
-				t.Deliver = deliver
+				t.Deliver, t.LaneRate = deliver, ofLane
 			}
 			return nil
 		})
@@ -277,7 +288,8 @@ func (w *world) changeTopic(r *rand.Rand) {
 func (w *world) changeLane(r *rand.Rand) {
 	q := job.Queue{Namespace: job.DefaultNamespace, Topic: one(r, topics...), Lane: one(r, lanes...)}
 	settings := policy.Lane{
-		LaneConcurrency: r.IntN(4), LaneRate: one(r, policy.Rate{}, rate(1+r.IntN(6))), Paused: r.IntN(4) == 0, Ordered: r.IntN(4) == 0,
+		LaneConcurrency: r.IntN(4), LaneRate: one(r, policy.Rate{}, rate(1+r.IntN(6))),
+		Paused: r.IntN(4) == 0, Ordered: r.IntN(4) == 0,
 	}
 	w.client(r, 1, func(ctx context.Context, p *process) error {
 		_, err := p.ChangeLane(ctx, q, 0, func(l *policy.Lane) error {
@@ -416,6 +428,9 @@ func (w *world) stepClock(r *rand.Rand) {
 func (w *world) answer(request *job.Request) policy.Result {
 	r := w.draws.of("answer", request.Ref.ID, request.Attempt)
 	took := time.Duration(r.IntN(500)) * time.Millisecond
+	if isProbe(request.Ref.ID) {
+		return policy.Result{Status: 200, Duration: took}
+	}
 	if request.Queue.Lane == "c" && time.Since(w.began)/time.Minute%2 == 1 && request.Queue.Topic == topicPushed {
 		return policy.Result{Status: 502, Duration: took} // an outage of a receiver
 	}

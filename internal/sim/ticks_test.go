@@ -38,8 +38,8 @@ func (p *progress) ticks(after time.Time) int64 {
 	return n
 }
 
-// step checks a step of a schedule: each tick since the last step has run, or is counted as skipped or missed. Those of a pause, and
-// those before a change of the times, do not count.
+// step checks a step of a schedule: each tick since the last step has run, or is counted as skipped or missed. Those of
+// a pause, and those before a change of the times, do not count.
 func (l *ledger) step(e *entry, s *store.Settlement) {
 	was, now := e.progress, progress{}
 	if err := json.Unmarshal(s.Body, &now); err != nil {
@@ -53,7 +53,8 @@ func (l *ledger) step(e *entry, s *store.Settlement) {
 	switch {
 	case ticks == treated:
 	case treated > ticks, !was.Paused && was.Timing == now.Timing:
-		l.breach("%s: %d ticks between %v and %v, and the step counts %d: %+v", s.Ref.ID, ticks, was.Passed, now.Passed, treated, now)
+		l.breach("%s: %d ticks between %v and %v, and the step counts %d: %+v",
+			s.Ref.ID, ticks, was.Passed, now.Passed, treated, now)
 	}
 	ran := int64(0)
 	for i := range s.Outbox {

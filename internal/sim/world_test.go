@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,11 +21,11 @@ import (
 const (
 	topicPushed  = "pushed"  // with a breaker, and lanes of little concurrency
 	topicOrdered = "ordered" // one job of a lane at a time
-	topicPaced   = "paced"   // with rates
+	topicPaced   = "paced"   // with a rate
 	topicPulled  = "pulled"
 	topicHandled = "handled"
 
-	topicSwitched = "switched" // pushed or pulled by turns
+	topicSwitched = "switched" // pushed or pulled by turns, with a rate for each lane
 )
 
 var (
@@ -44,7 +45,8 @@ var (
 	forever  = 365 * 24 * time.Hour
 	most     = int64(1_000_000)
 	defaults = policy.Topic{
-		KeepDelivered: policy.Retention{For: &forever, Max: &most}, KeepDead: policy.Retention{For: &forever, Max: &most}, IDWindow: &forever,
+		KeepDelivered: policy.Retention{For: &forever, Max: &most},
+		KeepDead:      policy.Retention{For: &forever, Max: &most}, IDWindow: &forever,
 	}.WithDefaults(policy.Builtin())
 )
 
@@ -52,18 +54,19 @@ var threeRungs = policy.Ladder{time.Second, 4 * time.Second, 10 * time.Second}
 
 var policies = map[string]policy.Topic{
 	topicPushed: {
-		Ladder: policy.Ladder{time.Second, 4 * time.Second, 15 * time.Second}, Timeout: 4 * time.Second, LaneConcurrency: 2,
-		Breaker:   policy.Breaker{Failures: new(3), Open: 5 * time.Second},
-		OnBacklog: &policy.Backlog{Callback: policy.Callback{URL: "https://callbacks.example/"}, MoreThan: 8},
+		Ladder: policy.Ladder{time.Second, 4 * time.Second, 15 * time.Second}, Timeout: 4 * time.Second,
+		LaneConcurrency: 2,
+		Breaker:         policy.Breaker{Failures: new(3), Open: 5 * time.Second},
+		OnBacklog:       &policy.Backlog{Callback: policy.Callback{URL: "https://callbacks.example/"}, MoreThan: 8},
 	},
 	topicOrdered: {Ladder: policy.Ladder{time.Second, 3 * time.Second}, Timeout: 3 * time.Second, Ordered: true},
 	topicPaced: {
-		Ladder: policy.Ladder{2 * time.Second}, Timeout: 3 * time.Second, Rate: rate(5), LaneRate: rate(3),
+		Ladder: policy.Ladder{2 * time.Second}, Timeout: 3 * time.Second, Rate: rate(5),
 	},
 	topicPulled:       {Ladder: threeRungs, Timeout: 5 * time.Second, Deliver: policy.DeliverPull},
 	topicHandled:      {Ladder: threeRungs, Timeout: 5 * time.Second, Deliver: policy.DeliverHandler},
-	topicSwitched:     {Ladder: threeRungs, Timeout: 3 * time.Second},
-	job.CallbackTopic: {Ladder: policy.Ladder{time.Second, 5 * time.Second}, Retries: new(1000), Timeout: 3 * time.Second},
+	topicSwitched:     {Ladder: threeRungs, Timeout: 3 * time.Second, LaneRate: rate(4)},
+	job.CallbackTopic: {Ladder: threeRungs, Retries: new(1000), Timeout: 3 * time.Second},
 }
 
 // world is one run of a seed.
@@ -103,11 +106,13 @@ const active = 4 * time.Minute
 
 var schedules = map[string]store.ScheduleSettings{
 	"every": {
-		Spec: schedule.Spec{Every: 7 * time.Second}, Job: job.Spec{Queue: job.Queue{Topic: topicPushed, Lane: "ticks"}, URL: "https://a.example/"},
+		Spec:    schedule.Spec{Every: 7 * time.Second},
+		Job:     job.Spec{Queue: job.Queue{Topic: topicPushed, Lane: "ticks"}, URL: "https://a.example/"},
 		Overlap: store.OverlapAllow, CatchUp: store.CatchUp{Window: time.Hour, Runs: store.CatchUpAll},
 	},
 	"skips": {
-		Spec: schedule.Spec{Every: 11 * time.Second}, Job: job.Spec{Queue: job.Queue{Topic: topicPulled, Lane: "ticks"}},
+		Spec:    schedule.Spec{Every: 11 * time.Second},
+		Job:     job.Spec{Queue: job.Queue{Topic: topicPulled, Lane: "ticks"}},
 		Overlap: store.OverlapSkip, CatchUp: store.CatchUp{Window: 30 * time.Second, Runs: store.CatchUpLast},
 	},
 }
@@ -115,8 +120,9 @@ var schedules = map[string]store.ScheduleSettings{
 // run runs a seed in a bubble of fake time, and returns the broken promises.
 func run(seed uint64, e engine) (broken []string, told *story) {
 	w := &world{
-		draws: draws(seed), engine: e, began: time.Now(), lock: make(chan struct{}, 1), story: &story{began: time.Now()},
-		processes: make(map[string]*process), works: make(map[string]store.WorkAction), restarts: make(map[string]time.Time),
+		draws: draws(seed), engine: e, began: time.Now(), lock: make(chan struct{}, 1),
+		story: &story{began: time.Now()}, processes: make(map[string]*process),
+		works: make(map[string]store.WorkAction), restarts: make(map[string]time.Time),
 	}
 	w.ledger = newLedger(w)
 	w.climate.Store(&climate{})
@@ -195,7 +201,7 @@ func (w *world) finish() {
 			break
 		}
 	}
-	w.story.add("all jobs have ended")
+	w.probe()
 	for _, p := range w.processes {
 		p.stop()
 	}
@@ -203,12 +209,12 @@ func (w *world) finish() {
 	w.late.Wait()
 }
 
-// resume ends all pauses, and the settings of lanes.
+// resume restores the settings.
 func (w *world) resume() {
 	for _, topic := range slices.Sorted(maps.Keys(policies)) {
 		w.retry(func(ctx context.Context, p *process) error {
 			_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
-				t.Paused, t.Deliver = false, policies[topic].Deliver
+				*t = policies[topic]
 				return nil
 			})
 			return err
@@ -235,6 +241,29 @@ func (w *world) resume() {
 	}
 }
 
+// probe registers some jobs in each lane when all is well, and checks that they are delivered as soon as rates allow.
+func (w *world) probe() {
+	time.Sleep(ratePeriod + 2*time.Second) // the starts until now no longer count
+	w.story.add("all jobs have ended: some more")
+	var jobs []job.New
+	for _, topic := range slices.Compact(slices.Clone(topics)) {
+		for _, lane := range lanes {
+			for range max(1, 2*policies[topic].LaneRate.Starts) {
+				jobs = append(jobs, w.newJob(fmt.Sprint("probe", len(jobs)), topic, lane))
+			}
+		}
+	}
+	w.retry(func(ctx context.Context, p *process) error { return w.registerFrom(ctx, p, jobs) })
+	time.Sleep(2 * ratePeriod)
+	for i := range jobs {
+		if w.ledger.entries[jobs[i].Ref()].state != job.Delivered {
+			w.ledger.breach("%s: not delivered after %v", jobs[i].ID, 2*ratePeriod)
+		}
+	}
+}
+
+func isProbe(id string) bool { return strings.HasPrefix(id, "probe") }
+
 // retry makes a call of a client, with another process after each failure.
 func (w *world) retry(do func(context.Context, *process) error) {
 	for {
@@ -258,7 +287,8 @@ func (w *world) isDone() bool {
 	defer func() { <-w.lock }()
 	for _, shard := range w.store.Shards() {
 		for _, filter := range []store.StatsFilter{
-			{Namespace: job.DefaultNamespace, Limit: store.MaxBatch}, {Namespace: job.DefaultNamespace, Topics: []string{job.WorkTopic}},
+			{Namespace: job.DefaultNamespace, Limit: store.MaxBatch},
+			{Namespace: job.DefaultNamespace, Topics: []string{job.WorkTopic}},
 		} {
 			rows, err := shard.TopicStats(context.Background(), filter)
 			if err != nil {
@@ -355,7 +385,8 @@ func (w *world) checkWork(ctx context.Context) {
 		case action == store.WorkPurge:
 		// Of a job that is gone nothing is known any more.
 		case found.Done > changed || found.Done < changed-w.ledger.gone[actor]:
-			w.ledger.breach("the work %s to %s of %s says %d done, %d jobs were changed", id, action, found.Actor, found.Done, changed)
+			w.ledger.breach("the work %s to %s of %s says %d done, %d jobs were changed",
+				id, action, found.Actor, found.Done, changed)
 		}
 	}
 }
