@@ -241,23 +241,28 @@ func (w *world) resume() {
 	}
 }
 
-// probe registers some jobs in each lane when all is well, and checks that they are delivered as soon as rates allow.
+// probe registers some jobs in each lane when all is well, as many as its rate allows, and checks that they are delivered.
 func (w *world) probe() {
-	time.Sleep(ratePeriod + 2*time.Second) // the starts until now no longer count
+	time.Sleep(2*ratePeriod + time.Second) // starts count for a window after the last moment at which they may begin
 	w.story.add("all jobs have ended: some more")
 	var jobs []job.New
 	for _, topic := range slices.Compact(slices.Clone(topics)) {
 		for _, lane := range lanes {
-			for range max(1, 2*policies[topic].LaneRate.Starts) {
+			if policies[topic].Rate.Limited() && lane != lanes[0] {
+				continue // processes may get more starts than they need
+			}
+			for range max(1, policies[topic].LaneRate.Starts) {
 				jobs = append(jobs, w.newJob(fmt.Sprint("probe", len(jobs)), topic, lane))
 			}
 		}
 	}
 	w.retry(func(ctx context.Context, p *process) error { return w.registerFrom(ctx, p, jobs) })
-	time.Sleep(2 * ratePeriod)
+	time.Sleep(ratePeriod - time.Second)
+	w.ledger.mu.Lock()
+	defer w.ledger.mu.Unlock()
 	for i := range jobs {
 		if w.ledger.entries[jobs[i].Ref()].state != job.Delivered {
-			w.ledger.breach("%s: not delivered after %v", jobs[i].ID, 2*ratePeriod)
+			w.ledger.breach("%s: of %s, not delivered soon", jobs[i].ID, jobs[i].Queue)
 		}
 	}
 }
