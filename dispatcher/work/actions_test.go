@@ -283,6 +283,33 @@ func TestWork_CountsNoJobAgainThatFailedMeanwhile(t *testing.T) {
 	})
 }
 
+// A step whose settlement is lost has run jobs. They are due before another turn of theirs when it is repeated, and perhaps cannot be
+// read then.
+func TestWork_CountsJobsThatALostStepHasRun(t *testing.T) {
+	for _, unread := range []time.Duration{0, 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			const n, lost = 10, 2 * time.Hour
+			model := newModel(2)
+			insertWaiting(t, model, n) // due in an hour
+			settles, began := lostFor("Settle", 2, lost, storetest.Before), time.Now()
+			start(t, storetest.Faulty(model, func(called string) storetest.Fault {
+				if called == "Get" && time.Since(began) < lost+unread {
+					return storetest.Before
+				}
+				return settles(called)
+			}))
+			order := orders()[store.WorkRun]
+			order.Rate = policy.Rate{Starts: 100, Per: time.Second}
+			id := create(t, model, order)
+			time.Sleep(3 * time.Hour)
+			requireOnce(t, model, store.WorkRun, n)
+			w := get(t, model, id)
+			require.Equal(t, store.WorkDone, w.State)
+			require.Equal(t, store.WorkCounts{Matched: n, Done: n}, w.WorkCounts, "unread for %v", unread)
+		})
+	}
+}
+
 func TestWork_RunsNoJobLaterThanItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 60 // due in an hour, one a second

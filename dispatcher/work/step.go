@@ -127,22 +127,24 @@ func (s *step) assignStarts(ctx context.Context) (time.Duration, error) {
 	earliest := max(s.now().Add(s.Lead).Sub(s.CreatedAt), s.Delay)
 	first := int64(math.MaxInt64)
 	planned := s.Plan[:0]
-	var early []string
+	var early []target
 	for _, t := range s.Plan {
 		if t.Start == 0 {
 			at := pacer.Next(job.Queue{Namespace: s.ref.Namespace, Topic: t.Topic, Lane: t.Lane}, earliest)
 			t.Start = s.CreatedAt.Add(at).UnixMilli()
 			s.FirstStart, s.LastStart = cmp.Or(s.FirstStart, t.Start), max(s.LastStart, t.Start)
 			if t.Due != 0 && t.Start >= t.Due {
-				early = append(early, t.ID)
+				early = append(early, t)
 				continue
 			}
 		}
 		planned = append(planned, t)
 		first = min(first, t.Start)
 	}
+	if unread := s.skip(ctx, early); len(unread) > 0 {
+		planned, first, s.pause = append(planned, unread...), 0, retryPause
+	}
 	s.Plan = planned
-	s.skip(ctx, early)
 	s.Pace, err = json.Marshal(pacer)
 	if len(planned) == 0 || s.plansMore() {
 		return 0, err
@@ -150,14 +152,27 @@ func (s *step) assignStarts(ctx context.Context) (time.Duration, error) {
 	return max(0, time.UnixMilli(first).Sub(s.now())-max(s.Lead, time.Second)), err
 }
 
-// skip records jobs that are due before their turn, but for those that this Work has run before and that have failed since.
-func (s *step) skip(ctx context.Context, ids []string) {
-	found, _, errs := s.read(ctx, ids)
-	for i, id := range ids {
-		if errs[i] == nil && s.isMine(&found[i]) {
-			s.record(id, outcome{kind: left})
-			continue
-		}
-		s.record(id, outcome{kind: skipped, reason: "due before its turn"})
+// skip records jobs that are due before their turn. Those that this Work has run before, and that have failed since, are left, and
+// those that an earlier try of the step has run are done. It returns those that could not be read, without their turn.
+func (s *step) skip(ctx context.Context, early []target) (unread []target) {
+	ids := make([]string, len(early))
+	for i, t := range early {
+		ids[i] = t.ID
 	}
+	found, _, errs := s.read(ctx, ids)
+	for i, t := range early {
+		mine := errs[i] == nil && s.isMine(&found[i])
+		switch {
+		case isUnavailable(errs[i]):
+			t.Start = 0
+			unread = append(unread, t)
+		case mine && found[i].Version == t.Version:
+			s.record(t.ID, outcome{kind: left})
+		case mine:
+			s.record(t.ID, outcome{kind: done})
+		default:
+			s.record(t.ID, outcome{kind: skipped, reason: "due before its turn"})
+		}
+	}
+	return unread
 }
