@@ -376,7 +376,7 @@ func (s gateShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) (
 func (g gate) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {
-	return call(ctx, g.p, allShards, "PutDocument", func() (store.Document, error) {
+	return call(ctx, g.p, documents, "PutDocument", func() (store.Document, error) {
 		put, err := g.Store.PutDocument(ctx, token, doc, limits)
 		if err == nil {
 			g.p.w.ledger.put(token, doc)
@@ -386,7 +386,7 @@ func (g gate) PutDocument(
 }
 
 func (g gate) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
-	return call(ctx, g.p, allShards, "GetDocuments", func() ([]store.Document, error) {
+	return call(ctx, g.p, documents, "GetDocuments", func() ([]store.Document, error) {
 		return g.Store.GetDocuments(ctx, keys)
 	})
 }
@@ -399,7 +399,7 @@ type listed struct {
 func (g gate) ListDocuments(
 	ctx context.Context, after store.DocumentKey, limit int, known int64,
 ) ([]store.Document, int64, error) {
-	answer, err := call(ctx, g.p, allShards, "ListDocuments", func() (a listed, err error) {
+	answer, err := call(ctx, g.p, documents, "ListDocuments", func() (a listed, err error) {
 		a.docs, a.revision, err = g.Store.ListDocuments(ctx, after, limit, known)
 		return a, err
 	})

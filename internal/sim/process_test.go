@@ -38,8 +38,12 @@ type process struct {
 	at        time.Time // the instant of counts
 }
 
-// allShards stands for the store as a whole.
-const allShards = -1
+// documents stand for a shard in the calls for documents that apply to all shards, and allShards for the store as a
+// whole.
+const (
+	documents = -1
+	allShards = -2
+)
 
 // carrying is what the carrier of a shard does, which makes one call at a time. After one that fails it expires no
 // lease until store.LeaseMargin after the next that succeeds.
@@ -158,7 +162,7 @@ func (p *process) wake() {
 	}
 }
 
-// cut makes all calls of a shard, or of all, fail for a time.
+// cut makes all calls of a shard, of documents, or of all shards fail for a time.
 func (p *process) cut(shard int, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

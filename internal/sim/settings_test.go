@@ -17,7 +17,7 @@ type reign[T any] struct {
 
 // arrival is how long a process may go by settings after others have replaced them: it may fail to read those, and the
 // attempts that it has claimed go on.
-const arrival = 20 * time.Second
+const arrival = 40 * time.Second
 
 // since returns what was in force at some time after another.
 func since[T any](reigns []reign[T], at time.Time) (settings []T) {

@@ -37,7 +37,7 @@ var steps = []step{
 	{"stop all", 1, (*world).stopAll},
 	{"kill all", 1, (*world).killAll},
 	{"sleep", 2, (*world).sleepOne},
-	{"cut off", 2, (*world).cutOne},
+	{"cut off", 3, (*world).cutOne},
 	{"outage", 1, (*world).outage},
 	{"weather", 3, (*world).weather},
 	{"clock", 1, (*world).stepClock},
@@ -84,10 +84,13 @@ func (w *world) client(r *rand.Rand, tries int, do func(context.Context, *proces
 
 // register registers jobs, again with the same ids until it is answered.
 func (w *world) register(r *rand.Rand) {
-	jobs := make([]job.New, 1+r.IntN(6))
-	topic := one(r, topics...)
+	count, topic, of := 1+r.IntN(6), one(r, topics...), lanes
+	if r.IntN(8) == 0 { // a burst in one lane
+		count, of = 15, lanes[:1]
+	}
+	jobs := make([]job.New, count)
 	for i := range jobs {
-		jobs[i] = w.newJob(fmt.Sprint("j", len(w.jobs)), topic, one(r, lanes...))
+		jobs[i] = w.newJob(fmt.Sprint("j", len(w.jobs)), topic, one(r, of...))
 		n := &jobs[i]
 		n.Delay = one(r, 0, 0, time.Duration(r.IntN(40_000))*time.Millisecond)
 		if r.IntN(3) == 0 {
@@ -260,13 +263,14 @@ func (w *world) work(r *rand.Rand) {
 	})
 }
 
-// changeTopic changes the settings of a topic.
+// changeTopic changes the settings of a topic. It resumes one that it has paused, perhaps while a process cannot read that.
 func (w *world) changeTopic(r *rand.Rand) {
 	topic := one(r, topics...)
-	paused, workers, concurrency := r.IntN(3) == 0, 1+r.IntN(8), 1+r.IntN(3)
+	paused, workers, concurrency := r.IntN(2) == 0, 1+r.IntN(8), 1+r.IntN(3)
 	ladder := one(r, policies[topic].Ladder, policy.Ladder{2 * time.Second, 3 * time.Second})
 	ofTopic, ofLane := rate(2+r.IntN(8)), one(r, policy.Rate{}, rate(1+r.IntN(4)))
 	deliver := one(r, policy.DeliverPush, policy.DeliverPull)
+	resumeAfter, deaf := time.Duration(1+r.IntN(12))*time.Second, w.processes[one(r, names...)]
 	w.client(r, 1, func(ctx context.Context, p *process) error {
 		_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
 			t.Paused, t.Workers, t.Ladder = paused, workers, ladder
@@ -278,6 +282,16 @@ func (w *world) changeTopic(r *rand.Rand) {
 			case topicSwitched:
 				t.Deliver, t.LaneRate = deliver, ofLane
 			}
+			return nil
+		})
+		if err != nil || !paused || p.wait(ctx, resumeAfter) != nil {
+			return err
+		}
+		if deaf != nil && deaf != p {
+			deaf.cut(documents, resumeAfter)
+		}
+		_, err = p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
+			t.Paused = false
 			return nil
 		})
 		return err
@@ -300,13 +314,15 @@ func (w *world) changeLane(r *rand.Rand) {
 	})
 }
 
-// changeSchedule pauses or resumes a schedule, or changes its times.
+// changeSchedule pauses or resumes a schedule, or changes its times and what becomes of ticks that are late.
 func (w *world) changeSchedule(r *rand.Rand) {
 	name := one(r, slices.Sorted(maps.Keys(schedules))...)
 	paused, every := r.IntN(2) == 0, one(r, schedules[name].Every, 5*time.Second)
+	overlap := one(r, store.OverlapAllow, store.OverlapSkip, store.OverlapCancel)
+	runs := one(r, store.CatchUpAll, store.CatchUpLast, store.CatchUpNone)
 	w.client(r, 2, func(ctx context.Context, p *process) error {
 		_, err := p.PutSchedule(ctx, job.DefaultNamespace, name, 0, func(s *store.Schedule) error {
-			s.Paused, s.Every = paused, every
+			s.Paused, s.Every, s.Overlap, s.CatchUp.Runs = paused, every, overlap, runs
 			return nil
 		})
 		return err
@@ -383,7 +399,7 @@ func (w *world) sleepOne(r *rand.Rand) {
 
 func (w *world) cutOne(r *rand.Rand) {
 	if p := w.processes[one(r, names...)]; p != nil {
-		pause, shard := time.Duration(r.IntN(20_000))*time.Millisecond, w.someShard(r)
+		pause, shard := time.Duration(r.IntN(20_000))*time.Millisecond, one(r, w.someShard(r), documents)
 		w.story.add("%s is cut off from shard %d for %v", p.name, shard, pause)
 		p.cut(shard, pause)
 	}
@@ -411,7 +427,7 @@ func (w *world) someShard(r *rand.Rand) int {
 // weather changes how often calls fail.
 func (w *world) weather(r *rand.Rand) {
 	share := func() float64 { return one(r, 0, 0.01, 0.1) * r.Float64() }
-	w.climate.Store(&climate{share(), share(), share(), share()})
+	w.climate.Store(&climate{share(), share(), share(), 3 * share()})
 	w.story.add("weather: %+v", *w.climate.Load())
 }
 
