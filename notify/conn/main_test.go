@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -55,16 +56,16 @@ func postOf(
 ) (*http.Response, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(p, http.MethodPost, url, nil)
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	resp, err := roundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	return resp, nil
+	return resp, errors.Join(err, resp.Body.Close())
 }
 
 // receiver accepts connections on loopback and hands each to serve, until the end of the test.
