@@ -133,10 +133,10 @@ func (s *step) assignStarts(ctx context.Context) (time.Duration, error) {
 			at := pacer.Next(job.Queue{Namespace: s.ref.Namespace, Topic: t.Topic, Lane: t.Lane}, earliest)
 			t.Start = s.CreatedAt.Add(at).UnixMilli()
 			s.FirstStart, s.LastStart = cmp.Or(s.FirstStart, t.Start), max(s.LastStart, t.Start)
-			if t.Due != 0 && t.Start >= t.Due {
-				early = append(early, t)
-				continue
-			}
+		}
+		if t.Due != 0 && t.Start >= t.Due {
+			early = append(early, t)
+			continue
 		}
 		planned = append(planned, t)
 		first = min(first, t.Start)
@@ -153,7 +153,7 @@ func (s *step) assignStarts(ctx context.Context) (time.Duration, error) {
 }
 
 // skip records jobs that are due before their turn. Those that this Work has run before, and that have failed since, are left, and
-// those that an earlier try of the step has run are done. It returns those that could not be read, without their turn.
+// those that an earlier try of the step has run are done. It returns those that could not be read.
 func (s *step) skip(ctx context.Context, early []target) (unread []target) {
 	ids := make([]string, len(early))
 	for i, t := range early {
@@ -164,7 +164,6 @@ func (s *step) skip(ctx context.Context, early []target) (unread []target) {
 		mine := errs[i] == nil && s.isMine(&found[i])
 		switch {
 		case isUnavailable(errs[i]):
-			t.Start = 0
 			unread = append(unread, t)
 		case mine && found[i].Version == t.Version:
 			s.record(t.ID, outcome{kind: left})
