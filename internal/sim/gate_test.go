@@ -76,7 +76,7 @@ func (c climate) draw(r *rand.Rand) (f fault) {
 }
 
 // call makes a call of a process, with the faults that the seed has for it at this instant.
-func call[T any](ctx context.Context, p *process, shard int, method string, do func() (T, error)) (T, error) {
+func call[T any](ctx context.Context, p *process, shard int, method string, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	if err := p.enter(ctx, shard); err != nil {
 		return none, err
@@ -89,26 +89,35 @@ func call[T any](ctx context.Context, p *process, shard int, method string, do f
 	if f.dies {
 		p.kill()
 	}
+	locked := func(ctx context.Context) (T, error) {
+		p.w.lock <- struct{}{}
+		defer func() { <-p.w.lock }()
+		return do(ctx)
+	}
+	// lateCall makes the call when its caller no longer waits for it, as a network does that holds it up.
+	lateCall := func(after time.Duration) {
+		p.w.late.Go(func() {
+			time.Sleep(after)
+			p.disturb()
+			_, _ = locked(context.WithoutCancel(ctx))
+		})
+	}
+	sent := time.Now()
 	if err := p.wait(ctx, f.early); err != nil {
+		if p.life.Err() == nil {
+			lateCall(f.early - time.Since(sent))
+		}
 		return none, err
 	}
 	if f.before || f.dies {
 		return none, unavailable(method + " not sent")
 	}
-	locked := func() (T, error) {
-		p.w.lock <- struct{}{}
-		defer func() { <-p.w.lock }()
-		return do()
-	}
-	value, err := locked()
+	value, err := locked(ctx)
 	if f.twice {
-		value, err = locked()
+		value, err = locked(ctx)
 	}
 	if f.again > 0 {
-		p.w.late.Go(func() {
-			time.Sleep(f.again)
-			_, _ = locked()
-		})
+		lateCall(f.again)
 	}
 	if f.died {
 		p.kill()
@@ -151,14 +160,14 @@ func blocking[T any](
 }
 
 // do0 adapts a function without a value.
-func do0(f func() error) func() (struct{}, error) {
-	return func() (struct{}, error) { return struct{}{}, f() }
+func do0(f func(context.Context) error) func(context.Context) (struct{}, error) {
+	return func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }
 }
 
 func (s gateShard) ledger() *ledger { return s.p.w.ledger }
 
 func (s gateShard) Insert(ctx context.Context, token store.Token, jobs []store.NewJob) ([]store.InsertResult, error) {
-	return call(ctx, s.p, s.number, "Insert", func() ([]store.InsertResult, error) {
+	return call(ctx, s.p, s.number, "Insert", func(ctx context.Context) ([]store.InsertResult, error) {
 		results, err := s.Shard.Insert(ctx, token, jobs)
 		s.ledger().inserted(token, jobs, results)
 		return results, err
@@ -168,7 +177,7 @@ func (s gateShard) Insert(ctx context.Context, token store.Token, jobs []store.N
 func (s gateShard) Claim(
 	ctx context.Context, token store.Token, request store.ClaimRequest,
 ) (store.ClaimResult, error) {
-	return call(ctx, s.p, s.number, "Claim", func() (store.ClaimResult, error) {
+	return call(ctx, s.p, s.number, "Claim", func(ctx context.Context) (store.ClaimResult, error) {
 		result, err := s.Shard.Claim(ctx, token, request)
 		s.ledger().claimed(s.p, token, &request, result.Jobs)
 		return result, err
@@ -178,7 +187,7 @@ func (s gateShard) Claim(
 func (s gateShard) ClaimExpired(
 	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
 ) ([]store.ClaimedJob, error) {
-	return call(ctx, s.p, s.number, "ClaimExpired", func() ([]store.ClaimedJob, error) {
+	return call(ctx, s.p, s.number, "ClaimExpired", func(ctx context.Context) ([]store.ClaimedJob, error) {
 		jobs, err := s.Shard.ClaimExpired(ctx, token, request)
 		s.ledger().claimed(s.p, token, nil, jobs)
 		return jobs, err
@@ -193,7 +202,7 @@ type settledAnswer struct {
 func (s gateShard) Settle(
 	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
-	answer, err := call(ctx, s.p, s.number, "Settle", func() (a settledAnswer, err error) {
+	answer, err := call(ctx, s.p, s.number, "Settle", func(ctx context.Context) (a settledAnswer, err error) {
 		a.errs, a.claimed, err = s.Shard.Settle(ctx, token, items, next)
 		if err == nil {
 			s.ledger().settle(s.p, token, items, a.errs)
@@ -207,7 +216,7 @@ func (s gateShard) Settle(
 }
 
 func (s gateShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
-	return call(ctx, s.p, s.number, "Permit", func() ([]store.Permit, error) {
+	return call(ctx, s.p, s.number, "Permit", func(ctx context.Context) ([]store.Permit, error) {
 		return s.Shard.Permit(ctx, token, asks)
 	})
 }
@@ -225,26 +234,26 @@ func (s gateShard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool,
 }
 
 func (s gateShard) Notify(ctx context.Context, queues []job.Queue) error {
-	_, err := call(ctx, s.p, s.number, "Notify", do0(func() error { return s.Shard.Notify(ctx, queues) }))
+	_, err := call(ctx, s.p, s.number, "Notify", do0(func(ctx context.Context) error { return s.Shard.Notify(ctx, queues) }))
 	return err
 }
 
 func (s gateShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
-	return call(ctx, s.p, s.number, "Get", func() (job.Job, error) { return s.Shard.Get(ctx, ref) })
+	return call(ctx, s.p, s.number, "Get", func(ctx context.Context) (job.Job, error) { return s.Shard.Get(ctx, ref) })
 }
 
 func (s gateShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
-	return call(ctx, s.p, s.number, "Known", func() ([]store.IDStatus, error) { return s.Shard.Known(ctx, refs) })
+	return call(ctx, s.p, s.number, "Known", func(ctx context.Context) ([]store.IDStatus, error) { return s.Shard.Known(ctx, refs) })
 }
 
 func (s gateShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
-	return call(ctx, s.p, s.number, "List", func() (store.Page, error) { return s.Shard.List(ctx, filter) })
+	return call(ctx, s.p, s.number, "List", func(ctx context.Context) (store.Page, error) { return s.Shard.List(ctx, filter) })
 }
 
 func (s gateShard) Replace(
 	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
 ) (job.Job, error) {
-	return call(ctx, s.p, s.number, "Replace", func() (job.Job, error) {
+	return call(ctx, s.p, s.number, "Replace", func(ctx context.Context) (job.Job, error) {
 		j, err := s.Shard.Replace(ctx, token, ref, replacement)
 		if err == nil {
 			s.ledger().replaced(token, ref, replacement, j)
@@ -256,7 +265,7 @@ func (s gateShard) Replace(
 func (s gateShard) Cancel(
 	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
 ) (job.Job, error) {
-	return call(ctx, s.p, s.number, "Cancel", func() (job.Job, error) {
+	return call(ctx, s.p, s.number, "Cancel", func(ctx context.Context) (job.Job, error) {
 		j, err := s.Shard.Cancel(ctx, token, ref, cancellation)
 		if err == nil {
 			s.ledger().cancelled(token, ref, cancellation, j)
@@ -266,7 +275,7 @@ func (s gateShard) Cancel(
 }
 
 func (s gateShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
-	return call(ctx, s.p, s.number, "Revive", func() ([]store.ReviveResult, error) {
+	return call(ctx, s.p, s.number, "Revive", func(ctx context.Context) ([]store.ReviveResult, error) {
 		results, err := s.Shard.Revive(ctx, token, items)
 		s.ledger().revived(token, items, results)
 		return results, err
@@ -274,7 +283,7 @@ func (s gateShard) Revive(ctx context.Context, token store.Token, items []store.
 }
 
 func (s gateShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
-	return call(ctx, s.p, s.number, "Purge", func() ([]error, error) {
+	return call(ctx, s.p, s.number, "Purge", func(ctx context.Context) ([]error, error) {
 		errs, err := s.Shard.Purge(ctx, token, items)
 		s.ledger().purged(token, items, errs)
 		return errs, err
@@ -288,7 +297,7 @@ type gateLeadership struct {
 }
 
 func (s gateShard) Lead(ctx context.Context) (store.Leadership, error) {
-	lead, err := call(ctx, s.p, s.number, "Lead", func() (store.Leadership, error) {
+	lead, err := call(ctx, s.p, s.number, "Lead", func(ctx context.Context) (store.Leadership, error) {
 		lead, err := s.Shard.Lead(ctx)
 		if err != nil {
 			return nil, err
@@ -302,7 +311,7 @@ func (s gateShard) Lead(ctx context.Context) (store.Leadership, error) {
 }
 
 func (l gateLeadership) Extend(ctx context.Context) error {
-	_, err := call(ctx, l.s.p, l.s.number, "Extend", do0(func() error { return l.Leadership.Extend(ctx) }))
+	_, err := call(ctx, l.s.p, l.s.number, "Extend", do0(func(ctx context.Context) error { return l.Leadership.Extend(ctx) }))
 	if err != nil {
 		l.s.p.carrying[l.s.number].failed()
 	}
@@ -310,14 +319,14 @@ func (l gateLeadership) Extend(ctx context.Context) error {
 }
 
 func (l gateLeadership) Release(ctx context.Context) error {
-	_, err := call(ctx, l.s.p, l.s.number, "Release", do0(func() error { return l.Leadership.Release(ctx) }))
+	_, err := call(ctx, l.s.p, l.s.number, "Release", do0(func(ctx context.Context) error { return l.Leadership.Release(ctx) }))
 	return err
 }
 
 func (s gateShard) Carry(
 	ctx context.Context, token store.Token, options store.CarryOptions,
 ) (store.CarryResult, error) {
-	carried, err := call(ctx, s.p, s.number, "Carry", func() (store.CarryResult, error) {
+	carried, err := call(ctx, s.p, s.number, "Carry", func(ctx context.Context) (store.CarryResult, error) {
 		return s.Shard.Carry(ctx, token, options)
 	})
 	if err != nil {
@@ -330,17 +339,17 @@ func (s gateShard) Carry(
 }
 
 func (s gateShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
-	return call(ctx, s.p, s.number, "Sweep", func() (store.SweepResult, error) {
+	return call(ctx, s.p, s.number, "Sweep", func(ctx context.Context) (store.SweepResult, error) {
 		return s.Shard.Sweep(ctx, token, limit)
 	})
 }
 
 func (s gateShard) Repair(ctx context.Context) (store.RepairResult, error) {
-	return call(ctx, s.p, s.number, "Repair", func() (store.RepairResult, error) { return s.Shard.Repair(ctx) })
+	return call(ctx, s.p, s.number, "Repair", func(ctx context.Context) (store.RepairResult, error) { return s.Shard.Repair(ctx) })
 }
 
 func (s gateShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
-	return call(ctx, s.p, s.number, "Alarm", func() (bool, error) {
+	return call(ctx, s.p, s.number, "Alarm", func(ctx context.Context) (bool, error) {
 		changed, err := s.Shard.Alarm(ctx, token, alarm)
 		if changed {
 			s.ledger().alarmed(token, alarm)
@@ -350,7 +359,7 @@ func (s gateShard) Alarm(ctx context.Context, token store.Token, alarm store.Ala
 }
 
 func (s gateShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
-	return call(ctx, s.p, s.number, "TopicStats", func() ([]store.TopicStats, error) {
+	return call(ctx, s.p, s.number, "TopicStats", func(ctx context.Context) ([]store.TopicStats, error) {
 		return s.Shard.TopicStats(ctx, filter)
 	})
 }
@@ -358,7 +367,7 @@ func (s gateShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]
 func (s gateShard) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {
-	return call(ctx, s.p, s.number, "PutLane", func() (store.Document, error) {
+	return call(ctx, s.p, s.number, "PutLane", func(ctx context.Context) (store.Document, error) {
 		put, err := s.Shard.PutDocument(ctx, token, doc, limits)
 		if err == nil {
 			s.ledger().put(token, doc)
@@ -368,7 +377,7 @@ func (s gateShard) PutDocument(
 }
 
 func (s gateShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
-	return call(ctx, s.p, s.number, "GetLanes", func() ([]store.Document, error) {
+	return call(ctx, s.p, s.number, "GetLanes", func(ctx context.Context) ([]store.Document, error) {
 		return s.Shard.GetDocuments(ctx, keys)
 	})
 }
@@ -376,7 +385,7 @@ func (s gateShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) (
 func (g gate) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {
-	return call(ctx, g.p, documents, "PutDocument", func() (store.Document, error) {
+	return call(ctx, g.p, documents, "PutDocument", func(ctx context.Context) (store.Document, error) {
 		put, err := g.Store.PutDocument(ctx, token, doc, limits)
 		if err == nil {
 			g.p.w.ledger.put(token, doc)
@@ -386,7 +395,7 @@ func (g gate) PutDocument(
 }
 
 func (g gate) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
-	return call(ctx, g.p, documents, "GetDocuments", func() ([]store.Document, error) {
+	return call(ctx, g.p, documents, "GetDocuments", func(ctx context.Context) ([]store.Document, error) {
 		return g.Store.GetDocuments(ctx, keys)
 	})
 }
@@ -399,7 +408,7 @@ type listed struct {
 func (g gate) ListDocuments(
 	ctx context.Context, after store.DocumentKey, limit int, known int64,
 ) ([]store.Document, int64, error) {
-	answer, err := call(ctx, g.p, documents, "ListDocuments", func() (a listed, err error) {
+	answer, err := call(ctx, g.p, documents, "ListDocuments", func(ctx context.Context) (a listed, err error) {
 		a.docs, a.revision, err = g.Store.ListDocuments(ctx, after, limit, known)
 		return a, err
 	})

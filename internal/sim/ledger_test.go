@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -18,20 +19,21 @@ import (
 type ledger struct {
 	w *world
 
-	mu      sync.Mutex
-	entries map[job.Ref]*entry
-	outbox  map[job.Ref]bool // jobs that settlements and alarms have written to the outbox
-	starts  map[job.Queue][]time.Time
-	answers map[string]answer // by method and token
-	topics  map[string][]reign[policy.Topic]
-	lanes   map[job.Queue][]reign[policy.Lane]
-	paused  map[job.Queue]time.Time // until when a lane has a cooldown
-	open    map[job.Queue]bool      // breakers
-	raised  map[string]bool         // alarms of topics
-	count   map[string]int64        // registrations by topic
-	changes map[string]int64        // of jobs, by actor
-	gone    map[string]int64        // the same of jobs that were removed since
-	broken  []string
+	mu       sync.Mutex
+	entries  map[job.Ref]*entry
+	outbox   map[job.Ref]bool // jobs that settlements and alarms have written to the outbox
+	starts   map[job.Queue][]time.Time
+	answers  map[string]answer // by method and token
+	topics   map[string][]reign[policy.Topic]
+	lanes    map[job.Queue][]reign[policy.Lane]
+	paused   map[job.Queue]time.Time // until when a lane has a cooldown
+	open     map[job.Queue]bool      // breakers
+	raised   map[string]bool         // alarms of topics
+	count    map[string]int64        // registrations by topic
+	changes  map[string]int64        // of jobs, by actor
+	gone     map[string]int64        // the same of jobs that were removed since
+	breaking sync.Mutex              // of broken: calls of many goroutines may break a promise
+	broken   []string
 }
 
 // answer is what the store has answered to a call with a token.
@@ -104,7 +106,9 @@ const maxClaims = 50
 // breach records a broken promise.
 func (l *ledger) breach(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
+	l.breaking.Lock()
 	l.broken = append(l.broken, text)
+	l.breaking.Unlock()
 	l.w.story.addBreach(text)
 }
 
@@ -422,6 +426,10 @@ func (l *ledger) judge(e *entry, s *store.Settlement) {
 	if isKnown && isGood != (s.Verdict.Kind == policy.Delivered) && a.Kind == job.KindAttempt {
 		l.breach("%s: attempt %d got %+v and is %s", s.Ref.ID, a.N, result, s.Verdict.Kind)
 	}
+	isFinal := result.Status == http.StatusGone || result.NonRetryable
+	if isKnown && isFinal && a.Kind == job.KindAttempt && s.Verdict.Kind == policy.Again {
+		l.breach("%s: attempt %d got %+v and is tried again", s.Ref.ID, a.N, result)
+	}
 	if a.Kind == job.KindAttempt && s.Verdict.Kind == policy.Again && e.spec.Topic != topicHandled {
 		if rung := l.rung(&e.spec, e.failed); s.Verdict.Wait < max(rung, result.RetryAfter) {
 			l.breach("%s: waits %v after failure %d: its rung is %v, the receiver asked for %v",
@@ -701,6 +709,8 @@ func (l *ledger) checkEnd(ctx context.Context, st store.Store) {
 		j, err := get(ctx, st, ref)
 		switch {
 		case e.isPurged && errors.Is(err, store.ErrNotFound):
+		case e.isPurged:
+			l.breach("%s: was removed, and is still there", ref.ID)
 		case err != nil:
 			l.breach("%s: is lost: %v", ref.ID, err)
 		default:

@@ -35,7 +35,7 @@ type process struct {
 	isDoomed  bool              // it dies in one of its next calls
 	disturbed time.Time         // when something last happened to it
 	counts    map[string]int
-	at        time.Time // the instant of counts
+	second    int64 // since the beginning, of counts
 }
 
 // documents stand for a shard in the calls for documents that apply to all shards, and allShards for the store as a
@@ -75,17 +75,11 @@ func (w *world) start(name string) {
 	p.life, p.die = context.WithCancel(context.Background())
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	random := w.draws.of("jitter", p.name)
-	var mu sync.Mutex
 	var err error
 	p.Dispatcher, err = dispatcher.New(dispatcher.Options{
 		Store: gate{w.store, p}, Deliverer: receiver{p}, Workers: 12, Grace: 6 * time.Second, Defaults: defaults,
 		Logger: slog.New(slog.DiscardHandler),
-		Random: func() float64 {
-			mu.Lock()
-			defer mu.Unlock()
-			return random.Float64()
-		},
+		Random: func() float64 { return w.draws.of("jitter", p.name, w.millis()).Float64() },
 	})
 	if err != nil {
 		panic(err)
@@ -115,6 +109,12 @@ func (p *process) kill() {
 	p.w.story.add("%s dies", p.name)
 	p.die()
 	p.wake()
+	p.stop()
+}
+
+// stopInOrder lets a process end what it does.
+func (p *process) stopInOrder() {
+	p.w.story.add("%s stops", p.name)
 	p.stop()
 }
 
@@ -228,8 +228,10 @@ func (p *process) draw(shard int, method string) fault {
 		p.mu.Unlock()
 		return fault{}
 	}
-	if now := time.Now(); !now.Equal(p.at) {
-		p.at = now
+	// By seconds: backoffs have a jitter that no seed decides, so the milliseconds of retries differ.
+	second := p.w.millis() / 1000
+	if second != p.second {
+		p.second = second
 		clear(p.counts)
 	}
 	if p.counts == nil {
@@ -239,7 +241,7 @@ func (p *process) draw(shard int, method string) fault {
 	p.counts[key]++
 	n, isDoomed := p.counts[key], p.isDoomed
 	p.mu.Unlock()
-	r := p.w.draws.of("call", p.name, key, n, time.Since(p.w.began).Milliseconds())
+	r := p.w.draws.of("call", p.name, key, n, second)
 	f := c.draw(r)
 	if isDoomed {
 		f.dies = r.IntN(20) == 0

@@ -28,7 +28,7 @@ var steps = []step{
 	{"cancel", 3, (*world).cancel},
 	{"run", 2, (*world).runNow},
 	{"revive", 2, (*world).revive},
-	{"bulk work", 4, (*world).work},
+	{"bulk work", 6, (*world).work},
 	{"change topic", 4, (*world).changeTopic},
 	{"change lane", 4, (*world).changeLane},
 	{"change schedule", 2, (*world).changeSchedule},
@@ -246,6 +246,9 @@ func (w *world) work(r *rand.Rand) {
 		order.IDs = slices.Sorted(maps.Keys(named))
 		order.Filter = store.Filter{Namespace: job.DefaultNamespace, States: order.Filter.States}
 	}
+	if r.IntN(2) == 0 { // perhaps in a step
+		w.remove(r, one(r, names...), (*process).doom)
+	}
 	stopAfter := one(r, 0, 0, time.Duration(r.IntN(5000))*time.Millisecond)
 	w.client(r, 1, func(ctx context.Context, p *process) error {
 		made, err := p.StartWork(ctx, job.DefaultNamespace, order)
@@ -335,13 +338,17 @@ func (w *world) later(r *rand.Rand, name string) {
 }
 
 func (w *world) killOne(r *rand.Rand) {
-	name := one(r, names...)
+	if r.IntN(2) == 0 {
+		w.remove(r, one(r, names...), (*process).kill)
+	} else {
+		w.remove(r, one(r, names...), (*process).doom)
+	}
+}
+
+// remove ends a process in some way, and starts it again later.
+func (w *world) remove(r *rand.Rand, name string, end func(*process)) {
 	if p := w.processes[name]; p != nil {
-		if r.IntN(2) == 0 {
-			p.kill()
-		} else {
-			p.doom()
-		}
+		end(p)
 		delete(w.processes, name)
 		w.later(r, name)
 	}
@@ -350,11 +357,7 @@ func (w *world) killOne(r *rand.Rand) {
 // killAll ends all processes at once, and the engine if it lives in a process.
 func (w *world) killAll(r *rand.Rand) {
 	for _, name := range names {
-		if p := w.processes[name]; p != nil {
-			p.kill()
-			delete(w.processes, name)
-			w.later(r, name)
-		}
+		w.remove(r, name, (*process).kill)
 	}
 	if w.open == nil {
 		return
@@ -368,20 +371,11 @@ func (w *world) killAll(r *rand.Rand) {
 	w.store = w.open()
 }
 
-func (w *world) stopOne(r *rand.Rand) { w.stop(r, one(r, names...)) }
+func (w *world) stopOne(r *rand.Rand) { w.remove(r, one(r, names...), (*process).stopInOrder) }
 
 func (w *world) stopAll(r *rand.Rand) {
 	for _, name := range names {
-		w.stop(r, name)
-	}
-}
-
-func (w *world) stop(r *rand.Rand, name string) {
-	if p := w.processes[name]; p != nil {
-		w.story.add("%s stops", p.name)
-		p.stop()
-		delete(w.processes, name)
-		w.later(r, name)
+		w.remove(r, name, (*process).stopInOrder)
 	}
 }
 
@@ -443,6 +437,9 @@ func (w *world) stepClock(r *rand.Rand) {
 // answer is what a receiver answers to an attempt, and how long it takes.
 func (w *world) answer(request *job.Request) policy.Result {
 	r := w.draws.of("answer", request.Ref.ID, request.Attempt)
+	if request.Queue.Topic == job.CallbackTopic { // whose ids have a random part
+		r = w.draws.of("answer", request.Queue.Topic, request.Attempt, w.millis()/1000)
+	}
 	took := time.Duration(r.IntN(500)) * time.Millisecond
 	if isProbe(request.Ref.ID) {
 		return policy.Result{Status: 200, Duration: took}

@@ -272,7 +272,7 @@ func isProbe(id string) bool { return strings.HasPrefix(id, "probe") }
 
 // retry makes a call of a client, with another process after each failure.
 func (w *world) retry(do func(context.Context, *process) error) {
-	for {
+	for range 100 {
 		p := w.processes[names[0]]
 		ctx, cancel := context.WithTimeout(p.life, 20*time.Second)
 		err := do(ctx, p)
@@ -280,9 +280,14 @@ func (w *world) retry(do func(context.Context, *process) error) {
 		if err == nil {
 			return
 		}
+		w.story.add("a client tries again: %v", err)
 		time.Sleep(time.Second)
 	}
+	w.ledger.breach("a client was not served, though all faults are over")
 }
+
+// millis returns the fake time since the beginning.
+func (w *world) millis() int64 { return time.Since(w.began).Milliseconds() }
 
 // isDone reports whether no job is unfinished, Ringback's own of bulk work included, and no tick is left.
 func (w *world) isDone() bool {
@@ -443,10 +448,14 @@ func (s *story) addBreach(text string) {
 	}
 }
 
-// String tells what led to the first broken promise.
+// String tells what led to the first broken promise, or the end if none was broken.
 func (s *story) String() string {
+	told := s.breach
+	if told == nil {
+		told = s.lines
+	}
 	var text []byte
-	for _, l := range s.breach {
+	for _, l := range told {
 		text = fmt.Appendf(text, "%10.3f  %s\n", l.at.Seconds(), fmt.Sprintf(l.format, l.args...))
 	}
 	return string(text)
