@@ -76,7 +76,9 @@ func (c climate) draw(r *rand.Rand) (f fault) {
 }
 
 // call makes a call of a process, with the faults that the seed has for it at this instant.
-func call[T any](ctx context.Context, p *process, shard int, method string, do func(context.Context) (T, error)) (T, error) {
+func call[T any](
+	ctx context.Context, p *process, shard int, method string, do func(context.Context) (T, error),
+) (T, error) {
 	var none T
 	if err := p.enter(ctx, shard); err != nil {
 		return none, err
@@ -234,7 +236,9 @@ func (s gateShard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool,
 }
 
 func (s gateShard) Notify(ctx context.Context, queues []job.Queue) error {
-	_, err := call(ctx, s.p, s.number, "Notify", do0(func(ctx context.Context) error { return s.Shard.Notify(ctx, queues) }))
+	_, err := call(
+		ctx, s.p, s.number, "Notify", do0(func(ctx context.Context) error { return s.Shard.Notify(ctx, queues) }),
+	)
 	return err
 }
 
@@ -243,11 +247,15 @@ func (s gateShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 }
 
 func (s gateShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
-	return call(ctx, s.p, s.number, "Known", func(ctx context.Context) ([]store.IDStatus, error) { return s.Shard.Known(ctx, refs) })
+	return call(ctx, s.p, s.number, "Known", func(ctx context.Context) ([]store.IDStatus, error) {
+		return s.Shard.Known(ctx, refs)
+	})
 }
 
 func (s gateShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
-	return call(ctx, s.p, s.number, "List", func(ctx context.Context) (store.Page, error) { return s.Shard.List(ctx, filter) })
+	return call(ctx, s.p, s.number, "List", func(ctx context.Context) (store.Page, error) {
+		return s.Shard.List(ctx, filter)
+	})
 }
 
 func (s gateShard) Replace(
@@ -311,7 +319,9 @@ func (s gateShard) Lead(ctx context.Context) (store.Leadership, error) {
 }
 
 func (l gateLeadership) Extend(ctx context.Context) error {
-	_, err := call(ctx, l.s.p, l.s.number, "Extend", do0(func(ctx context.Context) error { return l.Leadership.Extend(ctx) }))
+	_, err := call(
+		ctx, l.s.p, l.s.number, "Extend", do0(func(ctx context.Context) error { return l.Leadership.Extend(ctx) }),
+	)
 	if err != nil {
 		l.s.p.carrying[l.s.number].failed()
 	}
@@ -319,7 +329,9 @@ func (l gateLeadership) Extend(ctx context.Context) error {
 }
 
 func (l gateLeadership) Release(ctx context.Context) error {
-	_, err := call(ctx, l.s.p, l.s.number, "Release", do0(func(ctx context.Context) error { return l.Leadership.Release(ctx) }))
+	_, err := call(
+		ctx, l.s.p, l.s.number, "Release", do0(func(ctx context.Context) error { return l.Leadership.Release(ctx) }),
+	)
 	return err
 }
 
@@ -345,7 +357,9 @@ func (s gateShard) Sweep(ctx context.Context, token store.Token, limit int) (sto
 }
 
 func (s gateShard) Repair(ctx context.Context) (store.RepairResult, error) {
-	return call(ctx, s.p, s.number, "Repair", func(ctx context.Context) (store.RepairResult, error) { return s.Shard.Repair(ctx) })
+	return call(ctx, s.p, s.number, "Repair", func(ctx context.Context) (store.RepairResult, error) {
+		return s.Shard.Repair(ctx)
+	})
 }
 
 func (s gateShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {

@@ -441,7 +441,9 @@ func (l *ledger) judge(e *entry, s *store.Settlement) {
 	}
 	// A process reckons that its claim took effect when it began.
 	isExpired := !e.expires.IsZero() && time.Now().After(e.expires.Add(-3*time.Millisecond))
-	if s.Verdict.Reason == policy.ReasonExpired && a.Kind == "" && !isExpired && e.holder.isCalmSince(e.since.Add(-longest)) {
+	if s.Verdict.Reason == policy.ReasonExpired && a.Kind == "" && !isExpired && e.holder.isCalmSince(
+		e.since.Add(-longest),
+	) {
 		l.breach("%s: expired without an attempt before its expiry", s.Ref.ID)
 	}
 }

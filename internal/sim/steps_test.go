@@ -266,7 +266,8 @@ func (w *world) work(r *rand.Rand) {
 	})
 }
 
-// changeTopic changes the settings of a topic. It resumes one that it has paused, perhaps while a process cannot read that.
+// changeTopic changes the settings of a topic. It resumes one that it has paused, perhaps while a process cannot read
+// that.
 func (w *world) changeTopic(r *rand.Rand) {
 	topic := one(r, topics...)
 	paused, workers, concurrency := r.IntN(2) == 0, 1+r.IntN(8), 1+r.IntN(3)
