@@ -383,34 +383,32 @@ func TestResend_ReportsTheLastError(t *testing.T) {
 // answerStreams is a minimal HTTP/2 server. It calls answer for the header of each request, with the number of its stream.
 // It closes the connection when answer returns false.
 func answerStreams(t *testing.T, config *tls.Config, answer func(conn net.Conn, stream uint32) bool) (hostPort string) {
-	return receiver(t, func(raw net.Conn) { serveStreams(tls.Server(raw, config), answer) })
-}
-
-// serveStreams is answerStreams on one connection.
-func serveStreams(conn net.Conn, answer func(conn net.Conn, stream uint32) bool) {
-	preface := make([]byte, 24)
-	if _, err := io.ReadFull(conn, preface); err != nil {
-		return
-	}
-	writeFrame(conn, 4, 0, 0)
-	head := make([]byte, 9)
-	for {
-		if _, err := io.ReadFull(conn, head); err != nil {
+	return receiver(t, func(raw net.Conn) {
+		conn := tls.Server(raw, config)
+		preface := make([]byte, 24)
+		if _, err := io.ReadFull(conn, preface); err != nil {
 			return
 		}
-		length := int64(head[0])<<16 | int64(head[1])<<8 | int64(head[2])
-		if _, err := io.CopyN(io.Discard, conn, length); err != nil {
-			return
-		}
-		switch {
-		case head[3] == 4 && head[4] == 0: // SETTINGS
-			writeFrame(conn, 4, 1, 0)
-		case head[3] == 1: // HEADERS
-			if !answer(conn, binary.BigEndian.Uint32(head[5:])) {
+		writeFrame(conn, 4, 0, 0)
+		head := make([]byte, 9)
+		for {
+			if _, err := io.ReadFull(conn, head); err != nil {
 				return
 			}
+			length := int64(head[0])<<16 | int64(head[1])<<8 | int64(head[2])
+			if _, err := io.CopyN(io.Discard, conn, length); err != nil {
+				return
+			}
+			switch {
+			case head[3] == 4 && head[4] == 0: // SETTINGS
+				writeFrame(conn, 4, 1, 0)
+			case head[3] == 1: // HEADERS
+				if !answer(conn, binary.BigEndian.Uint32(head[5:])) {
+					return
+				}
+			}
 		}
-	}
+	})
 }
 
 // writeFrame writes an HTTP/2 frame with numbers of 32 bits.

@@ -31,7 +31,6 @@ type dialer struct {
 	tls         *tls.Config
 	certificate *tls.Certificate // ours, for receivers that ask for one; nil: none
 	http1       *hostSet         // hosts with HTTP/1 over TLS
-	shared      sharedDials
 }
 
 // dialDirect dials for package h1, whose targets have no proxy.
@@ -60,7 +59,7 @@ func (d *dialer) dialHTTP(ctx context.Context, network, addr string) (net.Conn, 
 	return newCountingConn(conn, dial), nil
 }
 
-// dialTLS opens a connection over TLS for net/http's transport. It returns a plain *tls.Conn for HTTP/2, as net/http requires.
+// dialTLS is the transport's DialTLSContext. It returns a plain *tls.Conn for HTTP/2, as net/http requires.
 func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
 	p := progressOf(ctx)
 	ctx, dial, cancel := begin(ctx, p)

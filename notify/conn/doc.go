@@ -14,8 +14,7 @@
 //
 // Bytes after a response end the connection and are not read as the response to another request, unless they arrive after
 // that request was written: then they cannot be distinguished. So an HTTP/1 connection serves one queue only. Over HTTP/2,
-// where responses name their requests, all queues share connections, and requests that need a new one wait for one dial
-// (see dialShared).
+// where responses name their requests, all queues share connections.
 //
 // A connection gets its last request at an age of at most two minutes (see generation), also through a proxy, so that a
 // host whose address changes is followed. A request under way is not ended by that.

@@ -71,7 +71,6 @@ func (p *Pool) newTransport(certificate *tls.Certificate) *Transport {
 		tls:         newTLS(),
 		certificate: certificate,
 		http1:       newHostSet(maxKnownHosts),
-		shared:      sharedDials{dials: make(map[string]*sharedDial)},
 	})
 }
 

@@ -82,7 +82,6 @@ type Progress struct {
 	reused   bool
 
 	dials   atomic.Int32               // connections over TLS that were opened for it
-	shares  atomic.Int32               // dials that it shared with other requests since it was last sent
 	dialing atomic.Pointer[dialRecord] // of its last dial; nil: none
 
 	// The dial of the request's connection, when the request began on it, and when it was answered. Only used by the
@@ -293,7 +292,6 @@ func (p *Progress) Reset() {
 	p.phase.Store(int32(PhaseNone))
 	p.headersSent.Store(false)
 	p.answering.Store(false)
-	p.shares.Store(0)
 	p.sent, p.counting, p.http2, p.reused = nil, nil, false, false
 	p.dialing.Store(nil)
 	p.dialled, p.begun, p.answered = nil, time.Time{}, time.Time{}

@@ -34,14 +34,10 @@ func newTransport(d *dialer) *Transport {
 
 // newHTTP returns net/http's transport, which leaves connections, TLS and proxies to the dialer.
 func (d *dialer) newHTTP(fresh bool) *http.Transport {
-	dialTLS := d.dialShared
-	if fresh {
-		dialTLS = d.dialTLS
-	}
 	return &http.Transport{
 		Proxy:                  nil,
 		DialContext:            d.dialHTTP,
-		DialTLSContext:         dialTLS,
+		DialTLSContext:         d.dialTLS,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
 		DisableKeepAlives:      fresh,
