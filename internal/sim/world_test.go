@@ -38,6 +38,9 @@ func hasURL(topic string) bool { return topic != topicPulled && topic != topicHa
 // ratePeriod is the length of the windows of all rates.
 const ratePeriod = 10 * time.Second
 
+// maxSlack is how long after its claim an attempt under a rate may begin, at most, while calls of the store are slow.
+const maxSlack = 30 * time.Second
+
 func rate(starts int) policy.Rate { return policy.Rate{Starts: starts, Per: ratePeriod} }
 
 // Everything is kept until the end, so that every job can be checked.
@@ -244,7 +247,7 @@ func (w *world) resume() {
 // probe registers some jobs in each lane when all is well, as many as its rate allows, and checks that they are
 // delivered.
 func (w *world) probe() {
-	time.Sleep(2*ratePeriod + time.Second) // starts count for a window after the last moment at which they may begin
+	time.Sleep(ratePeriod + maxSlack + time.Second) // so long starts may count
 	w.story.add("all jobs have ended: some more")
 	var jobs []job.New
 	for _, topic := range slices.Compact(slices.Clone(topics)) {
